@@ -1,9 +1,10 @@
-//! Names that are nearly right.
+//! Suggests known names that are similar to a misspelt one.
 
-/// Least Jaro-Winkler similarity of a name that is suggested.
+/// Minimum Jaro-Winkler similarity of a suggested name.
 const SIMILAR: f64 = 0.8;
 
-/// The known name that is most like `name`, if any is; letters' case does not count.
+/// The known name that is most similar to `name`, if one is similar enough. Upper and lower case
+/// are treated alike.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let scored =
@@ -12,7 +13,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (best.0 >= SIMILAR).then_some(best.1)
 }
 
-/// `; did you mean X?`, or nothing.
+/// `; did you mean X?`, or an empty string.
 pub fn question<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or(String::new(), |other| format!("; did you mean {other}?"))
 }

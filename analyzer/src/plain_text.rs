@@ -1,37 +1,38 @@
-//! Text that others wrote, on its way to a terminal or into a line of a file.
+//! Makes text from elsewhere safe for a terminal or for a line of a file.
 //!
-//! Names in a trace, file names, arguments and what programs print may hold escape sequences, which a
-//! terminal obeys, line feeds, which forge lines, and characters that turn the order of writing round.
-//! There are two lines of defence:
+//! Names in a trace, file names, arguments and program output may contain escape sequences, which a
+//! terminal obeys, line feeds, which forge lines, and characters that reverse the direction of
+//! writing. There are two lines of defence:
 //!
-//! - [`for_terminal`] is the last gate: all that the command writes goes through it (`cli::error`), so what is
-//!   forgotten elsewhere still cannot reach a terminal as a command to it;
-//! - [`printable`] makes one line of a text: for columns, titles and files that are read by lines.
+//! - [`for_terminal`] is the last gate: everything that the command writes goes through it
+//!   (`cli::error`), so text that was not cleaned elsewhere cannot control a terminal either;
+//! - [`printable`] makes one line of a text, for columns, titles and files that are read line by
+//!   line.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// What stands for a character that is not shown.
+/// Replaces a character that is not shown.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Whether a character does something instead of being seen: controls, separators of lines, and what
-/// changes the direction of writing (Unicode's Bidi_Control).
-fn acts(c: char) -> bool {
+/// Whether a character has an effect instead of being visible: control characters, line separators,
+/// and characters that change the direction of writing (Unicode's Bidi_Control).
+fn has_effect(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// One line that can be shown anywhere: every character that acts is replaced.
+/// A text as one line that can be shown anywhere: every character with an effect is replaced.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if acts(c) { REPLACEMENT } else { c }).collect()
+    text.chars().map(|c| if has_effect(c) { REPLACEMENT } else { c }).collect()
 }
 
-/// Whole output as it may reach a terminal. Line feeds and tabs stay; other characters that act are written
-/// as `\u001b`, which in a JSON document is the same character. With `colours` the sequences that set
-/// colours and bold type stay, too.
+/// Output as it may reach a terminal. Line feeds and tabs are kept; other characters with an effect
+/// are written as `\u001b`, which means the same character in a JSON document. With `colours`, the
+/// sequences that set colours and bold type are kept, too.
 pub fn for_terminal(text: &str, colours: bool) -> Cow<'_, str> {
-    let stays = |c: char| matches!(c, '\n' | '\t') || !acts(c);
-    if text.chars().all(stays) {
+    let is_safe = |c: char| matches!(c, '\n' | '\t') || !has_effect(c);
+    if text.chars().all(is_safe) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -43,10 +44,11 @@ pub fn for_terminal(text: &str, colours: bool) -> Cow<'_, str> {
                 length
             }
             None => {
-                if stays(c) {
+                if is_safe(c) {
                     shown.push(c);
                 } else {
-                    // Characters beyond 16 bits never act; writing to a String cannot fail.
+                    // Characters beyond 16 bits never have an effect; writing to a String cannot
+                    // fail.
                     let _ = write!(shown, "\\u{:04x}", u32::from(c));
                 }
                 c.len_utf8()
@@ -57,8 +59,8 @@ pub fn for_terminal(text: &str, colours: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Bytes of the sequence at the beginning that sets bold type (1), a colour (30 to 37, 38;5;N), or all back
-/// (0).
+/// Length in bytes of the sequence at the beginning that sets bold type (1) or a colour (30 to 37,
+/// 38;5;N), or resets everything (0).
 fn colour_length(text: &str) -> Option<usize> {
     let end = text.strip_prefix("\x1b[")?.find('m')? + 2;
     let number = text[2..end].strip_prefix("38;5;").unwrap_or(&text[2..end]);
@@ -73,14 +75,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_line() {
+    fn printable_text_is_one_line() {
         assert_eq!(printable("dgemm_ Größe 粒子 🙂"), "dgemm_ Größe 粒子 🙂");
         let hostile = "a\x1b[2Jb\nc\rd\u{9b}31me\u{7f}\u{202e}f\u{2028}";
         assert_eq!(printable(hostile), "a�[2Jb�c�d�31me��f�");
     }
 
     #[test]
-    fn a_terminal_is_told_nothing_but_colours() {
+    fn only_colours_reach_terminal() {
         let plain = "two\n\tlines, Größe\n";
         assert!(matches!(for_terminal(plain, true), Cow::Borrowed(_)));
         assert_eq!(
@@ -98,11 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_same_document() {
+    fn escaping_keeps_json_document() {
         let value = serde_json::json!({ "name": "a\x1b\u{9b}\u{7f}\n\u{202e}" });
         let text = serde_json::to_string(&value).unwrap();
         let shown = for_terminal(&text, false);
-        assert!(shown.chars().all(|c| !acts(c)));
+        assert!(shown.chars().all(|c| !has_effect(c)));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

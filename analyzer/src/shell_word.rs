@@ -1,6 +1,6 @@
-//! Words of commands that are proposed to the user.
+//! Quotes words of the commands that are suggested to the user.
 
-/// A text as a shell takes it for one word.
+/// Quotes a text, where necessary, so that a shell reads it as one word.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_stays_one() {
+    fn quoted_text_is_one_word() {
         assert_eq!(shell_word("runs/app-1.gammachi"), "runs/app-1.gammachi");
         assert_eq!(shell_word("my run"), "'my run'");
         assert_eq!(shell_word("a'b;c"), r"'a'\''b;c'");

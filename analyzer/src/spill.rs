@@ -1,5 +1,7 @@
-//! Records in another order than the one in which they are found: records of one size come in, the
-//! same go out in the order of their keys; what memory does not hold lies in a file that has no name.
+//! Sorts more records than memory holds.
+//!
+//! Records of a fixed size are sorted in memory in runs. Further runs are kept in a file without a
+//! name, and all runs are merged when the records are read.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,20 +13,20 @@ use std::path::{Path, PathBuf};
 
 use trace_format::plain::{Plain, bytes_of, read_plain};
 
-/// Records that are held and sorted in memory at a time.
+/// Maximum number of records that are held and sorted in memory.
 const RUN_RECORDS: usize = 1 << 18;
-/// Records of each sorted run that are held while runs are merged.
-const HELD_RECORDS: usize = 512;
+/// Records of each sorted run that are buffered during a merge.
+const BUFFERED_RECORDS: usize = 512;
 
-/// A record of a fixed size with its place in the order.
+/// A record of a fixed size with a sort key.
 pub trait Record: Plain {
-    /// What it is sorted by; records of equal keys keep no order, so a key should tell them apart.
+    /// The sort key. Records with equal keys come in no particular order, so keys should be unique.
     type Key: Ord;
-    /// Its key.
+    /// The key of this record.
     fn key(&self) -> Self::Key;
 }
 
-/// Records that come in.
+/// Collects records to be sorted.
 #[derive(Debug)]
 pub struct Spill<T> {
     directory: PathBuf,
@@ -37,7 +39,8 @@ pub struct Spill<T> {
 }
 
 impl<T: Record> Spill<T> {
-    /// Without records yet; what does not fit into memory goes to a nameless file in a directory.
+    /// Creates an empty collection. Records that do not fit into memory go to a nameless file in
+    /// `directory`.
     pub fn new(directory: &Path) -> Self {
         Self::with_runs_of(directory, RUN_RECORDS)
     }
@@ -47,17 +50,17 @@ impl<T: Record> Spill<T> {
         Self { directory: directory.to_owned(), run_records, memory, file: None, runs, count: 0 }
     }
 
-    /// Takes a record.
+    /// Adds a record.
     ///
     /// # Errors
-    /// The file cannot be made or written (no space).
+    /// The file cannot be created or written (no space).
     pub fn push(&mut self, record: T) -> io::Result<()> {
         self.memory.push(record);
         self.count += 1;
         if self.memory.len() >= self.run_records { self.write_run() } else { Ok(()) }
     }
 
-    /// Records taken so far.
+    /// Number of records added so far.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -76,7 +79,7 @@ impl<T: Record> Spill<T> {
         Ok(())
     }
 
-    /// No more records come.
+    /// Ends collecting and returns the records for reading in order.
     ///
     /// # Errors
     /// As [`Spill::push`].
@@ -90,7 +93,7 @@ impl<T: Record> Spill<T> {
     }
 }
 
-/// A file for reading and writing that is gone when nobody has it open any more.
+/// A file for reading and writing that vanishes when it is closed.
 fn nameless(directory: &Path) -> io::Result<File> {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -102,7 +105,7 @@ fn nameless(directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Records in the order of their keys, to be read as often as wanted.
+/// Records in the order of their keys. They can be read any number of times.
 #[derive(Debug)]
 pub struct Sorted<T> {
     memory: Vec<T>,
@@ -125,7 +128,7 @@ impl<T: Record> Sorted<T> {
             merge.runs.push(Head {
                 at,
                 end: at + count,
-                held: Vec::new(),
+                buffer: Vec::new(),
                 next: 0,
                 _of: PhantomData,
             });
@@ -136,41 +139,41 @@ impl<T: Record> Sorted<T> {
     }
 }
 
-/// A sorted run in the file, as far as it is read.
+/// The part of a sorted run that is still to be merged.
 #[derive(Debug)]
 struct Head<T> {
-    /// First record that is not held yet, and the first behind the run.
+    /// Index of the next record to read from the file, and the end of the run.
     at: usize,
     end: usize,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
     next: usize,
     _of: PhantomData<T>,
 }
 
 impl<T: Record> Head<T> {
     fn peek(&mut self, file: &File) -> io::Result<Option<T>> {
-        if self.next == self.held.len() {
-            let count = (self.end - self.at).min(HELD_RECORDS);
-            self.held.resize(count * size_of::<T>(), 0);
-            file.read_exact_at(&mut self.held, (self.at * size_of::<T>()) as u64)?;
+        if self.next == self.buffer.len() {
+            let count = (self.end - self.at).min(BUFFERED_RECORDS);
+            self.buffer.resize(count * size_of::<T>(), 0);
+            file.read_exact_at(&mut self.buffer, (self.at * size_of::<T>()) as u64)?;
             self.at += count;
             self.next = 0;
         }
-        Ok(self.held.get(self.next..).and_then(read_plain))
+        Ok(self.buffer.get(self.next..).and_then(read_plain))
     }
 }
 
 /// Iterates over sorted records.
 pub struct Merge<'a, T: Record> {
     sorted: &'a Sorted<T>,
-    /// The next record in memory, where no file was needed.
+    /// Index of the next record, if all are in memory.
     next: usize,
     runs: Vec<Head<T>>,
     heap: BinaryHeap<Reverse<(T::Key, usize)>>,
 }
 
 impl<T: Record> Merge<'_, T> {
-    /// Takes up a run's next record; a file that cannot be read ends it.
+    /// Adds the next record of a run to the heap. Returns the error if the file cannot be read.
     fn offer(&mut self, run: usize) -> Option<io::Error> {
         let file = self.sorted.file.as_ref()?;
         match self.runs[run].peek(file) {
@@ -211,7 +214,7 @@ mod tests {
     #[repr(C)]
     #[derive(Debug, Clone, Copy, PartialEq)]
     struct Number(u64, u64);
-    // SAFETY: two integers of one size: no padding, any bits are a value.
+    // SAFETY: two integers of one size: no padding, and every bit pattern is valid.
     unsafe impl Plain for Number {}
     impl Record for Number {
         type Key = (u64, u64);
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn many_runs_come_out_as_one() {
+    fn merges_many_runs() {
         for count in [0, 1, 9, 10, 11, 12_345] {
             let mut spill = Spill::with_runs_of(&std::env::temp_dir(), 10);
             for i in 0..count {

@@ -1,12 +1,11 @@
-//! Calls with attributes for run directories made by hand: what level 1 adds to
-//! [`SyntheticRank`].
+//! Adds what level 1 records to [`SyntheticRank`]: calls with attributes, and communicators.
 
 use trace_format::header::{Communicator, Definition};
 use trace_format::layout::*;
 
 use crate::synthetic_trace::{SyntheticRank, number_of};
 
-/// What an event says beside function and times.
+/// What an event holds besides function and times.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attributes {
     pub communicator: u16,
@@ -16,12 +15,12 @@ pub struct Attributes {
     pub request: u32,
 }
 
-/// On MPI_COMM_WORLD.
+/// Attributes on MPI_COMM_WORLD.
 pub fn on_world(peer: i32, tag: i32, bytes: u32) -> Attributes {
     Attributes { communicator: COMMUNICATOR_WORLD, peer, tag, bytes, request: 0 }
 }
 
-/// Of a call that completes a request.
+/// Attributes of a completed request.
 pub fn completed(request: u32, peer: i32, tag: i32, bytes: u32) -> Attributes {
     Attributes { communicator: COMPLETED, peer, tag, bytes, request }
 }
@@ -39,8 +38,8 @@ impl Attributes {
 const ANY: i32 = -1;
 
 impl SyntheticRank {
-    /// A rank of Open MPI recorded at level 1, from 1 ms to `end`, that knows its predefined
-    /// communicators.
+    /// A rank of Open MPI recorded at level 1, from 1 ms to `end`, with its predefined
+    /// communicators defined.
     pub fn level_1(rank: u32, world_size: u32, end: u64) -> Self {
         let mut this = Self::complete(rank, world_size, 1_000_000, end);
         this.fixed.level = 1;
@@ -51,7 +50,7 @@ impl SyntheticRank {
         this
     }
 
-    /// Defines a communicator; members are written on its rank 0, as the recorder does.
+    /// Defines a communicator. Only its rank 0 writes the members, as in the recorder.
     pub fn communicator(
         &mut self,
         id: u16,
@@ -106,55 +105,55 @@ impl SyntheticRank {
     }
 
     /// A call with attributes.
-    pub fn says(&mut self, name: &str, begin: u64, end: u64, said: Attributes) -> &mut Self {
-        self.says_on(0, name, begin, end, said)
+    pub fn says(&mut self, name: &str, begin: u64, end: u64, attributes: Attributes) -> &mut Self {
+        self.says_on(0, name, begin, end, attributes)
     }
 
-    /// A call of a thread with attributes.
+    /// A call with attributes on a thread.
     pub fn says_on(
         &mut self,
         thread: usize,
         name: &str,
         begin: u64,
         end: u64,
-        said: Attributes,
+        attributes: Attributes,
     ) -> &mut Self {
-        let Attributes { communicator, peer, tag, bytes, request } = said;
+        let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word((end - begin) as u32, number_of(name), communicator);
         self.slot(thread, Slot { begin, word, peer, tag, bytes, request, site: 0 })
     }
 
-    /// A call with attributes that returned an error of that class.
+    /// A call with attributes that returned an error of the given class.
     pub fn says_failed(
         &mut self,
         name: &str,
         (begin, end): (u64, u64),
-        said: Attributes,
+        attributes: Attributes,
         error: u32,
     ) -> &mut Self {
-        let Attributes { communicator, peer, tag, bytes, request } = said;
+        let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word(DURATION_ESCAPE, number_of(name), communicator);
         self.slot(0, Slot { begin, word, peer, tag, bytes, request, site: 0 });
         let word = slot_word(CONTINUES_DURATION, CONTINUATION, 0);
         self.slot(0, Slot { begin: end - begin, word, peer: error as i32, ..Slot::default() })
     }
 
-    /// One request of the call before, completed with an error of that class.
-    pub fn request_failed(&mut self, said: Attributes, error: u32) -> &mut Self {
-        let Attributes { communicator, peer, tag, bytes, request } = said;
+    /// A request of the preceding call, completed with an error of the given class.
+    pub fn request_failed(&mut self, attributes: Attributes, error: u32) -> &mut Self {
+        let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word(CONTINUES_REQUEST, CONTINUATION, communicator);
         self.slot(0, Slot { begin: bytes.into(), word, peer, tag, bytes: error, request, site: 0 })
     }
 
     /// A call with attributes that has not returned.
-    pub fn says_open(&mut self, name: &str, begin: u64, said: Attributes) -> &mut Self {
-        let Attributes { communicator, peer, tag, bytes, request } = said;
+    pub fn says_open(&mut self, name: &str, begin: u64, attributes: Attributes) -> &mut Self {
+        let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word(0, number_of(name) | FUNCTION_OPEN, communicator);
         self.slot(0, Slot { begin, word, peer, tag, bytes, request, site: 0 })
     }
 
-    /// A call on several requests: those of `completions` with [`COMPLETED`] in the communicator's
-    /// place were completed.
+    /// A call on several requests. Those of `completions` that have [`COMPLETED`] as communicator
+    /// were completed.
     pub fn several(
         &mut self,
         name: &str,
@@ -163,16 +162,16 @@ impl SyntheticRank {
         completions: &[Attributes],
     ) -> &mut Self {
         self.says(name, begin, end, Attributes::default());
-        for said in completions {
+        for attributes in completions {
             self.slot(
                 0,
                 Slot {
-                    begin: u64::from(said.bytes),
-                    word: slot_word(CONTINUES_REQUEST, CONTINUATION, said.communicator),
-                    peer: said.peer,
-                    tag: said.tag,
+                    begin: u64::from(attributes.bytes),
+                    word: slot_word(CONTINUES_REQUEST, CONTINUATION, attributes.communicator),
+                    peer: attributes.peer,
+                    tag: attributes.tag,
                     bytes: 0,
-                    request: said.request,
+                    request: attributes.request,
                     site: 0,
                 },
             );
@@ -180,19 +179,19 @@ impl SyntheticRank {
         self
     }
 
-    /// The receiving half of the call before.
+    /// The receiving half of the preceding call.
     pub fn receiving(&mut self, peer: i32, tag: i32, bytes: u32) -> &mut Self {
         let word = slot_word(CONTINUES_RECEIVE, CONTINUATION, 0);
         self.slot(0, Slot { begin: bytes.into(), word, peer, tag, ..Slot::default() })
     }
 
-    /// The message handle of the call before.
+    /// The message handle of the preceding call.
     pub fn message_handle(&mut self, request: u32) -> &mut Self {
         let word = slot_word(CONTINUES_MESSAGE, CONTINUATION, 0);
         self.slot(0, Slot { word, request, ..Slot::default() })
     }
 
-    /// Posts a receive of anything on MPI_COMM_WORLD.
+    /// Posts a receive on MPI_COMM_WORLD from any source with any tag.
     pub fn irecv_any(&mut self, at: u64, request: u32) -> &mut Self {
         self.says("MPI_Irecv", at, at + 1, on_world(ANY, ANY, 1000).request(request))
     }

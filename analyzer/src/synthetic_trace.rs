@@ -1,5 +1,5 @@
-//! Run directories made by hand: tests say which calls a rank made and when, and get the files
-//! that a recorder would have left.
+//! Run directories for tests. A test states which calls a rank made and when, and gets the files
+//! that a recorder would have written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use trace_format::layout::*;
 use trace_format::totals::*;
 use trace_format::writer::{chunk, chunk_of_slots};
 
-/// A directory of its own that is removed with the value.
+/// A unique directory that is removed when the value is dropped.
 #[derive(Debug)]
 pub struct RunDirectory(PathBuf);
 
@@ -30,15 +30,15 @@ impl RunDirectory {
         Self(path)
     }
 
-    /// A directory with these ranks' files.
+    /// A directory with the files of these ranks.
     pub fn of(ranks: &[SyntheticRank]) -> Self {
         let directory = Self::new();
         ranks.iter().for_each(|rank| directory.write(rank));
         directory
     }
 
-    /// The same, their slots encoded.
-    #[allow(dead_code, reason = "not every test that shares this file wants it")]
+    /// A directory with the files of these ranks, with encoded slots.
+    #[allow(dead_code, reason = "not every test that shares this file uses it")]
     pub fn of_encoded(ranks: &[SyntheticRank]) -> Self {
         let directory = Self::new();
         let encoded = |rank: &SyntheticRank| SyntheticRank { is_encoded: true, ..rank.clone() };
@@ -67,14 +67,14 @@ impl Drop for RunDirectory {
     }
 }
 
-/// Number of a function in the files made here.
+/// Number of a function in the generated files.
 pub fn number_of(name: &str) -> u16 {
     static NAMES: LazyLock<Vec<String>> = LazyLock::new(functions::names);
     let index = NAMES.iter().position(|other| other == name);
     FIRST_FUNCTION + index.unwrap_or_else(|| panic!("no function {name}")) as u16
 }
 
-/// One rank's file in the making. Its counter runs at 1 GHz unless said otherwise.
+/// The file of one rank under construction. Its counter runs at 1 GHz unless stated otherwise.
 #[derive(Debug, Clone)]
 pub struct SyntheticRank {
     pub fixed: FixedHeader,
@@ -82,14 +82,14 @@ pub struct SyntheticRank {
     pub definitions: Vec<Definition>,
     /// Slots of each thread.
     pub threads: Vec<Vec<Slot>>,
-    /// Totals of the first thread, behind its slots.
+    /// Totals of the first thread, written after its slots.
     pub totals: Option<(SnapshotHeader, Vec<TotalsEntry>)>,
     /// Whether its slots are encoded, as those of full windows are.
     pub is_encoded: bool,
 }
 
 impl SyntheticRank {
-    /// A rank without events and definitions.
+    /// A rank without events or definitions.
     pub fn new(rank: u32, world_size: u32) -> Self {
         Self {
             fixed: FixedHeader {
@@ -133,8 +133,8 @@ impl SyntheticRank {
         }
     }
 
-    /// A rank that ran from `begin` to `end`, with MPI_Init before, anchors of a 1 GHz counter, and,
-    /// unless it is rank 0, exchanges that find the counter shared.
+    /// A rank that ran from `begin` to `end`, with MPI_Init before `begin` and anchors of a 1 GHz
+    /// counter. Ranks other than 0 have clock exchanges that find the counter shared.
     pub fn complete(rank: u32, world_size: u32, begin: u64, end: u64) -> Self {
         let mut this = Self::new(rank, world_size);
         this.anchor(begin / 2, 1e9, begin / 2).anchor(begin - 50, 1e9, begin - 50);
@@ -150,12 +150,12 @@ impl SyntheticRank {
         this
     }
 
-    /// Adds the call of MPI_Finalize, which comes last.
+    /// Adds the call of MPI_Finalize. It must be the last call.
     pub fn finalize(&mut self, begin: u64, end: u64) -> &mut Self {
         self.call(0, "MPI_Finalize", begin, end)
     }
 
-    /// Like a rank that was killed: no end, no second exchange or anchor, not finalized.
+    /// Makes it a rank that was killed: no end, no second exchange or anchor, not finalized.
     pub fn killed(&mut self) -> &mut Self {
         self.definitions.retain(|definition| match definition {
             Definition::RankEnd { .. } | Definition::Finalized { .. } => false,
@@ -167,7 +167,7 @@ impl SyntheticRank {
         self
     }
 
-    /// An anchor: the counter beside a monotonic clock that runs since `hz·ticks` at boot.
+    /// An anchor: the counter beside a monotonic clock. The counter runs at `hz`.
     pub fn anchor(&mut self, ticks: u64, hz: f64, monotonic_raw_ns: u64) -> &mut Self {
         let width_ticks = (hz * 20e-9) as u64;
         self.definitions.push(Definition::ClockAnchor(ClockAnchor {
@@ -179,7 +179,7 @@ impl SyntheticRank {
         self
     }
 
-    /// An exchange with a bound of 10 ticks; on one host when the readings agree.
+    /// A clock exchange with a bound of 10 ticks; both are on one host if the readings agree.
     pub fn exchange(&mut self, phase: Phase, parent: u32, child: u64, of_parent: u64) -> &mut Self {
         self.definitions.push(Definition::ClockExchange(ClockExchange {
             phase,
@@ -196,19 +196,20 @@ impl SyntheticRank {
         self
     }
 
-    /// What the operating system did to the first thread by then; read where the rank begins or ends.
+    /// How the operating system scheduled the first thread until then; read at the begin or end of
+    /// the rank.
     pub fn usage(
         &mut self,
         phase: Phase,
         run_queue_ns: u64,
         involuntary_switches: u64,
     ) -> &mut Self {
-        self.used(0, phase, 0, run_queue_ns, involuntary_switches)
+        self.thread_usage(0, phase, 0, run_queue_ns, involuntary_switches)
     }
 
-    /// As [`SyntheticRank::usage`], of a thread (`u32::MAX` for one that calls no MPI) and with its time on
-    /// a core.
-    pub fn used(
+    /// As [`SyntheticRank::usage`], for any thread (`u32::MAX` for one that does not call MPI) and
+    /// with its time on a core.
+    pub fn thread_usage(
         &mut self,
         thread: u32,
         phase: Phase,
@@ -236,8 +237,9 @@ impl SyntheticRank {
         self
     }
 
-    /// Time on a core of the whole process by then, and of recorded threads that have ended.
-    pub fn process_used(
+    /// Time on a core of the whole process until then, and that of recorded threads that have
+    /// ended.
+    pub fn process_usage(
         &mut self,
         phase: Phase,
         on_cpu_ns: u64,
@@ -336,8 +338,8 @@ impl SyntheticRank {
         self.timed(thread, TOOL, reason as i32, begin, end)
     }
 
-    /// A counter's reading at a region's marker.
-    pub fn counted(
+    /// The reading of a counter at a region marker.
+    pub fn counter_reading(
         &mut self,
         thread: usize,
         reading: CounterSlot,
@@ -378,7 +380,8 @@ impl SyntheticRank {
         self.slot(thread, Slot { begin: duration, word, ..Slot::default() })
     }
 
-    /// Multiplies and moves all counter readings: a skewed counter. Exchanges keep the parent's.
+    /// Scales and shifts all counter readings, as if the counter were skewed. Exchanges keep the
+    /// parent's readings.
     pub fn skewed(&self, offset: i64, rate: f64) -> Self {
         let skew = |ticks: u64| (ticks as f64 * rate).round() as u64;
         let skew = |ticks: u64| skew(ticks).wrapping_add_signed(offset);
@@ -405,7 +408,7 @@ impl SyntheticRank {
         skewed
     }
 
-    /// The file's bytes.
+    /// The bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         let payload = encode(&self.header).unwrap();
         let mut fixed = self.fixed;
@@ -442,9 +445,9 @@ impl SyntheticRank {
                 .copy_from_slice(&snapshot);
             file.extend(chunk((CHUNK_TOTALS, 0, 0, 0), &content));
         }
-        let slots_a_chunk = (MAPPING_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
+        let slots_per_chunk = (MAPPING_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         for (thread, slots) in self.threads.iter().enumerate() {
-            for (sequence, slots) in whole_events(slots, slots_a_chunk).enumerate() {
+            for (sequence, slots) in whole_events(slots, slots_per_chunk).enumerate() {
                 let opened = slots[0].begin;
                 let (thread, sequence) = (thread as u32, sequence as u32);
                 file.extend(match self.is_encoded {
@@ -457,7 +460,7 @@ impl SyntheticRank {
     }
 }
 
-/// The same slots in pieces of at most so many, none of which ends inside an event.
+/// Splits slots into pieces of at most `most` slots without splitting an event.
 fn whole_events(slots: &[Slot], most: usize) -> impl Iterator<Item = &[Slot]> {
     let mut rest = slots;
     std::iter::from_fn(move || {

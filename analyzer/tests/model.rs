@@ -323,7 +323,7 @@ fn bad_input_is_named_with_its_remedy() {
         ("t.csv", &["--vars", "p,N", "--basis", "N^3 p"], 2, "an operator is missing here"),
         ("t.csv", &["--vars", "p,N", "--basis", "N, 1, N"], 2, "`N` appears twice"),
         ("t.csv", &["--vars", "p,M", "--basis", "M"], 1, "has no column M; its columns are"),
-        ("t.csv", &["--vars", "p,N"], 2, "--basis or --dictionary is wanted"),
+        ("t.csv", &["--vars", "p,N"], 2, "--basis or --dictionary is required"),
         (
             "t.csv",
             &["--vars", "p,N", "--basis", "N", "--holdout", "p~3"],
@@ -366,7 +366,7 @@ fn bad_input_is_named_with_its_remedy() {
             "t.csv",
             &["none.csv", "--basis", "p"],
             2,
-            "is a file; name one table, or runs and studies",
+            "is a file; name either one table, or runs and studies",
         ),
         ("", &["--basis", "p"], 1, "no rank file in it"),
         ("t.csv", &["--basis", "p", "--parts", "compute,io"], 1, "has no column io"),

@@ -240,7 +240,7 @@ under_both! {
         let job = Job::new(mpi, &victim(mpi, "works_in_regions")).ranks(4);
         let totals = fresh.join("totals");
         job.environment("GAMMACHI_KEEP", "totals").record_to(&totals);
-        refused(&["compare", &good, &text(&totals)], 1, "keeps totals in place of single calls");
+        refused(&["compare", &good, &text(&totals)], 1, "has totals instead of single calls");
         // A rank's file is gone, then one is cut off.
         let damaged = runs(mpi, fresh.path(), "damaged", 1, &[]).remove(0);
         let file = damaged.join("ranks-000/rank-000002.gmc");

@@ -230,7 +230,7 @@ under_both! {
         let screen = shown.into_screen();
         assert_eq!(output.status.code(), Some(130), "{screen}");
         assert!(screen.contains("1/3 runs"), "{screen}");
-        assert!(screen.contains("gammachi: interrupted; 1 of 3 runs are made"), "{screen}");
+        assert!(screen.contains("gammachi: interrupted; 1 of 3 runs are done"), "{screen}");
         let waiting = [StudyRunState::Finished, StudyRunState::Pending, StudyRunState::Pending];
         assert_eq!(states(fresh.path()), waiting);
 

@@ -145,7 +145,7 @@ under_both! {
             assert_eq!(output.status.code(), Some(2), "{question:?}: {said}");
             assert!(said.contains(sentence), "{question:?}: {said}");
         };
-        refused(&["--map", "block"], "on how many hosts?");
+        refused(&["--map", "block"], "give the number of hosts");
         refused(&["--map", "cyclic", "--hosts", "5"], "the run has 4 ranks, fewer than hosts");
         refused(&["--map", "nowhere"], "neither block nor cyclic nor a file");
         refused(&["--hosts", "2"], "--map");
@@ -231,7 +231,7 @@ under_both! {
             (&["--rank", "9", "--speed", "2"], "no file of that rank"),
             (&["--region", "none", "--speed", "2"], "no such region, but late"),
             (&["--host", "elsewhere", "--speed", "2"], "no rank there"),
-            (&["--speed", "2"], "of what?"),
+            (&["--speed", "2"], "name a --rank"),
             (&["--latency", "soon"], "neither a time"),
             (&["--rank", "0"], "--speed"),
         ];

@@ -1,46 +1,48 @@
-//! `gammachi baseline`: keeps what is known of runs in a folder, for `gammachi check` and `gammachi history`.
+//! `gammachi baseline`: keeps summaries of runs in a folder, for `gammachi check` and `gammachi
+//! history`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::error::{CommandError, print, say};
-use super::records::Only;
-use crate::comparison::baseline::{self, Added, Kept};
+use super::error::{CommandError, notify, print};
+use super::records::RunFilter;
+use crate::comparison::baseline::{self, Added, Entry};
 use crate::present::comparison::{baseline_json, baseline_screen};
 use crate::present::quantity::count;
 
 /// Keeps summaries of runs in a folder of small files, to check against.
 ///
-/// One file of some kilobytes a run: times, iterations, counts, no events. The folder can be kept in git.
+/// One file of a few kilobytes per run: times, iterations, counts, no events. The folder can be
+/// kept in git.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi baseline add app-*.gammachi --baseline perf\n  \
                   gammachi baseline show --baseline perf\n  \
-                  gammachi baseline trim --baseline perf --keep 20\n\nWhat the files say: \
-                  docs/reference/compare-json.md.")]
+                  gammachi baseline trim --baseline perf --keep 20\n\nThe files are \
+                  described in docs/reference/compare-json.md.")]
 pub struct BaselineArguments {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Adds runs, or the runs of a study
     Add {
         /// Runs or studies
         #[arg(value_name = "RUN|STUDY", required = true)]
         runs: Vec<PathBuf>,
 
-        /// Folder, which is made where it is missing
+        /// Folder; created if missing
         #[arg(long, value_name = "DIR")]
         baseline: PathBuf,
 
         #[command(flatten)]
-        only: Only,
+        only: RunFilter,
     },
-    /// Shows what is in it
+    /// Shows the runs of a baseline
     Show {
-        /// Folder
+        /// Folder of the baseline
         #[arg(long, value_name = "DIR")]
         baseline: PathBuf,
 
@@ -48,30 +50,30 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Removes old runs
+    /// Removes old runs from a baseline
     Trim {
-        /// Folder
+        /// Folder of the baseline
         #[arg(long, value_name = "DIR")]
         baseline: PathBuf,
 
-        /// How many runs of each program, parameters and machine stay: the newest
+        /// How many of the newest runs of each program, parameters and machine to keep
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         keep: u32,
     },
 }
 
-/// Does what is asked.
+/// Adds, shows or removes runs.
 ///
 /// # Errors
 /// Runs or a folder that cannot be read or written.
 pub fn baseline(arguments: &BaselineArguments) -> Result<(), CommandError> {
     let failed = |error: baseline::BaselineError| CommandError::failed(error.to_string());
-    match &arguments.what {
-        What::Add { runs, baseline, only } => {
+    match &arguments.action {
+        Action::Add { runs, baseline, only } => {
             let records = only.read(runs)?;
             if let Some(imagined) = records.iter().find(|record| record.imagined) {
                 return Err(CommandError::usage(format!(
-                    "{}: was replayed by `gammachi whatif`; only runs that were measured belong in a baseline",
+                    "{}: was written by `gammachi whatif`; only measured runs belong in a baseline",
                     imagined.run
                 )));
             }
@@ -83,10 +85,10 @@ pub fn baseline(arguments: &BaselineArguments) -> Result<(), CommandError> {
                 0 => String::new(),
                 known => format!("; {} had been added before", count(known as u64)),
             };
-            say(&format!("{}: {} added{known}", baseline.display(), count(new as u64)));
+            notify(&format!("{}: {} added{known}", baseline.display(), count(new as u64)));
             Ok(())
         }
-        What::Show { baseline, json } => {
+        Action::Show { baseline, json } => {
             let all = baseline::read(baseline).map_err(failed)?;
             match json {
                 true => {
@@ -96,12 +98,12 @@ pub fn baseline(arguments: &BaselineArguments) -> Result<(), CommandError> {
                 false => print(&baseline_screen(&all, baseline)),
             }
         }
-        What::Trim { baseline, keep } => {
+        Action::Trim { baseline, keep } => {
             let all = baseline::read(baseline).map_err(failed)?;
-            let surplus: Vec<&Kept> = baseline::surplus(&all, *keep as usize);
+            let surplus: Vec<&Entry> = baseline::surplus(&all, *keep as usize);
             baseline::remove(&surplus).map_err(failed)?;
             let left = all.len() - surplus.len();
-            say(&format!(
+            notify(&format!(
                 "{}: {} removed, {} left",
                 baseline.display(),
                 count(surplus.len() as u64),

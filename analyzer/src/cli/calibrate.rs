@@ -1,5 +1,5 @@
-//! `gammachi calibrate`: a launcher comes in; the kernels that measure network, ceilings and clocks
-//! run under it, and `machine.json` goes out.
+//! `gammachi calibrate`: runs the kernels that measure network, ceilings and clocks under a
+//! launcher, and writes `machine.json`.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde::de::DeserializeOwned;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::kernel_program::{KernelOptions, kernel_program};
-use super::program_search::{find_executable, take_apart};
+use super::program_search::{find_executable, split_command};
 use super::run::cannot_start;
 use crate::calibration::{Calibration, Stamps};
 use crate::models::machine::difference::changes;
@@ -22,10 +22,10 @@ use crate::trace::run_json::Instant;
 
 /// Measures messages, processors, memory and clocks into machine.json.
 ///
-/// Starts the kernels (built by scripts/build-kernels) under the launcher given, shows what they
-/// found, and writes machine.json, which `gammachi logpq` and `gammachi roofline` read. A file that
-/// is there already is compared: what changed beyond noise is named. Start it on a quiet machine,
-/// with as many ranks a host as programs will have; two are enough for the network.
+/// Starts the kernels (built by scripts/build-kernels) under the given launcher, shows the results,
+/// and writes machine.json, which `gammachi logpq` and `gammachi roofline` read. If the file exists
+/// already, changes beyond noise are reported. Start it on a quiet machine, with as many ranks per
+/// host as programs will have; two are enough for the network.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi calibrate -- mpirun -n 2\n  \
@@ -37,7 +37,7 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "FILE", default_value = MACHINE_JSON)]
     pub out: PathBuf,
 
-    /// A few seconds: fewer repetitions, small messages, small arrays. Figures are rough
+    /// Take only a few seconds: fewer repetitions, small messages, small arrays. Figures are rough
     #[arg(long)]
     pub quick: bool,
 
@@ -53,11 +53,11 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
-    /// Print machine.json in place of the screen
+    /// Print machine.json instead of the screen
     #[arg(long)]
     pub json: bool,
 
-    /// Where the kernels are.
+    /// Path of the kernels.
     #[command(flatten)]
     pub kernels: KernelOptions,
 
@@ -69,14 +69,14 @@ pub struct CalibrateArguments {
 /// Measures and writes the file.
 ///
 /// # Errors
-/// Wrong usage: a program behind the launcher, no kernels; failure: a kernel that fails, a file of
+/// Wrong usage: a program after the launcher, no kernels. Failure: a kernel that fails, a file of
 /// another version or another machine that would be overwritten.
 pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
     let words = &arguments.launcher;
-    let parts = take_apart(words, |word| find_executable(word).is_ok());
+    let parts = split_command(words, |word| find_executable(word).is_ok());
     let Some(launcher) = parts.launcher else {
         return Err(CommandError::usage(format!(
-            "{}: not a launcher that gammachi knows; calibrate starts its own kernels, so name the \
+            "{}: not a known launcher; calibrate starts its own kernels, so name the \
              launcher and its options only: gammachi calibrate -- mpirun -n 2",
             words[0].to_string_lossy()
         )));
@@ -88,7 +88,7 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
             words[program].to_string_lossy()
         )));
     }
-    let before = earlier(&arguments.out)?;
+    let before = existing_machine(&arguments.out)?;
     let kernels = kernel_program(&arguments.kernels, &words[launcher])?;
 
     let start = Instant::now();
@@ -130,7 +130,7 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
     print(&text)
 }
 
-/// What noise makes of the changes.
+/// How noise affects the changes.
 fn noise_line(before: &Machine, now: &Machine) -> &'static str {
     match (before.noise().is_empty(), now.noise().is_empty()) {
         (true, true) => "",
@@ -140,8 +140,8 @@ fn noise_line(before: &Machine, now: &Machine) -> &'static str {
     }
 }
 
-/// The file that would be replaced.
-fn earlier(out: &Path) -> Result<Option<Machine>, CommandError> {
+/// The machine in the file that would be replaced.
+fn existing_machine(out: &Path) -> Result<Option<Machine>, CommandError> {
     if !out.exists() {
         let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
         if folder.is_some_and(|folder| !folder.is_dir()) {
@@ -152,7 +152,7 @@ fn earlier(out: &Path) -> Result<Option<Machine>, CommandError> {
         }
         return Ok(None);
     }
-    // Before minutes are spent on measuring.
+    // Checked before minutes are spent on measuring.
     Machine::read(out).map(Some).map_err(|error| {
         CommandError::failed(format!(
             "{error}; it is not overwritten: name another file with --out"
@@ -168,7 +168,7 @@ fn refuse_other_machine(before: &Machine, now: &Machine, out: &Path) -> Result<(
     let kept = PathBuf::from(format!("{}.new", out.display()));
     now.write(&kept).map_err(|error| cannot_write(&kept, &error))?;
     Err(CommandError::failed(format!(
-        "{}: of another machine, not overwritten ({}); this measurement is in {}",
+        "{}: belongs to another machine and is not overwritten ({}); this measurement is in {}",
         out.display(),
         differences.iter().map(difference_sentence).collect::<Vec<_>>().join("; "),
         kept.display()
@@ -179,7 +179,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::failed(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// What makes a kernel print its document, and its progress for us to show.
+/// Options that make a kernel print its document, and its progress for this command to show.
 const DOCUMENT: [&str; 3] = ["--json", "--progress", "lines"];
 
 fn network_options(arguments: &CalibrateArguments) -> Vec<String> {
@@ -204,7 +204,7 @@ fn clock_options(arguments: &CalibrateArguments) -> Vec<String> {
     ["--trials", trials].map(str::to_owned).to_vec()
 }
 
-/// Runs a kernel under the launcher and gives what it printed.
+/// Runs a kernel under the launcher and returns its output.
 fn run_kernel(
     launcher: &[OsString],
     kernels: &Path,
@@ -226,25 +226,25 @@ fn run_kernel(
     let mut text = String::new();
     let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text)).transpose();
     let status = child.wait();
-    let said = watcher.join().unwrap_or_default();
+    let lines = watcher.join().unwrap_or_default();
     let failed = |what: String| CommandError::failed(format!("kernels {kernel}: {what}"));
     read.map_err(|error| failed(format!("its output cannot be read: {error}")))?;
     let status = status.map_err(|error| failed(format!("cannot be waited for: {error}")))?;
     if status.success() {
         // Warnings of the launcher or the MPI library.
-        said.iter().for_each(|line| say(line));
+        lines.iter().for_each(|line| notify(line));
         return Ok(text);
     }
-    // The kernel's own words; only without them what the launcher made of it.
-    let own: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix("kernels: ")).collect();
-    let words = if own.is_empty() { said.join("\n") } else { own.join("; ") };
+    // The kernel's own messages, or those of the launcher if there are none.
+    let own: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("kernels: ")).collect();
+    let words = if own.is_empty() { lines.join("\n") } else { own.join("; ") };
     match status.code() {
         Some(2) => Err(CommandError::usage(format!("kernels {kernel}: {words}"))),
         _ => Err(failed(format!("{words} ({status})"))),
     }
 }
 
-/// Shows progress lines on a terminal; gives all others.
+/// Shows progress lines on a terminal; returns all other lines.
 fn show_progress(errors: impl Read) -> Vec<String> {
     let terminal = std::io::stderr().is_terminal();
     let mut others = Vec::new();
@@ -271,13 +271,13 @@ fn show_progress(errors: impl Read) -> Vec<String> {
     others
 }
 
-/// The JSON document among what launcher and kernel printed.
+/// Reads the JSON document in the output of launcher and kernel.
 fn read_document<T: DeserializeOwned>(text: &str, kernel: &str) -> Result<T, CommandError> {
     let document = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
     serde_json::from_str(document).map_err(|error| {
         CommandError::failed(format!(
-            "kernels {kernel}: what it printed cannot be read ({error}): the kernels are of another \
-             version; build them again with scripts/build-kernels"
+            "kernels {kernel}: its output cannot be read ({error}): the kernels are of another version; \
+             build them again with scripts/build-kernels"
         ))
     })
 }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_behind_the_launcher_and_a_word_that_is_none_are_wrong_usage() {
+    fn program_after_launcher_and_unknown_launcher_are_wrong_usage() {
         for launcher in [&["mpirun", "-n", "2", "/bin/true"][..], &["/bin/true"], &["frobnicate"]] {
             let error = calibrate(&arguments(launcher)).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{error}");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_version_is_not_overwritten() {
+    fn refuses_to_overwrite_file_of_other_version() {
         let arguments = CalibrateArguments {
             out: std::env::temp_dir().join(format!("calibrate-other-{}.json", std::process::id())),
             ..arguments(&["mpirun", "-n", "2"])
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_against_a_noisy_measurement_are_doubted() {
+    fn warns_of_noisy_measurements() {
         let quiet = crate::models::machine::tests::machine();
         let mut noisy = quiet.clone();
         noisy.ceilings.conditions.reasons = vec!["something else runs here".into()];
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_is_found_among_other_lines() {
+    fn finds_document_among_other_lines() {
         let value: serde_json::Value =
             read_document("Warning: x\n{\"a\":1}\n", "network").expect("a document");
         assert_eq!(value["a"], 1);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_asks_for_less_and_what_is_named_wins() {
+    fn options_override_quick() {
         let options = network_options(&arguments(&["mpirun"]));
         assert_eq!(options[3..], ["--repetitions", "5", "--max-bytes", "1024"]);
         assert!(ceiling_options(&arguments(&["mpirun"])).len() > DOCUMENT.len());

@@ -1,4 +1,4 @@
-//! `gammachi check`: whether runs are slower than a baseline, for continuous integration.
+//! `gammachi check`: checks whether runs are slower than a baseline, for continuous integration.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::error::{CommandError, print};
 use super::output_file;
-use super::records::Only;
+use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
 use crate::comparison::guard::{Check, Matching, Verdict};
 use crate::comparison::{Comparison, baseline};
@@ -15,42 +15,42 @@ use crate::present::comparison::checked::{
 };
 use crate::present::comparison::mixed;
 
-/// Exit code of runs that are slower.
+/// Exit code for slower runs.
 pub const EXIT_SLOWER: u8 = 3;
-/// Exit code where it cannot be told.
+/// Exit code if the result is undecided.
 pub const EXIT_CANNOT_TELL: u8 = 4;
 
-/// Tells by its exit code whether runs are slower than a baseline.
+/// Checks whether runs are slower than a baseline; the exit code tells.
 ///
-/// The exit code is 0 where they are not slower than --at-most allows, 3 where they are, 4 where that cannot be told:
-/// too few runs, or runs that scatter too much. Only runs of the baseline with the same program, rank count,
-/// parameters and machine count.
+/// The exit code is 0 if they are not slower than --at-most allows, 3 if they are, 4 if this is
+/// undecided: too few runs, or runs that vary too much. Only runs of the baseline with the same
+/// program, rank count, parameters and machine are considered.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi check new-*.gammachi --baseline perf\n  \
                   gammachi check new-*.gammachi --baseline perf --at-most 1% --junit perf.xml\n  \
                   gammachi check new-*.gammachi --baseline perf --github\n\nReady workflows: docs/ci. How it \
                   decides: docs/guide/compare.md.")]
 pub struct CheckArguments {
-    /// Runs or studies to check; three or more of them tell a change from chance
+    /// Runs or studies to check; with three or more, a change can be told from chance
     #[arg(value_name = "RUN|STUDY", required = true)]
     runs: Vec<PathBuf>,
 
-    /// Folder that `gammachi baseline add` filled
+    /// Folder filled by `gammachi baseline add`
     #[arg(long, value_name = "DIR")]
     baseline: PathBuf,
 
     /// How much slower they may be
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = part)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = fraction)]
     at_most: f64,
 
     #[command(flatten)]
-    only: Only,
+    only: RunFilter,
 
-    /// Write the result for a test report
+    /// Write the result as a JUnit test report
     #[arg(long, value_name = "FILE.xml")]
     junit: Option<PathBuf>,
 
-    /// Print the result as an annotation of GitHub's workflows
+    /// Print the result as an annotation for GitHub workflows
     #[arg(long)]
     github: bool,
 
@@ -59,8 +59,8 @@ pub struct CheckArguments {
     json: bool,
 }
 
-/// `3%` or `3` as a part of one.
-fn part(text: &str) -> Result<f64, String> {
+/// Parses `3%` or `3` as a fraction.
+fn fraction(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim();
     match number.parse::<f64>() {
         Ok(percent) if (0.1..=1_000.0).contains(&percent) => Ok(percent / 100.0),
@@ -68,10 +68,11 @@ fn part(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Prints whether runs are slower.
+/// Checks runs and prints the result.
 ///
 /// # Errors
-/// The exit code, where they are, or that cannot be told; failure for runs or a baseline that cannot be read.
+/// The exit code, if they are slower or this is undecided; failure for runs or a baseline that
+/// cannot be read.
 pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
     let kept = baseline::read(&arguments.baseline);
     let kept = kept.map_err(|error| CommandError::failed(error.to_string()))?;
@@ -92,7 +93,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
         if arguments.github {
             print(&annotations(&sentence, Verdict::CannotTell))?;
         }
-        super::error::say(&sentence);
+        super::error::notify(&sentence);
         return Err(CommandError::Exit(EXIT_CANNOT_TELL));
     };
     let comparison = Comparison::new(&matching.alike, &runs, relation);
@@ -130,12 +131,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentage_is_a_part() {
+    fn parses_percentages() {
         for (text, expected) in [("3%", 0.03), ("3", 0.03), ("2.5 %", 0.025), ("100%", 1.0)] {
-            assert!((part(text).unwrap() - expected).abs() < 1e-12, "{text}");
+            assert!((fraction(text).unwrap() - expected).abs() < 1e-12, "{text}");
         }
         for text in ["", "%", "0", "-1%", "x", "nan"] {
-            assert!(part(text).is_err(), "{text}");
+            assert!(fraction(text).is_err(), "{text}");
         }
     }
 }

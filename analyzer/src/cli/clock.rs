@@ -1,5 +1,4 @@
-//! `gammachi clock`: a launcher's words come in; `kernels clock` runs under it; what its stamps say of
-//! the clocks goes out.
+//! `gammachi clock`: compares the clocks of ranks by running `kernels clock` under a launcher.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,9 +17,10 @@ use crate::timeline::KnownRates;
 
 /// Compares the clocks of ranks by two-way exchanges.
 ///
-/// Starts the program `kernels` under the launcher. For each pair of the tree by which recorded runs
-/// compare clocks, the child asks and the parent answers (forward), then the other way round
-/// (reverse). Where two ranks run on one kernel the true offset is 0, and errors are told.
+/// Starts the program `kernels` under the launcher. The ranks form the same tree as in recorded
+/// runs. For each pair of the tree, the child asks and the parent answers (forward), then the other
+/// way round (reverse). If two ranks run on the same kernel, the true offset is 0, and errors are
+/// known.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi clock -- mpirun -n 2\n  \
@@ -32,15 +32,15 @@ pub struct ClockArguments {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
 
-    /// Trials of each pair and direction
+    /// Trials per pair and direction
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub trials: u64,
 
-    /// Measure a second time after so many seconds and tell how the clocks drift
+    /// Measure again after this many seconds and report how the clocks drift
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub drift: Option<f64>,
 
-    /// Keep the result (JSON) in a file, for `gammachi report --clock`
+    /// Write the result (JSON) to a file, for `gammachi report --clock`
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -60,7 +60,7 @@ pub struct ClockArguments {
     command: Vec<OsString>,
 }
 
-/// Runs the kernel and prints what it found.
+/// Runs the kernel and prints the result.
 ///
 /// # Errors
 /// Wrong usage; no kernel for this launcher; the launcher or the kernel failed; a file cannot be
@@ -86,7 +86,7 @@ pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
     })?;
     if !output.status.success() {
         return Err(CommandError::failed(format!(
-            "{launcher} failed ({}); what it printed stands above",
+            "{launcher} failed ({}); its output is above",
             output.status
         )));
     }
@@ -119,17 +119,17 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
         .map_err(|error| CommandError::failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Reads a kept result for `gammachi report --clock`: the rates between hosts that it measured.
+/// Reads a saved result for `gammachi report --clock`: the measured rates between hosts.
 ///
 /// # Errors
-/// The file cannot be read, is none, or was made without `--drift`.
+/// The file cannot be read, is not such a result, or was made without `--drift`.
 pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
     let failed = |what: String| CommandError::failed(format!("--clock {}: {what}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     let calibration: Calibration = serde_json::from_str(&text)
         .ok()
         .filter(|calibration: &Calibration| calibration.format == FORMAT)
-        .ok_or_else(|| failed("it is no result that gammachi clock --out has kept".into()))?;
+        .ok_or_else(|| failed("it was not written by gammachi clock --out".into()))?;
     let mut rates = KnownRates::default();
     let host = |rank: usize| calibration.hosts.get(rank).cloned().unwrap_or_default();
     for pair in &calibration.pairs {
@@ -139,8 +139,8 @@ pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
     }
     match rates.is_empty() {
         true => Err(failed(
-            "it tells no drift between hosts; measure with gammachi clock --drift SECONDS on two \
-             hosts or more"
+            "it has no drift between hosts; measure with gammachi clock --drift SECONDS on two or \
+             more hosts"
                 .into(),
         )),
         false => Ok(rates),

@@ -1,11 +1,11 @@
-//! `gammachi collect`: a run directory and its parts come in; the parts are joined in it.
+//! `gammachi collect`: joins the parts of a run in a run directory.
 
 use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::plain_text::printable;
 use crate::present::{number_list, range_list};
 use crate::shell_word::shell_word;
@@ -13,43 +13,43 @@ use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
 
 /// Joins the parts of a run that each host kept for itself.
 ///
-/// Hosts that share no directory each write their ranks into a directory of the same name on their
-/// own disks; bring those to one machine (scp -r) and name them here. A staging directory
-/// ($GAMMACHI_STAGE) that still holds ranks of a job that was killed is named likewise. Only files of one
-/// run are joined, by the id that every rank file carries; each is copied, read back, compared, and
-/// only then named. Missing ranks are listed.
+/// Hosts without a shared directory each write their ranks into a directory of the same name on
+/// their own disks; copy those to one machine (scp -r) and name them here. The same works for a
+/// staging directory ($GAMMACHI_STAGE) that still holds ranks of a killed job. Only files of the
+/// same run are joined, by the id that every rank file carries. Each file is copied, read back and
+/// compared before it gets its name. Missing ranks are listed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi collect app.gammachi from-n001/app.gammachi from-n002/app.gammachi\n  \
-    gammachi collect app.gammachi /local/scratch/stage --remove\n\nThe exit code is 0 also when \
-    ranks are missing: they are named, and in every report of the run.")]
+    gammachi collect app.gammachi /local/scratch/stage --remove\n\nThe exit code is 0 even if \
+    ranks are missing: they are named here and in every report of the run.")]
 pub struct CollectArguments {
-    /// Run directory to fill; it may hold some of the ranks already
+    /// Run directory to fill; it may already contain some of the ranks
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 
-    /// Directories with rank files, at any depth of their first five levels
+    /// Directories with rank files, searched five levels deep
     #[arg(required = true, value_name = "PART")]
     pub parts: Vec<PathBuf>,
 
-    /// Which run, where the parts hold several: the first digits of its id
+    /// Which run, if the parts contain several: the first digits of its id
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
 
-    /// Join files that carry no run id (zeros), as far as size of the world and program agree
+    /// Join files without a run id (zeros) if their number of ranks and program agree
     #[arg(long)]
     pub without_id: bool,
 
-    /// Remove a part's files once their copies are complete
+    /// Remove the files of the parts once their copies are complete
     #[arg(long)]
     pub remove: bool,
 }
 
-/// Joins the parts and says what was joined.
+/// Joins the parts and prints what was joined.
 ///
 /// # Errors
-/// Wrong usage: parts of several runs and no choice. Failed: nothing to join, or a file that cannot be
-/// read or written.
+/// Wrong usage: parts of several runs without a choice. Failure: nothing to join, or a file that
+/// cannot be read or written.
 pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     let mut places = arguments.parts.clone();
     if arguments.run.is_dir() {
@@ -58,7 +58,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     let found =
         Found::in_directories(&places).map_err(|error| CommandError::failed(error.to_string()))?;
     for why in &found.unreadable {
-        say(&format!("left out: {why}"));
+        notify(&format!("left out: {why}"));
     }
     let key = choose(arguments, &found)?;
     let shown = arguments.run.display();
@@ -66,7 +66,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let foreign = found.files.iter().filter(|file| file.key != key).count();
     if foreign > 0 {
-        say(&format!("{} of other runs left out", files(foreign)));
+        notify(&format!("{} of other runs left out", files(foreign)));
     }
     if arguments.remove {
         remove_sources(arguments, &key, &found)?;
@@ -89,7 +89,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
         text.push_str(&format!("; not ended by MPI_Finalize: rank {list}"));
     }
     let word = shell_word(&arguments.run.to_string_lossy());
-    say(&format!("{text}; see: gammachi report {word}"));
+    notify(&format!("{text}; see: gammachi report {word}"));
     Ok(())
 }
 
@@ -107,7 +107,7 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
             let places: Vec<String> =
                 arguments.parts.iter().map(|part| part.display().to_string()).collect();
             return Err(CommandError::failed(format!(
-                "no rank file (rank-000000.gmc …) in {}; name the directories that the hosts wrote",
+                "no rank file (rank-000000.gmc …) in {}; name the directories written by the hosts",
                 places.join(", ")
             )));
         }
@@ -129,8 +129,8 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
             group.iter().map(|file| file.program.as_str()).collect();
         if !arguments.without_id {
             return Err(CommandError::failed(
-                "the files carry no run id (their ranks could not agree on one), so nothing says \
-                 that they are of one run; if you know it, give --without-id",
+                "the files carry no run id (their ranks could not agree on one), so they may be of \
+                 different runs; if you know that they are not, give --without-id",
             ));
         }
         let mut places: Vec<(u32, u32)> = group.iter().map(|file| file.world_and_rank).collect();
@@ -138,7 +138,7 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
         if programs.len() > 1 || places.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(CommandError::failed(format!(
                 "the files carry no run id and cannot be of one run: {}",
-                if programs.len() > 1 { "programs differ" } else { "a rank is there twice" }
+                if programs.len() > 1 { "programs differ" } else { "a rank occurs twice" }
             )));
         }
     }

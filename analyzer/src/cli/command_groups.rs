@@ -1,8 +1,8 @@
-//! The first help: subcommands in groups, by what a user wants to do.
+//! The help of `gammachi` itself: subcommands grouped by task.
 
 use clap::Command;
 
-/// Groups in the order of a user's way, and their subcommands.
+/// Groups in the order in which a user needs them, with their subcommands.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Record a program", &["run", "exec", "collect", "doctor"]),
     ("Look at a run", &["report", "why", "view", "timeline", "plot", "dump"]),
@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Set up the shell", &["completions", "man-pages"]),
 ];
 
-/// The command with its grouped help.
+/// Gives the command its grouped help.
 pub fn command(command: Command) -> Command {
     let help = help(&command);
     command.override_help(help)
@@ -30,7 +30,7 @@ fn help(command: &Command) -> String {
             text.push_str(&format!("  {name:<12} {about}\n"));
         }
     }
-    text + "\nOptions:\n  -h, --help     Print help; gammachi COMMAND --help says more of a command\n  \
+    text + "\nOptions:\n  -h, --help     Print help; gammachi COMMAND --help explains a command\n  \
             -V, --version  Print version\n\nExample:\n  gammachi run -- mpirun -n 4 ./app input.dat\n  \
             gammachi report\n"
 }
@@ -43,7 +43,7 @@ mod tests {
     use crate::cli::CommandLine;
 
     #[test]
-    fn every_subcommand_is_in_one_group_on_one_line() {
+    fn lists_every_subcommand_once_on_one_line() {
         let command = CommandLine::command();
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
         let mut all: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();

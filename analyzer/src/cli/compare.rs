@@ -1,4 +1,4 @@
-//! `gammachi compare`: says what differs between two sets of runs, and why.
+//! `gammachi compare`: shows what differs between two sets of runs, and why.
 
 mod timelines;
 
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::output_file;
 use super::output_rights::OutputRights;
-use super::records::Only;
+use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, Relation, RunRecord};
@@ -17,16 +17,16 @@ use crate::present::comparison::{json, mixed, page, screen};
 
 /// Compares runs before and after a change: what changed and why.
 ///
-/// First what does not vary: calls, bytes, messages, partners. Then time: of an iteration, of the run, and where it
-/// went, with intervals. Runs, studies, and baselines may be named on either side; three runs of each or more tell a
-/// change from chance.
+/// First compares what does not vary: calls, bytes, messages, partners. Then time: of an iteration,
+/// of the run, and where it went, with intervals. Each side may be runs, studies or baselines; with
+/// three or more runs on each side, a change can be told from chance.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi compare before.gammachi after.gammachi\n  \
                   gammachi compare old-1.gammachi old-2.gammachi old-3.gammachi -- new-*.gammachi\n  \
                   gammachi compare old-study new-study --only p=4 --html compare.html\n\nHow differences \
                   are told from chance: docs/guide/compare.md. Keys of --json:\ndocs/reference/compare-json.md.")]
 pub struct CompareArguments {
-    /// One run, study or baseline before and one after; or any number before, then `--`
+    /// One run, study or baseline before and one after; or any number before, followed by `--`
     #[arg(value_name = "BEFORE", required = true)]
     before: Vec<PathBuf>,
 
@@ -35,13 +35,13 @@ pub struct CompareArguments {
     after: Vec<PathBuf>,
 
     #[command(flatten)]
-    only: Only,
+    only: RunFilter,
 
     /// Write a page with both timelines
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
 
-    /// Iteration that the page's timelines show, counted from 0 [default: one that is like most]
+    /// Iteration that the timelines of the page show, counted from 0 [default: a typical one]
     #[arg(long, value_name = "NUMBER", requires = "html")]
     iteration: Option<usize>,
 
@@ -54,10 +54,10 @@ pub struct CompareArguments {
     json: bool,
 }
 
-/// Prints what differs.
+/// Compares the runs and prints the differences.
 ///
 /// # Errors
-/// Wrong usage for runs that cannot be compared with each other; failure for runs that cannot be read.
+/// Wrong usage for runs that cannot be compared; failure for runs that cannot be read.
 pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
     let (before, after) = sides(arguments)?;
@@ -79,7 +79,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     print(&text)
 }
 
-/// What is before and what after.
+/// The runs before and after.
 fn sides(arguments: &CompareArguments) -> Result<(&[PathBuf], &[PathBuf]), CommandError> {
     match (&arguments.before[..], &arguments.after[..]) {
         ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
@@ -96,7 +96,7 @@ fn relation(before: &[RunRecord], after: &[RunRecord]) -> Result<Relation, Comma
         Relation::of(before, after).map_err(|found| CommandError::usage(mixed(&found)))?;
     if relation.differences.contains(&Difference::Program) {
         return Err(CommandError::usage(format!(
-            "{} ran before, {} after: two programs do not do the same work; name runs of one program",
+            "{} ran before, {} after: different programs do different work; name runs of one program",
             before[0].program, after[0].program
         )));
     }
@@ -109,13 +109,13 @@ fn write_page(
     path: &Path,
 ) -> Result<(), CommandError> {
     let (before, after) = sides(arguments)?;
-    let timelines = match timelines::of([&before[0], &after[0]], arguments.iteration) {
+    let timelines = match timelines::draw([&before[0], &after[0]], arguments.iteration) {
         Ok(timelines) => Some(timelines),
         Err(why) if arguments.iteration.is_some() => {
             return Err(CommandError::usage(format!("--iteration: {why}")));
         }
         Err(why) => {
-            say(&format!("--html: the page has no timelines: {why}"));
+            notify(&format!("--html: the page has no timelines: {why}"));
             None
         }
     };

@@ -1,5 +1,4 @@
-//! `gammachi dump`: a run directory comes in, its events or messages go to standard output, line by
-//! line.
+//! `gammachi dump`: prints the events or messages of a run, one per line.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use trace_format::reader::Event;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::analysis::Analysis;
 use crate::plain_text::for_terminal;
 use crate::present::dump::{Dump, event_titles, message_titles};
@@ -19,8 +18,9 @@ use crate::trace::Run;
 
 /// Prints every recorded call, or every message, one per line.
 ///
-/// Calls come in order of their begin on the global timeline. Messages come as their matches become
-/// certain, roughly in order of their completion; what has no partner is printed with the reason.
+/// Calls are in order of their begin on the global timeline. Messages are printed as soon as their
+/// matches are certain, roughly in order of completion; those without a partner are printed with
+/// the reason.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi dump hpl-20260131-120000.gammachi --rank 1 | head\n  \
@@ -30,11 +30,11 @@ use crate::trace::Run;
                   those of --messages ranks of MPI_COMM_WORLD."
 )]
 pub struct DumpArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory printed by `gammachi run`
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 
-    /// Only calls of this rank; messages to or from it
+    /// Only calls of this rank; with --messages, messages to or from it
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
 
@@ -42,7 +42,7 @@ pub struct DumpArguments {
     #[arg(long, value_name = "NAME", conflicts_with = "messages")]
     pub function: Option<String>,
 
-    /// Only what begins at this second or later (of a message its send)
+    /// Only what begins at this second or later (for a message, its send)
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub from: Option<f64>,
 
@@ -50,11 +50,11 @@ pub struct DumpArguments {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub to: Option<f64>,
 
-    /// Print messages, matched sends and receives, in place of calls
+    /// Print messages (matched sends and receives) instead of calls
     #[arg(long)]
     pub messages: bool,
 
-    /// Print a JSON object a line
+    /// Print a JSON object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -68,8 +68,8 @@ impl DumpArguments {
 /// Prints a run's events or messages.
 ///
 /// # Errors
-/// Wrong usage for a rank or function that the run does not have; failure when nothing can be read,
-/// or messages are asked for that were not recorded.
+/// Wrong usage for a rank or function that the run does not have; failure if nothing can be read,
+/// or if messages are requested that were not recorded.
 pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     check(arguments, &run)?;
@@ -77,7 +77,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     let communicators = CommunicatorTable::new(&run);
     let dump = Dump::new(&run, &timeline, &communicators);
     let mut lines =
-        Lines { out: BufWriter::new(io::stdout().lock()), json: arguments.json, failed: None };
+        LineWriter { out: BufWriter::new(io::stdout().lock()), json: arguments.json, failed: None };
     if arguments.messages {
         if !arguments.json {
             lines.line(&message_titles());
@@ -85,7 +85,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
         let mut sink = MessageLines { arguments, dump: &dump, lines };
         Analysis::of(&run, &timeline).matches_in_order(&mut sink);
         sink.lines.finish()?;
-        return run.check_readable().map_err(CommandError::of_run);
+        return run.check_readable().map_err(CommandError::unreadable_run);
     }
     if !arguments.json {
         lines.line(&event_titles());
@@ -110,8 +110,8 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     for trace in &run.ranks {
         for thread in &trace.file.threads {
             if let Some(totals) = &thread.totals {
-                say(&format!(
-                    "rank {} thread {}: {} calls are kept as totals only and not listed; \
+                notify(&format!(
+                    "rank {} thread {}: {} calls were kept as totals only and are not listed; \
                      `gammachi report` has their sums",
                     trace.rank, thread.number, totals.header.calls
                 ));
@@ -119,7 +119,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
         }
     }
     lines.finish()?;
-    run.check_readable().map_err(CommandError::of_run)
+    run.check_readable().map_err(CommandError::unreadable_run)
 }
 
 fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {
@@ -144,8 +144,8 @@ fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {
     }
     if arguments.messages && !matching::is_possible(run) {
         return Err(CommandError::failed(format!(
-            "{}: recorded at level 0, function and times, which says nothing of messages; record \
-             with --level 1",
+            "{}: recorded at level 0, function and times, without messages; record with \
+             --level 1",
             run.directory.display()
         )));
     }
@@ -153,13 +153,13 @@ fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {
 }
 
 /// Writes lines until the first failure.
-struct Lines<W: Write> {
+struct LineWriter<W: Write> {
     out: W,
     json: bool,
     failed: Option<io::Error>,
 }
 
-impl<W: Write> Lines<W> {
+impl<W: Write> LineWriter<W> {
     fn line(&mut self, text: &str) {
         if self.failed.is_none() {
             self.failed = writeln!(self.out, "{}", for_terminal(text, false)).err();
@@ -191,7 +191,7 @@ impl<W: Write> Lines<W> {
 struct MessageLines<'a, W: Write> {
     arguments: &'a DumpArguments,
     dump: &'a Dump<'a>,
-    lines: Lines<W>,
+    lines: LineWriter<W>,
 }
 
 impl<W: Write> MatchSink for MessageLines<'_, W> {

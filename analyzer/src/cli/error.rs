@@ -1,5 +1,5 @@
-//! How a command fails: what went wrong comes in, one line on standard error and an exit code go
-//! out.
+//! Errors of the command, each of which becomes one line on standard error and an exit code; and
+//! the functions that print messages and output.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -9,12 +9,12 @@ use thiserror::Error;
 use crate::plain_text::for_terminal;
 use crate::trace::TraceError;
 
-/// Exit code of a program or data that failed.
+/// Exit code if the program or the data failed.
 pub const EXIT_FAILED: u8 = 1;
 /// Exit code of wrong usage.
 pub const EXIT_USAGE: u8 = 2;
 
-/// Why a command did not do its job.
+/// Why a command failed.
 ///
 /// The message names the file or argument, what is wrong with it, and what to do.
 #[derive(Debug, Error)]
@@ -25,11 +25,11 @@ pub enum CommandError {
     /// The command was used wrongly: exit code 2.
     #[error("{0}")]
     Usage(String),
-    /// The message has been written already, or the measured program has spoken for itself; only
-    /// its exit code is left to pass on.
+    /// The message has already been written, or the measured program has printed its own; only the
+    /// exit code is left to return.
     #[error("exit code {0}")]
     Exit(u8),
-    /// The reader of standard output went away (`gammachi report RUN | head`): a quiet success.
+    /// The reader of standard output has gone (`gammachi report RUN | head`): a quiet success.
     #[error("standard output was closed")]
     ClosedOutput,
 }
@@ -45,7 +45,7 @@ impl CommandError {
         Self::Usage(message.into())
     }
 
-    /// A failure to write to standard output: quiet when its reader went away.
+    /// A failure to write to standard output; quiet if its reader has gone.
     pub fn output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedOutput,
@@ -53,12 +53,12 @@ impl CommandError {
         }
     }
 
-    /// A run that cannot be read.
-    pub fn of_run(error: TraceError) -> Self {
+    /// A run that cannot be read: exit code 1.
+    pub fn unreadable_run(error: TraceError) -> Self {
         Self::failed(error.to_string())
     }
 
-    /// The exit code that belongs to it.
+    /// The exit code of this error.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Failed(_) => EXIT_FAILED,
@@ -69,23 +69,24 @@ impl CommandError {
     }
 }
 
-/// Says the error on standard error, where it has something to say, and gives the exit code.
+/// Prints the error on standard error, unless it has no message, and returns the exit code.
 pub fn report_error(error: &CommandError) -> ExitCode {
     if matches!(error, CommandError::Failed(_) | CommandError::Usage(_)) {
-        say(&error.to_string());
+        notify(&error.to_string());
     }
     ExitCode::from(error.exit_code())
 }
 
-/// Writes `gammachi: message` to standard error, as [`for_terminal`] lets it through; one that is closed is no reason to fail.
-pub fn say(message: &str) {
+/// Writes `gammachi: message` to standard error, filtered by [`for_terminal`]. If standard error is
+/// closed, nothing happens.
+pub fn notify(message: &str) {
     let _ = writeln!(io::stderr(), "gammachi: {}", for_terminal(message, false));
 }
 
-/// Writes text to standard output, as [`for_terminal`] lets it through; with colours on a terminal.
+/// Writes text to standard output, filtered by [`for_terminal`]; colours are kept on a terminal.
 ///
 /// # Errors
-/// [`CommandError::ClosedOutput`] when nobody reads it any more, which ends the command quietly;
+/// [`CommandError::ClosedOutput`] if the reader has gone, which ends the command quietly;
 /// [`CommandError::Failed`] for every other failure (a full disk).
 pub fn print(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exit_codes_are_the_policy() {
+    fn maps_errors_to_exit_codes() {
         assert_eq!(CommandError::failed("x").exit_code(), 1);
         assert_eq!(CommandError::usage("x").exit_code(), 2);
         assert_eq!(CommandError::Exit(139).exit_code(), 139);

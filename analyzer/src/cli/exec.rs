@@ -1,5 +1,4 @@
-//! `gammachi exec`: a program to become comes in; the recorder's environment is set, and this
-//! process becomes the program.
+//! `gammachi exec`: sets the recorder's environment and replaces this process by the program.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,9 +17,9 @@ use super::run::cannot_start;
 /// Loads the recorder and becomes the program, for batch scripts.
 ///
 /// For batch scripts, for launchers that clear the environment, and for hosts that `gammachi run`
-/// does not reach. What is not given stays as `gammachi run` or the environment has set it. With no
-/// --out anywhere, the recorder writes ./NAME-DATE.gammachi. There is no run.json: only `gammachi
-/// run` sees a run begin and end.
+/// does not reach. Options that are not given keep the values set by `gammachi run` or the
+/// environment. If --out is set nowhere, the recorder writes ./NAME-DATE.gammachi. There is no
+/// run.json, because only `gammachi run` sees a run begin and end.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     mpirun -n 4 gammachi exec -- ./app input.dat\n  \
@@ -34,7 +33,7 @@ pub struct ExecArguments {
     command: Vec<OsString>,
 }
 
-/// Becomes the program; returns only when that fails.
+/// Becomes the program; returns only if that fails.
 ///
 /// # Errors
 /// Wrong usage; no recorder; a program that cannot be started (127 or 126).

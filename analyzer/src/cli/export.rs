@@ -1,4 +1,4 @@
-//! `gammachi export`: a run directory comes in, files of another format are written.
+//! `gammachi export`: writes a run in another format.
 
 use std::fs;
 use std::io::IsTerminal;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
@@ -23,15 +23,15 @@ use crate::trace::Run;
 
 /// Writes a run for other tools: tables, traces and timelines.
 ///
-/// Nothing is left under the name of PATH when it cannot be completed.
+/// If it cannot be completed, nothing is left under the name PATH.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi export hpl-20260131-120000.gammachi --to parquet --out hpl\n  \
                   gammachi export hpl-20260131-120000.gammachi --to csv --out hpl-4 --ranks 0-3 \
-                  --window 1.5,2\n\nWhat each format holds: docs/reference/export.md."
+                  --window 1.5,2\n\nWhat each format contains: docs/reference/export.md."
 )]
 pub struct ExportArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory printed by `gammachi run`
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 
@@ -39,7 +39,7 @@ pub struct ExportArguments {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: To,
 
-    /// Where to write: a file, or with csv, parquet and otf2 a directory; must not be there yet
+    /// Where to write: a file, or for csv, parquet and otf2 a directory; must not exist yet
     #[arg(long, value_name = "PATH")]
     pub out: PathBuf,
 
@@ -51,8 +51,8 @@ pub struct ExportArguments {
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub window: Option<String>,
 
-    /// Leave out what says whose the run is: names of programs, hosts, regions, communicators and files,
-    /// arguments, parameters, the date
+    /// Leave out what identifies the run: names of programs, hosts, regions, communicators and
+    /// files, arguments, parameters, the date
     #[arg(long)]
     pub anonymise: bool,
 
@@ -64,13 +64,14 @@ pub struct ExportArguments {
 /// A format to write, as the command line names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum To {
-    /// Comma-separated tables, a file each
+    /// Comma-separated tables, one file each
     Csv,
-    /// Parquet tables, a file each: DuckDB, pandas, Polars, Spark
+    /// Parquet tables, one file each: DuckDB, pandas, Polars, Spark
     Parquet,
-    /// An archive by the conventions of Score-P, for Vampir, Scalasca, TAU (needs the OTF2 library)
+    /// An archive that follows the conventions of Score-P, for Vampir, Scalasca, TAU (needs the
+    /// OTF2 library)
     Otf2,
-    /// One file for <https://ui.perfetto.dev>, with an arrow a message
+    /// One file for <https://ui.perfetto.dev>, with an arrow per message
     Perfetto,
     /// One text file for ViTE and pajeng
     Paje,
@@ -91,7 +92,7 @@ impl To {
     }
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// A progress bar on a terminal, nothing elsewhere.
 pub(super) struct Bar(Option<Mutex<ProgressBar>>);
 
 impl Bar {
@@ -138,8 +139,8 @@ impl Progress for Bar {
 /// Writes a run in another format.
 ///
 /// # Errors
-/// Wrong usage for ranks, a window or a path that cannot be; failure when nothing can be read, or
-/// what is written does not fit on the disk.
+/// Wrong usage for invalid ranks, an invalid window or path; failure if nothing can be read, or the
+/// output does not fit on the disk.
 pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
     if arguments.to == To::Paraver {
@@ -148,12 +149,12 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
             if fs::symlink_metadata(&file).is_ok() {
                 let shown = file.display();
                 return Err(CommandError::usage(format!(
-                    "--out {shown}: is there already; name another place, or remove it first"
+                    "--out {shown}: exists already; name another place, or remove it first"
                 )));
             }
         }
     }
-    // Before threads are started: they must not take the signals.
+    // Before threads are started, which must not receive the signals.
     let output = UnfinishedOutput::beside("--out", &arguments.out)?;
     let mut run =
         Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
@@ -175,21 +176,21 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
             run.directory.display()
         )));
     }
-    remarks(&content).iter().for_each(|remark| say(remark));
+    remarks(&content).iter().for_each(|remark| notify(remark));
     if let (To::Csv | To::Parquet, Some(why)) = (arguments.to, tables::causes::left_out(&content)) {
-        say(&format!("waits, causes, iterations and the critical path are not in it: {why}"));
+        notify(&format!("waits, causes, iterations and the critical path are left out: {why}"));
     }
     let bar = Bar::new();
     let scratch = directory_of(&arguments.out);
     let written = formats::write(&content, arguments.to.format(), output.path(), scratch, &bar);
     bar.finish();
     let written = written.map_err(|error| {
-        // The place that was being written to is gone when this is read.
+        // The temporary path no longer exists when the message is read.
         let part = output.path().display().to_string();
         let shown = arguments.out.display().to_string();
         CommandError::failed(error.to_string().replace(&part, &shown))
     })?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     let moves = match arguments.to {
         To::Paraver => {
             let of = |ending: &&str| {
@@ -201,7 +202,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
         _ => vec![(output.path().to_owned(), arguments.out.clone())],
     };
     output.finish(&moves)?;
-    say(&format!(
+    notify(&format!(
         "{}: {} calls, {} messages, {} collective operations",
         arguments.out.display(),
         written.calls,
@@ -228,7 +229,7 @@ mod tests {
     use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
     #[test]
-    fn claimed_number_of_ranks_is_refused() {
+    fn refuses_implausible_number_of_ranks() {
         let directory =
             RunDirectory::of(&[SyntheticRank::complete(0, u32::MAX, 1_000_000, 2_000_000)]);
         let arguments = ExportArguments {
@@ -238,7 +239,7 @@ mod tests {
             ranks: None,
             window: None,
             anonymise: false,
-            // The umask is the whole process' own: other tests run in it.
+            // The umask belongs to the whole process, in which other tests run.
             rights: OutputRights { share: true },
         };
         let error = export(&arguments).unwrap_err().to_string();

@@ -1,12 +1,12 @@
-//! Figures as files: names and SVG documents come in, a directory of them stands there.
+//! Writes figures as SVG files into a directory.
 
 use std::fs;
 use std::path::Path;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use super::output_file;
 
-/// Writes the figures into a directory, which is made where it is missing, and says their names.
+/// Writes the figures into a directory, which is created if missing, and prints their names.
 ///
 /// # Errors
 /// Failure, naming the file.
@@ -19,8 +19,8 @@ pub fn write_figures(directory: &Path, figures: &[(&str, String)]) -> Result<(),
     }
     let names: Vec<&str> = figures.iter().map(|(name, _)| *name).collect();
     match names.is_empty() {
-        true => say("--svg: there is nothing to draw"),
-        false => say(&format!("figures in {}: {}", directory.display(), names.join(", "))),
+        true => notify("--svg: there is nothing to draw"),
+        false => notify(&format!("figures in {}: {}", directory.display(), names.join(", "))),
     }
     Ok(())
 }

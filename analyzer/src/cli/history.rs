@@ -1,13 +1,13 @@
-//! `gammachi history`: a page of a baseline's runs over time.
+//! `gammachi history`: writes a page that shows a baseline's runs over time.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use super::output_file;
 use super::output_rights::OutputRights;
-use super::records::Only;
+use super::records::RunFilter;
 use crate::comparison::RunRecord;
 use crate::comparison::history::Series;
 use crate::present::comparison::history::page;
@@ -16,7 +16,7 @@ use crate::present::comparison::history::page;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi history perf --html perf.html\n  \
                   gammachi run --param commit=$(git rev-parse --short HEAD) -- mpirun -n 4 ./app\n\nA run's \
-                  parameter `commit` stands beside its point. How changes are found: docs/guide/compare.md.")]
+                  parameter `commit` is shown beside its point. How changes are found: docs/guide/compare.md.")]
 pub struct HistoryArguments {
     /// A baseline's folder, runs, or studies
     #[arg(value_name = "DIR|RUN", required = true)]
@@ -27,7 +27,7 @@ pub struct HistoryArguments {
     html: PathBuf,
 
     #[command(flatten)]
-    only: Only,
+    only: RunFilter,
 
     /// Who may read what is written
     #[command(flatten)]
@@ -45,6 +45,6 @@ pub fn history(arguments: &HistoryArguments) -> Result<(), CommandError> {
     let series = Series::all(&runs);
     let text = page(&series).map_err(|error| CommandError::failed(error.to_string()))?;
     output_file::write(&arguments.html, &text)?;
-    say(&format!("wrote {}", arguments.html.display()));
+    notify(&format!("wrote {}", arguments.html.display()));
     Ok(())
 }

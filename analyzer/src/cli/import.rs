@@ -1,39 +1,39 @@
-//! `gammachi import`: a trace of another tool comes in, a run directory is written.
+//! `gammachi import`: converts a trace of another tool into a run directory.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use super::unfinished_output::UnfinishedOutput;
 use crate::formats;
 use crate::import::{ImportError, ImportNote};
 
 /// Converts another tool's trace into a run.
 ///
-/// What the trace does not hold is named. OTF2 archives (Score-P, TAU, `gammachi export`) are read by
-/// OTF2's own library, Paraver traces (Extrae, Dimemas) with or without gzip. Figures of the whole trace, as POP
-/// gives them: gammachi report RUN --from-start.
+/// Reports what the trace does not contain. OTF2 archives (Score-P, TAU, `gammachi export`) are
+/// read by OTF2's own library; Paraver traces (Extrae, Dimemas) may be compressed with gzip. For
+/// figures of the whole trace, as POP gives them: gammachi report RUN --from-start.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi import scorep-run/traces.otf2 --out scorep.gammachi\n  gammachi \
                   import hpl.prv.gz --out hpl.gammachi && gammachi report hpl.gammachi"
 )]
 pub struct ImportArguments {
-    /// Anchor file of an OTF2 archive (`traces.otf2`), or `.prv` or `.prv.gz` of Paraver with its `.pcf`
-    /// and `.row` beside it
+    /// Anchor file of an OTF2 archive (`traces.otf2`), or `.prv` or `.prv.gz` of Paraver with its
+    /// `.pcf` and `.row` beside it
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Run directory to make; must not be there yet
+    /// Run directory to create; must not exist yet
     #[arg(long, value_name = "RUN")]
     pub out: PathBuf,
 }
 
-/// Makes a run of a file.
+/// Converts a file into a run.
 ///
 /// # Errors
-/// Wrong usage for a run that is there; failure for a file that cannot be read or is damaged.
+/// Wrong usage for a run that exists already; failure for a file that cannot be read or is damaged.
 pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
     let output = UnfinishedOutput::beside("--out", &arguments.out)?;
     let part = output.path().display().to_string();
@@ -44,25 +44,24 @@ pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
         })?;
     let moves = [(output.path().to_owned(), arguments.out.clone())];
     output.finish(&moves)?;
-    imported.notes.iter().for_each(|note| say(&sentence(note)));
+    imported.notes.iter().for_each(|note| notify(&sentence(note)));
     for (what, count) in &imported.missing {
-        say(&format!("not kept: {count} {what}"));
+        notify(&format!("not kept: {count} {what}"));
     }
-    say(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
+    notify(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
     Ok(())
 }
 
 fn sentence(note: &ImportNote) -> String {
     match note {
         ImportNote::OtherLocations { count } => format!(
-            "{count} locations are no threads of a processor (accelerators, metrics) and are not kept"
+            "{count} locations are not threads of a processor (accelerators, metrics) and are not kept"
         ),
-        ImportNote::LacksOfOtf2 => "wildcards of receives, sizes of posted buffers, datatypes, windows and \
-                                    files are not in OTF2's MPI records"
+        ImportNote::LacksOfOtf2 => "OTF2's MPI records do not contain wildcards of receives, sizes of posted \
+                                    buffers, datatypes, windows and files"
             .into(),
-        ImportNote::LacksOfParaver => "Paraver says neither on which communicator a message went nor \
-                                       which request it was: MPI_COMM_WORLD, and the thread's next wait, \
-                                       are taken"
+        ImportNote::LacksOfParaver => "Paraver records neither the communicator nor the request of a \
+                                       message: MPI_COMM_WORLD and the thread's next wait are assumed"
             .into(),
         ImportNote::OtherStates(states) => {
             let names: Vec<String> = states

@@ -1,8 +1,7 @@
-//! Where the kernels of an MPI are: a launcher's word comes in, the path of the program `kernels`
-//! built for the MPI that the launcher belongs to goes out.
+//! Finds the program `kernels` that was built for the MPI of a launcher.
 //!
-//! `kernels` (package gammachi-bench-kernels) is an ordinary MPI program, so there is one for each
-//! MPI; `scripts/build-kernels` builds them.
+//! `kernels` (package gammachi-bench-kernels) is an ordinary MPI program, so there is one per MPI;
+//! `scripts/build-kernels` builds them.
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,7 +13,7 @@ use clap::Args;
 use super::CommandError;
 use super::program_search::{base_name, find_executable};
 
-/// The option of every subcommand that starts a kernel.
+/// The option of all subcommands that start a kernel.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KernelOptions {
     /// Program `kernels` built for the launcher's MPI [default: beside gammachi, in
@@ -23,12 +22,12 @@ pub struct KernelOptions {
     pub kernels: Option<PathBuf>,
 }
 
-/// MPIs that kernels are built for.
+/// MPI libraries that kernels are built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelMpi {
     /// Open MPI.
     OpenMpi,
-    /// MPICH, and what has its ABI.
+    /// MPICH and libraries with its ABI.
     Mpich,
 }
 
@@ -41,46 +40,46 @@ impl KernelMpi {
         }
     }
 
-    /// The MPI of a launcher: by the ending of its name, else by what it says of itself. `None` for
-    /// launchers of no MPI (srun) and for what cannot be started.
+    /// The MPI of a launcher: by the suffix of its name, otherwise by its `--version`. `None` for
+    /// launchers that belong to no MPI (srun) and for programs that cannot be started.
     pub fn of_launcher(launcher: &OsStr) -> Option<Self> {
         let resolved = find_executable(launcher).and_then(|path| path.canonicalize());
         let names = [Some(launcher.to_owned()), resolved.ok().map(PathBuf::into_os_string)];
         let by_name = names.iter().flatten().find_map(|path| Self::by_name(base_name(path)));
         by_name.or_else(|| {
-            let said =
+            let output =
                 Command::new(launcher).arg("--version").stdin(Stdio::null()).output().ok()?;
-            let text = [said.stdout, said.stderr].concat();
+            let text = [output.stdout, output.stderr].concat();
             Self::by_version(&String::from_utf8_lossy(&text))
         })
     }
 
     fn by_name(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?;
-        let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let contains = |words: &[&str]| words.iter().any(|word| name.contains(word));
         match () {
-            () if is(&["openmpi", "orterun", "prterun"]) => Some(Self::OpenMpi),
-            () if is(&["mpich", "hydra"]) => Some(Self::Mpich),
+            () if contains(&["openmpi", "orterun", "prterun"]) => Some(Self::OpenMpi),
+            () if contains(&["mpich", "hydra"]) => Some(Self::Mpich),
             () => None,
         }
     }
 
     fn by_version(text: &str) -> Option<Self> {
-        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
         match () {
-            () if says(&["Open MPI", "OpenRTE", "PRRTE", "PRTE"]) => Some(Self::OpenMpi),
-            () if says(&["HYDRA", "Intel(R) MPI", "MVAPICH"]) => Some(Self::Mpich),
+            () if contains(&["Open MPI", "OpenRTE", "PRRTE", "PRTE"]) => Some(Self::OpenMpi),
+            () if contains(&["HYDRA", "Intel(R) MPI", "MVAPICH"]) => Some(Self::Mpich),
             () => None,
         }
     }
 }
 
-/// Finds the kernels for a launcher: the path given; else beside the command, in
-/// `../libexec/gammachi`, and where `scripts/build-kernels` leaves them.
+/// Finds the kernels for a launcher: at the given path; else beside the command, in
+/// `../libexec/gammachi`, and where `scripts/build-kernels` puts them.
 ///
 /// # Errors
-/// Wrong usage when the path given is no executable file or the launcher's MPI cannot be told;
-/// failed, with all places looked at, when there is none anywhere.
+/// Wrong usage if the given path is not an executable file or the launcher's MPI is unknown;
+/// failure, with all places that were searched, if there is none.
 pub fn kernel_program(options: &KernelOptions, launcher: &OsStr) -> Result<PathBuf, CommandError> {
     if let Some(named) = &options.kernels {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.clone());
@@ -94,7 +93,7 @@ pub fn kernel_program(options: &KernelOptions, launcher: &OsStr) -> Result<PathB
     }
     let Some(mpi) = KernelMpi::of_launcher(launcher) else {
         return Err(CommandError::usage(format!(
-            "{}: which MPI this launcher belongs to cannot be told; name the program built for it \
+            "{}: it is not known which MPI this launcher belongs to; name the program built for it \
              with --kernels PATH (scripts/build-kernels builds it)",
             launcher.to_string_lossy()
         )));
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_place_wins() {
+    fn nearest_place_takes_precedence() {
         let root = env::temp_dir().join(format!("kernel-program-{}", std::process::id()));
         let executable = root.join("release").join("gammachi");
         let other = root.join("other");
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_tell_their_mpi() {
+    fn recognises_mpi_of_launchers() {
         use KernelMpi::{Mpich, OpenMpi};
         for (name, mpi) in [
             ("mpirun.openmpi", Some(OpenMpi)),

@@ -1,5 +1,5 @@
-//! `gammachi kernels`: what the paper's kernels left behind comes in (a recorded run of `kernels
-//! blocking` or `kernels collectives`, the document of `kernels lattice`), tables go to standard output.
+//! `gammachi kernels`: prints tables from the results of the benchmark kernels: a recorded run of
+//! `kernels blocking` or `kernels collectives`, or the document of `kernels lattice`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,10 @@ use crate::trace::Run;
 
 /// Prints tables from recorded runs of the benchmark kernels.
 ///
-/// A recorded run of `kernels blocking` gives tables 2 and 3 (send, receive, and the time between
-/// their ends) with the recorder's own cost a call, one of `kernels collectives` table 4 (the longest
-/// call of each loop and its rank). What `kernels lattice --json` printed gives the splits.
+/// A recorded run of `kernels blocking` gives tables 2 and 3 of Masuguchi et al. (send, receive,
+/// and the time between their ends) with the recorder's own cost per call, one of `kernels
+/// collectives` gives table 4 (the longest call of each loop and its rank). The output of `kernels
+/// lattice --json` gives the splits.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi run --out blocking.gammachi -- mpirun -n 2 kernels blocking\n  \
@@ -28,7 +29,7 @@ use crate::trace::Run;
     mpirun -n 16 kernels lattice --json > lattice.json\n  \
     gammachi kernels lattice.json --figures plots")]
 pub struct KernelsArguments {
-    /// Run directory that `gammachi run` named when it ended, or the lattice's JSON document
+    /// Run directory printed by `gammachi run`, or the lattice's JSON document
     #[arg(value_name = "RUN|FILE")]
     pub run: PathBuf,
 
@@ -40,8 +41,8 @@ pub struct KernelsArguments {
 /// Prints the tables of a run or a document.
 ///
 /// # Errors
-/// Failure when it cannot be read or was not made by these kernels; wrong usage for a picture of what
-/// has none.
+/// Failure if it cannot be read or was not made by these kernels; wrong usage for a picture where
+/// there is none.
 pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
     if arguments.run.is_file() {
         return lattice_splits(&arguments.run, arguments.figures.as_deref());
@@ -57,17 +58,14 @@ pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
     let tables = LatePartner::new(&run, &timeline).map_err(|why| {
         let why = match why {
             NoTables::OtherProgram => {
-                "not a run of `kernels blocking` or `kernels collectives`: only these can be laid out as \
-                 tables"
+                "not a run of `kernels blocking` or `kernels collectives`: only these have tables"
             }
-            NoTables::NoMessages => {
-                "recorded at level 0, which says nothing of messages; record with --level 1"
-            }
+            NoTables::NoMessages => "recorded at level 0, without messages; record with --level 1",
             NoTables::NoCalls => "no call of the kernel's experiments was recorded",
         };
         CommandError::failed(format!("{}: {why}", run.directory.display()))
     })?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     print(&screen(&tables))
 }
 

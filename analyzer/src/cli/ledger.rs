@@ -1,4 +1,4 @@
-//! `gammachi ledger`: promises come in, with the runs made since; how good they were goes to standard output.
+//! `gammachi ledger`: compares remembered predictions with later runs.
 
 mod search;
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use crate::cli::terminal::has_colours;
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{LedgerContents, differences, json, screen};
@@ -15,10 +15,10 @@ use search::Measured;
 
 /// Compares remembered predictions with the runs made since.
 ///
-/// `--remember` of `gammachi whatif`, `scaling --predict` and `model --predict` notes a prediction in the folder that
-/// the run, the study or the table stands in. Runs and studies in that folder that were made since answer predictions
-/// of scaling and model where program, parameters and rank count say so; which run has the change of a whatif you say
-/// with --answer.
+/// `--remember` of `gammachi whatif`, `scaling --predict` and `model --predict` records a
+/// prediction in the folder that contains the run, the study or the table. Later runs and studies
+/// in that folder answer predictions of scaling and model if program, parameters and rank count
+/// match. Which run has the change of a whatif, you say with --answer.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
                   gammachi whatif app.gammachi --rank 3 --speed 1.2 --remember\n  \
@@ -27,11 +27,11 @@ use search::Measured;
                   gammachi ledger --answer 3fa2c1 app-faster.gammachi\n\nWhat counts as an answer, and the \
                   file's keys: docs/guide/predict.md.")]
 pub struct LedgerArguments {
-    /// Folder with the ledger, and with the runs and studies that may answer
+    /// Folder with the ledger and with the runs and studies that may answer
     #[arg(value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
 
-    /// Say that a run answers a prediction; as often as wanted
+    /// State that a run answers a prediction; may be given several times
     #[arg(long, value_names = ["ID", "RUN"], num_args = 2)]
     answer: Vec<String>,
 
@@ -43,16 +43,16 @@ pub struct LedgerArguments {
 /// Prints the ledger.
 ///
 /// # Errors
-/// Wrong usage: no such promise, or a run that cannot answer it. Failure: no ledger, or one that cannot be read or
-/// written; a run that cannot be read.
+/// Wrong usage: no such promise, or a run that cannot answer it. Failure: no ledger, or one that
+/// cannot be read or written; a run that cannot be read.
 pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     let folder = &arguments.folder;
     let path = folder.join(LEDGER_FILE);
     let mut ledger = Ledger::read(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
             CommandError::usage(format!(
-                "{}: no such ledger; --remember of whatif, scaling and model makes one beside the run: name \
-                 its folder",
+                "{}: no such ledger; --remember of whatif, scaling and model creates one beside the run: \
+                 name its folder",
                 path.display()
             ))
         }
@@ -73,7 +73,7 @@ pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     let found = search::search(folder, &ledger);
     notes.extend(found.notes);
     if let Err(why) = written(&found.runs) {
-        notes.push(format!("{why}; runs that were found now are looked for again next time"));
+        notes.push(format!("{why}; the runs found now will be searched for again next time"));
     }
     ledger.answers.extend(found.runs);
     ledger.answers.extend(found.rows);
@@ -89,7 +89,7 @@ pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     print(&text)
 }
 
-/// The answer that the user names; none where the ledger has it.
+/// The answer that the user names; `None` if the ledger already has it.
 fn answer(
     ledger: &Ledger,
     folder: &Path,
@@ -104,7 +104,7 @@ fn answer(
     })?;
     let name = search::name_in(folder, run);
     if ledger.has_answer(id, &name) {
-        say(&format!("{asked}: is in the ledger already"));
+        notify(&format!("{asked}: already in the ledger"));
         return Ok(None);
     }
     let failed = |what: String| CommandError::failed(format!("{asked}: {what}"));
@@ -124,7 +124,7 @@ fn answer(
     }
     let differing = promise.subject.differences(&subject);
     if !differing.is_empty() {
-        say(&format!("{asked}: taken as you say, though {}", differences(&differing)));
+        notify(&format!("{asked}: accepted, although {}", differences(&differing)));
     }
     let at = Instant::now();
     Ok(Some(Answer { promise: id.to_owned(), at, run: name, seconds, named: true }))

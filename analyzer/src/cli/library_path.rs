@@ -1,5 +1,4 @@
-//! Where the recorder is: the environment and the command's own place come in, the absolute path of
-//! `libgammachi.so` goes out.
+//! Finds the recorder, `libgammachi.so`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,12 +10,12 @@ use super::CommandError;
 /// File name of the recorder.
 pub const LIBRARY: &str = "libgammachi.so";
 
-/// Finds the recorder: where `GAMMACHI_LIBRARY` says; else in the command's own folder; else in
-/// `../lib` from there.
+/// Finds the recorder: the file named by `GAMMACHI_LIBRARY`; else in the folder of the command;
+/// else in `../lib` relative to it.
 ///
 /// # Errors
-/// Wrong usage when the variable names no file; failed, with all places looked at, when there is
-/// none anywhere.
+/// Wrong usage if the variable does not name a file; failure, with all places that were searched,
+/// if there is none.
 pub fn library_path() -> Result<PathBuf, CommandError> {
     let named = settings::LIBRARY.value(|name| env::var_os(name)).map(PathBuf::from);
     find(named.as_deref(), env::current_exe().ok().as_deref())
@@ -34,7 +33,7 @@ fn find(named: Option<&Path>, executable: Option<&Path>) -> Result<PathBuf, Comm
             named.display()
         )));
     }
-    let places = places_beside(executable);
+    let places = default_places(executable);
     if let Some(found) = places.iter().find(|place| place.is_file()) {
         return Ok(found.clone());
     }
@@ -47,7 +46,7 @@ fn find(named: Option<&Path>, executable: Option<&Path>) -> Result<PathBuf, Comm
     )))
 }
 
-fn places_beside(executable: Option<&Path>) -> Vec<PathBuf> {
+fn default_places(executable: Option<&Path>) -> Vec<PathBuf> {
     let Some(folder) = executable.and_then(Path::parent) else { return Vec::new() };
     let mut places = vec![folder.join(LIBRARY)];
     if let Some(above) = folder.parent() {
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beside_the_command_or_in_lib() {
+    fn found_beside_command_or_in_lib() {
         let root = env::temp_dir().join(format!("library-path-{}", std::process::id()));
         let (bin, lib) = (root.join("bin"), root.join("lib"));
         fs::create_dir_all(&bin).unwrap();

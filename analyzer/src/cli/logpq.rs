@@ -1,5 +1,5 @@
-//! `gammachi logpq`: a machine's parameters, predicted times of Cannon's product, and of the messages
-//! of recorded runs.
+//! `gammachi logpq`: prints a machine's LogP and LogPQ parameters, and predicts the times of
+//! Cannon's product and of the messages of recorded runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,11 +27,11 @@ use crate::trace::Run;
 
 /// Shows what messages cost by the LogP and LogPQ models.
 ///
-/// Takes machine.json (what `gammachi calibrate` measured), outputs of `kernels cannon --json` and run
-/// directories, in any order. Gives the models' parameters in seconds and ticks of the counter;
-/// times of Cannon's product, predicted beside measured, what each strategy hides, the fewest
-/// buffers that hide communication; for each run the time that its messages cost by each model
-/// beside what was measured.
+/// Takes machine.json (written by `gammachi calibrate`), outputs of `kernels cannon --json` and run
+/// directories, in any order. Prints the models' parameters in seconds and ticks of the counter;
+/// predicted and measured times of Cannon's product, what each strategy hides, and the smallest
+/// number of buffers that hides communication; for each run, the time of its messages predicted by
+/// each model, compared with the measured time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi logpq machine.json\n  \
                   gammachi logpq machine.json --ranks 4 --n 64,256,1024 --svg figures\n  \
@@ -44,23 +44,24 @@ pub struct LogpqArguments {
     #[arg(value_name = "MACHINE.json|CANNON.json|RUN", required_unless_present = "example")]
     sources: Vec<PathBuf>,
 
-    /// What `gammachi calibrate` measured [default: the one among the sources, else ./machine.json]
+    /// The machine measured by `gammachi calibrate` [default: the one among the sources, else
+    /// ./machine.json]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
-    /// Words m of the message that the parameters are measured at (the paper: 16)
+    /// Words m of the message at which the parameters are taken (Touyama and Horiguchi: 16)
     #[arg(long, value_name = "M", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
     words: u64,
 
-    /// Bytes of a word
+    /// Bytes per word
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     word_bytes: u64,
 
-    /// Channel words in a processor word, r of equation (1)
+    /// Channel words per processor word, r of equation (1)
     #[arg(long, value_name = "R", default_value_t = 1.0, value_parser = parse_positive)]
     ratio: f64,
 
-    /// Pairs whose parameters predict Cannon's product [default: other-host where it was measured]
+    /// Pairs whose parameters predict Cannon's product [default: other-host if measured]
     #[arg(long, value_name = "CLASS", value_enum)]
     class: Option<Class>,
 
@@ -81,16 +82,16 @@ pub struct LogpqArguments {
     #[arg(long, value_name = "SECONDS", requires = "t_s", value_parser = parse_positive)]
     t_f: Option<f64>,
 
-    /// Ranks that took turns on a processor when Cannon's product was measured: a block product then
-    /// counts so many times
+    /// Number of ranks that shared a processor when Cannon's product was measured: a block product
+    /// then takes this many times as long
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = parse_positive)]
     sharing: f64,
 
-    /// Of runs only this region [default: the whole run and each region]
+    /// Only this region of runs [default: the whole run and each region]
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
 
-    /// A published machine in place of a measured one
+    /// A published machine instead of a measured one
     #[arg(long, value_name = "NAME", value_enum, conflicts_with = "sources")]
     example: Option<Example>,
 
@@ -111,7 +112,7 @@ enum Class {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Example {
-    /// The CM-5 of the paper, 64 processors
+    /// The CM-5 of Touyama and Horiguchi, 64 processors
     Cm5,
 }
 
@@ -150,7 +151,8 @@ impl Sources {
                     })?;
                     sources.products.extend(runs);
                 }
-                // A file that is no product's output must be a machine: its reader says why not.
+                // A file that is not the output of a product must be a machine; its reader explains
+                // why it is not.
                 _ => {
                     if let Some((other, _)) = &sources.machine {
                         return Err(CommandError::usage(format!(
@@ -185,7 +187,7 @@ impl Sources {
 /// Prints the models' figures.
 ///
 /// # Errors
-/// Wrong usage for sources or options that cannot be together; failure when a source cannot be read.
+/// Wrong usage for sources or options that cannot be combined; failure if a source cannot be read.
 pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
     let findings = match arguments.example {
         Some(Example::Cm5) => cm5(arguments)?,
@@ -204,7 +206,7 @@ pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
 }
 
 fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
-    let grid = root(arguments.ranks.unwrap_or(64))?;
+    let grid = grid_size(arguments.ranks.unwrap_or(64))?;
     let orders: Vec<u64> = match arguments.n.is_empty() {
         true => (3..=10).map(|power| 1 << power).collect(),
         false => arguments.n.clone(),
@@ -214,7 +216,7 @@ fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
     let product = (BlockProduct::CM5, ProductSource::Paper);
     let cannon = Study::new(&parameters, grid, Some(product), &orders, (&[], 1.0));
     Ok(Findings {
-        source: "table 1 of the paper".into(),
+        source: "Touyama and Horiguchi, table 1".into(),
         cannon_class: parameters.class.clone(),
         parameters: vec![parameters],
         cannon,
@@ -276,7 +278,7 @@ fn measured(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
     Ok(findings)
 }
 
-fn root(ranks: u64) -> Result<u64, CommandError> {
+fn grid_size(ranks: u64) -> Result<u64, CommandError> {
     let grid = ranks.isqrt();
     match grid * grid == ranks {
         true => Ok(grid),
@@ -302,7 +304,7 @@ fn cannon(
     products: &[CannonRun],
 ) -> Result<Option<Study>, CommandError> {
     let grid = match (arguments.ranks, products.first()) {
-        (Some(ranks), _) => root(ranks)?,
+        (Some(ranks), _) => grid_size(ranks)?,
         (None, Some(run)) => run.grid,
         (None, None) => 2,
     };
@@ -379,7 +381,7 @@ fn predict_run(
         };
         if !exchanges.has_messages {
             return Err(failed(format!(
-                "{}: recorded at level 0, which says nothing of messages; record with --level 1",
+                "{}: recorded at level 0, without messages; record with --level 1",
                 directory.display()
             )));
         }
@@ -395,7 +397,7 @@ fn predict_run(
         };
         findings.runs.push(RunPrediction::new(name, &exchanges, of));
     }
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
     notes.extend(machine.doubts_for(&hosts, mpi).iter().map(doubt_sentence));
     Ok(notes)

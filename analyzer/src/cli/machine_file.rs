@@ -1,4 +1,4 @@
-//! Reading `machine.json` for a command.
+//! Reads `machine.json` for a command.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use crate::models::machine::MachineError;
 /// Reads a measured machine.
 ///
 /// # Errors
-/// Failure, with the command that measures one.
+/// Failure, naming the command that measures a machine.
 pub(super) fn read(path: &Path) -> Result<Machine, CommandError> {
     Machine::read(path).map_err(|error| {
         let remedy = match error {
             MachineError::Unreadable { .. } | MachineError::Malformed { .. } => {
-                "`gammachi calibrate -- mpirun -n 2` makes one"
+                "`gammachi calibrate -- mpirun -n 2` writes one"
             }
             MachineError::Version { .. } => {
                 "measure again: gammachi calibrate --out ANOTHER.json -- mpirun -n 2"

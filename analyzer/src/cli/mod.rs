@@ -1,7 +1,8 @@
-//! The command: arguments come in; the subcommands call the stages in order; an exit code goes out.
+//! The command line: parses the arguments, calls the stages in order and returns an exit code.
 //!
-//! One subcommand, one file. Exit codes: 0 success, 1 the program or the data failed, 2 wrong
-//! usage; of `check` 3 slower, 4 not to be told; `run` and `exec` pass on the exit code of the program that they start.
+//! Each subcommand has a file of its own. Exit codes: 0 success; 1 the program or the data failed;
+//! 2 wrong usage; of `check`, 3 slower and 4 undecided. `run` and `exec` return the exit code of
+//! the program that they start.
 
 use std::process::ExitCode;
 
@@ -115,7 +116,7 @@ enum Command {
     ManPages(shell_files::ManPagesArguments),
 }
 
-/// Reads the command line, does what it asks for, and gives the exit code.
+/// Parses the command line, runs the subcommand and returns the exit code.
 pub fn run_command() -> ExitCode {
     if let Some(columns) = terminal::columns() {
         width::set_columns(columns.into());
@@ -165,7 +166,7 @@ pub fn run_command() -> ExitCode {
     }
 }
 
-/// Help and version belong on standard output; every other parse failure is wrong usage.
+/// Help and version go to standard output; every other parse failure is wrong usage.
 fn explain_usage(error: &clap::Error) -> Result<(), CommandError> {
     let text = error.render().to_string();
     if !error.use_stderr() {

@@ -1,4 +1,4 @@
-//! `gammachi model`: a table of runs comes in, a model of their time and its predictions go out.
+//! `gammachi model`: fits a model to the times of a table of runs, and predicts.
 
 mod fitting;
 pub(super) mod input;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::observed::Observed;
 use super::remember::remember;
 use crate::formats::extra_p;
@@ -29,8 +29,8 @@ use request::Request;
                   gammachi model table.csv --vars p,N --dictionary --compare\n  \
                   gammachi model pdd.csv --vars p,N --basis eigenexa --parts compute,mpi\n  \
                   gammachi model STUDY --dictionary --parts compute,mpi --predict large.csv\n\n\
-                  The table is CSV, or Extra-P's text (.txt) or JSON lines (.jsonl). Rows that agree in \
-                  the\nvariables are repetitions; the smallest time counts. docs/guide/predict.md explains every \
+                  The table is CSV, or Extra-P's text (.txt) or JSON lines (.jsonl). Rows with equal \
+                  variables\nare repetitions; the smallest time counts. docs/guide/predict.md explains every \
                   figure,\ndocs/reference/predictions-json.md every key of --json."
 )]
 pub struct ModelArguments {
@@ -38,7 +38,7 @@ pub struct ModelArguments {
     #[arg(value_name = "TABLE|STUDY|RUN", required = true)]
     pub inputs: Vec<PathBuf>,
 
-    /// Of runs and studies: restrict every figure to a region marked with gammachi.h [default: the
+    /// For runs and studies: restrict every figure to a region marked with gammachi.h [default: the
     /// study's]
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
@@ -47,11 +47,11 @@ pub struct ModelArguments {
     #[arg(long, value_name = "COLUMN", conflicts_with = "parts")]
     pub response: Option<String>,
 
-    /// Variables, columns of the table [default: those that the basis names, or all parameters]
+    /// Variables: columns of the table [default: those used in the basis, or all parameters]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub vars: Vec<String>,
 
-    /// A constant of the expressions, such as NB=192
+    /// A constant used in the expressions, such as NB=192
     #[arg(long = "const", value_name = "NAME=VALUE")]
     pub constants: Vec<String>,
 
@@ -61,7 +61,7 @@ pub struct ModelArguments {
     #[arg(long, value_name = "COLUMNS", conflicts_with = "dictionary")]
     pub basis: Vec<String>,
 
-    /// Take powers and logarithms of the variables as basis
+    /// Use powers and logarithms of the variables as basis
     #[arg(long)]
     pub dictionary: bool,
 
@@ -69,27 +69,27 @@ pub struct ModelArguments {
     #[arg(long, value_name = "NAME=POWERS", requires = "dictionary")]
     pub powers: Vec<String>,
 
-    /// How coefficients are found
+    /// How coefficients are determined
     #[arg(long, value_enum, default_value_t = MethodName::Robust)]
     pub method: MethodName,
 
-    /// What is made small [default: relative for robust, sparse and nnls, else absolute]
+    /// Residuals to minimise [default: relative for robust, sparse and nnls, else absolute]
     #[arg(long, value_enum)]
     pub residual: Option<ResidualName>,
 
-    /// The paper's Method 2: select in each of two variables apart, multiply the survivors, select
-    /// again
+    /// Method 2 of Orii et al.: select in each of two variables separately, multiply the survivors,
+    /// select again
     #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "parts")]
     pub two_step: Vec<String>,
 
-    /// Columns to model apart and to add, such as compute,mpi; of runs and studies, compute is
-    /// sum_gamma_s/p and mpi is chi_s
+    /// Columns to model separately and to add, such as compute,mpi; for runs and studies, compute
+    /// is sum_gamma_s/p and mpi is chi_s
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub parts: Vec<String>,
 
-    /// Fit the lower and the upper envelope apart and average them: of every part, or of those named.
-    /// A column `envelope` (lower, upper) says which row belongs to which, else the side of a fit to
-    /// all
+    /// Fit the lower and the upper envelope separately and average them: for every part, or for
+    /// those named. A column `envelope` (lower, upper) assigns the rows; without it, the side of a
+    /// fit to all rows decides
     #[arg(long, value_name = "PARTS", value_delimiter = ',', num_args = 0..=1, require_equals = true)]
     pub envelope: Option<Vec<String>>,
 
@@ -97,11 +97,12 @@ pub struct ModelArguments {
     #[arg(long, value_name = "CSV")]
     pub predict: Option<PathBuf>,
 
-    /// Note the times of --predict in the ledger beside the data, for `gammachi ledger`
+    /// Record the times of --predict in the ledger beside the data, for `gammachi ledger`
     #[arg(long, requires = "predict")]
     pub remember: bool,
 
-    /// Points to hold back and predict, such as "p>1024"; several: all must hold
+    /// Points to hold back and predict, such as "p>1024"; if several conditions are given, all must
+    /// hold
     #[arg(long, value_name = "CONDITION")]
     pub holdout: Vec<String>,
 
@@ -129,19 +130,19 @@ pub struct ModelArguments {
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
-    /// Write the table for Extra-P: text, or JSON lines where the name ends in .jsonl
+    /// Write the table for Extra-P: text, or JSON lines if the name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     pub write_extra_p: Option<PathBuf>,
 }
 
-/// Methods as they are written.
+/// Methods, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MethodName {
     /// Huber weights, candidate supports by positive lasso and neighbours, their mean by AICc
     Robust,
-    /// As robust, but the best support alone
+    /// As robust, but only the best support
     Sparse,
-    /// The paper's linear program, ties broken by least squares
+    /// The linear program of Orii et al., ties broken by least squares
     Minimax,
     /// Non-negative least squares
     Nnls,
@@ -149,11 +150,11 @@ pub enum MethodName {
     L1,
     /// Positive lasso with cross-validation
     Lasso,
-    /// Least squares without a sign
+    /// Least squares with coefficients of either sign
     Lsm,
 }
 
-/// Residuals as they are written.
+/// Residuals, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ResidualName {
     /// Relative to the time
@@ -162,7 +163,7 @@ pub enum ResidualName {
     Absolute,
 }
 
-/// Languages as they are written.
+/// Languages, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LanguageName {
     /// A Python function
@@ -191,7 +192,7 @@ fn failed(error: impl std::fmt::Display) -> CommandError {
     CommandError::failed(error.to_string())
 }
 
-/// What is wrong with the command line is wrong usage; what is wrong with the data is a failure.
+/// An error in the command line is wrong usage; an error in the data is a failure.
 fn regression_error(error: RegressionError) -> CommandError {
     let sentence = model::error_sentence(&error);
     match error {
@@ -213,11 +214,11 @@ fn regression_error(error: RegressionError) -> CommandError {
 /// Models a table, or writes it in another form.
 ///
 /// # Errors
-/// Wrong usage for options that do not fit together or name what the table does not have; failure
-/// for a table that cannot be read or does not support a model.
+/// Wrong usage for options that contradict each other or name something the table does not have;
+/// failure for a table that cannot be read or does not support a model.
 pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
     let Observed { table, notes, subjects } = input::read(arguments)?;
-    notes.iter().for_each(|note| say(note));
+    notes.iter().for_each(|note| notify(note));
     let request = Request::new(arguments, &table)?;
     if let Some(path) = &arguments.write_extra_p {
         write_extra_p(path, &table, &request)?;
@@ -265,7 +266,7 @@ fn write_pictures(directory: &Path, findings: &Findings) -> Result<(), CommandEr
     for (name, svg) in model::pictures(findings) {
         let path = directory.join(name);
         write(&path, &svg)?;
-        say(&format!("wrote {}", path.display()));
+        notify(&format!("wrote {}", path.display()));
     }
     Ok(())
 }

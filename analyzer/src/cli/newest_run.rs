@@ -1,41 +1,43 @@
-//! The run that a command reads where none is named: the newest one of this folder.
+//! Selects the run that a command reads if none is named: the newest in the working directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::trace::run_json::RUN_JSON;
 
-/// Folder of the first thousand rank files; a run without `gammachi run` has no `run.json`.
+/// Folder of the first thousand rank files. Runs that were not made by `gammachi run` have no
+/// `run.json`.
 const FIRST_RANKS: &str = "ranks-000";
 
-/// The run that was named, else the newest one of the working directory, which is then named on standard error.
+/// Returns the named run, or else the newest run of the working directory, whose name is printed on
+/// standard error.
 ///
 /// # Errors
-/// Wrong usage when no run was named and there is none.
+/// Wrong usage if no run was named and there is none.
 pub fn named_or_newest(run: Option<&Path>) -> Result<PathBuf, CommandError> {
     if let Some(run) = run {
         return Ok(run.to_owned());
     }
     let newest = newest_in(Path::new(".")).ok_or_else(|| {
         CommandError::usage(
-            "no run is named and this folder has none; record one with gammachi run -- mpirun -n 4 ./app, or name \
-             a run directory",
+            "no run is named and this folder has none; record one with gammachi run -- mpirun -n 4 \
+             ./app, or name a run directory",
         )
     })?;
-    say(&format!("{}: the newest run here", newest.display()));
+    notify(&format!("{}: the newest run here", newest.display()));
     Ok(newest)
 }
 
-/// The run directory of a folder that was begun last.
+/// The run directory in a folder that was begun last.
 fn newest_in(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let runs = entries.filter_map(|entry| Some((begun(&entry.path())?, entry.file_name())));
     runs.max().map(|(_, name)| PathBuf::from(name))
 }
 
-/// When a run directory was begun; `None` for what is none.
+/// When a run directory was begun; `None` if it is not a run directory.
 fn begun(directory: &Path) -> Option<SystemTime> {
     let changed = |name: &str| fs::metadata(directory.join(name)).and_then(|it| it.modified()).ok();
     changed(FIRST_RANKS).or_else(|| changed(RUN_JSON))

@@ -1,5 +1,5 @@
-//! Tables of runs from what the user names: a CSV file, a study, or run directories come in,
-//! [`Observations`] goes out, with notes on what was left out.
+//! Builds a table of runs ([`Observations`]) from what the user names: a CSV file, a study, or run
+//! directories, with notes on what was left out.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::study_json::{StudyJson, StudyRunState};
 use crate::trace::{Run, TraceError};
 
-/// A table and what is not in it.
+/// A table, and what was left out of it.
 #[derive(Debug)]
 pub struct Observed {
-    /// One row a run.
+    /// One row per run.
     pub table: Observations,
     /// Runs that were left out, and why; one sentence each.
     pub notes: Vec<String>,
-    /// What the rows are runs of, in the table's order; empty of a table that was read.
+    /// The subject of each row, in the table's order; empty for a table that was read from a file.
     pub subjects: Vec<Subject>,
 }
 
@@ -31,7 +31,7 @@ pub struct Observed {
 pub(super) struct ObservedRun {
     /// Its row.
     pub figures: RunFigures,
-    /// What it is a run of.
+    /// Its subject.
     pub subject: Subject,
     /// When it began, nanoseconds since 1970.
     pub begun_ns: Option<u64>,
@@ -44,23 +44,23 @@ struct Source {
     directory: PathBuf,
     name: String,
     region: Option<String>,
-    /// Repetition and rank count that a study says.
+    /// Rank count and repetition planned by a study.
     planned: Option<(u32, u32)>,
 }
 
 /// Reads one CSV file, or gathers the figures of studies and runs. `region` restricts every figure
-/// to a region; of a study, its own region is taken where none is given.
+/// to a region; if it is not given, a study's own region is used.
 ///
 /// # Errors
-/// Wrong usage: a file among several sources, or a region with a file. Failure: nothing can be
-/// read, or nothing is left.
+/// Wrong usage: a file among several sources, or a region for a file. Failure: nothing can be read,
+/// or nothing is left.
 pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, CommandError> {
     if let [file] = sources
         && file.is_file()
     {
         if let Some(region) = region {
             return Err(CommandError::usage(format!(
-                "--region {region}: {} is a table, which knows no regions; name runs or a study",
+                "--region {region}: {} is a table, which has no regions; name runs or a study",
                 file.display()
             )));
         }
@@ -72,7 +72,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
     for source in sources {
         if source.is_file() {
             return Err(CommandError::usage(format!(
-                "{}: is a file; name one table, or runs and studies",
+                "{}: is a file; name either one table, or runs and studies",
                 source.display()
             )));
         }
@@ -93,14 +93,14 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             Ok(ObservedRun { figures: run, subject, .. }) => {
                 if let Some((np, _)) = source.planned.filter(|(np, _)| *np != run.p) {
                     notes.push(format!(
-                        "{}: {np} ranks were asked for, {} took part; the table has {}",
+                        "{}: {np} ranks were requested, {} took part; the table has {}",
                         source.name, run.p, run.p
                     ));
                 }
                 figures.push(run);
                 subjects.push(subject);
             }
-            // One run alone: its own error says it best.
+            // For a single run, its own error is the best message.
             Err(why) if runs.len() == 1 => return Err(CommandError::failed(why.sentence(source))),
             Err(why) => notes.push(format!("left out: {}", why.sentence(source))),
         }
@@ -128,7 +128,7 @@ fn runs_of_study(
     let (pending, failed) = (count(StudyRunState::Pending), count(StudyRunState::Failed));
     if pending > 0 {
         notes.push(format!(
-            "{}: {pending} of {} runs are not made yet; the same `gammachi sweep` goes on",
+            "{}: {pending} of {} runs are still to be made; the same `gammachi sweep` continues",
             directory.display(),
             study.runs.len()
         ));
@@ -176,7 +176,7 @@ impl NoFigures {
     }
 }
 
-/// The figures of one run, in a region where one is named, and what it is a run of.
+/// The figures of one run, optionally of a region, and its subject.
 ///
 /// # Errors
 /// Why it has none, as a sentence.

@@ -1,24 +1,24 @@
-//! How Open MPI's launcher is told to hand our variables on to ranks on other hosts.
+//! Makes Open MPI's launcher forward the recorder's variables to ranks on other hosts.
 //!
-//! In: the words of the command, where its launcher stands, our variables, and what the user says
-//! already. Out: [`Forwarding`]. MPICH's and Slurm's launchers hand on the whole
-//! environment by themselves, and ignore what is set here.
+//! MPICH's and Slurm's launchers forward the whole environment by themselves and ignore what is set
+//! here.
 //!
 //! Open MPI has two ways, and Open MPI 4 aborts a job that mixes them ("Open MPI does not support
 //! mixing these two methods"):
-//! - the parameter `mca_base_env_list`, set here by its environment variable, and added to where
-//!   the user has it in the environment or on the command line (which wins over the environment);
-//! - options `-x NAME`: where the user has one, ours go right behind the launcher and behind every
-//!   `:` (each part of a command has its own); a later `-x` of the user's wins over ours.
+//! - the parameter `mca_base_env_list`: it is set by its environment variable, and extended where
+//!   the user has set it, in the environment or on the command line (which takes precedence);
+//! - options `-x NAME`: if the user has one, the recorder's options are inserted after the launcher
+//!   and after every `:` (each part of a command has its own). A later `-x` of the user overrides
+//!   them.
 //!
-//! Nothing is set for a command whose launcher is not in sight (`gammachi run -- ./job.sh`): a
-//! `mpirun -x …` inside would abort because of us. Ranks on the same host inherit everything
-//! anyhow; for other hosts there is `gammachi exec`.
+//! Nothing is set for a command without a visible launcher (`gammachi run -- ./job.sh`): a `mpirun
+//! -x …` inside would abort because of it. Ranks on the same host inherit everything anyway; for
+//! other hosts there is `gammachi exec`.
 //!
-//! A name in the list that is not set draws a warning, so only names that are set may be listed.
-//! Beside names the list takes `NAME=VALUE`, and that is the form for a value that holds `=`: given
-//! by its name, Open MPI 4 and 5 take such a value apart (`GAMMACHI_PARAMS` with the value `N=2`
-//! arrives on the other host as a variable `N`).
+//! A listed name that is not set causes a warning, so only names that are set may be listed. The
+//! list may also contain `NAME=VALUE`. This form is used for values that contain `=`: given by
+//! name, Open MPI 4 and 5 split such a value (`GAMMACHI_PARAMS` with the value `N=2` arrives on the
+//! other host as a variable `N`).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -27,11 +27,11 @@ use super::program_search::base_name;
 
 /// The environment variable of Open MPI's parameter `mca_base_env_list`.
 pub const ENV_LIST: &str = "OMPI_MCA_mca_base_env_list";
-/// The environment variable of the parameter that says what separates the list.
+/// The environment variable of the parameter that sets the separator of the list.
 pub const ENV_LIST_DELIMITER: &str = "OMPI_MCA_mca_base_env_list_delimiter";
 const ENV_LIST_PARAMETER: &str = "mca_base_env_list";
 
-/// What the launcher is told.
+/// The changed command and environment of the launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forwarding {
     /// The words to execute.
@@ -40,7 +40,7 @@ pub struct Forwarding {
     pub env_list: Option<OsString>,
 }
 
-/// What the user says already.
+/// What the user has already set.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Inherited<'a> {
     /// Value of [`ENV_LIST`].
@@ -49,9 +49,9 @@ pub struct Inherited<'a> {
     pub delimiter: Option<&'a OsStr>,
 }
 
-/// Decides how `variables` reach ranks on other hosts; all of them are set for the launcher.
+/// Decides how `variables` reach ranks on other hosts. All of them are also set for the launcher.
 ///
-/// `is_open_mpi` is asked, about the launcher's word, only where the answer matters.
+/// `is_open_mpi` is called with the launcher's word, and only if the answer matters.
 pub fn forward(
     words: &[OsString],
     launcher: Option<usize>,
@@ -71,7 +71,7 @@ pub fn forward(
     }
     let exports = words[launcher..].iter().any(|word| word == "-x" || word == "--x");
     if exports && is_open_mpi(&words[launcher]) {
-        // A list in the environment beside -x: the user's own conflict, theirs to be told of.
+        // The user's own list in the environment conflicts with -x: let Open MPI report it.
         if inherited.env_list.is_none() {
             insert_exports(&mut words, launcher, variables);
         }
@@ -81,7 +81,7 @@ pub fn forward(
     Forwarding { words, env_list: Some(list) }
 }
 
-/// Whether the launcher's name is one that Open MPI uses; others use some of them too.
+/// Whether Open MPI uses this launcher name; other libraries use some of them, too.
 fn may_be_open_mpi(word: &OsStr) -> bool {
     base_name(word).to_str().is_some_and(|name| {
         ["mpirun", "mpiexec", "orterun", "oshrun", "prterun"].iter().any(|l| name.starts_with(l))
@@ -99,13 +99,13 @@ fn appended(list: &OsStr, delimiter: &OsStr, variables: &[(String, OsString)]) -
     list
 }
 
-/// `NAME`, or `NAME=VALUE` for a value that holds `=`; nothing where the list cannot carry it.
+/// `NAME`, or `NAME=VALUE` if the value contains `=`; `None` if the list cannot represent it.
 fn list_entry(name: &str, value: &OsStr, delimiter: &OsStr) -> Option<OsString> {
-    let holds =
+    let contains =
         |part: &OsStr| value.as_bytes().windows(part.len()).any(|bytes| bytes == part.as_bytes());
     let mut entry = OsString::from(name);
-    if holds(OsStr::new("=")) {
-        if holds(delimiter) {
+    if contains(OsStr::new("=")) {
+        if contains(delimiter) {
             return None;
         }
         entry.push("=");
@@ -139,50 +139,50 @@ mod tests {
             .into()
     }
 
-    fn told(command: &str, inherited: Inherited<'_>) -> (String, Option<String>) {
+    fn forwarded(command: &str, inherited: Inherited<'_>) -> (String, Option<String>) {
         let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
         let launcher =
             words.iter().position(|word| super::super::program_search::is_launcher(word));
-        let told = forward(&words, launcher, &variables(), inherited, |_| true);
-        let words: Vec<&str> = told.words.iter().map(|word| word.to_str().unwrap()).collect();
-        (words.join(" "), told.env_list.map(|list| list.into_string().unwrap()))
+        let forwarding = forward(&words, launcher, &variables(), inherited, |_| true);
+        let words: Vec<&str> = forwarding.words.iter().map(|word| word.to_str().unwrap()).collect();
+        (words.join(" "), forwarding.env_list.map(|list| list.into_string().unwrap()))
     }
 
     #[test]
-    fn the_list_is_set_for_a_launcher_in_sight() {
-        let (words, list) = told("env A=1 mpirun -n 2 ./app", Inherited::default());
+    fn sets_list_for_visible_launcher() {
+        let (words, list) = forwarded("env A=1 mpirun -n 2 ./app", Inherited::default());
         assert_eq!(words, "env A=1 mpirun -n 2 ./app");
         assert_eq!(list.unwrap(), "LD_PRELOAD;OUT");
-        assert_eq!(told("./job.sh", Inherited::default()).1, None);
-        assert_eq!(told("srun -n 2 ./app", Inherited::default()).1, None);
+        assert_eq!(forwarded("./job.sh", Inherited::default()).1, None);
+        assert_eq!(forwarded("srun -n 2 ./app", Inherited::default()).1, None);
     }
 
     #[test]
-    fn the_users_list_is_kept() {
+    fn extends_list_of_user() {
         let mine = Inherited { env_list: Some(OsStr::new("A;B=1")), delimiter: None };
-        assert_eq!(told("mpirun ./app", mine).1.unwrap(), "A;B=1;LD_PRELOAD;OUT");
+        assert_eq!(forwarded("mpirun ./app", mine).1.unwrap(), "A;B=1;LD_PRELOAD;OUT");
         let mine = Inherited { env_list: Some(OsStr::new("A")), delimiter: Some(OsStr::new("+")) };
-        assert_eq!(told("mpirun ./app", mine).1.unwrap(), "A+LD_PRELOAD+OUT");
+        assert_eq!(forwarded("mpirun ./app", mine).1.unwrap(), "A+LD_PRELOAD+OUT");
         assert_eq!(
-            told("mpirun --mca mca_base_env_list A ./app", Inherited::default()),
+            forwarded("mpirun --mca mca_base_env_list A ./app", Inherited::default()),
             ("mpirun --mca mca_base_env_list A;LD_PRELOAD;OUT ./app".into(), None)
         );
     }
 
     #[test]
-    fn a_value_with_an_equals_sign_is_written_out() {
+    fn value_with_equals_sign_is_written_out() {
         let entry =
             |value: &str| list_entry("P", OsStr::new(value), OsStr::new(";")).unwrap_or_default();
         assert_eq!(entry("N=2,NB=80"), "P=N=2,NB=80");
         assert_eq!(entry("2;3"), "P");
         assert_eq!(entry(""), "P");
-        assert_eq!(entry("N=2;3"), "", "no form of the list carries it");
+        assert_eq!(entry("N=2;3"), "", "the list cannot represent it");
     }
 
     #[test]
-    fn the_two_ways_are_never_mixed() {
+    fn never_mixes_both_ways() {
         assert_eq!(
-            told("time mpirun -n 1 -x A ./a : -n 1 ./b", Inherited::default()),
+            forwarded("time mpirun -n 1 -x A ./a : -n 1 ./b", Inherited::default()),
             (
                 "time mpirun -x LD_PRELOAD -x OUT -n 1 -x A ./a : -x LD_PRELOAD \
                  -x OUT -n 1 ./b"
@@ -193,10 +193,10 @@ mod tests {
     }
 
     #[test]
-    fn an_option_x_of_another_launcher_is_left_alone() {
+    fn ignores_option_x_of_other_launcher() {
         let words = ["mpirun", "./app", "-x"].map(OsString::from);
-        let told = forward(&words, Some(0), &variables(), Inherited::default(), |_| false);
-        assert_eq!(told.words, words);
-        assert_eq!(told.env_list.unwrap(), "LD_PRELOAD;OUT");
+        let forwarding = forward(&words, Some(0), &variables(), Inherited::default(), |_| false);
+        assert_eq!(forwarding.words, words);
+        assert_eq!(forwarding.env_list.unwrap(), "LD_PRELOAD;OUT");
     }
 }

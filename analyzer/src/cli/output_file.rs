@@ -1,5 +1,4 @@
-//! Files that a command writes: a path and a text come in; a whole file stands there, or none that is
-//! new.
+//! Writes a file of a command completely or not at all.
 
 use std::fs;
 use std::io::Write;
@@ -7,8 +6,8 @@ use std::path::Path;
 
 use super::error::CommandError;
 
-/// Writes a file, replacing one that is there. It is written beside its place first, so that a full
-/// disk leaves no half of it.
+/// Writes a file, replacing an existing one. It is written under a temporary name first, so that a
+/// full disk does not leave half a file.
 ///
 /// # Errors
 /// Failure, naming the file.
@@ -16,7 +15,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let failed = |what: &std::io::Error| {
         CommandError::failed(format!("{}: cannot be written: {what}", path.display()))
     };
-    // A device or pipe has no place beside it.
+    // A device or pipe cannot be replaced.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         if path.is_dir() {
             return Err(CommandError::usage(format!("{}: is a directory", path.display())));

@@ -2,16 +2,17 @@
 
 use clap::Args;
 
-/// Rights of files that hold what a trace says: command lines, paths, host names.
+/// Access rights of files that contain what a trace contains: command lines, paths, host names.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct OutputRights {
-    /// Let others read what is written, as your umask says; without this only you can
+    /// Let others read the output, as your umask allows; otherwise only you can
     #[arg(long)]
     pub share: bool,
 }
 
 impl OutputRights {
-    /// Has all files that the command makes from here on read by their owner alone, unless they are shared.
+    /// Makes all files that the command creates from here on readable by their owner alone, unless
+    /// they are shared.
     pub fn apply(self) {
         if !self.share {
             // SAFETY: umask has no obligations; it is changed before threads are started.

@@ -1,4 +1,4 @@
-//! `gammachi plot`: a run directory comes in, a picture for a paper goes to a file.
+//! `gammachi plot`: draws a picture of a run for a paper.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::error::{CommandError, print};
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::selection_arguments::{self, selection_sentence};
-use super::timeline::{rows, window, within};
+use super::timeline::{clamped, rows, window};
 use crate::metrics::activity::detail::{Budget, Detail};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
@@ -22,11 +22,11 @@ use crate::trace::Run;
 /// What a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlotKind {
-    /// A row a rank, coloured by kind of call; arrows and bands where single calls fit
+    /// One row per rank, coloured by kind of call; arrows and bands if single calls fit
     Timeline,
     /// Every rank in τ–χ space with lines of equal efficiency
     TauChi,
-    /// Bytes from rank to rank (hosts when ranks are many)
+    /// Bytes from rank to rank (host to host if there are many ranks)
     Matrix,
     /// Messages from rank to rank
     MatrixCount,
@@ -45,7 +45,7 @@ pub enum PlotKind {
                   standard output."
 )]
 pub struct PlotArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory printed by `gammachi run`
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 
@@ -74,13 +74,13 @@ pub struct PlotArguments {
     pub region: Option<String>,
 }
 
-/// Single calls of a picture.
+/// Maximum numbers of single calls and messages in a picture.
 const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };
 
 /// Writes a picture.
 ///
 /// # Errors
-/// Wrong usage for what the run does not have; failure when nothing can be read or written.
+/// Wrong usage for something the run does not have; failure if nothing can be read or written.
 pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
     refuse_other_formats(&arguments.out)?;
@@ -95,14 +95,14 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
         PlotKind::Timeline => draw_timeline(arguments, &run, &timeline)?,
         kind => draw_figures(arguments, kind, &run, &timeline)?,
     };
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     match arguments.out.as_os_str() == "-" {
         true => print(&svg),
         false => output_file::write(&arguments.out, &svg),
     }
 }
 
-/// Refuses names of files that promise another format than SVG.
+/// Refuses file names that imply another format than SVG.
 fn refuse_other_formats(out: &Path) -> Result<(), CommandError> {
     let others = ["png", "pdf", "eps", "ps", "jpg", "jpeg", "gif", "webp"];
     let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
@@ -125,11 +125,11 @@ fn draw_timeline(
     timeline: &GlobalTimeline,
 ) -> Result<String, CommandError> {
     if arguments.region.is_some() {
-        return Err(CommandError::usage("--region: --kind timeline takes --window in its place"));
+        return Err(CommandError::usage("--region: use --window with --kind timeline"));
     }
     let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
     let window = window(arguments.window.as_deref())?;
-    let seconds = within("--window", window, length_s)?;
+    let seconds = clamped("--window", window, length_s)?;
     let ranks = arguments.ranks.as_deref();
     let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
     let ranks = ranks.transpose()?;
@@ -158,7 +158,7 @@ fn draw_figures(
     let drawn = |figure: Option<Figure>, what: &str| {
         figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))
     };
-    let no_messages = "no message was recorded (or at level 0, which says nothing of messages)";
+    let no_messages = "no message was recorded (level 0 records none)";
     match kind {
         PlotKind::TauChi | PlotKind::Timeline => Ok(picture::tau_chi(&report).svg()),
         PlotKind::Sizes => drawn(picture::sizes(&report), no_messages),

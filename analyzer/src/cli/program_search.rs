@@ -1,8 +1,8 @@
-//! Which of the words is the launcher, and which the measured program.
+//! Finds the launcher and the measured program in the words of a command, and executable files as
+//! the system would find them.
 //!
-//! In: the words after `--`. Out: [`Parts`], and executable files as the system would find them.
-//! It is a guess that names the run directory and fills `program` in `run.json`; nothing that is
-//! executed depends on it.
+//! The result is a guess. It names the run directory and fills `program` in `run.json`; nothing
+//! that is executed depends on it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -11,29 +11,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Positions in the words of a command.
+/// Positions of launcher and program in the words of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct CommandParts {
     /// The first MPI launcher.
     pub launcher: Option<usize>,
     /// The measured program.
     pub program: Option<usize>,
 }
 
-/// Programs that start the program named in their arguments, and no MPI.
+/// Programs that start the program named in their arguments and are not MPI launchers.
 const WRAPPERS: [&str; 20] = [
     "env", "time", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "numactl", "taskset",
     "chrt", "setarch", "prlimit", "sudo", "unshare", "strace", "ltrace", "perf", "xargs",
     "gammachi",
 ];
 
-/// Launchers by the beginning of their name: `mpirun.openmpi`, `mpiexec.hydra` …
+/// Launchers, by the beginning of their names: `mpirun.openmpi`, `mpiexec.hydra` …
 const LAUNCHERS: [&str; 9] =
     ["mpirun", "mpiexec", "orterun", "oshrun", "prterun", "prun", "srun", "aprun", "jsrun"];
 
-/// Options of launchers that are followed by one word; without dashes. Every word that is not here
-/// and not an executable file is passed over too; the list serves values that look like programs
-/// (`--map-by node`, `-x PATH`).
+/// Options of launchers that are followed by one word; without dashes. Words that are not listed
+/// here and are not executable files are skipped, too; the list is for values that look like
+/// programs (`--map-by node`, `-x PATH`).
 const ONE_WORD: [&str; 57] = [
     "n",
     "np",
@@ -97,15 +97,15 @@ const ONE_WORD: [&str; 57] = [
 const TWO_WORDS: [&str; 9] =
     ["mca", "gmca", "omca", "prtemca", "pmixmca", "gpmixmca", "genv", "env", "pmca"];
 
-/// Takes a command apart: through wrappers (`env`, `time` …) and launchers, whose options are
-/// passed over, to the first other word that is an executable file.
-pub fn take_apart(words: &[OsString], is_executable: impl Fn(&OsStr) -> bool) -> Parts {
-    let mut parts = Parts::default();
+/// Finds launcher and program in a command: skips wrappers (`env`, `time` …), launchers and their
+/// options. The first other word that is an executable file is the program.
+pub fn split_command(words: &[OsString], is_executable: impl Fn(&OsStr) -> bool) -> CommandParts {
+    let mut parts = CommandParts::default();
     let mut at = 0;
     let mut in_launcher = false;
     let Some(first) = words.first() else { return parts };
     if !starts_others(first) {
-        return Parts { program: Some(0), ..parts };
+        return CommandParts { program: Some(0), ..parts };
     }
     while let Some(word) = words.get(at) {
         if let Some(option) = option_name(word) {
@@ -132,10 +132,10 @@ pub fn take_apart(words: &[OsString], is_executable: impl Fn(&OsStr) -> bool) ->
     parts
 }
 
-/// The measured programs of a command: one, or one for each part that a `:` ends (MPMD).
+/// The measured programs of a command: one, or one per part separated by `:` (MPMD).
 pub fn programs(
     words: &[OsString],
-    parts: Parts,
+    parts: CommandParts,
     is_executable: impl Fn(&OsStr) -> bool,
 ) -> Vec<OsString> {
     let Some(launcher) = parts.launcher else {
@@ -144,7 +144,7 @@ pub fn programs(
     let mut programs = Vec::new();
     for part in words[launcher + 1..].split(|word| word == ":") {
         let part: Vec<OsString> = [&words[launcher..=launcher], part].concat();
-        let program = take_apart(&part, &is_executable).program.map(|at| part[at].clone());
+        let program = split_command(&part, &is_executable).program.map(|at| part[at].clone());
         programs.extend(program.filter(|program| !programs.contains(program)));
     }
     programs
@@ -176,11 +176,11 @@ fn option_name(word: &OsStr) -> Option<&str> {
     Some(std::str::from_utf8(dashed.strip_prefix(b"-").unwrap_or(dashed)).unwrap_or(""))
 }
 
-/// The file that the system would execute for a word: itself when it holds a slash, else the first
-/// in `PATH`.
+/// The file that the system would execute for a word: the word itself if it contains a slash,
+/// otherwise the first match in `PATH`.
 ///
 /// # Errors
-/// `NotFound` when there is no such file, `PermissionDenied` when there is one that may not be
+/// `NotFound` if there is no such file, `PermissionDenied` if there is one that may not be
 /// executed.
 pub fn find_executable(word: &OsStr) -> io::Result<PathBuf> {
     find_executable_in(word, env::var_os("PATH").as_deref())
@@ -213,14 +213,15 @@ fn executable(path: PathBuf) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Executable here: what begins with `./`, and `node`, `sort`, `sh`.
+    /// Parses a command in which words that begin with `./`, and `node`, `sort` and `sh`, are
+    /// executable.
     fn parts(command: &str) -> (Option<String>, Option<String>) {
         let words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
         let known = |word: &OsStr| {
             let word = word.to_str().unwrap();
             word.starts_with("./") || ["node", "sort", "sh"].contains(&word)
         };
-        let parts = take_apart(&words, known);
+        let parts = split_command(&words, known);
         let word = |at: Option<usize>| at.map(|at| words[at].to_str().unwrap().to_owned());
         (word(parts.launcher), word(parts.program))
     }
@@ -230,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_started_by_itself() {
+    fn finds_program_without_launcher() {
         assert_eq!(parts("./app sort"), (None, Some("./app".into())));
         assert_eq!(parts("nowhere sort"), (None, Some("nowhere".into())));
     }
 
     #[test]
-    fn a_program_behind_launchers_and_wrappers() {
+    fn finds_program_after_launchers_and_wrappers() {
         assert_eq!(parts("mpirun -n 2 ./app sort"), (Some("mpirun".into()), Some("./app".into())));
         assert_eq!(program("env A=./b mpirun.openmpi -n 2 ./app"), "./app");
         assert_eq!(program("/usr/bin/time -v timeout 60 srun -n 2 ./app"), "./app");
@@ -249,24 +250,24 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_all_parts() {
+    fn finds_programs_of_all_parts() {
         let words: Vec<OsString> = "mpirun -n 1 ./a x : -n 3 -x A env B=1 ./b : ./a"
             .split_whitespace()
             .map(OsString::from)
             .collect();
         let known = |word: &OsStr| word.to_str().unwrap().starts_with("./");
-        let found = programs(&words, take_apart(&words, known), known);
+        let found = programs(&words, split_command(&words, known), known);
         assert_eq!(found, ["./a", "./b"]);
     }
 
     #[test]
-    fn a_program_that_is_nowhere() {
+    fn missing_program_is_not_found() {
         assert_eq!(parts("mpirun -n 2 only-on-the-nodes"), (Some("mpirun".into()), None));
-        assert_eq!(take_apart(&[], |_| true), Parts::default());
+        assert_eq!(split_command(&[], |_| true), CommandParts::default());
     }
 
     #[test]
-    fn executables_are_found_as_the_system_does() {
+    fn finds_executables_as_the_system_does() {
         let find =
             |word: &str, path: &str| find_executable_in(OsStr::new(word), Some(OsStr::new(path)));
         assert_eq!(find("sh", "/nowhere:/bin").unwrap(), Path::new("/bin/sh"));

@@ -1,8 +1,8 @@
-//! Whether a program can be recorded: its file comes in, the reason why not goes out.
+//! Finds out why a program cannot be recorded.
 //!
-//! Preloading needs a dynamic linker that obeys `LD_PRELOAD`, and calls of `MPI_*` that leave the
-//! object that makes them. What the file shows is certain and said before the run; what can only be
-//! inferred from an empty run directory is said after it.
+//! Preloading requires a dynamic linker that obeys `LD_PRELOAD`, and calls of `MPI_*` that leave
+//! the object that makes them. What the program's file shows is certain and is reported before the
+//! run. What can only be inferred from an empty run directory is reported after it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,18 +16,18 @@ use object::{Endianness, Object, ObjectSymbol};
 
 use super::program_search::base_name;
 
-/// Bytes of the interpreter line of a script.
+/// First bytes of a script.
 const SHEBANG: &[u8] = b"#!";
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
-/// What an executable or library says about MPI and the dynamic linker.
+/// What the file of an executable or library reveals about MPI and the dynamic linker.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Binary {
-    /// The program that loads it; none for a static executable and a library.
+    /// The dynamic linker that loads it; `None` for static executables and libraries.
     interpreter: Option<PathBuf>,
-    /// Linked with `-Bsymbolic`: its own definitions come before preloaded ones.
+    /// Linked with `-Bsymbolic`: its own definitions take precedence over preloaded ones.
     is_symbolic: bool,
-    /// It holds an MPI library: `PMPI_Init` is defined in it.
+    /// It contains an MPI library: it defines `PMPI_Init`.
     defines_mpi: bool,
     /// It calls MPI_Init or MPI_Init_thread (or Fortran's names) of another object.
     calls_mpi: bool,
@@ -35,7 +35,7 @@ struct Binary {
     opens_session: bool,
 }
 
-/// Why the program cannot be recorded, whatever is done; `None` where nothing in its file says so.
+/// Why the program certainly cannot be recorded; `None` if its file shows no reason.
 pub fn obstacle(program: &Path) -> Option<String> {
     if let Some(why) = privileges(program) {
         return Some(why);
@@ -58,14 +58,14 @@ pub fn obstacle(program: &Path) -> Option<String> {
     }
     symbolic_library(program, &binary).map(|library| {
         format!(
-            "its library {} holds an MPI library and is linked with -Bsymbolic, so its MPI calls \
+            "its library {} contains an MPI library and is linked with -Bsymbolic, so its MPI calls \
              never leave it; link it without -Bsymbolic",
             library.display()
         )
     })
 }
 
-/// What may be the reason when a program whose file shows none has left nothing.
+/// Likely reasons why nothing was recorded, for a program whose file shows none.
 pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
     if let Some(word) = clears_environment(words) {
         return format!(
@@ -88,7 +88,7 @@ pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
         );
     }
     let Some(binary) = read_binary(&data) else {
-        return format!("{shown} is no program of this machine's kind");
+        return format!("{shown} is not a program for this kind of machine");
     };
     let libraries = libraries(program, &binary);
     let has_mpi = libraries.iter().any(|(_, library)| library.defines_mpi);
@@ -114,7 +114,7 @@ pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
     )
 }
 
-/// A word of the command that makes programs start without our environment.
+/// The word of the command that makes programs start without the recorder's environment.
 fn clears_environment(words: &[OsString]) -> Option<String> {
     let text = |word: &OsStr| word.to_string_lossy().into_owned();
     for (at, word) in words.iter().enumerate() {
@@ -135,7 +135,8 @@ fn clears_environment(words: &[OsString]) -> Option<String> {
     None
 }
 
-/// Set-user-id, set-group-id: the dynamic linker drops LD_PRELOAD where they change who runs.
+/// Whether the program is set-user-id or set-group-id: the dynamic linker ignores LD_PRELOAD if
+/// that changes the user or group.
 fn privileges(program: &Path) -> Option<String> {
     let metadata = fs::metadata(program).ok()?;
     // SAFETY: calls without arguments that cannot fail.
@@ -192,7 +193,7 @@ fn read_binary(data: &[u8]) -> Option<Binary> {
     Some(binary)
 }
 
-/// The library whose MPI calls stay inside it, where nobody else makes any.
+/// The library whose MPI calls do not leave it, unless there are MPI calls elsewhere.
 fn symbolic_library(program: &Path, binary: &Binary) -> Option<PathBuf> {
     if binary.calls_mpi {
         return None;
@@ -201,11 +202,11 @@ fn symbolic_library(program: &Path, binary: &Binary) -> Option<PathBuf> {
     if libraries.iter().any(|(_, library)| library.calls_mpi) {
         return None;
     }
-    let holds = |library: &Binary| library.defines_mpi && library.is_symbolic;
-    libraries.into_iter().find(|(_, library)| holds(library)).map(|(path, _)| path)
+    let keeps_calls = |library: &Binary| library.defines_mpi && library.is_symbolic;
+    libraries.into_iter().find(|(_, library)| keeps_calls(library)).map(|(path, _)| path)
 }
 
-/// The libraries that the program's own dynamic linker would load, without running any of them.
+/// The libraries that the program's dynamic linker would load. None of them is run.
 fn libraries(program: &Path, binary: &Binary) -> Vec<(PathBuf, Binary)> {
     let Some(linker) = &binary.interpreter else { return Vec::new() };
     let output = Command::new(linker)
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clears_the_environment_is_named() {
+    fn names_word_that_clears_environment() {
         let named = |command: &str| clears_environment(&words(command)).unwrap_or_default();
         assert_eq!(named("mpirun -n 2 env -i ./app"), "env -i");
         assert_eq!(named("srun --export=NONE ./app"), "--export=NONE");
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn this_test_program_has_no_obstacle_and_no_mpi() {
+    fn test_program_has_no_obstacle_and_no_mpi() {
         let program = std::env::current_exe().unwrap();
         assert_eq!(obstacle(&program), None);
         let reasons = likely_reasons(&words("x"), Some(&program));

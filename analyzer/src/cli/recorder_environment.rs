@@ -1,6 +1,7 @@
-//! How the recorder gets into a program, and which of the environment's variables go with it.
+//! The environment of a recorded program: `LD_PRELOAD`, and the variables that ranks on other hosts
+//! need.
 //!
-//! The variables that the recorder reads are those of [`trace_format::settings`].
+//! The variables that the recorder reads are defined in [`trace_format::settings`].
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,13 +12,15 @@ use trace_format::settings::{self, LIBRARY};
 
 use super::CommandError;
 
-/// The dynamic linker's list of libraries to load first; ours goes before those the user has.
+/// The dynamic linker's list of libraries to load first. The recorder goes before the user's own
+/// libraries.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";
 
 /// A variable and its value.
 pub type Variable = (&'static str, OsString);
 
-/// The dynamic linker separates by colon and by blank, and there is no way to quote one.
+/// The path of the library contains a colon or a blank, which separate the dynamic linker's list
+/// and cannot be quoted.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error(
     "{}: the dynamic linker cannot preload a library whose path holds a colon or a blank; copy it \
@@ -31,10 +34,10 @@ impl From<PreloadError> for CommandError {
     }
 }
 
-/// The value of `LD_PRELOAD` that loads the recorder first and keeps what the user has.
+/// The value of `LD_PRELOAD` that loads the recorder first and keeps the user's own libraries.
 ///
 /// # Errors
-/// The path holds a colon or a blank.
+/// The path contains a colon or a blank.
 pub fn preload(library: &Path, inherited: Option<&OsStr>) -> Result<OsString, PreloadError> {
     let ours = library.as_os_str().as_bytes();
     let separates = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
@@ -50,7 +53,8 @@ pub fn preload(library: &Path, inherited: Option<&OsStr>) -> Result<OsString, Pr
     Ok(OsString::from_vec(list))
 }
 
-/// What ranks on other hosts need: what the command sets, and what else the user has set for them.
+/// The variables that ranks on other hosts need: those set by the command, and those that the user
+/// has set for the recorder.
 pub fn forwarded(
     ours: &[Variable],
     inherited: impl Iterator<Item = (OsString, OsString)>,
@@ -62,7 +66,7 @@ pub fn forwarded(
     ours.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).chain(theirs).collect()
 }
 
-/// Pairs with later ones of the same name in the place of earlier ones.
+/// Merges pairs; later values replace earlier ones of the same name.
 pub fn merge_params(
     earlier: Vec<(String, String)>,
     later: impl IntoIterator<Item = (String, String)>,
@@ -89,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorder_goes_before_what_the_user_preloads() {
+    fn recorder_is_first_in_preload_list() {
         assert_eq!(preload(Path::new("/l.so"), None).unwrap(), "/l.so");
         assert_eq!(preloaded(""), "/opt/libgammachi.so");
         assert_eq!(preloaded("/a.so:/b.so"), "/opt/libgammachi.so:/a.so:/b.so");
@@ -97,12 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn the_recorder_is_preloaded_once() {
+    fn recorder_is_preloaded_once() {
         assert_eq!(preloaded("/a.so:/opt/libgammachi.so"), "/opt/libgammachi.so:/a.so");
     }
 
     #[test]
-    fn a_path_that_cannot_be_preloaded_is_refused() {
+    fn refuses_path_with_separator() {
         assert!(
             preload(Path::new("/my files/l.so"), None).unwrap_err().to_string().contains("blank")
         );
@@ -110,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn later_params_take_the_place_of_earlier_ones() {
+    fn later_params_replace_earlier_ones() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let merged = merge_params(
             vec![pair("N", "20000"), pair("NB", "80")],
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_ranks_read_is_forwarded() {
+    fn forwards_only_variables_that_ranks_read() {
         let ours = [(LEVEL.name, OsString::from("2"))];
         let inherited =
             [(LEVEL.name, "0"), (KEEP.name, "last"), ("HOME", "/"), (OTF2_LIBRARY.name, "/x")];

@@ -1,7 +1,8 @@
-//! The options that say what is recorded, shared by `run` and `exec`.
+//! The options that select what is recorded, shared by `run` and `exec`.
 //!
-//! In: the command line and the environment as inherited. Out: [`Recording`], of which `run` sets all for
-//! the program, `exec` what was given. Values, defaults and help are those of [`trace_format::settings`].
+//! Command line and environment together give a [`Recording`]. `run` sets all of its variables for
+//! the program, `exec` only those of given options. Values, defaults and help texts come from
+//! [`trace_format::settings`].
 
 use std::env;
 use std::ffi::OsString;
@@ -38,11 +39,11 @@ pub struct RecordingArguments {
     #[arg(long, help = FLOPS.meaning)]
     pub flops: bool,
 
-    /// Microseconds from which on calls tell their call path.
+    /// Minimum duration, in microseconds, of calls that record their call path.
     #[arg(long, value_name = "TIME", value_parser = values::paths_from_us, help = PATHS_FROM.help())]
     pub paths_from: Option<f64>,
 
-    /// Counters to read, as they are written.
+    /// Counters to read, as written by the user.
     #[arg(long, value_name = "SPEC", value_parser = counters, help = COUNTERS.help())]
     pub counters: Option<String>,
 
@@ -55,30 +56,30 @@ pub struct RecordingArguments {
     pub keep: Option<KeepingPolicy>,
 
     /// Keep no events, only counts, times, sizes and their distributions by function, kind of peer
-    /// and size: a file below 100 kB a rank, for runs of days
+    /// and size: less than 100 kB per rank, for runs of days
     #[arg(long, conflicts_with_all = ["keep", "max_bytes"])]
     pub profile_only: bool,
 
-    /// Where rank files lie until MPI is finalized.
+    /// Where rank files are kept until MPI is finalized.
     #[arg(long, value_name = "DIR", help = STAGE.help())]
     pub stage: Option<PathBuf>,
 
-    /// A parameter of the run, such as N=20000; it is kept with the trace and names the run in
-    /// later comparisons. May be given many times.
+    /// A parameter of the run, such as N=20000; it is stored in the trace and identifies the run in
+    /// later comparisons. May be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = values::parameter)]
     pub params: Vec<(String, String)>,
 
-    /// Two-way exchanges of a pair of ranks.
+    /// Two-way clock exchanges per pair of ranks.
     #[arg(long, value_name = "N", value_parser = values::clock_rounds, help = CLOCK_ROUNDS.help())]
     pub clock_rounds: Option<u32>,
 
-    /// Seconds between exchanges during the run.
+    /// Seconds between clock exchanges during the run.
     #[arg(long, value_name = "SECONDS", value_parser = values::clock_every_s,
           help = CLOCK_EVERY.help())]
     pub clock_every: Option<f64>,
 }
 
-/// Keeping no events is `--profile-only`.
+/// The policies for `--keep`. To keep no events there is `--profile-only`.
 fn kept_events() -> impl TypedValueParser<Value = KeepingPolicy> {
     let names = [KeepingPolicy::First, KeepingPolicy::Last].map(values::keeping_name);
     PossibleValuesParser::new(names).try_map(|name| values::keeping(&name))
@@ -88,20 +89,20 @@ fn counters(text: &str) -> Result<String, ValueError> {
     values::counters(text).map(|_| text.to_owned())
 }
 
-/// What to record, decided.
+/// The settings of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// Options, then what the environment says, then defaults: as the recorder will read them.
+    /// Options, then the environment, then defaults: as the recorder will read them.
     pub options: RecordingOptions,
-    /// The variables that stand for the options given, and no others; not the run directory.
+    /// The variables of the given options and no others; without the run directory.
     pub given: Vec<Variable>,
 }
 
 impl RecordingArguments {
-    /// Options, then what the environment says, then defaults.
+    /// Merges options, environment and defaults, in this order of precedence.
     ///
     /// # Errors
-    /// Wrong usage: the environment says what the recorder does not understand.
+    /// Wrong usage: a variable has a value that the recorder does not understand.
     pub fn decide(&self) -> Result<Recording, CommandError> {
         self.decide_from(|name| env::var_os(name))
     }
@@ -126,7 +127,8 @@ impl RecordingArguments {
         Ok(Recording { options, given })
     }
 
-    /// The variables of the options given, but for parameters, which are added to those inherited.
+    /// The variables of the given options, except for parameters, which are added to inherited
+    /// ones.
     fn given(&self) -> Vec<Variable> {
         let text = |value: &dyn ToString| OsString::from(value.to_string());
         let keep = if self.profile_only { Some(KeepingPolicy::Totals) } else { self.keep };
@@ -150,8 +152,8 @@ impl RecordingArguments {
 }
 
 impl Recording {
-    /// The variables that give every rank these options: those of [`RecordingOptions::to_env`], and an
-    /// option that asks for a default where the environment asks for something else.
+    /// The variables that give every rank these settings: those of [`RecordingOptions::to_env`],
+    /// and options that request a default where the environment requests something else.
     pub fn variables(&self) -> Vec<Variable> {
         let mut variables = self.given.clone();
         for (name, value) in self.options.to_env() {
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn options_go_before_environment_and_environment_before_defaults() {
+    fn options_override_environment_and_environment_defaults() {
         let none = RecordingArguments::default();
         let decided = decide(&none, &[]).unwrap();
         assert_eq!(decided.options, RecordingOptions::default());
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_asks_for_a_default_is_told() {
+    fn option_equal_to_default_overrides_environment() {
         let first = RecordingArguments {
             keep: Some(KeepingPolicy::First),
             clock_every: Some(0.0),
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_goes_before_a_wrong_variable() {
+    fn option_overrides_invalid_variable() {
         let counting = RecordingArguments {
             counters: Some("faults=software:2".into()),
             flops: true,
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_that_is_not_understood_is_wrong_usage() {
+    fn invalid_variable_is_wrong_usage() {
         let none = RecordingArguments::default();
         for (variable, value) in [
             (&LEVEL, "3"),
@@ -244,7 +246,7 @@ mod tests {
             assert_eq!(error.exit_code(), 2);
             let start = format!("{}={value:?}: ", variable.name);
             assert!(error.to_string().starts_with(&start), "{error}");
-            // Empty is not set, as for the recorder.
+            // An empty variable counts as unset, as in the recorder.
             assert_eq!(decide(&none, &[(variable.name, "")]).unwrap().given, []);
         }
     }

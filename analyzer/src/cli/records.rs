@@ -1,4 +1,5 @@
-//! Runs as records, from what the user names: run directories, studies, baselines and their documents.
+//! Reads the records of runs from what the user names: run directories, studies, baselines and
+//! their documents.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +8,9 @@ use crate::comparison::{RunRecord, baseline};
 use crate::ledger::is_same_value;
 use crate::trace::study_json::{StudyJson, StudyRunState};
 
-/// Which of the runs are meant, shared by what compares.
+/// Selects some of the named runs; shared by the commands that compare.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct Only {
+pub struct RunFilter {
     /// Only runs with this rank count or parameter (`--only p=4 --only N=1000`)
     #[arg(long = "only", value_name = "NAME=VALUE", value_parser = pair)]
     pub pairs: Vec<(String, String)>,
@@ -22,22 +23,22 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-impl Only {
-    fn takes(&self, record: &RunRecord) -> bool {
+impl RunFilter {
+    fn matches(&self, record: &RunRecord) -> bool {
         self.pairs.iter().all(|(name, value)| match record.params.get(name) {
             Some(found) => is_same_value(found, value),
             None => name == "p" && is_same_value(&record.ranks.to_string(), value),
         })
     }
 
-    /// Reads all that is named.
+    /// Reads all named runs that match.
     ///
     /// # Errors
-    /// What cannot be read or compared, or that nothing is left.
+    /// A source that cannot be read or compared, or no matching run.
     pub fn read(&self, sources: &[PathBuf]) -> Result<Vec<RunRecord>, CommandError> {
         let mut records = Vec::new();
         for source in sources {
-            records.extend(read(source)?.into_iter().filter(|record| self.takes(record)));
+            records.extend(read(source)?.into_iter().filter(|record| self.matches(record)));
         }
         match records.is_empty() {
             true => {

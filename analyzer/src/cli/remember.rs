@@ -1,23 +1,23 @@
-//! `--remember` of `whatif`, `scaling` and `model`: predictions go into the ledger of the folder that they were made
-//! in.
+//! Implements `--remember` of `whatif`, `scaling` and `model`: writes predictions into the ledger
+//! of the folder that holds their source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::ledger::{self, LEDGER_FILE, Ledger, Predictor, Promise, Subject};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::Instant;
 
-/// The part of the cases in which the intervals of all three commands are to hold.
+/// Probability with which the intervals of all three commands are meant to hold.
 const COVERAGE: f64 = 0.9;
 
-/// A prediction to write down.
+/// A prediction to record.
 #[derive(Debug, Clone)]
 pub(super) struct Prediction {
     /// What was asked, in words.
     pub question: String,
-    /// Of which runs it speaks.
+    /// The runs that it is about.
     pub subject: Subject,
     /// Columns of a table of runs whose sum is predicted.
     pub quantity: Vec<String>,
@@ -27,8 +27,8 @@ pub(super) struct Prediction {
     pub interval_s: Option<(f64, f64)>,
 }
 
-/// Notes predictions that were made from a run, a study or a table, and says where. What stands there already is not
-/// noted again.
+/// Records predictions that were made from a run, a study or a table, and prints where. Predictions
+/// that the ledger already has are not recorded again.
 ///
 /// # Errors
 /// The ledger cannot be read or written.
@@ -37,7 +37,7 @@ pub(super) fn remember(
     source: &Path,
     predictions: Vec<Prediction>,
 ) -> Result<(), CommandError> {
-    let (folder, name) = place_of(source)?;
+    let (folder, name) = folder_and_name(source)?;
     let path = folder.join(LEDGER_FILE);
     let failed = |what: &str, error: std::io::Error| {
         CommandError::failed(format!("--remember: {}: cannot be {what}: {error}", path.display()))
@@ -59,7 +59,7 @@ pub(super) fn remember(
             coverage: COVERAGE,
         };
         if let Some(known) = ledger.promises.iter().find(|other| promise.repeats(other)) {
-            say(&format!("{} stands in {} already", known.id, path.display()));
+            notify(&format!("{} is in {} already", known.id, path.display()));
             continue;
         }
         ledger.promises.push(promise.clone());
@@ -70,7 +70,7 @@ pub(super) fn remember(
     }
     ledger::append(&path, &new, &[]).map_err(|error| failed("written", error))?;
     let ids: Vec<&str> = new.iter().map(|promise| promise.id.as_str()).collect();
-    say(&format!(
+    notify(&format!(
         "remembered in {} as {}; gammachi ledger {} compares with runs made from now on",
         path.display(),
         ids.join(", "),
@@ -79,9 +79,9 @@ pub(super) fn remember(
     Ok(())
 }
 
-/// The folder that a run, a study or a table stands in, and its name there.
-fn place_of(source: &Path) -> Result<(PathBuf, String), CommandError> {
-    // `.` and `..` have a name only where they lead.
+/// The folder that contains a run, a study or a table, and its name there.
+fn folder_and_name(source: &Path) -> Result<(PathBuf, String), CommandError> {
+    // `.` and `..` have a name only once resolved.
     let named = match source.file_name() {
         Some(_) => Ok(source.to_owned()),
         None => fs::canonicalize(source),
@@ -102,9 +102,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_has_a_folder_and_a_name_however_it_is_written() {
+    fn splits_path_into_folder_and_name() {
         let place = |text: &str| {
-            let (folder, name) = place_of(Path::new(text)).unwrap();
+            let (folder, name) = folder_and_name(Path::new(text)).unwrap();
             (folder.display().to_string(), name)
         };
         assert_eq!(place("a.gammachi"), (".".to_owned(), "a.gammachi".to_owned()));

@@ -1,4 +1,4 @@
-//! `gammachi report`: a run directory comes in, where its time went goes to standard output.
+//! `gammachi report`: shows where the time of a run went.
 
 use std::path::{Path, PathBuf};
 
@@ -34,11 +34,11 @@ use crate::trace::study_json::StudyJson;
                   gammachi report STUDY --html study.html\n  \
                   gammachi report hpl-20260131-120000.gammachi --window MPI_Barrier#3,MPI_Barrier#4 \
                   --json\n\nThe keys of --json are explained in docs/reference/report-json.md. The exit code \
-                  is 0 when a report\nwas printed, also of a damaged trace; the damage is named in \
-                  it.")]
+                  is 0 if a report\nwas printed, even for a damaged trace; the report names the \
+                  damage.")]
 pub struct ReportArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here); with --html also a
-    /// study
+    /// Run directory printed by `gammachi run` (default: the newest one here); with
+    /// --html also a study
     #[arg(value_name = "RUN|STUDY")]
     pub run: Option<PathBuf>,
 
@@ -46,16 +46,16 @@ pub struct ReportArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// Leave out messages: on large traces several times as fast. Ignored where ranks did not finish
+    /// Leave out messages: several times as fast on large traces. Ignored if ranks did not finish
     #[arg(long)]
     pub no_messages: bool,
 
-    /// Write one HTML page that explains the run and holds its timeline; it opens offline
+    /// Write one HTML page that explains the run and contains its timeline; it works offline
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub html: Option<PathBuf>,
 
     /// Embed the single calls of this stretch in the page, in seconds since the first rank left
-    /// MPI_Init (`1.5,1.51`); may be repeated. By default those around the longest waits
+    /// MPI_Init (`1.5,1.51`); may be repeated [default: stretches around the longest waits]
     #[arg(long, value_name = "FROM,TO", requires = "html", allow_hyphen_values = true)]
     pub detail: Vec<String>,
 
@@ -67,18 +67,18 @@ pub struct ReportArguments {
     #[arg(long, value_name = "NAME", conflicts_with = "window")]
     pub region: Option<String>,
 
-    /// Count from the begin of the processes to their end, not from MPI_Init to MPI_Finalize: what tools say
-    /// that give figures of the whole trace
+    /// Count from the begin of the processes to their end, not from MPI_Init to MPI_Finalize, as
+    /// tools do that give figures of the whole trace
     #[arg(long)]
     pub from_start: bool,
 
     /// Move receives that end before their send began (and what depends on them) on a copy of the
-    /// timeline, and say what was changed
+    /// timeline, and report what was changed
     #[arg(long)]
     pub causal: bool,
 
-    /// What `gammachi clock --drift` measured between these hosts: the rate of clocks that were compared
-    /// only once (a run that died)
+    /// Result of `gammachi clock --drift` between these hosts: it gives the rate of clocks that
+    /// were compared only once (a run that died)
     #[arg(long, value_name = "FILE")]
     pub clock: Option<PathBuf>,
 
@@ -87,8 +87,8 @@ pub struct ReportArguments {
     #[arg(long, value_name = "FROM,TO")]
     pub window: Option<String>,
 
-    /// Leave out what says whose the run is: names of programs, hosts, regions, communicators and files,
-    /// arguments, parameters, environment, the date
+    /// Leave out what identifies the run: names of programs, hosts, regions, communicators and
+    /// files, arguments, parameters, environment, the date
     #[arg(long)]
     pub anonymise: bool,
 
@@ -100,8 +100,8 @@ pub struct ReportArguments {
 /// Prints the report of a run.
 ///
 /// # Errors
-/// Wrong usage for a window that cannot be read or a region that the run does not have; failure
-/// when nothing can be reported.
+/// Wrong usage for a window that cannot be parsed or a region that the run does not have; failure
+/// if nothing can be reported.
 pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
     let directory = named_or_newest(arguments.run.as_deref())?;
@@ -147,7 +147,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         let colour = has_colours();
         screen(&report, colour)
     };
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     print(&text)
 }
 
@@ -159,7 +159,8 @@ pub fn report_after_run(directory: &Path) -> Result<(), CommandError> {
     report(&ReportArguments { run: Some(directory.to_owned()), ..ReportArguments::default() })
 }
 
-/// Why ranks waited: of a whole run that is not too large to be answered beside everything else.
+/// Why ranks waited, if the whole run is selected and is not too large for an analysis that runs
+/// along with everything else.
 fn causes_of<'a>(
     analysis: &Analysis<'a>,
     metrics: &Metrics,
@@ -175,7 +176,7 @@ fn empty_selection(error: SelectionError) -> CommandError {
     CommandError::failed(selection_arguments::selection_sentence(&error))
 }
 
-/// Writes the page and says how large it is.
+/// Writes the page and prints its size.
 fn page(
     run: &Run,
     timeline: &GlobalTimeline,
@@ -198,7 +199,7 @@ fn page(
     let answer = Answer::new(&analysis, &question);
     let answer = answer.map_err(empty_selection)?;
     let Answer { metrics, exchanges, page: Some((activity, detail)) } = answer else {
-        unreachable!("a page was asked for");
+        unreachable!("a page was requested");
     };
     let causes = causes_of(&analysis, &metrics, arguments);
     let (savings, ideal) = savings_for_report(&Analysis::of(run, timeline), causes.as_ref());
@@ -210,7 +211,7 @@ fn page(
     };
     let text = html::page(&report, &activity, &detail, roofs.as_ref())
         .map_err(|error| CommandError::failed(error.to_string()))?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     write_page(file, &text)
 }
 
@@ -220,12 +221,12 @@ fn write_page(file: &Path, text: &str) -> Result<(), CommandError> {
     print(&format!("{}: {size:.2} MB; open it in a browser\n", file.display()))
 }
 
-/// The page of a study. What has no meaning for one is refused.
+/// Writes the page of a study. Options that make no sense for a study are refused.
 fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandError> {
     let usage = |what: &str| CommandError::usage(format!("{}: {what}", directory.display()));
     let Some(file) = &arguments.html else {
         return Err(usage(
-            "is a study: --html FILE makes its page, gammachi scaling prints its model",
+            "is a study: --html FILE writes its page, gammachi scaling prints its model",
         ));
     };
     let for_a_run = [

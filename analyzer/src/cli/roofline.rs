@@ -1,4 +1,4 @@
-//! `gammachi roofline`: runs, sweeps and published systems under their roofs.
+//! `gammachi roofline`: shows runs, sweeps and published systems under their roofs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,11 +30,11 @@ use crate::trace::Run;
 
 /// Shows what bounds a run: computation, communication, memory or waiting.
 ///
-/// Places the whole run, each host and each region by its operations, its bytes between hosts and
-/// inside them and its time under the roofs that `gammachi calibrate` measured. Operations are
-/// those of BLAS, LAPACK and FFTW calls (record with --flops) and those that the program declares
-/// with gammachi_work; where the processor counted them (record with --counters flops), they are the
-/// processor's. Outputs of `kernels roofline --json` are drawn under their own roofs.
+/// Places the whole run, each host and each region under the roofs that `gammachi calibrate`
+/// measured, by operations, bytes between and within hosts, and time. Operations are those of BLAS,
+/// LAPACK and FFTW calls (record with --flops) and those that the program declares with
+/// gammachi_work; if the processor counted them (record with --counters flops), its count is used.
+/// Outputs of `kernels roofline --json` are drawn under their own roofs.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi run --flops -- mpirun -n 2 ./app\n  \
                   gammachi roofline app-20260131-120000.gammachi --machine machine.json\n  \
@@ -47,7 +47,7 @@ pub struct RooflineArguments {
     #[arg(value_name = "RUN|SWEEP.json", required_unless_present = "example")]
     sources: Vec<PathBuf>,
 
-    /// What `gammachi calibrate` measured [default: ./machine.json where it is]
+    /// The machine measured by `gammachi calibrate` [default: ./machine.json if it exists]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
@@ -55,7 +55,7 @@ pub struct RooflineArguments {
     #[arg(long, value_name = "FLOPS", value_parser = parse_rate)]
     peak: Option<f64>,
 
-    /// Theoretical bandwidth of a host one way, bytes a second, such as 12.5G
+    /// Theoretical bandwidth of a host in one direction, bytes per second, such as 12.5G
     #[arg(long, value_name = "BYTES", value_parser = parse_rate)]
     bandwidth: Option<f64>,
 
@@ -63,7 +63,7 @@ pub struct RooflineArguments {
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
 
-    /// A change to look at: comm/4, bandwidth*2, peak*2; may be repeated
+    /// A change to examine: comm/4, bandwidth*2, peak*2; may be repeated
     #[arg(long, value_name = "CHANGE", value_parser = WhatIf::parse)]
     what_if: Vec<WhatIf>,
 
@@ -84,9 +84,9 @@ pub struct RooflineArguments {
 #[derive(Debug, Clone)]
 struct Example(Vec<System>);
 
-/// No published system has the name.
+/// No published system has this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there are: {}, all", SYSTEMS.map(|one| one.key).join(", "))]
+#[error("the names are {}, all", SYSTEMS.map(|one| one.key).join(", "))]
 struct UnknownSystem;
 
 fn parse_system(text: &str) -> Result<Example, UnknownSystem> {
@@ -106,14 +106,14 @@ fn parse_rate(text: &str) -> Result<f64, &'static str> {
     };
     match number.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value * factor),
-        _ => Err("a number above 0 with k, M, G, T or P behind it, such as 12.5G"),
+        _ => Err("a number above 0, optionally followed by k, M, G, T or P, such as 12.5G"),
     }
 }
 
 /// Prints the roofline.
 ///
 /// # Errors
-/// Wrong usage; failure when a source cannot be read.
+/// Wrong usage; failure if a source cannot be read.
 pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
     let mut findings = Findings {
         what_if: arguments.what_if.clone(),
@@ -126,21 +126,21 @@ pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
         DataSheet { peak_flops_per_s: arguments.peak, one_way_bytes_per_s: arguments.bandwidth };
     for source in &arguments.sources {
         if source.is_dir() {
-            findings.runs.push(of_run(arguments, source, machine.as_ref(), &sheet)?);
+            findings.runs.push(run_findings(arguments, source, machine.as_ref(), &sheet)?);
         } else {
             let text = fs::read_to_string(source).map_err(|error| {
                 CommandError::failed(format!("{}: cannot be read: {error}", source.display()))
             })?;
             if !Sweep::is_output(&text) {
                 return Err(CommandError::usage(format!(
-                    "{}: neither a run directory nor what `kernels roofline --json` prints; a \
-                     machine.json goes to --machine",
+                    "{}: neither a run directory nor the output of `kernels roofline --json`; \
+                     name a machine.json with --machine",
                     source.display()
                 )));
             }
             let sweep = Sweep::parse(&text).map_err(|error| {
                 CommandError::failed(format!(
-                    "{}: not what `kernels roofline --json` prints: {error}",
+                    "{}: not the output of `kernels roofline --json`: {error}",
                     source.display()
                 ))
             })?;
@@ -191,7 +191,8 @@ fn read(path: &Path, findings: &mut Findings) -> Result<Machine, CommandError> {
     Ok(machine)
 }
 
-/// What of a run is placed under roofs: the selection, or the whole run and each region; with their names.
+/// The parts of a run to place under roofs, with their names: the selection, or the whole run and
+/// each region.
 pub fn placed_selections(run: &Run, selection: &Selection) -> Vec<(String, Selection)> {
     match selection {
         Selection::Whole => whole_and_regions(run),
@@ -202,10 +203,10 @@ pub fn placed_selections(run: &Run, selection: &Selection) -> Vec<(String, Selec
     }
 }
 
-/// What the ranks of selections worked and exchanged, under the roofs of the machine in a file.
+/// Places the work and the exchanges of selections under the roofs of the machine in a file.
 ///
 /// # Errors
-/// Failure when the file cannot be read or the first selection is empty.
+/// Failure if the file cannot be read or the first selection is empty.
 pub fn under_roofs(
     run: &Run,
     selections: &[(String, Selection)],
@@ -226,7 +227,7 @@ fn whole_and_regions(run: &Run) -> Vec<(String, Selection)> {
     std::iter::once(("whole run".to_owned(), Selection::Whole)).chain(regions).collect()
 }
 
-fn of_run(
+fn run_findings(
     arguments: &RooflineArguments,
     directory: &Path,
     machine: Option<&Machine>,
@@ -241,7 +242,7 @@ fn of_run(
     let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
     let exchanges = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
     let findings = place(&run, &selections, exchanges, machine, sheet)?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     Ok(findings)
 }
 
@@ -261,7 +262,7 @@ fn place(
     for (index, ((name, _), exchanges)) in selections.iter().zip(exchanges).enumerate() {
         let exchanges = match exchanges {
             Ok(exchanges) => exchanges,
-            // A region that nobody entered is no reason to say nothing of the run.
+            // An empty region does not prevent findings about the run.
             Err(error) if index > 0 => {
                 findings.notes.push(format!("left out: {name}: {}", selection_sentence(&error)));
                 continue;
@@ -288,7 +289,7 @@ fn place(
     Ok(findings)
 }
 
-/// What was seen and what could not be.
+/// Notes on what was and was not counted.
 fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<String> {
     let mut notes = Vec::new();
     let work = exchanges.work();
@@ -299,8 +300,8 @@ fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<Str
     if let Some((counter, _)) = counted {
         notes.push(format!(
             "Operations are counted by the hardware: perf_event {}, of all threads in user mode. What \
-             an event counts differs by processor; accelerators are in none. Operations of calls and \
-             declared ones stand beside them and are not added.",
+             an event counts depends on the processor; none includes accelerators. Operations of calls and \
+             declared ones are shown separately and not added.",
             counter.events
         ));
     } else {
@@ -321,8 +322,7 @@ fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<Str
     }
     if counted.is_none() && !interposed && Metrics::compute_mode_of(run) != ComputeMode::Blas {
         notes.push(
-            "No interposed function was seen; they are recorded with --flops or --compute blas."
-                .into(),
+            "No interposed function was recorded; --flops or --compute blas records them.".into(),
         );
     }
     if interposed && declared {
@@ -346,8 +346,8 @@ fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<Str
     }
     if exchanges.hosts.len() > 1 && exchanges.participants().any(|rank| rank.collective_calls > 0) {
         notes.push(
-            "Of collective calls the share of members on other hosts counts as between hosts; the way \
-             that the library takes is not known."
+            "For collective calls, the share of members on other hosts counts as between hosts; the \
+             algorithm of the library is not known."
                 .into(),
         );
     }

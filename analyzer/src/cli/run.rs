@@ -1,5 +1,6 @@
-//! `gammachi run`: a command to start comes in; the program runs as it would without us, a run
-//! directory and the program's own exit code go out.
+//! `gammachi run`: runs a command under the recorder and returns its exit code.
+//!
+//! The program runs as it would without gammachi. What is recorded goes into a run directory.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +14,10 @@ use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 
 use super::CommandError;
 use super::child_signals::SignalGuard;
-use super::error::{self, say};
+use super::error::{self, notify};
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
-use super::program_search::{self, Parts, base_name, find_executable, take_apart};
+use super::program_search::{self, CommandParts, base_name, find_executable, split_command};
 use super::recordability::{likely_reasons, obstacle};
 use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
 use super::recording_options::RecordingArguments;
@@ -29,8 +30,8 @@ use crate::trace::run_json::{
 
 /// Runs a program and records its MPI calls.
 ///
-/// Standard input, output and error, the exit code and signals pass through untouched; what
-/// gammachi has to say goes to standard error. A program killed by signal S gives 128 + S; 127
+/// Standard input, output and error, the exit code and signals pass through untouched; messages
+/// of gammachi go to standard error. A program killed by signal S gives 128 + S; 127
 /// means that the launcher was not found, 126 that it cannot be executed. If recording cannot
 /// start, the program runs all the same, and one line says why.
 #[derive(Debug, Args)]
@@ -38,38 +39,39 @@ use crate::trace::run_json::{
     gammachi run -- mpirun -n 4 ./app input.dat\n  \
     gammachi run --report -- mpirun -n 4 ./app input.dat\n  \
     gammachi run --out N20000.gammachi --param N=20000 --compute blas -- mpirun -n 4 ./xhpl\n\n\
-    Ranks on other hosts: the launchers of Open MPI, MPICH and Slurm hand on what is needed. In a \
+    Ranks on other hosts: the launchers of Open MPI, MPICH and Slurm pass on what is needed. In a \
     batch\nscript, or where a launcher clears the environment, put `gammachi exec --` before the \
     program.")]
 pub struct RunArguments {
     #[command(flatten)]
     options: RecordingArguments,
 
-    /// Print the report when the program has ended
+    /// Print the report after the program has ended
     #[arg(long)]
     report: bool,
 
-    /// Launcher and its arguments, as they would be typed without gammachi
+    /// Launcher and its arguments, as typed without gammachi
     #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
     command: Vec<OsString>,
 }
 
-/// Runs the program and passes its exit code on.
+/// Runs the program and returns its exit code.
 ///
 /// # Errors
-/// Wrong usage; no recorder; and every exit code of the program but 0, as [`CommandError::Exit`].
+/// Wrong usage; no recorder; and every exit code of the program except 0, as
+/// [`CommandError::Exit`].
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
     let mut recording = arguments.options.decide()?;
     let library = library_path()?;
     let preload = preload(&library, env::var_os(LD_PRELOAD).as_deref())?;
     find_executable(&words[0]).map_err(|error| cannot_start(&words[0], &error))?;
-    let parts = take_apart(words, |word| find_executable(word).is_ok());
+    let parts = split_command(words, |word| find_executable(word).is_ok());
 
     let named_after = parts.program.or(parts.launcher).map_or(&words[0], |at| &words[at]);
     let prepared =
         run_directory::prepare(arguments.options.out.as_deref(), base_name(named_after))?;
-    let mut run_json = describe(words, parts, &library, &recording.options);
+    let mut run_json = describe_run(words, parts, &library, &recording.options);
     let recorded = prepared.and_then(|directory| match run_json.write(&directory.path) {
         Ok(()) => Ok(directory),
         Err(source) => {
@@ -83,18 +85,25 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             recording.options.out = Some(directory.path.clone());
             let mut variables = recording.variables();
             variables.push((LD_PRELOAD, preload));
-            let id = fresh_run_id();
+            let id = new_run_id();
             variables.push((RUN_ID.name, id.clone().into()));
             if parts.launcher.is_some() {
                 variables.push((EVERY_RANK.name, "1".into()));
             }
-            let hopeless = say_obstacles(words, parts);
+            let none_recordable = report_obstacles(words, parts);
             let recorded = (&directory, id.as_str());
             let report = arguments.report;
-            run_recorded(words, parts, variables, recorded, &mut run_json, (hopeless, report))
+            run_recorded(
+                words,
+                parts,
+                variables,
+                recorded,
+                &mut run_json,
+                (none_recordable, report),
+            )
         }
         Err(reason) => {
-            say(&format!("nothing will be recorded: {reason}; the program runs without it"));
+            notify(&format!("nothing will be recorded: {reason}; the program runs without it"));
             let mut command = process::Command::new(&words[0]);
             command.args(&words[1..]).env_remove(OUT.name);
             pass_on(execute(&words[0], &mut command)?)
@@ -104,20 +113,20 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
 
 fn run_recorded(
     words: &[OsString],
-    parts: Parts,
+    parts: CommandParts,
     variables: Vec<Variable>,
     (directory, id): (&RunDirectory, &str),
     run_json: &mut RunJson,
-    (hopeless, report): (bool, bool),
+    (none_recordable, report): (bool, bool),
 ) -> Result<(), CommandError> {
     let forwarded = forwarded(&variables, env::vars_os());
     let (env_list, delimiter) = (env::var_os(ENV_LIST), env::var_os(ENV_LIST_DELIMITER));
     let inherited = Inherited { env_list: env_list.as_deref(), delimiter: delimiter.as_deref() };
-    let told =
+    let forwarding =
         open_mpi_forwarding::forward(words, parts.launcher, &forwarded, inherited, is_open_mpi);
-    let mut command = process::Command::new(&told.words[0]);
-    command.args(&told.words[1..]).envs(variables);
-    if let Some(list) = told.env_list {
+    let mut command = process::Command::new(&forwarding.words[0]);
+    command.args(&forwarding.words[1..]).envs(variables);
+    if let Some(list) = forwarding.env_list {
         command.env(ENV_LIST, list);
     }
 
@@ -134,9 +143,9 @@ fn run_recorded(
     let jobs = directory.recorded_jobs(id);
     conclude(&jobs, directory, run_json, || {
         let program = parts.program.and_then(|at| find_executable(&words[at]).ok());
-        (!hopeless).then(|| likely_reasons(words, program.as_deref()))
+        (!none_recordable).then(|| likely_reasons(words, program.as_deref()))
     });
-    // The exit code stays the program's.
+    // The exit code remains that of the program.
     for job in jobs.iter().filter(|_| report) {
         if let Err(error) = report_after_run(&job.shown) {
             error::report_error(&error);
@@ -145,28 +154,30 @@ fn run_recorded(
     pass_on(status)
 }
 
-/// Says which programs of the command cannot be recorded, and why; whether that is all of them.
-fn say_obstacles(words: &[OsString], parts: Parts) -> bool {
+/// Reports which programs of the command cannot be recorded, and why. Returns whether this applies
+/// to all of them.
+fn report_obstacles(words: &[OsString], parts: CommandParts) -> bool {
     let programs = program_search::programs(words, parts, |word| find_executable(word).is_ok());
-    let mut hopeless = 0;
+    let mut unrecordable = 0;
     for word in &programs {
         if let Some(why) = find_executable(word).ok().and_then(|path| obstacle(&path)) {
-            say(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
-            hopeless += 1;
+            notify(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
+            unrecordable += 1;
         }
     }
-    hopeless > 0 && hopeless == programs.len()
+    unrecordable > 0 && unrecordable == programs.len()
 }
 
-/// 32 hexadecimal digits that no other run has.
-fn fresh_run_id() -> String {
+/// 32 random hexadecimal digits, unique to this run.
+fn new_run_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
     text.chars().filter(char::is_ascii_hexdigit).collect()
 }
 
-/// Completes `run.json` wherever ranks were recorded and says where that is.
+/// Completes `run.json` wherever ranks were recorded, and prints the directories.
 ///
-/// `why` is asked where nothing was recorded, and gives nothing where that has been said.
+/// `why` is called only if nothing was recorded; it returns `None` if the reason has already been
+/// printed.
 fn conclude(
     jobs: &[RecordedJob],
     directory: &RunDirectory,
@@ -179,28 +190,28 @@ fn conclude(
         let failed = failed.map(|exit| format!("the command ended with exit code {}", exit.code));
         let why: Vec<String> = failed.into_iter().chain(why()).collect();
         let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
-        say(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
+        notify(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
         return;
     }
     let run_json = RunJson { jobs: Some(jobs.len()), ..run_json.clone() };
     for job in jobs {
         if let Err(error) = run_json.write(&job.path) {
-            say(&format!("cannot write run.json in {}: {error}", job.shown.display()));
+            notify(&format!("cannot write run.json in {}: {error}", job.shown.display()));
         }
     }
-    let places: Vec<String> = jobs.iter().map(place).collect();
+    let places: Vec<String> = jobs.iter().map(describe_job).collect();
     let first = shell_word(&jobs[0].shown.to_string_lossy());
-    say(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
+    notify(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
 }
 
-fn place(job: &RecordedJob) -> String {
+fn describe_job(job: &RecordedJob) -> String {
     let ranks = if job.ranks == 1 { "1 rank".into() } else { format!("{} ranks", job.ranks) };
     format!("{} ({ranks})", job.shown.display())
 }
 
-fn describe(
+fn describe_run(
     words: &[OsString],
-    parts: Parts,
+    parts: CommandParts,
     library: &Path,
     recording: &RecordingOptions,
 ) -> RunJson {
@@ -247,19 +258,20 @@ fn execute(word: &OsStr, command: &mut process::Command) -> Result<ExitStatus, C
     })
 }
 
-/// Says why a program cannot be started; 127 when there is none, else 126, as a shell would.
+/// Prints why a program cannot be started. Exit code 127 if it does not exist, otherwise 126, as in
+/// a shell.
 pub(super) fn cannot_start(word: &OsStr, error: &io::Error) -> CommandError {
     let word = word.to_string_lossy();
     if error.kind() == io::ErrorKind::NotFound {
         let place = if word.contains('/') { "no such file" } else { "not found in PATH" };
-        say(&format!("{word}: {place}; check the name, or load the module that brings it"));
+        notify(&format!("{word}: {place}; check the name, or load the module that provides it"));
         return CommandError::Exit(127);
     }
     let reason = match error.kind() {
         io::ErrorKind::PermissionDenied => "it is not an executable file".to_owned(),
         _ => error.to_string(),
     };
-    say(&format!("{word}: cannot be started: {reason}"));
+    notify(&format!("{word}: cannot be started: {reason}"));
     CommandError::Exit(126)
 }
 
@@ -275,7 +287,7 @@ fn pass_on(status: ExitStatus) -> Result<(), CommandError> {
     }
 }
 
-/// Whether a launcher of an ambiguous name is Open MPI's, by what it says itself.
+/// Whether a launcher with an ambiguous name belongs to Open MPI, according to its `--version`.
 fn is_open_mpi(launcher: &OsStr) -> bool {
     let output = process::Command::new(launcher).arg("--version").stdin(Stdio::null()).output();
     output.is_ok_and(|output| {

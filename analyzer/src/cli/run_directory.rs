@@ -1,9 +1,10 @@
-//! Where a run is recorded: `--out` or the program's name comes in, a directory goes out; and at the
-//! end, what was recorded in it.
+//! Chooses the directory of a run, from `--out` or the program's name, and afterwards finds what
+//! was recorded.
 //!
 //! One `gammachi run` may start several MPI jobs, one after another. The recorder puts the first
-//! into the directory and the others beside it, `DIR-2`, `DIR-3` … Other runs may have such names, too, or get
-//! them meanwhile: what belongs to this command is told by the ids of the rank files.
+//! into the directory and the others beside it, into `DIR-2`, `DIR-3` … Other runs may have such
+//! names, too, even new ones: the run ids in the rank files tell which directories belong to this
+//! command.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -21,33 +22,34 @@ use trace_format::run_id::{COMMAND_BYTES, of_command};
 use super::CommandError;
 use crate::trace::run_json::RUN_JSON;
 
-/// A directory that is there, was empty, and is taken by this command.
+/// An existing directory that was empty and is claimed by this command.
 #[derive(Debug)]
 pub struct RunDirectory {
-    /// As the user writes it; for messages.
+    /// As the user wrote it; for messages.
     pub shown: PathBuf,
     /// Absolute.
     pub path: PathBuf,
+    /// Whether this command created it.
     created: bool,
 }
 
 /// Why there is no directory to record into.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirectoryError {
-    /// It cannot be made or taken.
+    /// It cannot be created or claimed.
     #[error("cannot make the run directory {}: {source}", path.display())]
     Make {
-        /// As the user writes it.
+        /// As the user wrote it.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Nothing can be written into it.
     #[error("cannot write into {}: {source}", path.display())]
     Write {
-        /// As the user writes it.
+        /// As the user wrote it.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -59,13 +61,13 @@ pub struct RecordedJob {
     pub shown: PathBuf,
     /// Absolute.
     pub path: PathBuf,
-    /// Number of rank files, spawned worlds included.
+    /// Number of rank files, including those of spawned processes.
     pub ranks: usize,
 }
 
-/// Makes the directory, mode 0700, and takes it with an empty `run.json`.
+/// Creates the directory, mode 0700, and claims it with an empty `run.json`.
 ///
-/// The inner result is an error when the directory cannot be made: no ground to keep the program
+/// The inner result is an error if the directory cannot be created, which must not keep the program
 /// from running.
 ///
 /// # Errors
@@ -97,7 +99,9 @@ fn prepare_named(out: &Path) -> Result<Result<RunDirectory, RunDirectoryError>, 
         Err(error) => return Ok(Err(cannot_make(&shown, error))),
     };
     match fs::metadata(&shown) {
-        Ok(metadata) if !metadata.is_dir() => return Err(refused("it exists and is no directory")),
+        Ok(metadata) if !metadata.is_dir() => {
+            return Err(refused("it exists and is not a directory"));
+        }
         Ok(_) => {}
         Err(error) => return Ok(Err(cannot_make(&shown, error))),
     }
@@ -106,7 +110,7 @@ fn prepare_named(out: &Path) -> Result<Result<RunDirectory, RunDirectoryError>, 
         Ok(false) => return Err(refused("the directory exists and is not empty")),
         Err(error) => return Ok(Err(cannot_make(&shown, error))),
     }
-    match take(&shown) {
+    match claim(&shown) {
         Ok(()) => Ok(RunDirectory::new(shown, created)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(CommandError::usage(format!(
@@ -118,21 +122,21 @@ fn prepare_named(out: &Path) -> Result<Result<RunDirectory, RunDirectoryError>, 
     }
 }
 
-/// Takes a directory: only one of several commands that find it empty makes the file.
-fn take(path: &Path) -> io::Result<()> {
+/// Claims a directory: if several commands find it empty, only one of them can create the file.
+fn claim(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).open(path.join(RUN_JSON)).map(drop)
 }
 
-/// Makes `NAME-DATE.gammachi`, or with `-b`, `-c` … behind the date when two runs start in one
-/// second.
+/// Creates `NAME-DATE.gammachi`, or with `-b`, `-c` … after the date if several runs start in the
+/// same second.
 fn prepare_default(stem: &str) -> Result<RunDirectory, RunDirectoryError> {
     let mut shown = PathBuf::new();
     for suffix in std::iter::once(String::new()).chain(('b'..='z').map(|c| format!("-{c}"))) {
         shown = PathBuf::from(format!("{stem}{suffix}.gammachi"));
         match private_directory::make_new(&shown) {
             Ok(()) => {
-                take(&shown).map_err(|error| cannot_make(&shown, error))?;
+                claim(&shown).map_err(|error| cannot_make(&shown, error))?;
                 return RunDirectory::new(shown, true);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -156,14 +160,15 @@ impl RunDirectory {
         Ok(Self { shown, path, created })
     }
 
-    /// `DIR-2`, `DIR-3` … as far as they exist: as shown and absolute.
+    /// The existing directories `DIR-2`, `DIR-3` …, as shown to the user and absolute.
     fn siblings(&self) -> impl Iterator<Item = (PathBuf, PathBuf)> {
         (2..)
             .map(|job| (numbered(&self.shown, job), numbered(&self.path, job)))
             .take_while(|(_, path)| path.is_dir())
     }
 
-    /// Directories in which the command of that `GAMMACHI_RUN_ID` has recorded ranks, its own first.
+    /// Directories in which the command with this `GAMMACHI_RUN_ID` has recorded ranks, its own
+    /// directory first.
     pub fn recorded_jobs(&self, command: &str) -> Vec<RecordedJob> {
         let command = of_command(command.as_bytes());
         std::iter::once((self.shown.clone(), self.path.clone()))
@@ -174,7 +179,7 @@ impl RunDirectory {
     }
 
     /// Removes what `gammachi run` itself has made, if there is nothing else in the directory.
-    /// Says whether the directory is gone.
+    /// Returns whether the directory is gone.
     pub fn discard(&self) -> bool {
         let only_ours = fs::read_dir(&self.path).is_ok_and(|mut entries| {
             entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == RUN_JSON))
@@ -192,7 +197,7 @@ fn numbered(path: &Path, job: u32) -> PathBuf {
     name.into()
 }
 
-/// Rank files below a run directory, by their names (`ranks-000/rank-000000.gmc`).
+/// Rank files in a run directory, by their names (`ranks-000/rank-000000.gmc`).
 fn rank_files(path: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
     entries(path)
@@ -202,9 +207,9 @@ fn rank_files(path: &Path) -> impl Iterator<Item = PathBuf> {
         .map(|file| file.path())
 }
 
-/// Whether a run directory holds ranks that a command has recorded.
+/// Whether a run directory contains ranks recorded by this command.
 fn is_of_command(path: &Path, command: [u8; COMMAND_BYTES]) -> bool {
-    // One of them may have died before its header was written.
+    // A rank may have died before its header was written.
     rank_files(path)
         .find_map(|file| fixed_header(&file))
         .is_some_and(|header| header.run_id.starts_with(&command))
@@ -216,7 +221,8 @@ fn fixed_header(path: &Path) -> Option<FixedHeader> {
     read_plain::<FixedHeader>(&bytes).filter(|header| header.magic == MAGIC)
 }
 
-/// `app-20260131-120000`; a name that would be hidden, or unpleasant in a shell, is made tame.
+/// `app-20260131-120000`. Characters that would hide the file, or be awkward in a shell, are
+/// replaced.
 fn default_name(program: &OsStr, local: &str) -> String {
     let name: String = program
         .to_string_lossy()
@@ -234,7 +240,7 @@ fn local_time() -> String {
     let seconds = since.as_secs() as libc::time_t;
     let mut parts = MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both pointers are valid for the call. localtime_r may read the environment (TZ);
-    // nothing changes it, for the command has one thread here.
+    // nothing changes it, because the command has only one thread here.
     unsafe { libc::localtime_r(&seconds, parts.as_mut_ptr()) };
     // SAFETY: zeroed is a valid tm, and so is what the call wrote.
     let t = unsafe { parts.assume_init() };
@@ -262,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_program_and_date() {
+    fn default_name_has_program_and_date() {
         let name = |program: &str| default_name(OsStr::new(program), "20260131-120000");
         assert_eq!(name("ocean.x"), "ocean.x-20260131-120000");
         assert_eq!(name("my app; rm"), "my_app__rm-20260131-120000");
@@ -273,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_of_one_second_do_not_share_a_directory() {
+    fn runs_of_same_second_get_own_directories() {
         let stem = scratch("second").join("app-20260131-120000");
         let stem = stem.to_str().unwrap();
         let first = prepare_default(stem).unwrap();
@@ -284,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn of_commands_at_once_one_gets_the_directory() {
+    fn only_one_of_several_commands_claims_directory() {
         let root = scratch("race");
         for attempt in 0..50 {
             let out = root.join(attempt.to_string());
@@ -306,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
+    fn refuses_directory_in_use_and_claims_empty_one() {
         let root = scratch("use");
         let taken = prepare_named(&root.join("a/b/")).unwrap().unwrap();
         assert!(taken.created && taken.path.ends_with("a/b"));
@@ -324,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_counted_of_the_commands_own_jobs() {
+    fn counts_ranks_of_own_jobs_only() {
         let root = scratch("jobs");
         fs::create_dir(root.join("run-3")).unwrap();
         let directory = prepare_named(&root.join("run")).unwrap().unwrap();
@@ -344,12 +350,12 @@ mod tests {
         record("run-4", "ours", &["rank-000000.gmc", "world-001-rank-000000.gmc"]);
         let jobs = directory.recorded_jobs("ours").into_iter().map(|job| (job.path, job.ranks));
         assert_eq!(jobs.collect::<Vec<_>>(), [(root.join("run"), 2), (root.join("run-4"), 2)]);
-        assert!(!directory.discard(), "there is something in it");
+        assert!(!directory.discard(), "it is not empty");
         fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
-    fn only_what_we_made_is_removed() {
+    fn discard_removes_only_own_files() {
         let root = scratch("discard");
         let ours = prepare_named(&root.join("ours")).unwrap().unwrap();
         fs::write(ours.path.join(RUN_JSON), "{}").unwrap();

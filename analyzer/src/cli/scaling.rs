@@ -1,5 +1,4 @@
-//! `gammachi scaling`: a study, runs or a table come in, the efficiency model goes to standard
-//! output.
+//! `gammachi scaling`: fits the efficiency model to a study, runs or a table.
 
 use std::path::PathBuf;
 
@@ -19,18 +18,18 @@ use crate::present::scaling::{error_sentence, figures, json, screen};
 
 /// Predicts how far a program scales, from small runs alone.
 ///
-/// Fits (1-ε')/ε' = c0 + c1·p + c2·p² over the rank count p, one fit for each combination of
-/// parameters, to the fastest of repeated runs. Gives computation and overhead terms, the rank
-/// count at which time stops falling, rank counts for efficiency targets, and what the data do not
-/// support. Times at rank counts of --predict come from many sums of terms, weighed by how well they
-/// explain the points (--form), each with an interval.
+/// Fits (1-ε')/ε' = c0 + c1·p + c2·p² over the rank count p, one fit per combination of parameters,
+/// to the fastest of repeated runs. Prints computation and overhead terms, the rank count at which
+/// time stops falling, rank counts for efficiency targets, and what the data do not support. Times
+/// at the rank counts of --predict come from many sums of terms, weighted by how well they explain
+/// the points (--form), each with an interval.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi scaling STUDY --predict 64,128\n  \
                   gammachi scaling p1.gammachi p2.gammachi p4.gammachi --region solve\n  \
                   gammachi scaling table.csv --anchor-one --points 3 --svg figures\n  \
                   gammachi scaling weak.csv --work \"N^3\"\n\nA table has the columns p, tau_s, \
-                  sum_gamma_s, a column for each parameter, and rep where runs\nare repeated; \
-                  `gammachi table` makes one. Figures: docs/guide/predict.md; JSON keys: \
+                  sum_gamma_s, a column for each parameter, and rep if runs\nare repeated; \
+                  `gammachi table` writes one. Figures: docs/guide/predict.md; JSON keys: \
                   docs/reference/predictions-json.md.")]
 pub struct ScalingArguments {
     /// A study, run directories, or one CSV table
@@ -54,36 +53,35 @@ pub struct ScalingArguments {
     #[arg(long, value_name = "K|P,P…", value_parser = parse_points)]
     points: Option<PointChoice>,
 
-    /// Efficiencies whose rank counts are wanted
+    /// Efficiencies for which to compute rank counts
     #[arg(long, value_name = "EPS,…", value_delimiter = ',', default_value = "0.9,0.5",
           value_parser = parse_efficiency)]
     isoeff: Vec<f64>,
 
-    /// Efficiency that they mean: Σγ(p1)/(pτ), a/(pτ), or both
+    /// Definition of these efficiencies: Σγ(p1)/(pτ), a/(pτ), or both
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Definitions::Both)]
     definition: Definitions,
 
     /// The work as an expression of p, the parameters and flops, for weak scaling: --work "N^3";
-    /// --work 1 says that it stays the same
+    /// --work 1 means that it stays the same
     #[arg(long, value_name = "EXPR", value_parser = Expression::parse)]
     work: Option<Expression>,
 
-    /// Rank counts whose time is wanted
+    /// Rank counts for which to predict the time
     #[arg(long, value_name = "P,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..))]
     predict: Vec<u32>,
 
-    /// What predicts times: many sums of terms, weighed by how well they explain the points (evidence),
-    /// or the paper's a/p + c + d·p (three-terms)
+    /// What predicts times: many sums of terms, weighted by how well they explain the points
+    /// (evidence), or a/p + c + d·p of Orii 2009 (three-terms)
     #[arg(long, value_name = "FORM", value_enum, default_value_t = FormName::Evidence)]
     form: FormName,
 
-    /// What least squares make small: residuals of (1-ε')/ε' (plain, as the paper) or relative
-    /// residuals of τ
+    /// Residuals to minimise: those of (1-ε')/ε' (plain, as Orii 2009) or relative residuals of τ
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Residuals::Plain)]
     residuals: Residuals,
 
-    /// Note the predicted times in the ledger beside the data, for `gammachi ledger`
+    /// Record the predicted times in the ledger beside the data, for `gammachi ledger`
     #[arg(long, requires = "predict")]
     remember: bool,
 
@@ -115,7 +113,7 @@ enum Residuals {
     Relative,
 }
 
-/// A value of an option that cannot be; clap names the option.
+/// Why the value of an option is invalid; clap names the option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum ValueError {
     #[error("at least two points are needed")]
@@ -192,7 +190,7 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
     }
 }
 
-/// The times that were predicted and not measured.
+/// The times that were predicted and have not been measured.
 fn predictions(
     scaling: &Scaling,
     table: &Observations,

@@ -1,11 +1,11 @@
-//! Stretches of time and lists of ranks as they are written on the command line.
+//! Parses stretches of time and lists of ranks from the command line.
 
 use std::ops::Range;
 
 use super::error::CommandError;
 use crate::metrics::{Selection, SelectionError};
 
-/// A window as `--window` has it.
+/// Parses the value of `--window`.
 ///
 /// # Errors
 /// Wrong usage, with an example.
@@ -18,7 +18,7 @@ pub fn window(text: &str) -> Result<Selection, CommandError> {
     })
 }
 
-/// Why a selection selects nothing, with the option and what to do.
+/// Explains why a selection is empty, with the option and what to do.
 pub fn selection_sentence(error: &SelectionError) -> String {
     match error {
         SelectionError::UnknownFunction { .. } => format!("--window: {error}"),
@@ -31,7 +31,7 @@ pub fn selection_sentence(error: &SelectionError) -> String {
     }
 }
 
-/// `1.5,2` in global seconds.
+/// Parses `1.5,2` as seconds of the global timeline.
 ///
 /// # Errors
 /// Wrong usage, naming the option.
@@ -42,16 +42,16 @@ pub fn seconds(option: &str, text: &str) -> Result<Range<f64>, CommandError> {
     });
     parsed.ok_or_else(|| {
         CommandError::usage(format!(
-            "{option} {text}: two times in seconds since the first rank left MPI_Init are wanted, the \
+            "{option} {text}: give two times in seconds since the first rank left MPI_Init, the \
              earlier first, such as 1.5,2"
         ))
     })
 }
 
-/// `0-3,8`: ranges of ranks, both ends included.
+/// Parses `0-3,8` as ranges of ranks, both ends included.
 ///
 /// # Errors
-/// Wrong usage for what is no list, or names a rank that the run does not have.
+/// Wrong usage if it is not a list, or names a rank that the run does not have.
 pub fn ranks(option: &str, text: &str, world_size: u32) -> Result<Vec<Range<u32>>, CommandError> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_and_lists() {
+    fn parses_stretches_and_lists() {
         assert_eq!(seconds("--window", "1.5,2").unwrap(), 1.5..2.0);
         for wrong in ["", "1", "2,1", "1,1", "a,b", "0,inf", "nan,1"] {
             assert_eq!(seconds("--window", wrong).unwrap_err().exit_code(), 2, "{wrong}");

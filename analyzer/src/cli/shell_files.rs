@@ -1,5 +1,5 @@
-//! Shell completions and man pages: the definition of the command line comes in, text for a shell or
-//! for `man` goes out. For packagers and `scripts/install`.
+//! Generates shell completions and man pages from the definition of the command line, for packagers
+//! and `scripts/install`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
-/// Writes the man pages, one a subcommand.
+/// Writes the man pages, one per subcommand.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  gammachi man-pages ~/.local/share/man/man1 && man gammachi-run"
 )]
 pub struct ManPagesArguments {
-    /// Directory to write them into; it is made where it is missing
+    /// Directory to write them into; created if missing
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
@@ -46,7 +46,7 @@ pub fn completions(
 /// Writes `gammachi.1`, `gammachi-run.1` … into a directory.
 ///
 /// # Errors
-/// The directory cannot be made or a page not be written.
+/// The directory cannot be created or a page cannot be written.
 pub fn man_pages(arguments: &ManPagesArguments, command: Command) -> Result<(), CommandError> {
     let directory = &arguments.directory;
     fs::create_dir_all(directory)

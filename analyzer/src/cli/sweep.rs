@@ -1,5 +1,5 @@
-//! `gammachi sweep`: a command with placeholders comes in; every combination is run under the
-//! recorder, and a study directory goes out.
+//! `gammachi sweep`: runs a command with placeholders under the recorder, once for every
+//! combination of values, and writes a study directory.
 
 mod lock;
 mod plan;
@@ -15,7 +15,7 @@ use trace_format::private_directory;
 use trace_format::settings::{Computation, LEVEL, RecordingOptions, values};
 
 use super::child_signals::SignalGuard;
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::observed::{Observed, observe};
 use crate::models::observations::{P, SUM_GAMMA_S, TAU_S};
 use crate::present::study::{Row, study_table};
@@ -28,11 +28,11 @@ use runner::Outcome;
 
 /// Runs a study: every combination of rank counts and parameters, repeated.
 ///
-/// In the command, {np} stands for the rank count, {NAME} for the value of a parameter and {rep}
-/// for the number of the repetition. The order is shuffled within each repetition, so that a drift
-/// of the machine does not look like scaling. Interrupted, the same command goes on where it
-/// stopped; more rank counts, values or repetitions are added to what is there. A run that fails
-/// is marked, and the others go on. Output of the programs is kept in STUDY/output.
+/// In the command, {np} is replaced by the rank count, {NAME} by the value of a parameter and {rep}
+/// by the number of the repetition. The order is shuffled within each repetition, so that a drift
+/// of the machine does not look like scaling. If interrupted, the same command continues where it
+/// stopped; more rank counts, values or repetitions extend the study. A run that fails is marked,
+/// and the others continue. The output of the programs is kept in STUDY/output.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi sweep --np 1,2,4 --param N=1000,2000 --repeat 5 --out \
@@ -46,7 +46,7 @@ pub struct SweepArguments {
           value_parser = clap::value_parser!(u32).range(1..))]
     np: Vec<u32>,
 
-    /// A parameter and its values; may be given many times, every combination is run
+    /// A parameter and its values; may be given several times, every combination is run
     #[arg(long = "param", value_name = "NAME=VALUE,…", value_parser = Values::parse)]
     params: Vec<Values>,
 
@@ -55,7 +55,7 @@ pub struct SweepArguments {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
 
-    /// Study directory to write, or to go on with
+    /// Study directory to write or to continue
     #[arg(long, value_name = "STUDY")]
     out: PathBuf,
 
@@ -69,7 +69,7 @@ pub struct SweepArguments {
           default_value = Computation::KINDS[0])]
     compute: String,
 
-    /// Region that the study is about; tables and models of it are of this region
+    /// Region that the study is about; its tables and models cover this region only
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
 
@@ -77,11 +77,11 @@ pub struct SweepArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Make failed runs again
+    /// Repeat failed runs
     #[arg(long)]
     retry: bool,
 
-    /// Print the plan and make no run
+    /// Print the plan without running anything
     #[arg(long)]
     dry_run: bool,
 
@@ -93,8 +93,9 @@ pub struct SweepArguments {
 /// Runs the study and prints its table.
 ///
 /// # Errors
-/// Wrong usage: a placeholder is missing, the directory holds another study, or another sweep is at work in it. Failure: runs failed
-/// (exit code 1, when all others are done), or the directory cannot be written.
+/// Wrong usage: a placeholder is missing, the directory holds another study, or another sweep is
+/// running in it. Failure: runs failed (exit code 1, after all others are done), or the directory
+/// cannot be written.
 pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
     let plan = Plan {
         argv: arguments.command.clone(),
@@ -104,26 +105,27 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
         seed: arguments.seed,
     };
     plan.check().map_err(|error| CommandError::usage(error.to_string()))?;
-    let mut study = join(arguments, &plan)?;
+    let mut study = merge_with_existing(arguments, &plan)?;
     if arguments.dry_run {
         return print(&plan.describe(&study));
     }
     private_directory::make(&arguments.out)
         .map_err(|error| cannot_write(&arguments.out, &error))?;
     let _lock = StudyLock::take(&arguments.out)?;
-    // Another sweep may have been at work until now.
-    study = join(arguments, &plan)?;
+    // Another sweep may have been running until now.
+    study = merge_with_existing(arguments, &plan)?;
     save(&study, &arguments.out)?;
-    let waiting: Vec<usize> = (0..study.runs.len())
+    let pending: Vec<usize> = (0..study.runs.len())
         .filter(|at| study.runs[*at].state == StudyRunState::Pending)
         .collect();
-    let done = study.runs.len() - waiting.len();
-    // Before the bar, whose thread would be ended by a signal otherwise, and we with it.
+    let done = study.runs.len() - pending.len();
+    // Before the progress bar starts: otherwise a signal could be delivered to its thread and end
+    // the process.
     let signals = SignalGuard::new();
     let mut progress = Progress::new(done, &study);
-    for at in waiting {
+    for at in pending {
         progress.begin(&study, at);
-        let outcome = runner::make(&plan, &study, at, &arguments.out, &signals)?;
+        let outcome = runner::execute(&plan, &study, at, &arguments.out, &signals)?;
         let run = &mut study.runs[at];
         run.duration_s = Some(outcome.duration_s());
         match outcome {
@@ -136,8 +138,8 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
             }
             Outcome::Interrupted { signal } => {
                 progress.finish();
-                say(&format!(
-                    "interrupted; {} of {} runs are made, the same command goes on",
+                notify(&format!(
+                    "interrupted; {} of {} runs are done, the same command continues",
                     study.runs.iter().filter(|r| r.state != StudyRunState::Pending).count(),
                     study.runs.len()
                 ));
@@ -152,8 +154,8 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
     conclude(&study, &arguments.out)
 }
 
-/// The plan with what an earlier sweep has made of it.
-fn join(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandError> {
+/// Merges the plan with the results of an earlier sweep.
+fn merge_with_existing(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandError> {
     let out = &arguments.out;
     let fresh = |runs| plan.study(arguments.level, &arguments.compute, &arguments.region, runs);
     if !StudyJson::is_in(out) {
@@ -162,7 +164,7 @@ fn join(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandErr
         };
         if fs::read_dir(out).is_ok_and(|mut entries| entries.any(foreign)) || out.is_file() {
             return Err(CommandError::usage(format!(
-                "--out {}: exists and is no study; name a new directory",
+                "--out {}: exists and is not a study; name a new directory",
                 out.display()
             )));
         }
@@ -206,7 +208,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         study.runs.iter().filter(|run| run.state == StudyRunState::Failed).collect();
     if failed.len() < study.runs.len() {
         let Observed { table, notes, .. } = observe(&[out.to_owned()], None)?;
-        notes.iter().for_each(|note| say(note));
+        notes.iter().for_each(|note| notify(note));
         let mut keys: Vec<&str> = table.parameters();
         keys.push(P);
         let failure = |error: crate::models::observations::ObservationsError| {
@@ -228,12 +230,12 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         }
         print(&study_table(&keys, rows))?;
         let word = shell_word(&out.to_string_lossy());
-        say(&format!("study in {}; see: gammachi scaling {word}", out.display()));
+        notify(&format!("study in {}; see: gammachi scaling {word}", out.display()));
     }
     match failed.first() {
         None => Ok(()),
         Some(first) => Err(CommandError::failed(format!(
-            "{} of {} runs failed; the first: {}: {} (output in {}). --retry makes them again",
+            "{} of {} runs failed; the first: {}: {} (output in {}). --retry repeats them",
             failed.len(),
             study.runs.len(),
             first.directory,

@@ -1,22 +1,23 @@
-//! The terminal that standard output goes to, if it does.
+//! Properties of the terminal that standard output goes to, if any.
 
 use std::io::IsTerminal;
 
-/// Whether screens are coloured: on a terminal, unless the user does not want colours (NO_COLOR).
+/// Whether to use colours: on a terminal, unless the user has set NO_COLOR.
 pub fn has_colours() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Columns of the terminal; those of COLUMNS where it is set, for output that is shown by something else.
+/// Columns of the terminal. COLUMNS takes precedence, for output that is displayed by something
+/// else.
 pub fn columns() -> Option<u16> {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    asked.filter(|columns| *columns > 0).or_else(of_terminal)
+    asked.filter(|columns| *columns > 0).or_else(terminal_columns)
 }
 
-fn of_terminal() -> Option<u16> {
-    // SAFETY: `winsize` is plain numbers, for which zeros are a value.
+fn terminal_columns() -> Option<u16> {
+    // SAFETY: `winsize` consists of plain numbers, so all zeros is valid.
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    // SAFETY: TIOCGWINSZ writes a `winsize` to the address that it is given, which outlives the call.
-    let told = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
-    (told == 0 && size.ws_col > 0).then_some(size.ws_col)
+    // SAFETY: TIOCGWINSZ writes a `winsize` to the given address, which outlives the call.
+    let result = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+    (result == 0 && size.ws_col > 0).then_some(size.ws_col)
 }

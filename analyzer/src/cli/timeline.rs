@@ -1,4 +1,4 @@
-//! `gammachi timeline`: a run directory comes in, its timeline goes to the terminal.
+//! `gammachi timeline`: draws the timeline of a run in the terminal.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,15 +15,16 @@ use crate::trace::Run;
 
 /// Draws the timeline of a run in the terminal.
 ///
-/// A line is a rank, a cell a piece of time. Its colour, or its letter where the terminal has no colours, says what
-/// took most of it; a mark below says that shorter calls are in it, too.
+/// Each line is a rank, each cell a stretch of time. Its colour, or its letter on terminals without
+/// colours, shows what took most of the time; a mark below means that it contains shorter calls,
+/// too.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi timeline hpl-20260131-120000.gammachi\n  gammachi timeline \
                   hpl-20260131-120000.gammachi --window 1.5,1.6 --ranks 0-3,8"
 )]
 pub struct TimelineArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 
@@ -35,7 +36,7 @@ pub struct TimelineArguments {
     #[arg(long, value_name = "LIST")]
     pub ranks: Option<String>,
 
-    /// Columns (default: those of the terminal, 100 where there is none)
+    /// Columns (default: those of the terminal, or 100 if there is none)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
 }
@@ -43,7 +44,7 @@ pub struct TimelineArguments {
 /// Prints a run's timeline.
 ///
 /// # Errors
-/// Wrong usage for a window or ranks that cannot be; failure when nothing can be read.
+/// Wrong usage for an invalid window or invalid ranks; failure if nothing can be read.
 pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     let directory = named_or_newest(arguments.run.as_deref())?;
     let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
@@ -53,13 +54,13 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
     let ranks = ranks.transpose()?;
     let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
-    let seconds = within("--window", window, length_s)?;
+    let seconds = clamped("--window", window, length_s)?;
     let columns = usize::from(
         arguments
             .width
             .unwrap_or_else(|| terminal::columns().filter(|it| *it >= 20).unwrap_or(100)),
     );
-    // Bins no wider than a cell, as far as memory allows.
+    // Bins no wider than a cell, as far as memory permits.
     let wanted = columns as f64 * length_s / (seconds.end - seconds.start).max(f64::MIN_POSITIVE);
     let most = 64 * bins_for(run.ranks.len());
     let bins = (wanted.ceil() as usize).clamp(columns, most.max(columns));
@@ -73,7 +74,7 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     }
     let colour = terminal::has_colours();
     let timeline = TextTimeline { seconds, rows, columns, colour };
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     print(
         &(text_timeline::heading(&run, &activity, &timeline)
             + &text_timeline::text(&run, &activity, &timeline)),
@@ -84,8 +85,8 @@ pub(super) fn window(text: Option<&str>) -> Result<Option<Range<f64>>, CommandEr
     text.map(|text| selection_arguments::seconds("--window", text)).transpose()
 }
 
-/// A window that lies in the run, the whole run where none is given.
-pub(super) fn within(
+/// The part of a window that lies in the run; the whole run if no window is given.
+pub(super) fn clamped(
     option: &str,
     window: Option<Range<f64>>,
     length_s: f64,

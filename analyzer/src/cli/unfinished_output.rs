@@ -1,5 +1,5 @@
-//! Output that is whole or not there: a final path comes in, a place beside it to write to goes out,
-//! which becomes the final one in one step or is removed, also when a signal ends the command.
+//! Output that is complete or not there at all. It is written under a temporary name beside the
+//! final path, and then moved in one step, or removed, even if a signal ends the command.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,12 +13,12 @@ use super::error::CommandError;
 /// Signals that end the command while it writes.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// A place to write to that is removed unless it is finished.
+/// A temporary path that is removed unless it is finished.
 #[derive(Debug)]
 pub struct UnfinishedOutput {
     option: &'static str,
     part: PathBuf,
-    /// What a signal has to remove; `None` once there is nothing any more.
+    /// What has to be removed on a signal; `None` when there is nothing left to remove.
     removable: Arc<Mutex<Option<PathBuf>>>,
 }
 
@@ -27,16 +27,18 @@ fn remove(path: &Path) {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
     };
-    // It may never have been made.
+    // It may never have been created.
     let _ = removed;
 }
 
-/// Where [`note`] writes the number of a signal, for the thread of [`watch`] to read.
+/// The descriptor to which [`note`] writes the number of a signal, for the thread of [`watch`] to
+/// read.
 static NOTED: AtomicI32 = AtomicI32::new(-1);
 
-/// Tells the watching thread of a signal; it may come on any thread of the command.
+/// Signal handler: notifies the watching thread. It may run on any thread of the command.
 extern "C" fn note(signal: libc::c_int) {
-    // SAFETY: what a handler may call; one byte of this frame, and the errno of the thread put back.
+    // SAFETY: handlers may call write; it reads one byte of this frame, and the thread's errno is
+    // restored.
     unsafe {
         let errno = *libc::__errno_location();
         let number = signal as u8;
@@ -45,7 +47,8 @@ extern "C" fn note(signal: libc::c_int) {
     }
 }
 
-/// Lets a thread of its own wait for a signal, remove what is unfinished and end the process.
+/// Starts a thread that waits for a signal, then removes the unfinished output and ends the
+/// process.
 fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
     let mut ends = [-1; 2];
     // SAFETY: room for two descriptors.
@@ -59,7 +62,7 @@ fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
         while unsafe { libc::read(ends[0], (&raw mut number).cast(), 1) } != 1 {}
         let held = removable.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = held.as_ref() {
-            // The command may be making files in it meanwhile.
+            // The command may still be creating files in it.
             for _ in 0..100 {
                 remove(path);
                 if !path.exists() {
@@ -67,12 +70,12 @@ fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
                 }
             }
         }
-        // SAFETY: ends the process at once; nothing of it is used afterwards.
+        // SAFETY: ends the process immediately; nothing of it is used afterwards.
         unsafe { libc::_exit(128 + i32::from(number)) };
     });
     for signal in ENDING {
-        // SAFETY: a zeroed action is valid, and `note` does only what a handler may. What is ignored
-        // (nohup) stays so.
+        // SAFETY: a zeroed action is valid, and `note` does only what a handler may do. Ignored
+        // signals (nohup) stay ignored.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &mut before);
@@ -87,18 +90,19 @@ fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
 }
 
 impl UnfinishedOutput {
-    /// A place beside `path`; signals that would end the command remove it from here on.
+    /// Chooses a temporary path beside `path`. From here on, signals that end the command remove
+    /// it.
     ///
     /// # Errors
-    /// Wrong usage, naming the option: something is there already, or the directory is not.
+    /// Wrong usage, naming the option: the path exists already, or its directory does not.
     pub fn beside(option: &'static str, path: &Path) -> Result<Self, CommandError> {
         let shown = path.display();
         let refused = |what: &str| Err(CommandError::usage(format!("{option} {shown}: {what}")));
         let Some(name) = path.file_name() else {
-            return refused("names no file; say where to write, such as run.csv");
+            return refused("does not name a file; name one, such as run.csv");
         };
         if fs::symlink_metadata(path).is_ok() {
-            return refused("is there already; name another place, or remove it first");
+            return refused("exists already; name another place, or remove it first");
         }
         let directory = directory_of(path);
         if !directory.is_dir() {
@@ -121,11 +125,11 @@ impl UnfinishedOutput {
         &self.part
     }
 
-    /// Makes what was written whole: pairs of what is at the place (or in it) and what it becomes;
-    /// the last of them is what a reader opens.
+    /// Moves what was written to its final place. `moves` are pairs of a temporary and a final
+    /// path; the last one is what a reader opens.
     ///
     /// # Errors
-    /// Failure, naming the file. Nothing of it is left then.
+    /// Failure, naming the file. Nothing is left behind then.
     pub fn finish(self, moves: &[(PathBuf, PathBuf)]) -> Result<(), CommandError> {
         let mut held = self.removable.lock().unwrap_or_else(PoisonError::into_inner);
         let mut done: Vec<&Path> = Vec::new();
@@ -138,7 +142,7 @@ impl UnfinishedOutput {
             }
             done.push(to);
         }
-        // What is left of a directory whose files have moved.
+        // The remains of a directory whose files have been moved.
         remove(&self.part);
         *held = None;
         Ok(())
@@ -161,7 +165,8 @@ pub fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Has a file's bytes reach the disk before its name does: a full disk may say so only then.
+/// Makes sure that a file's bytes reach the disk before its name does: a full disk may be reported
+/// only then.
 fn sync(path: &Path) -> io::Result<()> {
     if path.is_file() { fs::File::open(path)?.sync_all() } else { Ok(()) }
 }
@@ -178,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finished_is_gone_and_what_is_stands_whole() {
+    fn unfinished_output_is_removed_and_finished_is_complete() {
         let directory = scratch("unfinished");
         let path = directory.join("out");
         let count = || fs::read_dir(&directory).unwrap().count();

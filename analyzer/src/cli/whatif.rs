@@ -1,4 +1,4 @@
-//! `gammachi whatif`: prints how long a run would take if something were different.
+//! `gammachi whatif`: predicts how long a run would take if something were different.
 
 mod amount;
 mod network;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rayon::prelude::*;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::newest_run::named_or_newest;
 use super::remember::{Prediction, remember};
 use super::unfinished_output::UnfinishedOutput;
@@ -25,7 +25,7 @@ use crate::trace::Run;
 use amount::{Amount, bandwidth, factor, latency};
 use network::Network;
 
-/// Slowdowns whose latency is looked for.
+/// Slowdowns for which the tolerated latency is determined.
 const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
 
 /// Predicts how long a run would take if something were different.
@@ -36,7 +36,7 @@ const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
                   options the standard questions are answered. How a replay works, and how far to trust it: \
                   docs/guide/predict.md, docs/measurements/accuracy.md.")]
 pub struct WhatIfArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 
@@ -44,11 +44,11 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "TIME", value_parser = latency)]
     latency: Option<Amount>,
 
-    /// Bandwidth of a message: bytes a second (1G), or a factor (x0.5)
+    /// Bandwidth of a message: bytes per second (1G), or a factor (x0.5)
     #[arg(long, value_name = "BYTES", value_parser = bandwidth)]
     bandwidth: Option<Amount>,
 
-    /// Time of the processor for sends and receives: a factor (x2)
+    /// CPU time of sends and receives: a factor (x2)
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     overhead: Option<f64>,
 
@@ -56,16 +56,16 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "BYTES", value_parser = trace_format::settings::values::bytes)]
     eager: Option<u64>,
 
-    /// Network of a machine that `gammachi calibrate` measured
+    /// Network of a machine measured by `gammachi calibrate`
     #[arg(long, value_name = "machine.json")]
     machine: Option<PathBuf>,
 
-    /// Ranks on other hosts: by blocks of neighbours or in turn on --hosts, or as a file says, which names the host of a
-    /// rank in each line
+    /// Other placement of the ranks: blocks of neighbours or in turn on --hosts, or as given by a
+    /// file with the host of one rank per line
     #[arg(long, value_name = "block|cyclic|FILE")]
     map: Option<String>,
 
-    /// So many hosts for --map block and --map cyclic
+    /// Number of hosts for --map block and --map cyclic
     #[arg(long, value_name = "NUMBER", requires = "map", value_parser = clap::value_parser!(u32).range(1..))]
     hosts: Option<u32>,
 
@@ -73,27 +73,27 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "RANK", requires = "speed")]
     rank: Vec<u32>,
 
-    /// A host whose ranks do
+    /// A host whose ranks compute faster or slower, with --speed
     #[arg(long, value_name = "HOST", requires = "speed")]
     host: Vec<String>,
 
-    /// A region that all ranks compute faster or slower
+    /// A region that all ranks compute faster or slower, with --speed
     #[arg(long, value_name = "REGION", requires = "speed")]
     region: Vec<String>,
 
-    /// So many times as fast
+    /// How many times as fast
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     speed: Option<f64>,
 
-    /// A region that takes all ranks as long as their mean; `all` for all computation
+    /// A region that takes every rank as long as the mean of all ranks; `all` for all computation
     #[arg(long, value_name = "REGION")]
     balance: Vec<String>,
 
-    /// Note the answer in the ledger beside the run, for `gammachi ledger`
+    /// Record the answer in the ledger beside the run, for `gammachi ledger`
     #[arg(long)]
     remember: bool,
 
-    /// Write the replay as a run directory that every command reads; must not be there yet
+    /// Write the replay as a run directory that every command reads; must not exist yet
     #[arg(long, value_name = "RUN")]
     out: Option<PathBuf>,
 
@@ -102,10 +102,11 @@ pub struct WhatIfArguments {
     json: bool,
 }
 
-/// Prints how long a run would take.
+/// Answers questions about a run and prints the answers.
 ///
 /// # Errors
-/// Wrong usage for ranks, hosts and regions that the run does not have; failure when it cannot be replayed.
+/// Wrong usage for ranks, hosts and regions that the run does not have; failure if it cannot be
+/// replayed.
 pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     let output = match &arguments.out {
         Some(out) => Some((out, UnfinishedOutput::beside("--out", out)?)),
@@ -125,12 +126,12 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         true => what_if.standard(),
         false => vec![question.changes],
     };
-    let is_right = what_if.is_right();
-    let answers: Vec<_> = match is_right {
+    let is_accurate = what_if.is_accurate();
+    let answers: Vec<_> = match is_accurate {
         true => questions.par_iter().map(|question| what_if.ask(question)).collect(),
         false => Vec::new(),
     };
-    let is_standard = questions.len() > 1 && is_right;
+    let is_standard = questions.len() > 1 && is_accurate;
     let tolerance = |slowdown: &f64| {
         let (latency_s, replays) = what_if.tolerated_latency(*slowdown);
         Tolerance { slowdown: *slowdown, latency_s, replays }
@@ -160,7 +161,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         let imagined = Imagined::new(&what_if, &analysis, &answer.changes, question, out);
         write(&imagined, output, out)?;
     }
-    match (is_right, answers.first().filter(|_| arguments.remember)) {
+    match (is_accurate, answers.first().filter(|_| arguments.remember)) {
         (true, None) => Ok(()),
         (true, Some(answer)) => {
             let promised = prediction(answer, &what_if);
@@ -173,12 +174,12 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     }
 }
 
-/// What the options ask for.
+/// The question that the options ask.
 struct Question {
-    /// Nothing: the standard questions.
+    /// Empty for the standard questions.
     changes: Vec<Change>,
     network: Network,
-    /// Other hosts than the run's.
+    /// The placement, if it differs from the run's.
     placement: Option<Placement>,
 }
 
@@ -196,7 +197,8 @@ impl Question {
         let needs_one = [("--remember", arguments.remember), ("--out", arguments.out.is_some())];
         match needs_one.iter().find(|(_, is_given)| *is_given && changes.is_empty()) {
             Some((option, _)) => Err(CommandError::usage(format!(
-                "{option}: of which change? Not of the standard questions; ask one, such as --rank 3 --speed 1.2"
+                "{option}: for which change? It is not for the standard questions; ask one, such as --rank 3 \
+                 --speed 1.2"
             ))),
             None => Ok(Self { changes, network, placement: mapped }),
         }
@@ -210,11 +212,11 @@ fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<()
     })?;
     let moves = [(output.path().to_owned(), out.to_owned())];
     output.finish(&moves)?;
-    say(&format!("wrote {}, an imagined run: nobody measured its times", out.display()));
+    notify(&format!("wrote {}, an imagined run: its times were not measured", out.display()));
     Ok(())
 }
 
-/// An answer as it is remembered.
+/// The prediction to record for an answer.
 fn prediction(answer: &Answer, what_if: &WhatIf) -> Prediction {
     Prediction {
         question: sentence(&answer.changes, what_if),
@@ -225,7 +227,7 @@ fn prediction(answer: &Answer, what_if: &WhatIf) -> Prediction {
     }
 }
 
-/// The changes of all options but those of hosts.
+/// The changes of all options except those of the placement.
 fn changes(
     arguments: &WhatIfArguments,
     what_if: &WhatIf,
@@ -287,7 +289,7 @@ fn changes(
         && arguments.region.is_empty()
     {
         return Err(CommandError::usage(
-            "--speed: of what? Name a --rank, a --host or a --region".to_owned(),
+            "--speed: name a --rank, a --host or a --region".to_owned(),
         ));
     }
     Ok(changes)

@@ -1,4 +1,4 @@
-//! `gammachi why`: prints who waited for whom in a run, and why.
+//! `gammachi why`: shows who waited for whom in a run, and why.
 
 use std::path::PathBuf;
 
@@ -18,10 +18,10 @@ use crate::trace::Run;
 /// Shows who waited for whom, what made them late and what it cost.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi why hpl-20260131-120000.gammachi\n  \
-                  gammachi why hpl-20260131-120000.gammachi --rank 3 --json\n\nThe words are explained \
+                  gammachi why hpl-20260131-120000.gammachi --rank 3 --json\n\nThe terms are explained \
                   in docs/causes.md, the keys of --json in docs/reference/why-json.md.")]
 pub struct WhyArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 
@@ -29,7 +29,7 @@ pub struct WhyArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it
+    /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and waits for it
     #[arg(long, value_name = "RANK")]
     pub rank: Option<u32>,
 
@@ -42,10 +42,10 @@ pub struct WhyArguments {
     pub iteration: Option<usize>,
 }
 
-/// Prints why the ranks of a run waited.
+/// Analyses a run and prints why its ranks waited.
 ///
 /// # Errors
-/// Wrong usage for a rank that the run does not have; failure when nothing can be said.
+/// Wrong usage for a rank that the run does not have; failure if nothing can be determined.
 pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
     let directory = named_or_newest(arguments.run.as_deref())?;
     let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
@@ -81,7 +81,7 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
             }
         }));
     }
-    // The run's ideal time says nothing of a part of it.
+    // The run's ideal time does not apply to a part of it.
     let is_whole = choice == ALL_WAITS;
     let ideal = if is_whole { ideal_time(&analysis) } else { Err(NoIdeal::NotAsked) };
     let (rank, choice) = (arguments.rank, &choice);

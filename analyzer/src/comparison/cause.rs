@@ -1,45 +1,48 @@
-//! What made the difference: counts that changed, else the place and the ranks whose time changed most.
+//! Finds the cause of a difference: counts that changed, otherwise the place and the ranks whose
+//! time changed most.
 //!
-//! A rank that computes longer makes the others wait. In the mean over the ranks most of the difference is then
-//! waiting, so that the largest difference of means is not the cause. What counts here is by how much the rank that
-//! changed most is longer: what the run would be shorter by, were it as before.
+//! A rank that computes longer makes the others wait. In the mean over the ranks, most of the
+//! difference is then waiting, so the largest difference of means is not the cause. The measure
+//! used here is the change of the rank that changed most: how much shorter the run would be if this
+//! rank were as before.
 
 use super::Comparison;
-use super::counts::{Change, What};
+use super::counts::{Change, CountKind};
 use super::parts::{Difference, Differences};
 use super::place::Spot;
 use super::quantities::Tested;
 use super::record::Kind;
 
-/// Ranks whose time changed by so much of the one's that changed most changed as well.
-const AS_MUCH: f64 = 0.5;
-/// So many of the ranks are all.
-const ALL: f64 = 0.75;
-/// Parts of computing that drift is looked for in take so much of it each.
-const LEAST_FOR_DRIFT: f64 = 0.05;
-/// They are so much of computing together.
+/// A rank has changed if its time changed by at least this share of that of the rank that changed
+/// most.
+const CHANGED_SHARE: f64 = 0.5;
+/// If at least this share of the ranks changed, all ranks count as changed.
+const ALL_SHARE: f64 = 0.75;
+/// Minimum share of computing of each part that is considered for drift.
+const MIN_FOR_DRIFT: f64 = 0.05;
+/// Minimum share of computing of these parts together.
 const ENOUGH_FOR_DRIFT: f64 = 0.8;
-/// Smaller changes of the machine are not told.
-const LEAST_DRIFT: f64 = 0.01;
-/// Factors are alike that differ from their mean by less of it.
+/// Minimum change of the machine that is reported.
+const MIN_DRIFT: f64 = 0.01;
+/// Factors count as alike if they differ from their mean by at most this share of it.
 const ALIKE: f64 = 0.3;
 
-/// What kind of thing changed.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CauseKind {
-    /// Ranks exchange messages with others.
+    /// Ranks exchange messages with other ranks than before.
     Partners,
     /// More or fewer calls.
     Calls,
-    /// Messages or collective operations of another size.
+    /// Messages or collective operations have another size.
     Bytes,
     /// A place computes longer, or less long.
     Computing,
-    /// A wait that no place's computing explains.
+    /// A wait that is not explained by the computing of any place.
     Waiting,
     /// A call takes longer without waiting.
     Transfer,
-    /// The recorder.
+    /// Time in the recorder.
     Recorder,
     /// Start and end of the ranks.
     StartAndEnd,
@@ -52,43 +55,44 @@ pub enum CauseKind {
 /// Which ranks changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhichRanks {
-    /// All, or nearly all of those that are there.
+    /// All, or nearly all.
     All,
-    /// These, first and last of groups.
+    /// These: first and last rank of each group.
     Some(Vec<(u32, u32)>),
 }
 
-/// What made the difference.
+/// The cause of a difference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
-    /// What kind of thing.
+    /// The kind of change.
     pub kind: CauseKind,
-    /// Where in the program; of counts that have a site, and of times.
+    /// Place in the program, for counts with a call site and for times.
     pub spot: Option<Spot>,
-    /// Which ranks; not known of counts.
+    /// The ranks; unknown for counts.
     pub ranks: Option<WhichRanks>,
-    /// By how much a rank that changed takes longer in the run, nanoseconds; not known of counts.
+    /// How much longer a changed rank takes in the run, nanoseconds; unknown for counts.
     pub ns: Option<f64>,
-    /// Of counts: which.
+    /// The count that changed, for counts.
     pub change: Option<Change>,
 }
 
 impl Cause {
-    /// Of a comparison: counts come first, for they are certain; then, where the time differs for certain, the place.
+    /// Finds the cause. Counts come first, because they are certain; then, if the time differs
+    /// significantly, the place.
     pub fn find(of: &Comparison) -> Option<Self> {
         if of.relation.same_ranks
-            && let Some(cause) = of_counts(&of.changes)
+            && let Some(cause) = cause_in_counts(&of.changes)
         {
             return Some(cause);
         }
         let decisive = of.decisive();
-        let is_found = of.tested.iter().any(|one| one.is_found);
+        let is_found = of.tested.iter().any(|one| one.is_significant);
         if !of.relation.same_ranks
             || !(decisive.is_certain() || of.elapsed.is_certain() || is_found)
         {
             return None;
         }
-        let time = of_time(of)?;
+        let time = cause_in_time(of)?;
         match of.drift {
             Some(factor) if (factor > 1.0) == (of.decisive().difference() > 0.0) => Some(Self {
                 kind: CauseKind::Machine,
@@ -101,36 +105,38 @@ impl Cause {
     }
 }
 
-/// The count that says most of what the program does otherwise.
-fn of_counts(changes: &[Change]) -> Option<Cause> {
-    let is_partners = |of: &&Change| matches!(of.what, What::Partners { .. });
+/// The count that best describes how the program behaves differently.
+fn cause_in_counts(changes: &[Change]) -> Option<Cause> {
+    let is_partners = |of: &&Change| matches!(of.what, CountKind::Partners { .. });
     let relative = |of: &Change| {
         let (b, a) = (of.before as f64, of.after as f64);
         (a - b).abs() / a.max(b).max(1.0)
     };
-    let largest = |is_it: &dyn Fn(&What) -> bool| {
+    let largest = |is_it: &dyn Fn(&CountKind) -> bool| {
         let of = changes.iter().filter(|change| is_it(&change.what));
         of.max_by(|x, y| relative(x).total_cmp(&relative(y)))
     };
-    let calls = largest(&|what| matches!(what, What::Calls(_)));
-    let reordered = changes.iter().find(|of| of.what == What::Partners { reordered: true });
-    // With other calls messages and partners are others as well.
+    let calls = largest(&|what| matches!(what, CountKind::Calls(_)));
+    let reordered = changes.iter().find(|of| of.what == CountKind::Partners { reordered: true });
+    // If calls change, messages and partners change as well.
     let found = reordered
         .or(calls)
         .or_else(|| changes.iter().find(is_partners))
-        .or_else(|| largest(&|what| matches!(what, What::Bytes(_))))
-        .or_else(|| largest(&|what| matches!(what, What::Sizes(_) | What::MessageBytes)))
+        .or_else(|| largest(&|what| matches!(what, CountKind::Bytes(_))))
+        .or_else(|| largest(&|what| matches!(what, CountKind::Sizes(_) | CountKind::MessageBytes)))
         .or_else(|| changes.first())?;
     let kind = match &found.what {
-        What::Partners { .. } | What::BetweenHosts => CauseKind::Partners,
-        What::Bytes(_) | What::MessageBytes | What::Sizes(_) | What::Collectives(_) => {
-            CauseKind::Bytes
-        }
+        CountKind::Partners { .. } | CountKind::BetweenHosts => CauseKind::Partners,
+        CountKind::Bytes(_)
+        | CountKind::MessageBytes
+        | CountKind::Sizes(_)
+        | CountKind::Collectives(_) => CauseKind::Bytes,
         _ => CauseKind::Calls,
     };
-    let at = |what: &What| match what {
-        What::CallsAt(spot @ Spot::Inside(site)) => {
-            let is_it = matches!(&found.what, What::Calls(function) if *function == site.function);
+    let at = |what: &CountKind| match what {
+        CountKind::CallsAt(spot @ Spot::Inside(site)) => {
+            let is_it =
+                matches!(&found.what, CountKind::Calls(function) if *function == site.function);
             is_it.then(|| spot.clone())
         }
         _ => None,
@@ -139,8 +145,8 @@ fn of_counts(changes: &[Change]) -> Option<Cause> {
     Some(Cause { kind, spot, ranks: None, ns: None, change: Some(found.clone()) })
 }
 
-/// The place whose time changed most, in the direction of the whole.
-fn of_time(of: &Comparison) -> Option<Cause> {
+/// The place whose time changed most in the direction of the overall difference.
+fn cause_in_time(of: &Comparison) -> Option<Cause> {
     let sign = of.decisive().difference().signum();
     let differences = &of.differences;
     let candidates = differences.parts.iter().filter_map(|part| {
@@ -149,7 +155,7 @@ fn of_time(of: &Comparison) -> Option<Cause> {
     });
     let mut candidates: Vec<(&Difference, f64)> = candidates.collect();
     candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
-    // Waiting is what others made of it, unless nothing else explains half of the whole.
+    // Waiting is caused by other ranks, unless nothing else explains half of the difference.
     let whole = sign * of.elapsed.difference();
     let not_waiting = candidates.iter().find(|(part, _)| part.key.kind != Kind::Waiting);
     let enough =
@@ -171,28 +177,29 @@ fn of_time(of: &Comparison) -> Option<Cause> {
     Some(Cause { kind, spot: Some(part.shown.clone()), ranks, ns: Some(sign * cost), change: None })
 }
 
-/// Whether the mean rank changed as much as the one that takes longest, in a typical iteration: where one of several
-/// ranks changes, the mean one does so by half of it at most.
+/// Whether, in a typical iteration, the mean rank changed as much as the slowest one: if only one
+/// of several ranks changes, the mean changes by half of that at most.
 fn is_on_all(part: &Difference, tested: &[Tested]) -> bool {
     let of = |most: bool| {
         let mut all = tested.iter().filter(|one| one.of_iteration && one.spot == part.key.spot);
         all.find(|one| one.most == most).map(|one| one.estimate.difference())
     };
-    matches!((of(false), of(true)), (Some(mean), Some(most)) if most != 0.0 && mean / most >= ALL)
+    matches!((of(false), of(true)), (Some(mean), Some(most)) if most != 0.0 && mean / most >= ALL_SHARE)
 }
 
-/// By how much the rank that changed most did, in a direction; of what is not kept by rank, the mean one.
+/// The change, in a direction, of the rank that changed most; the change of the mean rank if times
+/// are not kept by rank.
 fn cost(part: &Difference, sign: f64) -> f64 {
     let most = part.by_ranks.iter().copied().max_by(|a, b| (sign * a).total_cmp(&(sign * b)));
     most.unwrap_or(part.ns as f64)
 }
 
-/// The ranks that changed nearly as much as the one that did most.
+/// The ranks that changed nearly as much as the one that changed most.
 fn ranks(part: &Difference, sign: f64, of: &Differences, ranks: u32) -> WhichRanks {
     let most = sign * cost(part, sign);
-    let changed = |ns: &f64| sign * ns >= AS_MUCH * most;
+    let changed = |ns: &f64| sign * ns >= CHANGED_SHARE * most;
     let count = part.by_ranks.iter().filter(|ns| changed(ns)).count();
-    if count as f64 >= ALL * part.by_ranks.len() as f64 && part.by_ranks.len() > 1 {
+    if count as f64 >= ALL_SHARE * part.by_ranks.len() as f64 && part.by_ranks.len() > 1 {
         return WhichRanks::All;
     }
     let group = of.ranks_a_group;
@@ -204,15 +211,15 @@ fn ranks(part: &Difference, sign: f64, of: &Differences, ranks: u32) -> WhichRan
     WhichRanks::Some(stretches.collect())
 }
 
-/// The factor by which all computing changed alike while no count did: another clock rate, another load, another
-/// machine under the same name. `None` where parts changed differently.
+/// The factor by which all computing changed alike while no count did: another clock rate, another
+/// load, another machine with the same name. `None` if parts changed differently.
 pub fn drift(of: &Differences, changes: &[Change]) -> Option<f64> {
     if !changes.is_empty() {
         return None;
     }
     let computing = || of.parts.iter().filter(|part| part.key.kind == Kind::Computing);
     let whole: f64 = computing().map(|part| part.estimate.before).sum();
-    let is_large = |part: &&Difference| part.estimate.before >= LEAST_FOR_DRIFT * whole;
+    let is_large = |part: &&Difference| part.estimate.before >= MIN_FOR_DRIFT * whole;
     let large: Vec<&Difference> = computing().filter(is_large).collect();
     let together: f64 = large.iter().map(|part| part.estimate.before).sum();
     if large.len() < 2 || together < ENOUGH_FOR_DRIFT * whole {
@@ -221,5 +228,5 @@ pub fn drift(of: &Differences, changes: &[Change]) -> Option<f64> {
     let changes: Vec<f64> = large.iter().map(|part| part.estimate.relative()).collect();
     let mean = changes.iter().sum::<f64>() / changes.len() as f64;
     let is_alike = |change: &f64| (change - mean).abs() <= ALIKE * mean.abs();
-    (mean.abs() >= LEAST_DRIFT && changes.iter().all(is_alike)).then_some(1.0 + mean)
+    (mean.abs() >= MIN_DRIFT && changes.iter().all(is_alike)).then_some(1.0 + mean)
 }

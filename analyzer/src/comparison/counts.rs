@@ -1,32 +1,32 @@
-//! What does not vary from run to run, if the program does not: calls, bytes, messages, partners. It is compared
-//! first, for it needs no statistics.
+//! Compares what does not vary from run to run unless the program changes: calls, bytes, messages,
+//! partners. This comes first, because it needs no statistics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::place::Spot;
 use super::record::RunRecord;
 
-/// Something that is counted.
+/// Something that is counts_of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
-    /// Pairs of ranks that exchange messages are others.
+pub enum CountKind {
+    /// The pairs of ranks that exchange messages.
     Partners {
-        /// Whether the pattern is the same but for the order of the ranks.
+        /// Whether the pattern is the same except for the order of the ranks.
         reordered: bool,
     },
     /// Messages between hosts.
     BetweenHosts,
     /// Calls of a function.
     Calls(String),
-    /// Calls of a function from a site.
+    /// Calls of a function from a call site.
     CallsAt(Spot),
     /// Messages.
     Messages,
     /// Bytes of all messages.
     MessageBytes,
-    /// Messages from a size on, below twice of it.
+    /// Messages from a size up to twice that size.
     Sizes(u64),
-    /// Operations of a function on communicators of so many ranks with so many bytes: `MPI_Allreduce/4/8`.
+    /// Collective operations by function, size of the communicator and bytes: `MPI_Allreduce/4/8`.
     Collectives(String),
     /// Bytes of a function.
     Bytes(String),
@@ -39,54 +39,54 @@ pub enum What {
 /// A count that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What is counted.
-    pub what: What,
-    /// In each of the runs before.
+    /// What is counts_of.
+    pub what: CountKind,
+    /// The count in each run before.
     pub before: u64,
-    /// In each of those after.
+    /// The count in each run after.
     pub after: u64,
 }
 
-/// All counts of a run but for partners.
-fn counted(record: &RunRecord) -> BTreeMap<What, u64> {
+/// All counts of a run except partners.
+fn counts_of(record: &RunRecord) -> BTreeMap<CountKind, u64> {
     let counts = &record.counts;
     let mut all = BTreeMap::new();
-    let mut add = |what: What, count: u64| *all.entry(what).or_insert(0) += count;
+    let mut add = |what: CountKind, count: u64| *all.entry(what).or_insert(0) += count;
     for (function, count) in &counts.calls {
-        add(What::Calls(function.clone()), *count);
+        add(CountKind::Calls(function.clone()), *count);
     }
     for (function, bytes) in &counts.bytes {
-        add(What::Bytes(function.clone()), *bytes);
+        add(CountKind::Bytes(function.clone()), *bytes);
     }
     for (site, count) in &counts.sites {
         let spot = Spot::key(&super::place::Place::Inside(*site), &record.sites);
-        add(What::CallsAt(spot), *count);
+        add(CountKind::CallsAt(spot), *count);
     }
-    counts.messages.iter().for_each(|count| add(What::Messages, *count));
-    counts.message_bytes.iter().for_each(|bytes| add(What::MessageBytes, *bytes));
+    counts.messages.iter().for_each(|count| add(CountKind::Messages, *count));
+    counts.message_bytes.iter().for_each(|bytes| add(CountKind::MessageBytes, *bytes));
     for (from, count) in &counts.sizes {
-        add(What::Sizes(*from), *count);
+        add(CountKind::Sizes(*from), *count);
     }
     for (which, count) in &counts.collectives {
-        add(What::Collectives(which.clone()), *count);
+        add(CountKind::Collectives(which.clone()), *count);
     }
     for (name, count) in &counts.regions {
-        add(What::Region(name.clone()), *count);
+        add(CountKind::Region(name.clone()), *count);
     }
     if let Some(of) = &record.iterations {
-        add(What::Iterations, of.count);
+        add(CountKind::Iterations, of.count);
     }
     if let Some(partners) = record.partners.as_ref().filter(|_| record.machine.host_count > 1) {
-        add(What::BetweenHosts, partners.between_hosts);
+        add(CountKind::BetweenHosts, partners.between_hosts);
     }
     all
 }
 
-/// The value of each count of a side where all of its runs agree; `None` where they do not.
-fn agreed(side: &[RunRecord]) -> BTreeMap<What, Option<u64>> {
-    let runs: Vec<BTreeMap<What, u64>> = side.iter().map(counted).collect();
-    let names: BTreeSet<&What> = runs.iter().flat_map(BTreeMap::keys).collect();
-    let value = |what: &What| {
+/// The value of each count of a side if all of its runs agree; `None` if they do not.
+fn agreed(side: &[RunRecord]) -> BTreeMap<CountKind, Option<u64>> {
+    let runs: Vec<BTreeMap<CountKind, u64>> = side.iter().map(counts_of).collect();
+    let names: BTreeSet<&CountKind> = runs.iter().flat_map(BTreeMap::keys).collect();
+    let value = |what: &CountKind| {
         let mut values = runs.iter().map(|run| run.get(what).copied().unwrap_or(0));
         let first = values.next()?;
         values.all(|other| other == first).then_some(first)
@@ -94,32 +94,34 @@ fn agreed(side: &[RunRecord]) -> BTreeMap<What, Option<u64>> {
     names.into_iter().map(|what| (what.clone(), value(what))).collect()
 }
 
-/// Whether messages are known in all runs: without, nothing is said of them.
+/// Whether messages are known in all runs; otherwise they are not compared.
 fn knows_messages(records: &[RunRecord]) -> bool {
     records.iter().all(|record| record.partners.is_some())
 }
 
-/// What differs, and how many counts are not compared because they vary among the runs of a side.
+/// The counts that differ, and the number of counts that are not compared because they vary among
+/// the runs of a side.
 pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, usize) {
     let (b, a) = (agreed(before), agreed(after));
     let mut found = partners(before, after);
-    let names: BTreeSet<&What> = b.keys().chain(a.keys()).collect();
+    let names: BTreeSet<&CountKind> = b.keys().chain(a.keys()).collect();
     let mut varying = 0;
     let has_messages = knows_messages(before) && knows_messages(after);
     for what in names {
         let of_messages = matches!(
             what,
-            What::Messages
-                | What::MessageBytes
-                | What::Sizes(_)
-                | What::Collectives(_)
-                | What::BetweenHosts
+            CountKind::Messages
+                | CountKind::MessageBytes
+                | CountKind::Sizes(_)
+                | CountKind::Collectives(_)
+                | CountKind::BetweenHosts
         );
         if of_messages && !has_messages {
             continue;
         }
-        // What one side has never is none there.
-        let value = |side: &BTreeMap<What, Option<u64>>| side.get(what).copied().unwrap_or(Some(0));
+        // A count that is missing on one side is 0 there.
+        let value =
+            |side: &BTreeMap<CountKind, Option<u64>>| side.get(what).copied().unwrap_or(Some(0));
         match (value(&b), value(&a)) {
             (Some(before), Some(after)) if before != after => {
                 found.push(Change { what: what.clone(), before, after });
@@ -128,22 +130,22 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, usize
             _ => varying += 1,
         }
     }
-    // A build that inlines otherwise moves calls from site to site: what counts is how many there are.
+    // A build that inlines differently moves calls from site to site; what matters is their number.
     let functions: BTreeSet<String> = found
         .iter()
         .filter_map(|change| match &change.what {
-            What::Calls(function) => Some(function.clone()),
+            CountKind::Calls(function) => Some(function.clone()),
             _ => None,
         })
         .collect();
     found.retain(|change| match &change.what {
-        What::CallsAt(Spot::Inside(site)) => functions.contains(&site.function),
+        CountKind::CallsAt(Spot::Inside(site)) => functions.contains(&site.function),
         _ => true,
     });
     (found, varying)
 }
 
-/// Whether the pairs of ranks are others.
+/// Whether the pairs of ranks differ.
 fn partners(before: &[RunRecord], after: &[RunRecord]) -> Vec<Change> {
     let of = |side: &[RunRecord]| {
         let first = side.first()?.partners.clone()?;
@@ -155,11 +157,11 @@ fn partners(before: &[RunRecord], after: &[RunRecord]) -> Vec<Change> {
     let pairs = |of: &super::partners::Partners| -> BTreeSet<(u32, u32)> {
         of.heaviest.iter().map(|(from, to, _)| (*from, *to)).collect()
     };
-    // Other counts between the same pairs are told as counts of messages.
+    // Different counts between the same pairs are reported as counts of messages.
     let other_pairs = a.pairs != b.pairs || pairs(&a) != pairs(&b) || a.is_reordered(&b);
     match a.digest != b.digest && other_pairs {
         true => {
-            let what = What::Partners { reordered: a.is_reordered(&b) };
+            let what = CountKind::Partners { reordered: a.is_reordered(&b) };
             vec![Change { what, before: b.pairs, after: a.pairs }]
         }
         false => Vec::new(),

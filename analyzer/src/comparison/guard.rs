@@ -1,31 +1,32 @@
-//! Whether runs are slower than a baseline allows.
+//! Checks whether runs are slower than a baseline allows.
 
 use super::Comparison;
 use super::quantities::Tested;
 use super::record::RunRecord;
-use super::statistics::{ALPHA, Estimate, LEAST_DEGREES};
+use super::statistics::{ALPHA, Estimate, MIN_DEGREES};
 use super::subject::{Difference, Mixed, Relation};
 
-/// Elapsed time has to be so many times as certain as the time that decides.
-const BESIDE: f64 = 4.0;
-/// A part of the program that is slower counts if it costs so much of what the whole run may be slower.
-const LEAST_COST: f64 = 0.2;
+/// Factor by which elapsed time has to be more certain than the time that decides.
+const ELAPSED_STRICTNESS: f64 = 4.0;
+/// A slower part of the program counts only if it costs at least this share of the slowdown that is
+/// allowed for the whole run.
+const MIN_COST: f64 = 0.2;
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Not slower, or by no more than is allowed.
     Fine,
     /// Slower than is allowed.
     Regressed,
-    /// Too few runs, or they scatter too much.
+    /// Undecided: too few runs, or they scatter too much.
     CannotTell,
 }
 
-/// Why nothing can be told.
+/// Why a check is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Because {
-    /// Nobody knows how much runs scatter.
+pub enum UndecidedReason {
+    /// It is not known how much runs scatter.
     TooFewRuns,
     /// The interval is too wide.
     TooNoisy,
@@ -34,25 +35,26 @@ pub enum Because {
 /// What a check found.
 #[derive(Debug)]
 pub struct Check {
-    /// What came of it.
+    /// The result.
     pub verdict: Verdict,
-    /// Where it cannot be told: why.
-    pub because: Option<Because>,
-    /// How many runs of each it would take; `None`: more than anybody makes, or enough are there.
+    /// The reason, if it is undecided.
+    pub because: Option<UndecidedReason>,
+    /// Number of runs per side that would decide it; `None` if unreasonably many, or if there are
+    /// enough.
     pub runs_wanted: Option<usize>,
-    /// Parts of the program that are slower, by their position among those that were tested.
+    /// Slower parts of the program, by their position among the tested parts.
     pub slower_parts: Vec<usize>,
 }
 
 impl Check {
-    /// Whether the runs after are slower than those before by more than a part of it.
+    /// Checks whether the runs after are slower than those before by more than a given fraction.
     pub fn new(of: &Comparison, at_most: f64) -> Self {
         let whole = whole(of);
         let slower_parts: Vec<usize> = slower_parts(of, at_most);
         let is_faster = of.decisive().interval.is_some_and(|(_, hi)| hi < 0.0);
         let is_slower = whole.iter().any(|(estimate, alpha)| {
             one_sided(estimate) <= *alpha
-                && estimate.degrees >= LEAST_DEGREES
+                && estimate.degrees >= MIN_DEGREES
                 && !estimate.is_assumed
                 && estimate.relative() > at_most
         });
@@ -66,31 +68,36 @@ impl Check {
             return Self { verdict: Verdict::Regressed, ..nothing };
         }
         let decisive = of.decisive();
-        let knows_spread = !decisive.is_assumed && decisive.degrees >= LEAST_DEGREES;
+        let knows_spread = !decisive.is_assumed && decisive.degrees >= MIN_DEGREES;
         let is_within = decisive.relative_interval().is_some_and(|(_, hi)| hi <= at_most);
         if knows_spread && is_within {
             return nothing;
         }
         let runs_wanted = decisive.runs_for(at_most).map(|runs| match knows_spread {
             true => runs.max(decisive.runs + 1),
-            // With an unknown spread fewer than three say nothing.
+            // With an unknown spread, fewer than three runs say nothing.
             false => runs.max(3),
         });
-        let because = Some(if knows_spread { Because::TooNoisy } else { Because::TooFewRuns });
+        let because = Some(if knows_spread {
+            UndecidedReason::TooNoisy
+        } else {
+            UndecidedReason::TooFewRuns
+        });
         Self { verdict: Verdict::CannotTell, because, runs_wanted, ..nothing }
     }
 }
 
-/// The time that decides, and, beside an iteration's, elapsed time; each with the chance of an alarm that it may
-/// have without a change. Elapsed time only has to show what a typical iteration does not.
+/// The time that decides and, if it is that of an iteration, also the elapsed time; each with its
+/// permitted probability of a false alarm. Elapsed time only has to reveal what a typical iteration
+/// does not show.
 fn whole<'c>(of: &'c Comparison) -> Vec<(&'c Estimate, f64)> {
     match of.is_mostly_iterations() {
-        true => vec![(of.decisive(), ALPHA), (&of.elapsed, ALPHA / BESIDE)],
+        true => vec![(of.decisive(), ALPHA), (&of.elapsed, ALPHA / ELAPSED_STRICTNESS)],
         false => vec![(&of.elapsed, ALPHA)],
     }
 }
 
-/// Chance of so much more time, or yet more, where there is no change.
+/// One-sided p-value: the probability of so much more time, or even more, without a change.
 fn one_sided(estimate: &Estimate) -> f64 {
     match estimate.difference() > 0.0 {
         true => estimate.p / 2.0,
@@ -104,10 +111,10 @@ fn slower_parts(of: &Comparison, at_most: f64) -> Vec<usize> {
         false => of.elapsed.before,
     };
     let is_slower = |tested: &Tested| {
-        tested.is_found
+        tested.is_significant
             && !tested.estimate.is_assumed
             && tested.estimate.relative() > at_most
-            && tested.estimate.difference() > LEAST_COST * at_most * whole(tested)
+            && tested.estimate.difference() > MIN_COST * at_most * whole(tested)
     };
     let all = of.tested.iter().enumerate();
     all.filter(|(_, tested)| is_slower(tested)).map(|(at, _)| at).collect()
@@ -118,12 +125,12 @@ fn slower_parts(of: &Comparison, at_most: f64) -> Vec<usize> {
 pub struct Matching {
     /// Those that did the same work on the same machine.
     pub alike: Vec<RunRecord>,
-    /// How many did not, and in what, most first.
+    /// Numbers of other runs, by the aspects in which they differ, most frequent first.
     pub others: Vec<(Vec<Difference>, usize)>,
 }
 
 impl Matching {
-    /// Of a baseline, for runs that are alike.
+    /// Selects from a baseline, for runs that are alike.
     pub fn of(baseline: Vec<RunRecord>, runs: &[RunRecord]) -> Self {
         let mut this = Self::default();
         let Some(first) = runs.first() else { return this };
@@ -143,10 +150,10 @@ impl Matching {
         this
     }
 
-    /// What both have in common.
+    /// Relates both sets of runs.
     ///
     /// # Errors
-    /// Runs to be checked that are not alike.
+    /// The runs to be checked are not alike.
     pub fn relation(&self, runs: &[RunRecord]) -> Result<Relation, Mixed> {
         Relation::of(&self.alike, runs)
     }

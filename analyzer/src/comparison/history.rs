@@ -1,37 +1,37 @@
-//! Where a series of runs changes for good.
+//! Finds lasting changes in a series of runs.
 
 use super::record::RunRecord;
 use super::statistics::{self, ALPHA, Estimate, Location, median};
 
-/// Runs on either side of a change.
-const LEAST_RUNS: usize = 3;
-/// Smaller changes are not marked.
-const LEAST_CHANGE: f64 = 0.01;
+/// Minimum number of runs on either side of a change.
+const MIN_RUNS: usize = 3;
+/// Minimum relative change that is marked.
+const MIN_CHANGE: f64 = 0.01;
 
-/// Runs that did the same work on the same machine, in the order of time.
+/// Runs that did the same work on the same machine, in chronological order.
 #[derive(Debug)]
 pub struct Series<'r> {
-    /// The oldest first.
+    /// Oldest first.
     pub runs: Vec<&'r RunRecord>,
-    /// Whether an iteration's time is followed, not elapsed time.
+    /// Whether the values are times of an iteration instead of elapsed times.
     pub of_iteration: bool,
-    /// Nanoseconds of each run.
+    /// Value of each run, nanoseconds.
     pub values: Vec<f64>,
-    /// Where it changes, in the order of time.
+    /// The changes, in chronological order.
     pub changes: Vec<Change>,
 }
 
-/// From this run on it takes longer, or less long.
+/// A lasting change of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Position of the first run after it.
+    /// Position of the first run after the change.
     pub at: usize,
-    /// The runs since the change before, and up to the next.
+    /// Compares the runs since the previous change with those up to the next one.
     pub estimate: Estimate,
 }
 
 impl<'r> Series<'r> {
-    /// Sorts runs, given the oldest first, into series; the longest first.
+    /// Groups runs, given oldest first, into series; the longest series first.
     pub fn all(runs: &'r [RunRecord]) -> Vec<Self> {
         let mut groups: Vec<Vec<&RunRecord>> = Vec::new();
         for run in runs {
@@ -78,19 +78,19 @@ fn compared(before: &[f64], after: &[f64]) -> Estimate {
     statistics::compare(&runs(before), &runs(after), Location::Mean)
 }
 
-/// Finds the place that divides a stretch best, where one does so for certain, and goes on in both halves. The more
-/// places there are, the more certain it has to be (Bonferroni).
+/// Finds the position that divides a stretch best, if it does so with certainty, and continues in
+/// both parts. The more candidates there are, the more certain it has to be (Bonferroni).
 fn split(values: &[f64], (from, to): (usize, usize), ends: &mut Vec<usize>) {
-    if to - from < 2 * LEAST_RUNS {
+    if to - from < 2 * MIN_RUNS {
         return;
     }
-    let places = from + LEAST_RUNS..=to - LEAST_RUNS;
-    let limit = ALPHA / places.clone().count() as f64;
-    let estimates = places.map(|at| (at, compared(&values[from..at], &values[at..to])));
+    let positions = from + MIN_RUNS..=to - MIN_RUNS;
+    let limit = ALPHA / positions.clone().count() as f64;
+    let estimates = positions.map(|at| (at, compared(&values[from..at], &values[at..to])));
     let best = estimates.min_by(|(_, a), (_, b)| a.p.total_cmp(&b.p));
     if let Some((at, estimate)) = best
         && estimate.p < limit
-        && estimate.relative().abs() >= LEAST_CHANGE
+        && estimate.relative().abs() >= MIN_CHANGE
     {
         ends.push(at);
         split(values, (from, at), ends);

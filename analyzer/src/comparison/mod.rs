@@ -1,24 +1,24 @@
-//! Stage 4, two runs: reduces each run to a small document ([`RunRecord`]) and says what differs between two sets of
-//! them ([`Comparison`]).
+//! Compares two sets of runs. Each run is reduced to a small document ([`RunRecord`]); a
+//! [`Comparison`] shows what differs between the sets.
 //!
-//! | file | its idea |
+//! | file | task |
 //! |---|---|
-//! | `record` | what a run is reduced to |
-//! | `reduce` | how |
+//! | `record` | the document that a run is reduced to |
+//! | `reduce` | reduces a run to its record |
 //! | `partners` | who exchanges messages with whom, as a digest |
-//! | `place` | places in the program, alike in two builds |
+//! | `place` | places in the program that can be matched across builds |
 //! | `subject` | which runs may be compared |
-//! | `counts` | what does not vary |
+//! | `counts` | compares what does not vary |
 //! | `parts` | differences of time that add up |
-//! | `statistics` | intervals, and how many runs they take |
-//! | `quantities` | the times that are tested |
-//! | `cause` | where in the code, on which ranks |
+//! | `statistics` | intervals, and how many runs they require |
+//! | `quantities` | times that are tested for differences |
+//! | `cause` | the cause of a difference: where in the code, on which ranks |
 //! | `guard` | whether a run is slower than a baseline allows |
 //! | `baseline` | records in a folder |
-//! | `history` | where a series of runs changes |
+//! | `history` | finds changes in a series of runs |
 //!
-//! Nothing here opens a trace but `reduce`; everything else works on records, so that a baseline of some kilobytes a
-//! run serves as well as the traces.
+//! Only `reduce` opens traces. Everything else works on records, so a baseline of a few kilobytes
+//! per run serves as well as the traces.
 
 pub mod baseline;
 pub mod cause;
@@ -35,7 +35,7 @@ pub mod statistics;
 pub mod subject;
 
 #[cfg(test)]
-mod made;
+mod synthetic_runs;
 #[cfg(test)]
 mod tests;
 
@@ -56,34 +56,34 @@ pub struct Comparison<'r> {
     pub before: &'r [RunRecord],
     /// Runs after it.
     pub after: &'r [RunRecord],
-    /// What both have in common, and what not.
+    /// What both have in common, and how they differ.
     pub relation: Relation,
     /// Elapsed time.
     pub elapsed: Estimate,
-    /// Time of an iteration, where both have the same loop.
+    /// Time of an iteration, if both have the same loop.
     pub iteration: Option<Estimate>,
-    /// Computing and waiting of the mean rank in an iteration.
+    /// Computing and waiting of the mean rank per iteration.
     pub of_iteration: Vec<(Kind, Estimate)>,
     /// Loops that all runs have.
     pub phases: Vec<PhaseTime>,
-    /// Computing of the program's parts, with what is significant among them.
+    /// Computing in each part of the program, with the significant differences marked.
     pub tested: Vec<Tested>,
-    /// Differences of means; empty where the rank counts differ.
+    /// Differences of means; empty if the rank counts differ.
     pub differences: Differences,
     /// The efficiency tree.
     pub tree: Vec<FactorDifference>,
-    /// What does not vary from run to run, and differs.
+    /// Counts that do not vary between runs of a side, and differ between the sides.
     pub changes: Vec<Change>,
-    /// How many counts are not compared because they vary among runs that should be alike.
+    /// Number of counts that are not compared because they vary among runs that should be alike.
     pub varying: usize,
-    /// What made the difference.
+    /// The cause of the difference.
     pub cause: Option<Cause>,
-    /// Factor by which all computation changed alike, while counts stayed.
+    /// Factor by which all computation changed alike while counts did not change.
     pub drift: Option<f64>,
 }
 
 impl<'r> Comparison<'r> {
-    /// Of two sets of runs; neither is empty.
+    /// Compares two sets of runs; neither is empty.
     pub fn new(before: &'r [RunRecord], after: &'r [RunRecord], relation: Relation) -> Self {
         let (changes, varying) = counts::changes(before, after);
         let elapsed = quantities::elapsed(before, after);
@@ -115,13 +115,13 @@ impl<'r> Comparison<'r> {
         this
     }
 
-    /// The time that says whether the program became slower: of an iteration where most of both runs are
-    /// iterations, else elapsed time.
+    /// The time that decides whether the program became slower: that of an iteration if most of
+    /// both runs are iterations, else elapsed time.
     pub fn decisive(&self) -> &Estimate {
         self.iteration.as_ref().filter(|_| self.is_mostly_iterations()).unwrap_or(&self.elapsed)
     }
 
-    /// Whether iterations are most of both runs.
+    /// Whether iterations make up most of both runs.
     pub fn is_mostly_iterations(&self) -> bool {
         let mut all = self.before.iter().chain(self.after);
         self.iteration.is_some() && all.all(|record| record.share_of_iterations() >= 0.8)

@@ -1,31 +1,33 @@
-//! Who sends messages to whom, as a digest: whether two runs have the same pairs of ranks, and, where they have not,
-//! whether the pattern is the same with the ranks in another order.
+//! A digest of who sends messages to whom. It tells whether two runs have the same pairs of ranks
+//! and, if not, whether the pattern is the same with the ranks in another order.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Pairs that a record lists.
-const MOST_PAIRS: usize = 32;
-/// Rounds of refinement: in each, a rank's colour takes in those of its partners (Weisfeiler and Leman 1968).
+/// Maximum number of pairs that a record lists.
+const MAX_PAIRS: usize = 32;
+/// Rounds of refinement: in each, the colours of a rank's partners are mixed into its own
+/// (Weisfeiler and Leman 1968).
 const ROUNDS: usize = 4;
 
 /// A digest of messages by pair of ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partners {
-    /// Pairs of sender and receiver.
+    /// Number of pairs of sender and receiver.
     pub pairs: u64,
-    /// Of pairs and how many messages each has.
+    /// Hash of the pairs and their message counts.
     pub digest: String,
-    /// The same whatever the order of the ranks.
+    /// Hash that does not depend on the order of the ranks.
     pub shape: String,
     /// Messages between hosts.
     pub between_hosts: u64,
-    /// Sender, receiver, messages, of those with most messages; of equal ones the lowest ranks.
+    /// Sender, receiver and messages of the pairs with most messages; lowest ranks first among
+    /// equals.
     pub heaviest: Vec<(u32, u32, u64)>,
 }
 
-/// Fowler, Noll and Vo's hash, version 1a, of numbers: it must never change.
+/// Hash of numbers by Fowler, Noll and Vo, version 1a. It must never change.
 fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().flat_map(u64::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -33,7 +35,7 @@ fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
 }
 
 impl Partners {
-    /// Of the messages by sender and receiver; `host_of` numbers the hosts of ranks.
+    /// Digests the messages by sender and receiver; `host_of` numbers the hosts of ranks.
     pub fn new(pairs: &BTreeMap<(u32, u32), u64>, host_of: impl Fn(u32) -> usize) -> Self {
         let all = pairs.iter();
         let digest = hash(all.clone().flat_map(|((a, b), n)| [u64::from(*a), u64::from(*b), *n]));
@@ -41,7 +43,7 @@ impl Partners {
         let mut heaviest: Vec<(u32, u32, u64)> =
             all.clone().map(|((a, b), n)| (*a, *b, *n)).collect();
         heaviest.sort_by_key(|(a, b, count)| (std::cmp::Reverse(*count), *a, *b));
-        heaviest.truncate(MOST_PAIRS);
+        heaviest.truncate(MAX_PAIRS);
         Self {
             pairs: pairs.len() as u64,
             digest: format!("{digest:016x}"),
@@ -51,7 +53,7 @@ impl Partners {
         }
     }
 
-    /// Whether it is the other's pattern with the ranks in another order.
+    /// Whether it is the same pattern with the ranks in another order.
     pub fn is_reordered(&self, other: &Self) -> bool {
         self.digest != other.digest && self.shape == other.shape
     }
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_of_the_ranks_is_told_from_another_pattern() {
+    fn distinguishes_reordered_ranks_from_other_pattern() {
         let before = partners(&ring(&[0, 1, 2, 3]));
         let reordered = partners(&ring(&[0, 2, 1, 3]));
         assert!(reordered.is_reordered(&before) && !before.is_reordered(&before));
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_today_is_that_of_tomorrow() {
+    fn digest_never_changes() {
         assert_eq!(partners(&ring(&[0, 1])).digest, format!("{:016x}", hash([0, 1, 20, 1, 0, 20])));
         assert_eq!(hash([]), 0xcbf2_9ce4_8422_2325);
     }

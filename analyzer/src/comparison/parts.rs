@@ -1,4 +1,4 @@
-//! Differences of mean times that add up: every part of a rank's time, and the parts of these, to the nanosecond.
+//! Splits the difference of mean times into parts that add up to the nanosecond.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,16 @@ use super::place::Spot;
 use super::record::{Factors, Kind, Part, RunRecord};
 use super::statistics::{self, Estimate, Location};
 
-/// What tells a part from others, alike in all runs.
+/// Identifies a part of a rank's time in all runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// What it is.
+    /// Kind of time.
     pub kind: Kind,
-    /// Of waiting: its state.
+    /// Wait state, for waiting.
     pub state: Option<String>,
-    /// Where, without lines.
+    /// Place in the program, without lines.
     pub spot: Spot,
-    /// Of waiting: for whom.
+    /// Rank that was waited for, for waiting.
     pub culprit: Option<u32>,
 }
 
@@ -26,42 +26,43 @@ impl Key {
     }
 }
 
-/// A part's time, of the mean rank in the mean run.
+/// The difference of a part, for the mean rank in the mean run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// Which part.
+    /// The part.
     pub key: Key,
-    /// Where, with the lines of the runs after, else before.
+    /// Place with line numbers, of the runs after if known, otherwise before.
     pub shown: Spot,
-    /// Nanoseconds of the mean rank, after less before; these add up.
+    /// Nanoseconds of the mean rank, after minus before; these add up.
     pub ns: i64,
-    /// Intervals and means, nanoseconds.
+    /// Means and interval, nanoseconds.
     pub estimate: Estimate,
-    /// Of computing: nanoseconds of a rank of each group, after less before, by group of ranks: medians over the runs,
-    /// which do not add up.
+    /// For computing: nanoseconds per rank, after minus before, by group of ranks; medians over the
+    /// runs, which do not add up.
     pub by_ranks: Vec<f64>,
 }
 
-/// All of them.
+/// The differences of all parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Differences {
     /// The difference of mean elapsed times, nanoseconds.
     pub elapsed_ns: i64,
-    /// The largest first. Their sum and what is unexplained are the difference of elapsed times.
+    /// Largest difference first. Their sum and the unexplained rest are the difference of elapsed
+    /// times.
     pub parts: Vec<Difference>,
-    /// What no part explains.
+    /// The difference that no part explains.
     pub unexplained_ns: i64,
-    /// Ranks of a group.
+    /// Ranks per group.
     pub ranks_a_group: u32,
 }
 
-/// Divides with the remainder that is not negative.
-fn floor(numerator: i128, denominator: i128) -> (i128, i128) {
+/// Division with a non-negative remainder.
+fn div_rem_floor(numerator: i128, denominator: i128) -> (i128, i128) {
     (numerator.div_euclid(denominator), numerator.rem_euclid(denominator))
 }
 
 impl Differences {
-    /// Of runs that have equally many ranks; else there are none.
+    /// Compares runs that all have the same number of ranks; empty otherwise.
     pub fn new(before: &[RunRecord], after: &[RunRecord]) -> Self {
         let ranks: BTreeSet<(u32, u32)> =
             before.iter().chain(after).map(|record| (record.ranks, record.ranks_a_group)).collect();
@@ -69,13 +70,14 @@ impl Differences {
         else {
             return Self::default();
         };
-        let sums = [before, after].map(|side| side.iter().map(keyed).collect::<Vec<_>>());
+        let sums = [before, after].map(|side| side.iter().map(parts_by_key).collect::<Vec<_>>());
         let keys: BTreeSet<Key> =
             sums.iter().flatten().flat_map(|run| run.keys().cloned()).collect();
-        // The mean rank in the mean run, over a denominator of both sides: whole numbers.
+        // The mean rank in the mean run, over the common denominator of both sides, in whole
+        // numbers.
         let (n, m) = (before.len() as i128, after.len() as i128);
         let denominator = n * m * i128::from(ranks);
-        let over = |of: &dyn Fn(&BTreeMap<Key, Found>) -> i128| {
+        let over = |of: &dyn Fn(&BTreeMap<Key, PartTime>) -> i128| {
             let sum = |side: usize| sums[side].iter().map(of).sum::<i128>();
             sum(1) * n - sum(0) * m
         };
@@ -86,9 +88,10 @@ impl Differences {
         let elapsed =
             |side: &[RunRecord]| side.iter().map(|r| i128::from(r.elapsed_ns)).sum::<i128>();
         let whole = (elapsed(after) * n - elapsed(before) * m) * i128::from(ranks);
-        let rounded = |numerator: i128| floor(2 * numerator + denominator, 2 * denominator).0;
+        let rounded =
+            |numerator: i128| div_rem_floor(2 * numerator + denominator, 2 * denominator).0;
         let explained = rounded(numerators.iter().sum());
-        let shares = shared_out(&numerators, denominator, explained);
+        let shares = integer_quotients(&numerators, denominator, explained);
         let parts = keys.into_iter().zip(shares);
         let mut parts: Vec<Difference> =
             parts.map(|(key, ns)| difference(key, ns, &sums, (ranks, ranks_a_group))).collect();
@@ -102,25 +105,26 @@ impl Differences {
         }
     }
 
-    /// The sum of some of them.
+    /// The sum over some of the parts.
     pub fn sum(&self, of: impl Fn(&Difference) -> bool) -> i64 {
         self.parts.iter().filter(|part| of(part)).map(|part| part.ns).sum()
     }
 }
 
-/// Several parts together.
+/// Several parts combined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group<N> {
     /// What they have in common.
     pub name: N,
-    /// Nanoseconds of the mean rank, after less before; the sum of theirs.
+    /// Nanoseconds of the mean rank, after minus before: the sum over the parts.
     pub ns: i64,
     /// Means and interval, nanoseconds.
     pub estimate: Estimate,
 }
 
 impl Differences {
-    /// Parts with one name together, the largest difference first; parts without are left out.
+    /// Combines parts with the same name, largest difference first; parts without a name are left
+    /// out.
     pub fn groups<N: Ord + Clone>(
         &self,
         [before, after]: [&[RunRecord]; 2],
@@ -156,9 +160,11 @@ impl Differences {
     }
 }
 
-/// Quotients as whole numbers with a given sum: each is rounded down, and what is left goes to the largest remainders.
-fn shared_out(numerators: &[i128], denominator: i128, sum: i128) -> Vec<i64> {
-    let divided: Vec<(i128, i128)> = numerators.iter().map(|of| floor(*of, denominator)).collect();
+/// Integer quotients with a given sum: each is rounded down, and the rest goes to the largest
+/// remainders.
+fn integer_quotients(numerators: &[i128], denominator: i128, sum: i128) -> Vec<i64> {
+    let divided: Vec<(i128, i128)> =
+        numerators.iter().map(|of| div_rem_floor(*of, denominator)).collect();
     let mut shares: Vec<i64> = divided.iter().map(|(whole, _)| *whole as i64).collect();
     let left = sum - divided.iter().map(|(whole, _)| whole).sum::<i128>();
     let mut order: Vec<usize> = (0..divided.len()).collect();
@@ -169,20 +175,20 @@ fn shared_out(numerators: &[i128], denominator: i128, sum: i128) -> Vec<i64> {
     shares
 }
 
-/// A part of a run.
+/// A part of a run, summed over the ranks.
 #[derive(Debug, Clone)]
-struct Found {
+struct PartTime {
     ns: i64,
     by_ranks: Vec<i64>,
     shown: Spot,
 }
 
-/// The parts of a run by what tells them apart; those alike together.
-fn keyed(record: &RunRecord) -> BTreeMap<Key, Found> {
-    let mut all: BTreeMap<Key, Found> = BTreeMap::new();
+/// The parts of a run by key; parts with the same key are combined.
+fn parts_by_key(record: &RunRecord) -> BTreeMap<Key, PartTime> {
+    let mut all: BTreeMap<Key, PartTime> = BTreeMap::new();
     for part in &record.parts {
         let shown = Spot::of(&part.place, &record.sites);
-        let found = all.entry(Key::of(part, record)).or_insert_with(|| Found {
+        let found = all.entry(Key::of(part, record)).or_insert_with(|| PartTime {
             ns: 0,
             by_ranks: vec![0; part.by_ranks.len()],
             shown,
@@ -198,19 +204,20 @@ fn keyed(record: &RunRecord) -> BTreeMap<Key, Found> {
 fn difference(
     key: Key,
     ns: i64,
-    sums: &[Vec<BTreeMap<Key, Found>>; 2],
+    sums: &[Vec<BTreeMap<Key, PartTime>>; 2],
     (ranks, ranks_a_group): (u32, u32),
 ) -> Difference {
-    let values = |side: &[BTreeMap<Key, Found>]| -> Vec<Vec<f64>> {
-        let value = |run: &BTreeMap<Key, Found>| run.get(&key).map_or(0.0, |found| found.ns as f64);
+    let values = |side: &[BTreeMap<Key, PartTime>]| -> Vec<Vec<f64>> {
+        let value =
+            |run: &BTreeMap<Key, PartTime>| run.get(&key).map_or(0.0, |found| found.ns as f64);
         side.iter().map(|run| vec![value(run) / f64::from(ranks)]).collect()
     };
     let estimate = statistics::compare(&values(&sums[0]), &values(&sums[1]), Location::Mean);
     let groups = ranks.div_ceil(ranks_a_group) as usize;
     let in_group = |group: usize| (ranks - group as u32 * ranks_a_group).min(ranks_a_group);
-    // The middle of the runs: one that was disturbed says nothing of which ranks changed.
-    let typical = |side: &[BTreeMap<Key, Found>], group: usize| {
-        let ns = |run: &BTreeMap<Key, Found>| {
+    // The median over the runs: a disturbed run does not show which ranks changed.
+    let typical = |side: &[BTreeMap<Key, PartTime>], group: usize| {
+        let ns = |run: &BTreeMap<Key, PartTime>| {
             run.get(&key).and_then(|of| of.by_ranks.get(group).copied())
         };
         let mut values: Vec<f64> = side.iter().map(|run| ns(run).unwrap_or(0) as f64).collect();
@@ -230,14 +237,13 @@ fn difference(
 /// A factor of the efficiency tree, or a share of all ranks' time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactorDifference {
-    /// As documents name it.
+    /// Name in documents.
     pub name: &'static str,
     /// Both means, and the interval.
     pub estimate: Estimate,
 }
 
-/// The factors that are known in all runs, then the shares of the kinds of time; these mean something for other rank
-/// counts, too.
+/// The factors that are known in all runs. They are meaningful for different rank counts, too.
 pub fn tree(before: &[RunRecord], after: &[RunRecord]) -> Vec<FactorDifference> {
     type Factor = fn(&Factors) -> Option<f64>;
     let factors: [(&'static str, Factor); 8] = [
@@ -263,8 +269,8 @@ pub fn tree(before: &[RunRecord], after: &[RunRecord]) -> Vec<FactorDifference> 
     of_factors.collect()
 }
 
-/// Means of the kinds of time as parts of all ranks' time, before and after: they mean something where the rank counts
-/// differ, too.
+/// Means of the kinds of time as shares of all ranks' time, before and after. They are meaningful
+/// for different rank counts, too.
 pub fn shares(before: &[RunRecord], after: &[RunRecord]) -> Vec<(Kind, Estimate)> {
     let share = |record: &RunRecord, kind: Kind| {
         record.mean_ns(|part| part.kind == kind) / record.elapsed_ns as f64

@@ -1,5 +1,5 @@
-//! Places in the program. Addresses and lines move when a program is built anew, so that places of two runs are
-//! matched by function and order: "the second MPI_Allreduce in solve".
+//! Places in the program. Addresses and lines change when a program is rebuilt, so places of two
+//! runs are matched by function and order: "the second MPI_Allreduce in solve".
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::causes::{CallSite, Context};
 
-/// Where in a program something is; sites by their position in the record's table.
+/// A place in a program; call sites by their position in the record's table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// Nowhere in particular: start and end, the recorder.
+    /// No place in the program: start and end, the recorder.
     None,
-    /// Places too small for a figure of their own.
+    /// All places too small to be listed.
     Elsewhere,
     /// The program's own code in a region that it marked.
     Region(String),
-    /// The program's own code between two calls; `None`: begin or end of the run.
+    /// The program's own code between two calls; `None` is the begin or end of the run.
     Between(Option<u32>, Option<u32>),
     /// Inside a call.
     Inside(u32),
 }
 
 impl Place {
-    /// The sites that it names.
+    /// The call sites that it refers to.
     pub fn sites(&self) -> impl Iterator<Item = u32> + use<> {
         let sites = match self {
             Self::Between(from, to) => [*from, *to],
@@ -35,36 +35,37 @@ impl Place {
     }
 }
 
-/// Where MPI is called from.
+/// A call site of MPI.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Site {
     /// The MPI function.
     pub function: String,
-    /// The program's function that calls it.
+    /// The program's function that contains the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
-    /// Source file, without folders.
+    /// Source file, without its path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Line in it.
+    /// Line in the source file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Program or library, without folders; empty: not known.
+    /// Program or library, without its path; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub module: String,
-    /// Which of the calls of this function from there, from 0, in the order of lines or addresses.
+    /// Index, from 0, among the calls of this function from there, in the order of lines or
+    /// addresses.
     pub number: u32,
 }
 
 impl Site {
-    /// What tells it from others, but for its number and line.
-    fn home(&self) -> (&str, Option<&str>, Option<&str>, &str) {
+    /// What identifies it, except for its number and line.
+    fn identity(&self) -> (&str, Option<&str>, Option<&str>, &str) {
         (&self.function, self.within.as_deref(), self.file.as_deref(), &self.module)
     }
 
-    /// Alike in two builds of a program.
+    /// The same in two builds of a program.
     fn key(&self) -> Self {
-        // A program that is built under another name is the same.
+        // A program that was built under another name is the same program.
         let module = match (&self.within, &self.file) {
             (None, None) => self.module.clone(),
             _ => String::new(),
@@ -73,7 +74,7 @@ impl Site {
     }
 }
 
-/// A place with its sites, the same in all records of a comparison.
+/// A place including its call sites, the same in all records of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Spot {
     /// As [`Place::None`].
@@ -99,12 +100,12 @@ impl Spot {
         }
     }
 
-    /// As people see it, with lines.
+    /// For display, with lines.
     pub fn of(place: &Place, sites: &[Site]) -> Self {
         Self::with(place, |at| sites[at as usize].clone())
     }
 
-    /// As it is matched with places of other runs, without lines.
+    /// For matching with places of other runs, without lines.
     pub fn key(place: &Place, sites: &[Site]) -> Self {
         Self::with(place, |at| sites[at as usize].key())
     }
@@ -119,7 +120,7 @@ pub struct SiteTable {
 }
 
 impl SiteTable {
-    /// The position of a site.
+    /// The position of a call site in the table; adds it if necessary.
     pub fn site(&mut self, site: &CallSite) -> u32 {
         let key = (site.function.clone(), site.module.clone(), site.address);
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
@@ -157,16 +158,20 @@ impl SiteTable {
         }
     }
 
-    /// The table; those alike but for their lines are numbered.
+    /// The table. Call sites that differ only in their lines are numbered.
     pub fn finish(self) -> Vec<Site> {
         let mut order: Vec<usize> = (0..self.sites.len()).collect();
         order.sort_by_key(|at| (self.sites[*at].1.line, self.sites[*at].0));
         let mut sites: Vec<Site> = self.sites.into_iter().map(|(_, site)| site).collect();
         let mut counts = BTreeMap::new();
         for at in order {
-            let home = sites[at].home();
-            let home = (home.0.to_owned(), home.1.map(str::to_owned), home.2.map(str::to_owned));
-            let count = counts.entry((home, sites[at].module.clone())).or_insert(0);
+            let identity = sites[at].identity();
+            let identity = (
+                identity.0.to_owned(),
+                identity.1.map(str::to_owned),
+                identity.2.map(str::to_owned),
+            );
+            let count = counts.entry((identity, sites[at].module.clone())).or_insert(0);
             sites[at].number = *count;
             *count += 1;
         }

@@ -1,4 +1,5 @@
-//! The times that are tested: elapsed time, an iteration, and what the program's parts compute in it.
+//! Tests times for differences: elapsed time, an iteration, and the computing of the program's
+//! parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,37 +7,37 @@ use super::place::Spot;
 use super::record::{Iterations, Kind, RunRecord};
 use super::statistics::{self, ALPHA, Estimate, Location};
 
-/// Rate of false discoveries among the parts of a program, both ways.
+/// Rate of false discoveries among the parts of a program, in both directions.
 const RATE: f64 = 2.0 * ALPHA;
-/// Parts that take less of the run are not tested.
-const LEAST_PART: f64 = 0.01;
+/// Minimum share of the run for a part to be tested.
+const MIN_PART: f64 = 0.01;
 
 /// A part of the program whose computing is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested {
-    /// Which, without lines.
+    /// The part, without lines.
     pub spot: Spot,
-    /// Whether it is of the rank that takes longest, not of the mean one.
+    /// Whether this is the time of the slowest rank, not of the mean rank.
     pub most: bool,
-    /// Whether it is of one iteration, not of the run.
+    /// Whether this is the time per iteration, not per run.
     pub of_iteration: bool,
-    /// Nanoseconds.
+    /// The estimate, nanoseconds.
     pub estimate: Estimate,
-    /// Whether it differs for certain, also among so many that are tested.
-    pub is_found: bool,
+    /// Whether the difference is significant, considering how many parts are tested.
+    pub is_significant: bool,
 }
 
 fn totals(side: &[RunRecord], of: impl Fn(&RunRecord) -> f64) -> Vec<Vec<f64>> {
     side.iter().map(|record| vec![of(record)]).collect()
 }
 
-/// Elapsed time, nanoseconds. With one run of a side its spread is not known.
+/// Elapsed time, nanoseconds. With one run on a side, its spread is unknown.
 pub fn elapsed(before: &[RunRecord], after: &[RunRecord]) -> Estimate {
     let of = |side: &[RunRecord]| totals(side, |record| record.elapsed_ns as f64);
     statistics::compare(&of(before), &of(after), Location::Mean)
 }
 
-/// Whether all runs have one loop, by the call that begins its iterations.
+/// Whether all runs have the same loop, identified by the call that begins its iterations.
 fn has_one_loop(before: &[RunRecord], after: &[RunRecord]) -> bool {
     let anchor = |record: &RunRecord| {
         let of = record.iterations.as_ref()?;
@@ -50,7 +51,7 @@ fn numbers(figures: &[i64]) -> Vec<f64> {
     figures.iter().map(|ns| *ns as f64).collect()
 }
 
-/// What a typical iteration takes, nanoseconds, where all runs have the same loop.
+/// Time of a typical iteration, nanoseconds, if all runs have the same loop.
 pub fn iteration(before: &[RunRecord], after: &[RunRecord]) -> Option<Estimate> {
     if !has_one_loop(before, after) {
         return None;
@@ -61,7 +62,7 @@ pub fn iteration(before: &[RunRecord], after: &[RunRecord]) -> Option<Estimate> 
     Some(statistics::compare(&of(before), &of(after), Location::Median))
 }
 
-/// What the mean rank does in a typical iteration: computing, waiting. Nanoseconds.
+/// Computing and waiting of the mean rank in a typical iteration, nanoseconds.
 pub fn of_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<(Kind, Estimate)> {
     if !has_one_loop(before, after) {
         return Vec::new();
@@ -79,14 +80,15 @@ pub fn of_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<(Kind, Est
     kinds.map(|(kind, figures)| (kind, compared(figures))).to_vec()
 }
 
-/// A loop that all runs have: its first call, iterations in the first run of each side, and how long all of them take.
+/// A loop that all runs have: its first call, its iterations in the first run of each side, and its
+/// duration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseTime {
     /// The call that begins an iteration.
     pub anchor: Spot,
-    /// Before and after.
+    /// Number of iterations before and after.
     pub iterations: (u64, u64),
-    /// Nanoseconds.
+    /// The estimate, nanoseconds.
     pub estimate: Estimate,
 }
 
@@ -116,15 +118,16 @@ pub fn phases(before: &[RunRecord], after: &[RunRecord]) -> Vec<PhaseTime> {
     compared.collect()
 }
 
-/// What the program's parts compute: by iteration where all runs have the same loop, else in all.
+/// Computing of the program's parts: per iteration if all runs have the same loop, otherwise per
+/// run.
 pub fn regions(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
     let mut tested = match has_one_loop(before, after) {
         true => by_iteration(before, after),
         false => by_run(before, after),
     };
-    let chances: Vec<f64> = tested.iter().map(|one| one.estimate.p).collect();
-    for (one, found) in tested.iter_mut().zip(statistics::discoveries(&chances, RATE)) {
-        one.is_found = found && one.estimate.degrees >= statistics::LEAST_DEGREES;
+    let p_values: Vec<f64> = tested.iter().map(|one| one.estimate.p).collect();
+    for (one, found) in tested.iter_mut().zip(statistics::discoveries(&p_values, RATE)) {
+        one.is_significant = found && one.estimate.degrees >= statistics::MIN_DEGREES;
     }
     tested
 }
@@ -143,7 +146,7 @@ fn by_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
     let sides = [before, after].map(|side| side.iter().map(of).collect::<Vec<_>>());
     let mut all = sides.iter().flatten();
     let Some(first) = all.next() else { return Vec::new() };
-    // What is not among the largest of every run has no figures there.
+    // Parts that are not among the largest of every run have no figures there.
     let spots = first.keys().filter(|spot| all.clone().all(|run| run.contains_key(*spot)));
     let length = iteration(before, after).map_or(0.0, |of| of.before.max(of.after));
     let mut tested = Vec::new();
@@ -157,9 +160,15 @@ fn by_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
             };
             let estimate =
                 statistics::compare(&values(&sides[0]), &values(&sides[1]), Location::Median);
-            if estimate.before.max(estimate.after) >= LEAST_PART * length {
+            if estimate.before.max(estimate.after) >= MIN_PART * length {
                 let spot = spot.clone();
-                tested.push(Tested { spot, most, of_iteration: true, estimate, is_found: false });
+                tested.push(Tested {
+                    spot,
+                    most,
+                    of_iteration: true,
+                    estimate,
+                    is_significant: false,
+                });
             }
         }
     }
@@ -190,9 +199,15 @@ fn by_run(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
             };
             let estimate =
                 statistics::compare(&values(&sides[0]), &values(&sides[1]), Location::Mean);
-            if estimate.before.max(estimate.after) >= LEAST_PART * length {
+            if estimate.before.max(estimate.after) >= MIN_PART * length {
                 let spot = spot.clone();
-                tested.push(Tested { spot, most, of_iteration: false, estimate, is_found: false });
+                tested.push(Tested {
+                    spot,
+                    most,
+                    of_iteration: false,
+                    estimate,
+                    is_significant: false,
+                });
             }
         }
     }

@@ -1,6 +1,7 @@
-//! What a run is reduced to: a document of some kilobytes that can be kept in git.
+//! The record of a run: a document of a few kilobytes that can be kept in git.
 //!
-//! Times are whole nanoseconds, so that sums are exact: those of the parts add up to elapsed time times ranks.
+//! Times are whole nanoseconds, so that sums are exact: the parts add up to elapsed time times
+//! number of ranks.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +13,17 @@ use super::place::{Place, Site};
 
 /// Value of the key `format`.
 pub const FORMAT: &str = "gammachi-record";
-/// Version of the keys; a reader refuses a later one by name.
+/// Version of the keys. Readers refuse later versions, naming them.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// A run in figures.
+/// The figures of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// [`FORMAT`].
     pub format: String,
     /// [`FORMAT_VERSION`].
     pub format_version: u32,
-    /// Version of the command that made it.
+    /// Version of the gammachi that made it.
     pub gammachi_version: String,
     /// Name of the run directory.
     pub run: String,
@@ -30,29 +31,29 @@ pub struct RunRecord {
     pub begun_ns: Option<u64>,
     /// File name of the program.
     pub program: String,
-    /// Its build id; empty: it has none.
+    /// Its build id; empty if it has none.
     pub build_id: String,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// The user's parameters.
     pub params: BTreeMap<String, String>,
-    /// The MPI library's own words.
+    /// Version string of the MPI library.
     pub mpi: String,
     /// Detail level.
     pub level: u8,
     /// What counts as computation.
     pub compute: String,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Where it ran.
+    /// The machine it ran on.
     pub machine: Machine,
-    /// From the first rank's begin to the last rank's end.
+    /// From the first rank's begin to the last rank's end, nanoseconds.
     pub elapsed_ns: i64,
     /// The efficiency tree.
     pub tree: Option<Factors>,
-    /// So many ranks share a figure of [`Part::by_ranks`]; 1 where each has its own.
+    /// Number of ranks that share a figure of [`Part::by_ranks`]; 1 if each has its own.
     pub ranks_a_group: u32,
-    /// Where MPI is called from; what follows names them by position.
+    /// Call sites of MPI. Other fields refer to them by position.
     pub sites: Vec<Site>,
     /// Where the ranks' time went.
     pub parts: Vec<Part>,
@@ -60,31 +61,32 @@ pub struct RunRecord {
     pub iterations: Option<Iterations>,
     /// All loops, the longest first.
     pub phases: Vec<Phase>,
-    /// What does not vary, if the program does not.
+    /// What does not vary unless the program changes.
     pub counts: Counts,
-    /// Who sent to whom; not known without attributes.
+    /// Who sent to whom; unknown without attributes.
     pub partners: Option<Partners>,
     /// Whether its times were computed by a replay.
     #[serde(default)]
     pub imagined: bool,
 }
 
-/// Where a run was made, as far as that decides its speed.
+/// The machine of a run, as far as it determines the speed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Machine {
-    /// Names of hosts, at most some: not compared, for jobs move and runners have a new name each time.
+    /// Names of some of the hosts. They are not compared, because jobs move and CI runners have a
+    /// new name each time.
     pub hosts: Vec<String>,
-    /// How many hosts.
+    /// Number of hosts.
     pub host_count: u32,
-    /// Most ranks on one.
+    /// Maximum number of ranks on a host.
     pub ranks_a_host: u32,
-    /// Fewest and most cores that the ranks of a host may use.
+    /// Minimum and maximum number of cores that the ranks of a host may use.
     pub cores_a_host: (u32, u32),
-    /// Rate of the processors' time stamp counter, MHz: it tells models apart.
+    /// Rate of the processors' time stamp counter, MHz; distinguishes processor models.
     pub counter_mhz: u32,
 }
 
-/// Factors of parallel efficiency; `None`: not known.
+/// Factors of parallel efficiency; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are POP's")]
 pub struct Factors {
@@ -98,7 +100,7 @@ pub struct Factors {
     pub transfer: Option<f64>,
 }
 
-/// What a rank's time is.
+/// A kind of time of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -108,7 +110,7 @@ pub enum Kind {
     Waiting,
     /// In MPI otherwise.
     Transfer,
-    /// In MPI, of which only totals are kept.
+    /// In MPI, with only totals kept.
     Other,
     /// In the recorder.
     Recorder,
@@ -117,7 +119,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the order of a report.
+    /// All kinds, in the order of a report.
     pub const ALL: [Self; 6] = [
         Self::Computing,
         Self::Waiting,
@@ -127,7 +129,7 @@ impl Kind {
         Self::StartAndEnd,
     ];
 
-    /// As documents name it.
+    /// Name in documents.
     pub fn key(self) -> &'static str {
         match self {
             Self::Computing => "computing",
@@ -143,31 +145,32 @@ impl Kind {
 /// Time of all ranks of one kind at one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// What it is.
+    /// Kind of time.
     pub kind: Kind,
-    /// Where.
+    /// Place in the program.
     pub place: Place,
-    /// Of waiting: its state, as documents name it.
+    /// For waiting: its state, as named in documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Of waiting: the rank that was waited for.
+    /// For waiting: the rank that was waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub culprit: Option<u32>,
     /// Nanoseconds, summed over the ranks.
     pub ns: i64,
-    /// Of computing: the same by groups of ranks.
+    /// For computing: the same by group of ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_ranks: Vec<i64>,
 }
 
-/// A loop, thinned: each figure is the mean of several iterations in a row. Nanoseconds.
+/// A loop in condensed form: each figure is the mean of several consecutive iterations.
+/// Nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Iterations {
     /// The call that begins an iteration.
     pub anchor: Place,
-    /// How many.
+    /// Number of iterations.
     pub count: u64,
-    /// So many are one figure.
+    /// Number of iterations per figure.
     pub a_figure: u64,
     /// Length of an iteration.
     pub elapsed: Vec<i64>,
@@ -175,49 +178,49 @@ pub struct Iterations {
     pub computing: Vec<i64>,
     /// Waiting of the mean rank.
     pub waiting: Vec<i64>,
-    /// Where it computes most.
+    /// The places where it computes most.
     pub places: Vec<Series>,
 }
 
 /// Computing at one place, by iteration. Nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// Of the mean rank.
+    /// Time of the mean rank.
     pub mean: Vec<i64>,
-    /// Of the rank that takes longest.
+    /// Time of the slowest rank.
     pub most: Vec<i64>,
 }
 
-/// A loop in short.
+/// Summary of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
     /// The call that begins an iteration.
     pub anchor: Place,
-    /// How many iterations.
+    /// Number of iterations.
     pub iterations: u64,
-    /// How long all of them took.
+    /// Duration of all iterations, nanoseconds.
     pub ns: i64,
 }
 
-/// What does not vary from run to run, if the program is the same. Over all ranks.
+/// What does not vary from run to run if the program is the same. Over all ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Calls by function; tests and probes, which vary, are left out.
     pub calls: BTreeMap<String, u64>,
-    /// Bytes by function, where that moves any.
+    /// Bytes by function, for functions that transfer data.
     pub bytes: BTreeMap<String, u64>,
-    /// Calls by site, by position in [`RunRecord::sites`].
+    /// Calls by call site, given by position in [`RunRecord::sites`].
     pub sites: Vec<(u32, u64)>,
-    /// Messages; not known without attributes.
+    /// Number of messages; unknown without attributes.
     pub messages: Option<u64>,
-    /// Their bytes.
+    /// Bytes of all messages.
     pub message_bytes: Option<u64>,
-    /// Messages by size: from this power of two on, below the next.
+    /// Messages by size: from this power of two up to the next.
     pub sizes: BTreeMap<u64, u64>,
-    /// Collective operations by function, ranks of the communicator and most bytes of a rank (a power of two):
-    /// `MPI_Allreduce/4/8`.
+    /// Collective operations by function, size of the communicator and maximum bytes of a rank (a
+    /// power of two): `MPI_Allreduce/4/8`.
     pub collectives: BTreeMap<String, u64>,
     /// Occurrences of regions.
     pub regions: BTreeMap<String, u64>,
@@ -229,7 +232,7 @@ pub enum RecordError {
     /// It is not JSON, or lacks a key.
     #[error("not a record of a run: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// It is of a later version, or something else altogether.
+    /// It has a later version, or is something else.
     #[error(
         "format {format:?} version {version}, but this gammachi reads {FORMAT:?} version {FORMAT_VERSION}; use the \
          gammachi that wrote it"
@@ -246,10 +249,10 @@ pub enum RecordError {
 }
 
 impl RunRecord {
-    /// Reads one.
+    /// Parses a record.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Why the text is not a record.
     pub fn parse(text: &str) -> Result<Self, RecordError> {
         #[derive(Deserialize)]
         struct Version {
@@ -265,10 +268,10 @@ impl RunRecord {
         Ok(record)
     }
 
-    /// As text, one key a line, so that git shows what differs.
+    /// The record as text, one key per line, so that git shows differences.
     ///
     /// # Errors
-    /// When it cannot be put into JSON.
+    /// It cannot be converted to JSON.
     pub fn text(&self) -> Result<String, serde_json::Error> {
         let value = serde_json::to_value(self)?;
         let mut lines = Vec::new();
@@ -286,7 +289,7 @@ impl RunRecord {
         Ok(format!("{{\n{}\n}}\n", lines.join(",\n")))
     }
 
-    /// What holds of every record.
+    /// Checks what is true of every record.
     fn check(&self) -> Result<(), &'static str> {
         if self.ranks == 0 || self.elapsed_ns <= 0 || self.ranks_a_group == 0 {
             return Err("it has no ranks, or took no time");
@@ -325,13 +328,13 @@ impl RunRecord {
         }
     }
 
-    /// Nanoseconds of the mean rank in some of its parts.
+    /// Nanoseconds of the mean rank in some of the parts.
     pub fn mean_ns(&self, of: impl Fn(&Part) -> bool) -> f64 {
         let sum: i128 = self.parts.iter().filter(|part| of(part)).map(|p| i128::from(p.ns)).sum();
         sum as f64 / f64::from(self.ranks)
     }
 
-    /// Which part of the run the longest loop is.
+    /// Share of the run that is spent in the longest loop.
     pub fn share_of_iterations(&self) -> f64 {
         self.phases.first().map_or(0.0, |phase| phase.ns as f64 / self.elapsed_ns as f64)
     }

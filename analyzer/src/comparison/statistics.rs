@@ -1,33 +1,35 @@
 //! Intervals of differences of times (decision 89).
 //!
-//! Iterations of a run are not independent of each other, and runs differ by more than their iterations say: where the
-//! program lies in memory, which cores it got. So runs are what is sampled, and iterations are sampled in them: a
-//! bootstrap draws runs, in each of these blocks of iterations in a row. Its spread, enlarged for few runs, is used
-//! with Student's distribution, whose degrees of freedom (Welch 1947) come from the runs alone.
+//! Iterations of a run are not independent of each other, and runs differ by more than their
+//! iterations suggest, for example in memory layout and cores. So the samples are runs, and
+//! iterations within them: a bootstrap draws runs, and from each of these blocks of consecutive
+//! iterations. Its spread, enlarged for few runs, is used with Student's distribution, whose
+//! degrees of freedom (Welch 1947) come from the runs alone.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Intervals hold so often where their assumptions do: one time in a hundred each end is passed.
+/// Coverage of intervals if their assumptions hold: each end is exceeded once in a hundred cases.
 pub const CONFIDENCE: f64 = 0.98;
-/// Chance that an end of an interval is passed.
+/// Probability that an end of an interval is exceeded.
 pub const ALPHA: f64 = 0.01;
-/// Samples that are drawn.
+/// Number of bootstrap samples.
 const DRAWS: usize = 400;
-/// Spread of runs that is taken where nobody measured it: one run of each.
+/// Relative spread of runs that is assumed if it was not measured: one run on each side.
 pub const ASSUMED_SPREAD: f64 = 0.01;
-/// No program's runs are known to repeat better.
-const LEAST_SPREAD: f64 = 0.0003;
-/// Fewer degrees of freedom say too little of how runs scatter for a guard to decide.
-pub const LEAST_DEGREES: f64 = 2.5;
-/// More runs of each are not proposed.
-pub const MOST_RUNS: usize = 100;
+/// Minimum relative spread. No program's runs are known to repeat better.
+const MIN_SPREAD: f64 = 0.0003;
+/// Minimum degrees of freedom for a decision of a guard: with fewer, the scatter of runs is not
+/// known well enough.
+pub const MIN_DEGREES: f64 = 2.5;
+/// Maximum number of runs per side that is proposed.
+pub const MAX_RUNS: usize = 100;
 
-/// How many values one is made of: what a run's figures are reduced to.
+/// How the figures of a run are reduced to one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
-    /// Adds up.
+    /// The mean; means add up.
     Mean,
-    /// Does not mind slow iterations: what a typical one takes.
+    /// The median: the time of a typical iteration, regardless of slow ones.
     Median,
 }
 
@@ -40,7 +42,7 @@ impl Location {
     }
 }
 
-/// The middle of some values, or the mean of the two in the middle; 0 of none.
+/// The median of some values; 0 for none.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     match values.len() {
@@ -50,65 +52,65 @@ pub fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// What is known of a difference.
+/// The estimate of a difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Before, in the unit of the values.
+    /// Value before, in the unit of the values.
     pub before: f64,
-    /// After.
+    /// Value after.
     pub after: f64,
-    /// Ends of the interval of the difference; `None`: its spread is not known at all.
+    /// Interval of the difference; `None` if its spread is unknown.
     pub interval: Option<(f64, f64)>,
-    /// Chance of such a difference, or a larger one, either way, where there is none.
+    /// Two-sided p-value: the probability of such a difference, or a larger one, without a change.
     pub p: f64,
-    /// Degrees of freedom; infinite where the spread of runs is assumed.
+    /// Degrees of freedom; infinite if the spread of runs is assumed.
     pub degrees: f64,
-    /// Standard deviation of a run's value, as a part of it; the larger one of both sides.
+    /// Standard deviation of a run's value, relative to it; the larger one of both sides.
     pub spread: f64,
-    /// Fewest runs of a side.
+    /// Number of runs on the side with fewer.
     pub runs: usize,
-    /// Whether nobody measured how much runs scatter.
+    /// Whether the spread of runs is assumed, not measured.
     pub is_assumed: bool,
 }
 
 impl Estimate {
-    /// After less before.
+    /// After minus before.
     pub fn difference(&self) -> f64 {
         self.after - self.before
     }
 
-    /// The difference as a part of before.
+    /// The difference relative to the value before.
     pub fn relative(&self) -> f64 {
-        self.of_before(self.difference())
+        self.relative_to_before(self.difference())
     }
 
-    /// The interval as a part of before.
+    /// The interval relative to the value before.
     pub fn relative_interval(&self) -> Option<(f64, f64)> {
-        self.interval.map(|(lo, hi)| (self.of_before(lo), self.of_before(hi)))
+        self.interval.map(|(lo, hi)| (self.relative_to_before(lo), self.relative_to_before(hi)))
     }
 
-    fn of_before(&self, value: f64) -> f64 {
+    fn relative_to_before(&self, value: f64) -> f64 {
         if self.before > 0.0 { value / self.before } else { 0.0 }
     }
 
-    /// Whether it is certainly more, or certainly less.
+    /// Whether the difference is significant.
     pub fn is_certain(&self) -> bool {
         self.interval.is_some_and(|(lo, hi)| lo > 0.0 || hi < 0.0)
     }
 
-    /// How many runs of each it takes until the interval is as narrow as `most` to either side; `None`: more than
-    /// [`MOST_RUNS`].
+    /// Number of runs per side until the half-width of the interval is at most `most`; `None` if
+    /// more than [`MAX_RUNS`].
     pub fn runs_for(&self, most: f64) -> Option<usize> {
-        let spread = self.spread.max(LEAST_SPREAD);
-        (2..=MOST_RUNS).find(|runs| {
+        let spread = self.spread.max(MIN_SPREAD);
+        (2..=MAX_RUNS).find(|runs| {
             let n = *runs as f64;
             quantile(2.0 * n - 2.0) * spread * (2.0 / n).sqrt() <= most
-                && 2.0 * n - 2.0 >= LEAST_DEGREES
+                && 2.0 * n - 2.0 >= MIN_DEGREES
         })
     }
 }
 
-/// Student's quantile for [`ALPHA`]; the normal one's for infinitely many degrees of freedom.
+/// Student's quantile for [`ALPHA`]; the normal quantile for infinitely many degrees of freedom.
 fn quantile(degrees: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees.is_finite());
     match student {
@@ -125,11 +127,11 @@ fn two_sided(t: f64, degrees: f64) -> f64 {
     (2.0 * below).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
-/// Random numbers that are the same in every call (Steele, Lea and Flood 2014, SplitMix64): the same runs give the
-/// same answer.
-struct Numbers(u64);
+/// Random numbers that are the same in every call (Steele, Lea and Flood 2014, SplitMix64): the
+/// same runs give the same result.
+struct SplitMix64(u64);
 
-impl Numbers {
+impl SplitMix64 {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -140,14 +142,14 @@ impl Numbers {
     }
 }
 
-/// One side: each run's figures in their order.
+/// One side: the figures of each run, in order.
 struct Side<'v> {
     runs: &'v [Vec<f64>],
-    /// Mean of the runs' locations.
+    /// Mean of the runs' values.
     value: f64,
-    /// Standard deviation of a run's location; `None` of one run.
+    /// Standard deviation of a run's value; `None` for a single run.
     spread: Option<f64>,
-    /// Standard deviation of the mean, as the bootstrap tells it.
+    /// Standard deviation of the mean, from the bootstrap.
     error: f64,
 }
 
@@ -157,7 +159,7 @@ impl<'v> Side<'v> {
         let n = locations.len().max(1) as f64;
         let value = locations.iter().sum::<f64>() / n;
         let spread = deviation(&locations);
-        // Of one figure a run nothing is drawn that is not known: the spread of draws of runs.
+        // With one figure per run, the bootstrap has a closed form: the spread of draws of runs.
         let error = match runs.iter().all(|run| run.len() < 2) {
             true => spread.unwrap_or(0.0) * (n - 1.0).sqrt() / n,
             false => drawn_error(runs, location, seed),
@@ -165,12 +167,12 @@ impl<'v> Side<'v> {
         Self { runs, value, spread, error }
     }
 
-    /// Variance of the mean; of one run with the spread that others of its kind have.
+    /// Variance of the mean. A single run gets the spread that other runs of its kind have.
     fn variance(&self, of_others: f64) -> f64 {
         let n = self.runs.len() as f64;
-        let least = (LEAST_SPREAD * self.value).powi(2) / n;
+        let least = (MIN_SPREAD * self.value).powi(2) / n;
         let measured = match self.spread {
-            // Draws from n runs scatter too little by (n - 1) / n.
+            // Draws from n runs underestimate the variance by the factor (n - 1) / n.
             Some(_) => self.error.powi(2) * n / (n - 1.0),
             None => of_others.powi(2) + self.error.powi(2),
         };
@@ -178,7 +180,7 @@ impl<'v> Side<'v> {
     }
 }
 
-/// Standard deviation of a sample; `None` of fewer than two values.
+/// Standard deviation of a sample; `None` for fewer than two values.
 fn deviation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -186,9 +188,10 @@ fn deviation(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
 }
 
-/// Standard deviation of the mean over runs, of samples that are drawn: runs, and in each blocks of iterations.
+/// Standard deviation of the mean over runs, by bootstrap: draws runs, and blocks of iterations in
+/// each.
 fn drawn_error(runs: &[Vec<f64>], location: Location, seed: u64) -> f64 {
-    let mut numbers = Numbers(seed);
+    let mut numbers = SplitMix64(seed);
     let mut figures = Vec::new();
     let means: Vec<f64> = (0..DRAWS)
         .map(|_| {
@@ -203,8 +206,8 @@ fn drawn_error(runs: &[Vec<f64>], location: Location, seed: u64) -> f64 {
     deviation(&means).unwrap_or(0.0)
 }
 
-/// Blocks of a run's figures, as many in all as it has.
-fn draw(run: &[f64], figures: &mut Vec<f64>, numbers: &mut Numbers) {
+/// Draws blocks of a run's figures, in total as many figures as it has.
+fn draw(run: &[f64], figures: &mut Vec<f64>, numbers: &mut SplitMix64) {
     figures.clear();
     let length = (run.len() as f64).cbrt().ceil() as usize;
     while figures.len() < run.len() {
@@ -214,8 +217,8 @@ fn draw(run: &[f64], figures: &mut Vec<f64>, numbers: &mut Numbers) {
     figures.truncate(run.len());
 }
 
-/// Compares two sets of runs. Each run has its figures in order of time, all of a run as many; one figure, if
-/// nothing but its total is known.
+/// Compares two sets of runs. Each run has its figures in chronological order, or a single figure
+/// if only its total is known.
 pub fn compare(before: &[Vec<f64>], after: &[Vec<f64>], location: Location) -> Estimate {
     let (b, a) = (Side::new(before, location, 1), Side::new(after, location, 2));
     let known = b.spread.into_iter().chain(a.spread).reduce(f64::max);
@@ -248,15 +251,15 @@ pub fn compare(before: &[Vec<f64>], after: &[Vec<f64>], location: Location) -> E
     }
 }
 
-/// Which of several chances are too small to be one (Benjamini and Hochberg 1995), at such a rate of false
+/// Which of several p-values are significant (Benjamini and Hochberg 1995) at a given rate of false
 /// discoveries.
-pub fn discoveries(chances: &[f64], rate: f64) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..chances.len()).collect();
-    order.sort_by(|a, b| chances[*a].total_cmp(&chances[*b]));
-    let tests = chances.len() as f64;
-    let small = |(rank, at): (usize, &usize)| chances[*at] <= rate * (rank + 1) as f64 / tests;
+pub fn discoveries(p_values: &[f64], rate: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    let tests = p_values.len() as f64;
+    let small = |(rank, at): (usize, &usize)| p_values[*at] <= rate * (rank + 1) as f64 / tests;
     let last = order.iter().enumerate().rposition(|(rank, at)| small((rank, at)));
-    let mut found = vec![false; chances.len()];
+    let mut found = vec![false; p_values.len()];
     for at in order.iter().take(last.map_or(0, |last| last + 1)) {
         found[*at] = true;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::record::{Machine, RunRecord};
 use crate::ledger::is_same_value;
 
-/// Parameters that say which version was run, or when, not what was asked of it.
+/// Parameters that identify the version or the date of a run, not its work.
 const LABELS: [&str; 9] =
     ["branch", "build", "commit", "date", "label", "pr", "revision", "tag", "version"];
 
@@ -14,14 +14,14 @@ pub fn is_label(name: &str) -> bool {
     LABELS.contains(&name.to_lowercase().as_str())
 }
 
-/// What runs do not have in common.
+/// An aspect in which runs differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
     /// The program's name.
     Program,
     /// The number of ranks.
     Ranks,
-    /// Parameters, or, without any, arguments.
+    /// Parameters, or arguments if there are none.
     Parameters,
     /// What counts as computation, or the detail level.
     Recording,
@@ -34,8 +34,8 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Whether runs that differ in it do the same work in the same way, so that their times are alike but for the
-    /// change that is looked for.
+    /// Whether runs that differ in it still do the same work in the same way, so that their times
+    /// may only differ by the change that is examined.
     pub fn is_change(self) -> bool {
         matches!(self, Self::Build | Self::Mpi)
     }
@@ -44,7 +44,7 @@ impl Difference {
 impl Machine {
     /// Whether times of both may be compared.
     pub fn is_like(&self, other: &Self) -> bool {
-        // The counter's rate is measured anew in each run.
+        // The counter's rate is measured again in each run.
         let is_near = self.counter_mhz.abs_diff(other.counter_mhz) * 100 <= self.counter_mhz;
         let size = |of: &Self| (of.host_count, of.ranks_a_host, of.cores_a_host);
         is_near && size(self) == size(other)
@@ -52,7 +52,7 @@ impl Machine {
 }
 
 impl RunRecord {
-    /// Parameters that are no labels.
+    /// Parameters that are not labels.
     fn work(&self) -> impl Iterator<Item = (&String, &String)> {
         self.params.iter().filter(|(name, _)| !is_label(name))
     }
@@ -62,7 +62,7 @@ impl RunRecord {
         self.params.iter().filter(|(name, _)| is_label(name))
     }
 
-    /// What it does not have in common with another.
+    /// The aspects in which it differs from another run.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let same_work = match self.work().next().or(other.work().next()) {
             Some(_) => {
@@ -87,27 +87,27 @@ impl RunRecord {
         found.iter().filter(|(_, differs)| *differs).map(|(what, _)| *what).collect()
     }
 
-    /// Whether times of both may be put together: they may only differ in what is a change.
+    /// Whether times of both may be combined: they may differ only in what counts as a change.
     pub fn is_alike(&self, other: &Self) -> bool {
         self.differences(other).into_iter().all(Difference::is_change)
     }
 }
 
-/// Runs of one side that should be alike are not: what they differ in, and two that do.
+/// Two runs of one side that should be alike but are not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mixed {
     /// Name of a run.
     pub one: String,
     /// Name of another.
     pub other: String,
-    /// What they do not have in common.
+    /// The aspects in which they differ.
     pub what: Vec<Difference>,
 }
 
-/// What two sets of runs have in common.
+/// How two sets of runs are related.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
-    /// Where they differ.
+    /// The aspects in which they differ.
     pub differences: Vec<Difference>,
     /// Whether seconds may be compared rank by rank.
     pub same_ranks: bool,
@@ -116,15 +116,16 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// Of two sets, each of which is alike.
+    /// Relates two sets. The runs within each set must be alike.
     ///
     /// # Errors
-    /// Two runs of one side that are not.
+    /// Two runs of one side that are not alike.
     pub fn of(before: &[RunRecord], after: &[RunRecord]) -> Result<Self, Mixed> {
         for side in [before, after] {
             for (one, other) in side.iter().zip(side.iter().skip(1)) {
                 let what = one.differences(other);
-                // A side is one version: its build may differ, for it is built on each machine.
+                // A side is one version. Its builds may differ, because it is built on each
+                // machine.
                 if what.iter().any(|difference| !difference.is_change()) {
                     return Err(Mixed { one: one.run.clone(), other: other.run.clone(), what });
                 }

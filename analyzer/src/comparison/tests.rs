@@ -1,16 +1,16 @@
-//! Comparisons whose truth is known.
+//! Comparisons of synthetic runs with known differences.
 
 use proptest::prelude::*;
 
 use super::baseline::{self, Added, BaselineError};
 use super::cause::{CauseKind, WhichRanks};
-use super::counts::What;
+use super::counts::CountKind;
 use super::guard::{Check, Matching, Verdict};
 use super::history::Series;
-use super::made::{Made, NORM, SMOOTH};
 use super::place::Spot;
 use super::record::{Kind, RecordError};
 use super::statistics::{Location, compare, discoveries};
+use super::synthetic_runs::{NORM, RunGenerator, SMOOTH};
 use super::*;
 
 fn compared<T>(
@@ -31,9 +31,9 @@ fn smooth() -> Option<Spot> {
 }
 
 #[test]
-fn a_slow_region_on_all_ranks_is_found_and_named() {
-    let before = Made::default().runs(5);
-    let after = Made { seed: 2, slower: 0.05, ..Made::default() }.runs(5);
+fn finds_slow_region_on_all_ranks() {
+    let before = RunGenerator::default().runs(5);
+    let after = RunGenerator { seed: 2, slower: 0.05, ..RunGenerator::default() }.runs(5);
     compared(&before, &after, |of| {
         let decisive = of.decisive();
         assert!(decisive.is_certain(), "{decisive:?}");
@@ -61,9 +61,11 @@ fn a_slow_region_on_all_ranks_is_found_and_named() {
 }
 
 #[test]
-fn of_one_slow_rank_the_rank_is_named_not_the_waiting_of_the_others() {
-    let before = Made::default().runs(5);
-    let after = Made { seed: 2, slower: 0.1, slow_rank: Some(2), ..Made::default() }.runs(5);
+fn names_slow_rank_not_waiting_of_others() {
+    let before = RunGenerator::default().runs(5);
+    let after =
+        RunGenerator { seed: 2, slower: 0.1, slow_rank: Some(2), ..RunGenerator::default() }
+            .runs(5);
     compared(&before, &after, |of| {
         let waiting = of.differences.sum(|part| part.key.kind == Kind::Waiting);
         let computing = of.differences.sum(|part| part.key.kind == Kind::Computing);
@@ -75,9 +77,9 @@ fn of_one_slow_rank_the_rank_is_named_not_the_waiting_of_the_others() {
 }
 
 #[test]
-fn a_faster_clock_or_a_slower_machine_is_not_the_program() {
-    let before = Made::default().runs(5);
-    let after = Made { seed: 2, machine: 0.06, ..Made::default() }.runs(5);
+fn attributes_uniform_change_to_machine() {
+    let before = RunGenerator::default().runs(5);
+    let after = RunGenerator { seed: 2, machine: 0.06, ..RunGenerator::default() }.runs(5);
     compared(&before, &after, |of| {
         assert!((of.drift.expect("all changed alike") - 1.06).abs() < 0.01);
         assert_eq!(of.cause.as_ref().map(|cause| cause.kind), Some(CauseKind::Machine));
@@ -85,28 +87,37 @@ fn a_faster_clock_or_a_slower_machine_is_not_the_program() {
 }
 
 #[test]
-fn counts_come_before_time() {
-    let before = Made::default().runs(2);
-    let of = |made: Made| {
-        let after = Made { seed: 2, ..made }.runs(2);
+fn counts_take_precedence_over_time() {
+    let before = RunGenerator::default().runs(2);
+    let cause = |generator: RunGenerator| {
+        let after = RunGenerator { seed: 2, ..generator }.runs(2);
         compared(&before, &after, |of| of.cause.clone().expect("a cause"))
     };
-    let sizes = of(Made { message_bytes: 8_000, ..Made::default() });
+    let sizes = cause(RunGenerator { message_bytes: 8_000, ..RunGenerator::default() });
     assert_eq!(sizes.kind, CauseKind::Bytes);
-    assert_eq!(sizes.change.map(|change| change.what), Some(What::Bytes("MPI_Sendrecv".into())));
-    let calls = of(Made { allreduces: 2, ..Made::default() });
+    assert_eq!(
+        sizes.change.map(|change| change.what),
+        Some(CountKind::Bytes("MPI_Sendrecv".into()))
+    );
+    let calls = cause(RunGenerator { allreduces: 2, ..RunGenerator::default() });
     assert_eq!(calls.kind, CauseKind::Calls);
-    assert_eq!(calls.change.map(|change| change.what), Some(What::Calls("MPI_Allreduce".into())));
+    assert_eq!(
+        calls.change.map(|change| change.what),
+        Some(CountKind::Calls("MPI_Allreduce".into()))
+    );
     assert!(matches!(calls.spot, Some(Spot::Inside(site)) if site.function == "MPI_Allreduce"));
-    let order = of(Made { order: [0, 2, 1, 3], ..Made::default() });
+    let order = cause(RunGenerator { order: [0, 2, 1, 3], ..RunGenerator::default() });
     assert_eq!(order.kind, CauseKind::Partners);
-    assert_eq!(order.change.map(|change| change.what), Some(What::Partners { reordered: true }));
+    assert_eq!(
+        order.change.map(|change| change.what),
+        Some(CountKind::Partners { reordered: true })
+    );
 }
 
 #[test]
-fn a_site_that_moves_is_no_change_of_counts() {
-    let before = Made::default().runs(2);
-    let mut after = Made { seed: 2, slower: 0.3, ..Made::default() }.runs(2);
+fn moved_call_site_is_not_a_change_of_counts() {
+    let before = RunGenerator::default().runs(2);
+    let mut after = RunGenerator { seed: 2, slower: 0.3, ..RunGenerator::default() }.runs(2);
     for run in &mut after {
         run.sites.iter_mut().for_each(|site| site.within = Some("inlined".to_owned()));
     }
@@ -114,9 +125,9 @@ fn a_site_that_moves_is_no_change_of_counts() {
 }
 
 #[test]
-fn one_run_of_each_cannot_be_told_and_says_so() {
-    let before = Made::default().runs(1);
-    let after = Made { seed: 2, slower: 0.5, ..Made::default() }.runs(1);
+fn one_run_on_each_side_is_undecided() {
+    let before = RunGenerator::default().runs(1);
+    let after = RunGenerator { seed: 2, slower: 0.5, ..RunGenerator::default() }.runs(1);
     compared(&before, &after, |of| {
         assert!(of.elapsed.interval.is_none() && of.decisive().is_assumed);
         assert!(
@@ -126,25 +137,32 @@ fn one_run_of_each_cannot_be_told_and_says_so() {
         let check = Check::new(of, 0.02);
         assert_eq!(
             (check.verdict, check.because),
-            (Verdict::CannotTell, Some(guard::Because::TooFewRuns))
+            (Verdict::CannotTell, Some(guard::UndecidedReason::TooFewRuns))
         );
         assert!(check.runs_wanted.is_some_and(|runs| (3..=10).contains(&runs)), "{check:?}");
     });
     // A baseline of several runs knows how they scatter: one new run can be checked.
-    assert_eq!(verdict(&Made::default().runs(6), &after, 0.02), Verdict::Regressed);
+    assert_eq!(verdict(&RunGenerator::default().runs(6), &after, 0.02), Verdict::Regressed);
 }
 
 #[test]
-fn where_runs_scatter_too_much_it_cannot_be_told() {
-    let noisy = |seed, slower| Made { seed, slower, run_spread: 0.08, ..Made::default() }.runs(4);
+fn scattering_runs_are_undecided() {
+    let noisy = |seed, slower| {
+        RunGenerator { seed, slower, run_spread: 0.08, ..RunGenerator::default() }.runs(4)
+    };
     assert_eq!(verdict(&noisy(11, 0.0), &noisy(12, 0.0), 0.01), Verdict::CannotTell);
 }
 
-/// Of so many pairs of five runs each, how many regressed and how many cannot be told.
+/// Number of pairs of five runs each that regressed, and that are undecided.
 fn rates(pairs: u64, spread: f64, slower: f64, at_most: f64) -> (u64, u64) {
     let (mut regressed, mut unclear) = (0, 0);
     for pair in 0..pairs {
-        let of = |seed, slower| Made { seed, run_spread: spread, slower, ..Made::default() };
+        let of = |seed, slower| RunGenerator {
+            seed,
+            run_spread: spread,
+            slower,
+            ..RunGenerator::default()
+        };
         let before = of(2 * pair + 1_000, 0.0).runs(5);
         match verdict(&before, &of(2 * pair + 1_001, slower).runs(5), at_most) {
             Verdict::Regressed => regressed += 1,
@@ -159,7 +177,7 @@ fn rates(pairs: u64, spread: f64, slower: f64, at_most: f64) -> (u64, u64) {
 fn false_alarms_are_rare_and_slowdowns_are_found() {
     let (alarms, _) = rates(100, 0.003, 0.0, 0.01);
     assert!(alarms <= 3, "{alarms} of 100");
-    // Of the region's time; of the iteration's two thirds.
+    // Slowdown of the region, which is two thirds of the iteration.
     for (slower, least) in [(0.045, 22), (0.075, 24), (0.15, 25)] {
         let (found, _) = rates(25, 0.003, slower, 0.01);
         assert!(found >= least, "{slower}: {found} of 25");
@@ -167,8 +185,8 @@ fn false_alarms_are_rare_and_slowdowns_are_found() {
 }
 
 #[test]
-fn the_bootstrap_knows_that_iterations_are_not_independent() {
-    let mut noise = super::made::Noise::new(7);
+fn bootstrap_accounts_for_correlated_iterations() {
+    let mut noise = super::synthetic_runs::Noise::new(7);
     let mut series = |coupled: f64| -> Vec<f64> {
         let mut value = 0.0;
         (0..400)
@@ -182,13 +200,13 @@ fn the_bootstrap_knows_that_iterations_are_not_independent() {
         let of = compare(&[a], &[b], Location::Mean);
         of.interval.map(|(lo, hi)| hi - lo).unwrap()
     };
-    // One run of each: 1 % of assumed spread is the same in both.
+    // With one run on each side, the assumed spread of 1 % is the same in both.
     assert!(width(series(0.9), series(0.9)) > width(series(0.0), series(0.0)));
 }
 
 #[test]
-fn discoveries_are_those_of_benjamini_and_hochberg() {
-    // Their own example, at 5 %.
+fn discoveries_match_benjamini_and_hochberg() {
+    // The example of their paper, at 5 %.
     let chances = [
         0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
         0.5719, 0.6528, 0.7590, 1.0,
@@ -200,16 +218,16 @@ fn discoveries_are_those_of_benjamini_and_hochberg() {
 }
 
 #[test]
-fn other_machines_and_works_are_told_apart() {
-    let before = Made::default().runs(2);
-    let mut other = Made { seed: 2, mhz: 3_000, ..Made::default() }.runs(2);
+fn distinguishes_machines_and_works() {
+    let before = RunGenerator::default().runs(2);
+    let mut other = RunGenerator { seed: 2, mhz: 3_000, ..RunGenerator::default() }.runs(2);
     let relation = Relation::of(&before, &other).unwrap();
     assert_eq!(relation.differences, [subject::Difference::Machine]);
     let mixed = [before[0].clone(), other[0].clone()];
     assert_eq!(Relation::of(&mixed, &before).unwrap_err().what, [subject::Difference::Machine]);
     let matching = Matching::of(mixed.to_vec(), &before);
     assert_eq!((matching.alike.len(), matching.others.len()), (1, 1));
-    // The counter's rate is measured anew each time, and labels do not tell work apart.
+    // The counter's rate is measured again each time, and labels do not distinguish work.
     other[0].machine.counter_mhz = 2_452;
     other[0].params.insert("commit".into(), "1f3c".into());
     assert!(before[0].is_alike(&other[0]));
@@ -218,9 +236,9 @@ fn other_machines_and_works_are_told_apart() {
 }
 
 #[test]
-fn a_change_in_a_history_is_marked_once_where_it_is() {
-    let mut runs = Made::default().runs(12);
-    runs.extend(Made { seed: 2, slower: 0.06, ..Made::default() }.runs(10));
+fn marks_change_in_history_once() {
+    let mut runs = RunGenerator::default().runs(12);
+    runs.extend(RunGenerator { seed: 2, slower: 0.06, ..RunGenerator::default() }.runs(10));
     let series = Series::all(&runs);
     assert_eq!(series.len(), 1);
     let at: Vec<usize> = series[0].changes.iter().map(|change| change.at).collect();
@@ -230,11 +248,11 @@ fn a_change_in_a_history_is_marked_once_where_it_is() {
 }
 
 #[test]
-fn a_baseline_keeps_adds_once_and_trims() {
+fn baseline_adds_each_run_once_and_trims() {
     let folder = std::env::temp_dir().join(format!("gammachi-baseline-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     assert!(matches!(baseline::read(&folder), Err(BaselineError::Missing(_))));
-    let runs = Made::default().runs(5);
+    let runs = RunGenerator::default().runs(5);
     for run in &runs {
         assert!(matches!(baseline::add(&folder, run).unwrap(), Added::New(_)));
         assert!(matches!(baseline::add(&folder, run).unwrap(), Added::Already(_)));
@@ -260,8 +278,8 @@ fn a_baseline_keeps_adds_once_and_trims() {
 }
 
 #[test]
-fn records_that_contradict_themselves_or_are_of_tomorrow_are_refused() {
-    let run = Made::default().run();
+fn refuses_contradictory_and_later_records() {
+    let run = RunGenerator::default().run();
     let text = run.text().unwrap();
     assert_eq!(RunRecord::parse(&text).unwrap(), run);
     let longer = RunRecord { elapsed_ns: run.elapsed_ns + 1, ..run.clone() };
@@ -285,8 +303,8 @@ proptest! {
         slower in -0.2f64..0.5,
         slow_rank in proptest::option::of(0u32..4),
     ) {
-        let before = Made { seed, ..Made::default() }.runs(before);
-        let after = Made { seed: seed + 1_000, slower, slow_rank, ..Made::default() }.runs(after);
+        let before = RunGenerator { seed, ..RunGenerator::default() }.runs(before);
+        let after = RunGenerator { seed: seed + 1_000, slower, slow_rank, ..RunGenerator::default() }.runs(after);
         let of = Differences::new(&before, &after);
         prop_assert_eq!(of.sum(|_| true) + of.unexplained_ns, of.elapsed_ns);
         prop_assert_eq!(of.unexplained_ns, 0);
@@ -303,10 +321,10 @@ proptest! {
     }
 }
 
-/// Where nothing is allowed, alarms come as often as the level says: about one in a hundred.
+/// If no slowdown is allowed, alarms occur as often as the level says: about once in a hundred.
 #[test]
 #[ignore = "takes minutes; by hand, with --ignored"]
-fn false_alarms_where_nothing_is_allowed() {
+fn false_alarms_without_tolerance() {
     for spread in [0.003, 0.02] {
         let (alarms, _) = rates(300, spread, 0.0, 0.001);
         assert!(alarms <= 9, "{alarms} of 300 where runs scatter by {spread}");

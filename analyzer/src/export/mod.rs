@@ -132,18 +132,18 @@ pub fn remarks(content: &Content) -> Vec<String> {
     remarks.extend(timeline.notes.iter().map(time_note));
     if !run.missing.is_empty() {
         let count = run.missing_count();
-        remarks.push(format!("{count} ranks left no readable file and are not in it"));
+        remarks.push(format!("{count} ranks left no readable file and are left out"));
     }
     if content.head.level == 0 {
         remarks.push(
-            "recorded at level 0, function and times: there are no messages in it".to_owned(),
+            "recorded at level 0, function and times: there are no messages".to_owned(),
         );
     }
     for rank in &content.head.ranks {
         for thread in &run.ranks[rank.position].file.threads {
             if let Some(totals) = &thread.totals {
                 remarks.push(format!(
-                    "rank {} thread {}: {} calls were kept as totals only and are not in it; \
+                    "rank {} thread {}: {} calls were kept as totals only and are left out; \
                      `gammachi report` has their sums",
                     rank.rank, thread.number, totals.header.calls
                 ));

@@ -1,8 +1,9 @@
-//! A replay written out as a run: the files of the recorded run with every time moved to when it is in the replay, so
-//! that all commands read it.
+//! Writes a replay as a run directory: the files of the recorded run with every time moved to its
+//! time in the replay, so that all commands can read it.
 //!
-//! What calls say stays: functions, partners, tags, bytes, sites. What was measured of the machine (time on a core,
-//! counters, clocks) is left out. Between two calls with partners time is stretched evenly.
+//! What calls record is kept: functions, peers, tags, bytes, call sites. Measurements of the
+//! machine (time on a core, counters, clocks) are left out. Between two calls with peers, time is
+//! stretched evenly.
 
 mod warp;
 
@@ -25,7 +26,8 @@ use crate::replay::{Change, Mapping, WhatIf};
 use crate::trace::{IMAGINED, RankTrace};
 use warp::Warp;
 
-/// Nanoseconds of the imagined counter when the earliest rank begins: what precedes has room.
+/// Reading of the imagined counter when the earliest rank begins, in nanoseconds; leaves room for
+/// what comes before.
 const ZERO_NS: f64 = 1e15;
 
 /// A run to write.
@@ -33,18 +35,18 @@ pub struct Imagined<'i, 'a> {
     what_if: &'i WhatIf<'a>,
     analysis: &'i Analysis<'a>,
     clock: WholeTicks<'i>,
-    /// Begin of the run on that clock.
+    /// Begin of the run on this clock.
     begin: i64,
-    /// What is different, in words.
+    /// The changes, in words.
     question: String,
     mapping: Option<&'i Mapping>,
-    /// By position, those of the rank's threads.
+    /// By rank position, the warps of the threads.
     warps: Vec<Vec<Warp>>,
     run_id: [u8; 16],
 }
 
 impl<'i, 'a> Imagined<'i, 'a> {
-    /// A run with some changes.
+    /// Prepares a run with some changes.
     pub fn new(
         what_if: &'i WhatIf<'a>,
         analysis: &'i Analysis<'a>,
@@ -90,7 +92,8 @@ impl<'i, 'a> Imagined<'i, 'a> {
         writer.finish(&self.definitions(position))
     }
 
-    /// A reading of a rank's counter on the imagined one; of the first thread for what is of none.
+    /// Converts a reading of a rank's counter to the imagined counter. What belongs to no thread
+    /// moves with the first one.
     fn moved(&self, position: usize, thread: usize, ticks: u64) -> u64 {
         let was_s = self.clock.seconds(self.clock.at(position, ticks) - self.begin);
         let warps = &self.warps[position];
@@ -122,7 +125,7 @@ impl<'i, 'a> Imagined<'i, 'a> {
         header
     }
 
-    /// What the file says beside events.
+    /// What the file holds besides events.
     fn definitions(&self, position: usize) -> Vec<Definition> {
         let RankTrace { file, facts, rank, .. } = &self.what_if.graph.run.ranks[position];
         let time = &self.analysis.timeline.ranks[position];
@@ -158,13 +161,15 @@ impl<'i, 'a> Imagined<'i, 'a> {
                 }));
             }
         }
-        all.extend(file.definitions.iter().filter_map(|definition| of_run(definition, &moved)));
+        all.extend(
+            file.definitions.iter().filter_map(|definition| moved_definition(definition, &moved)),
+        );
         all
     }
 }
 
-/// A definition that an imagined run has, too, at another time; none of what was measured.
-fn of_run(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Option<Definition> {
+/// The definition for the imagined run, with its time moved; `None` for measurements.
+fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Option<Definition> {
     Some(match definition.clone() {
         Definition::ClockAnchor(_)
         | Definition::ClockExchange(_)

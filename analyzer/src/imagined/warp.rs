@@ -1,16 +1,17 @@
-//! Times of a thread in the run, moved to when they are in the replay.
+//! Converts times of a thread in the run to times in the replay.
 
 use crate::replay::Moment;
 
-/// Moves times: along straight lines between moments, as far as before or behind the first and the last one.
+/// Converts times: linearly between moments. Before the first and after the last moment, times are
+/// shifted.
 #[derive(Debug, Clone)]
 pub struct Warp {
-    /// Both times never decrease; not empty.
+    /// Neither time ever decreases; not empty.
     moments: Vec<Moment>,
 }
 
 impl Warp {
-    /// Through moments; without any, nothing moves.
+    /// Passes through the given moments. Without moments, times do not change.
     pub fn new(moments: Vec<Moment>) -> Self {
         match moments.is_empty() {
             true => Self { moments: vec![Moment { was_s: 0.0, is_s: 0.0 }] },
@@ -18,7 +19,7 @@ impl Warp {
         }
     }
 
-    /// When something is that was at a time; seconds.
+    /// The time in the replay of a time in the run; seconds.
     pub fn at(&self, was_s: f64) -> f64 {
         let behind = self.moments.partition_point(|moment| moment.was_s <= was_s);
         let next = self.moments.get(behind);
@@ -47,7 +48,7 @@ mod tests {
         let moved = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 9.0].map(|was| warp.at(was));
         assert_eq!(moved, [0.5, 1.0, 1.25, 1.5, 1.5, 1.5, 2.0, 2.5, 7.5]);
         assert_eq!(Warp::new(Vec::new()).at(3.25), 3.25);
-        // Two moments at one time: what comes then is behind both.
+        // Two moments at one time: what comes then is after both.
         assert_eq!(Warp::new(vec![moment(1.0, 1.0), moment(1.0, 2.0)]).at(1.0), 2.0);
     }
 }

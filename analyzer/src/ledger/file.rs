@@ -1,5 +1,5 @@
-//! The file of a ledger. Each line is an object with its `version` and what `record` it is. Lines are added with one
-//! write at the file's end, so that commands that remember at the same time do not mix theirs.
+//! The file of a ledger. Each line is a JSON object with its `version` and its `record` kind. Lines
+//! are appended with a single write, so that lines of concurrent commands do not mix.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,10 +11,10 @@ use thiserror::Error;
 
 use super::{Answer, Promise};
 
-/// Name of the file in a folder of runs.
+/// Name of the ledger in a folder of runs.
 pub const LEDGER_FILE: &str = "gammachi-ledger.jsonl";
 
-/// Version of the lines' keys.
+/// Version of the keys.
 const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,54 +31,54 @@ enum Record {
     Answer(Answer),
 }
 
-/// A line that does not count, by its number from 1 on.
+/// Why a line is ignored. Lines are numbered from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LineFault {
-    /// It is no such object.
-    #[error("line {line} is not a line of a ledger and does not count: {what}")]
+    /// It is not a JSON object of a ledger.
+    #[error("line {line} is not a line of a ledger; it is ignored: {what}")]
     Syntax {
-        /// Its number.
+        /// Line number.
         line: usize,
-        /// Where and why.
+        /// Where and why parsing failed.
         what: String,
     },
-    /// A later gammachi wrote it.
+    /// A later version of gammachi wrote it.
     #[error(
-        "line {line} has version {version} and does not count: this gammachi reads version {VERSION}; use the one \
+        "line {line} has version {version} and is ignored: this gammachi reads version {VERSION}; use the one \
          that wrote it"
     )]
     Version {
-        /// Its number.
+        /// Line number.
         line: usize,
         /// Its version.
         version: u64,
     },
     /// Two promises have one id.
-    #[error("line {line} promises {id} a second time and does not count")]
+    #[error("line {line} promises {id} a second time and is ignored")]
     Repeated {
-        /// Its number.
+        /// Line number.
         line: usize,
         /// The id.
         id: String,
     },
-    /// An answer is to no promise.
-    #[error("line {line} answers {id}, which nobody promised, and does not count")]
+    /// An answer refers to no promise.
+    #[error("line {line} answers {id}, but there is no such promise; it is ignored")]
     NoPromise {
-        /// Its number.
+        /// Line number.
         line: usize,
         /// The id.
         id: String,
     },
 }
 
-/// What a file says.
+/// The contents of a ledger.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
     /// Promises, oldest first.
     pub promises: Vec<Promise>,
     /// Answers, oldest first.
     pub answers: Vec<Answer>,
-    /// Lines that do not count.
+    /// Lines that were ignored.
     pub faults: Vec<LineFault>,
 }
 
@@ -86,15 +86,15 @@ impl Ledger {
     /// Reads a file.
     ///
     /// # Errors
-    /// What the system said; there may be none.
+    /// The error of the system, including a missing file.
     pub fn read(path: &Path) -> io::Result<Self> {
         Ok(Self::parse(&fs::read(path)?))
     }
 
-    /// Reads a file; one that is not there is empty.
+    /// Reads a file; a missing file is an empty ledger.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub fn read_or_empty(path: &Path) -> io::Result<Self> {
         match Self::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
@@ -108,14 +108,14 @@ impl Ledger {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            if let Err(fault) = ledger.take(number + 1, line) {
+            if let Err(fault) = ledger.add_line(number + 1, line) {
                 ledger.faults.push(fault);
             }
         }
         ledger
     }
 
-    fn take(&mut self, line: usize, text: &[u8]) -> Result<(), LineFault> {
+    fn add_line(&mut self, line: usize, text: &[u8]) -> Result<(), LineFault> {
         let syntax = |error: serde_json::Error| LineFault::Syntax { line, what: error.to_string() };
         let value: serde_json::Value = serde_json::from_slice(text).map_err(syntax)?;
         let version = value.get("version").and_then(serde_json::Value::as_u64);
@@ -140,17 +140,17 @@ impl Ledger {
         }
     }
 
-    /// The promise of an id.
+    /// The promise with this id.
     pub fn promise(&self, id: &str) -> Option<&Promise> {
         self.promises.iter().find(|promise| promise.id == id)
     }
 
-    /// Whether a run answers a promise already.
+    /// Whether a run has already answered a promise.
     pub fn has_answer(&self, id: &str, run: &str) -> bool {
         self.answers.iter().any(|answer| answer.promise == id && answer.run == run)
     }
 
-    /// An id that no promise of the ledger has.
+    /// An id that no promise of the ledger has yet.
     pub fn new_id(&self) -> String {
         loop {
             let id = format!("{:06x}", fastrand::u32(..1 << 24));
@@ -161,15 +161,15 @@ impl Ledger {
     }
 }
 
-/// Adds lines at the end of a file, all or, where the system fails, as many bytes as it took.
+/// Appends lines to a file: all of them, or, if the system fails, as many bytes as it wrote.
 ///
 /// # Errors
-/// What the system said.
+/// The error of the system.
 pub fn append(path: &Path, promises: &[Promise], answers: &[Answer]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
     let mut text = Vec::new();
-    // A line that a full disk has cut off must not swallow the next one.
+    // A line truncated by a full disk must not swallow the next one.
     if file.seek(SeekFrom::End(0))? > 0 {
         let mut last = [0];
         file.seek(SeekFrom::End(-1))?;
@@ -222,7 +222,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_added_is_read_back_in_order() {
+    fn appended_records_are_read_back_in_order() {
         let path = fresh("round-trip");
         assert_eq!(Ledger::read_or_empty(&path).unwrap(), Ledger::default());
         append(&path, &[promise("00000a", 1.5), promise("00000b", 0.25)], &[]).unwrap();
@@ -235,7 +235,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_line_that_was_cut_off_spoils_no_other() {
+    fn truncated_line_damages_no_other() {
         let path = fresh("torn");
         append(&path, &[promise("00000a", 1.5)], &[]).unwrap();
         let whole = fs::read(&path).unwrap();
@@ -248,7 +248,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn lines_that_do_not_count_are_named() {
+    fn reports_ignored_lines() {
         let path = fresh("faults");
         append(&path, &[promise("00000a", 1.5), promise("00000a", 3.0)], &[]).unwrap();
         append(&path, &[], &[answer("0000ff", "r1", 0.5)]).unwrap();
@@ -266,7 +266,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn many_who_remember_at_once_lose_no_line() {
+    fn concurrent_writers_lose_no_line() {
         let path = fresh("together");
         std::thread::scope(|scope| {
             for writer in 0..8 {

@@ -1,13 +1,14 @@
-//! What was predicted, and what the runs made since took: a file of one JSON object a line, to which lines are only
-//! ever added.
+//! Predictions, and the times of later runs: a file with one JSON object per line, to which lines
+//! are only ever appended.
 //!
-//! | file | its idea |
+//! | file | task |
 //! |---|---|
-//! | `subject` | of which runs a prediction speaks, and whether another run is one of them |
-//! | `file` | lines are read and added |
-//! | `score` | promises beside what was measured |
+//! | `subject` | which runs a prediction is about, and whether another run is one of them |
+//! | `file` | reads and appends lines |
+//! | `score` | compares promises with measurements |
 //!
-//! `docs/reference/predictions-json.md` describes the file to users, decision 88 says why it is as it is.
+//! `docs/reference/predictions-json.md` describes the file for users; decision 88 gives the reasons
+//! for its design.
 
 mod file;
 mod score;
@@ -21,11 +22,11 @@ pub use file::{LEDGER_FILE, Ledger, LineFault, append};
 pub use score::{Score, Standing, Summary};
 pub use subject::{Difference, Subject, is_same_value};
 
-/// Which command predicted.
+/// The command that made a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Predictor {
-    /// `gammachi whatif`: a later run answers only when the user says that it has the change.
+    /// `gammachi whatif`: a later run answers it only if the user says that it has the change.
     WhatIf,
     /// `gammachi scaling --predict`.
     Scaling,
@@ -44,43 +45,43 @@ impl Predictor {
     }
 }
 
-/// A prediction that was written down before the run that answers it was made.
+/// A prediction that was recorded before the run that answers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
-    /// Six hexadecimal digits, unlike those of the ledger's other promises.
+    /// Six hexadecimal digits, unique in the ledger.
     pub id: String,
-    /// When.
+    /// When it was made.
     pub at: Instant,
-    /// By which command.
+    /// The command that made it.
     pub by: Predictor,
     /// What was asked, in words.
     pub question: String,
-    /// The run, study or table that it was predicted from, seen from the ledger's folder.
+    /// The run, study or table that the prediction is based on, relative to the ledger's folder.
     pub source: String,
-    /// Of which runs it speaks.
+    /// The runs that it is about.
     #[serde(flatten)]
     pub subject: Subject,
-    /// The columns of a table of runs whose sum was predicted; `tau_s` is the elapsed time.
+    /// The columns of a table of runs whose sum is predicted; `tau_s` is the elapsed time.
     pub quantity: Vec<String>,
-    /// Their sum, seconds.
+    /// The predicted sum, seconds.
     pub seconds: f64,
-    /// Lower end of its interval, seconds.
+    /// Lower end of the prediction interval, seconds.
     pub lo_s: Option<f64>,
-    /// Upper end.
+    /// Upper end of the prediction interval, seconds.
     pub hi_s: Option<f64>,
-    /// Part of the cases in which the interval holds.
+    /// Probability with which the interval is meant to hold.
     pub coverage: f64,
 }
 
 impl Promise {
-    /// Whether it says the same as another one, made at another time.
+    /// Whether it predicts the same as another promise, made at another time.
     pub fn repeats(&self, other: &Self) -> bool {
         (self.seconds / other.seconds - 1.0).abs() < 1e-9
             && (self.by, &self.question, &self.source) == (other.by, &other.question, &other.source)
             && (&self.subject, &self.quantity) == (&other.subject, &other.quantity)
     }
 
-    /// Whether a run that suits its subject answers it without a word of the user.
+    /// Whether a run that matches its subject answers it without being named by the user.
     pub fn is_recognised(&self) -> bool {
         self.by != Predictor::WhatIf && self.subject.is_certain()
     }
@@ -91,12 +92,13 @@ impl Promise {
 pub struct Answer {
     /// Id of the promise.
     pub promise: String,
-    /// When it was noted.
+    /// When the answer was recorded.
     pub at: Instant,
-    /// The run, seen from the ledger's folder.
+    /// The run, relative to the ledger's folder.
     pub run: String,
-    /// What was promised, as it was measured, seconds.
+    /// The measured value of the promised quantity, seconds.
     pub seconds: f64,
-    /// Whether the user named the run; else it suits the promise in all that is known.
+    /// Whether the user named the run; otherwise it matches the promise in everything that is
+    /// known.
     pub named: bool,
 }

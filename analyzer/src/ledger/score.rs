@@ -1,16 +1,16 @@
-//! Promises beside what was measured: errors, and how many intervals held.
+//! Compares promises with measurements: errors, and how many intervals held.
 
 use super::{Answer, Ledger, Predictor, Promise};
 
-/// A promise and what became of it.
+/// A promise and its measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
     /// The promise.
     pub promise: &'a Promise,
-    /// The runs that answer it.
+    /// The runs that answered it.
     pub runs: Vec<&'a str>,
-    /// What they took, seconds: of a model's promise the fastest counts, as in the models' tables; of others the
-    /// median.
+    /// The measured time, seconds: the fastest run for a promise of `scaling` or `model`, as in
+    /// their tables; the median for one of `whatif`.
     pub measured_s: Option<f64>,
 }
 
@@ -27,13 +27,13 @@ impl<'a> Standing<'a> {
         Self { promise, runs, measured_s }
     }
 
-    /// Promised over measured, less one.
+    /// Relative error: promised / measured − 1.
     pub fn error(&self) -> Option<f64> {
         let error = self.promise.seconds / self.measured_s? - 1.0;
         error.is_finite().then_some(error)
     }
 
-    /// Whether the interval, where there is one, held what was measured.
+    /// Whether the interval, if there is one, contains the measured value.
     pub fn held(&self) -> Option<bool> {
         let (lo, hi) = (self.promise.lo_s?, self.promise.hi_s?);
         Some((lo..=hi).contains(&self.measured_s?))
@@ -47,29 +47,29 @@ pub struct Score<'a> {
     pub standings: Vec<Standing<'a>>,
 }
 
-/// What a ledger says of its predictions on the whole.
+/// Summary of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Promises.
+    /// Number of promises.
     pub promises: usize,
-    /// Those that were answered.
+    /// Number of answered promises.
     pub answered: usize,
-    /// Median of their errors without sign.
+    /// Median of the absolute errors.
     pub median_error: Option<f64>,
-    /// Answered promises with an interval, and those of them that held.
+    /// Number of answered promises with an interval.
     pub intervals: usize,
-    /// How many held.
+    /// Number of those whose interval held.
     pub held: usize,
 }
 
 impl<'a> Score<'a> {
-    /// Of a ledger.
+    /// Scores a ledger.
     pub fn new(ledger: &'a Ledger) -> Self {
         let standing = |promise| Standing::new(promise, &ledger.answers);
         Self { standings: ledger.promises.iter().map(standing).collect() }
     }
 
-    /// On the whole.
+    /// Summarises all promises.
     pub fn summary(&self) -> Summary {
         let mut errors: Vec<f64> =
             self.standings.iter().filter_map(Standing::error).map(f64::abs).collect();
@@ -100,12 +100,13 @@ mod tests {
     use crate::ledger::file::tests::{answer, promise};
 
     #[test]
-    fn errors_and_intervals_are_counted_over_answered_promises() {
-        let mut of_whatif = promise("00000c", 1.0);
-        of_whatif.by = Predictor::WhatIf;
-        let mut without = promise("00000d", 2.0);
-        (without.lo_s, without.hi_s) = (None, None);
-        let promises = vec![promise("00000a", 1.0), promise("00000b", 1.0), of_whatif, without];
+    fn summarises_answered_promises() {
+        let mut whatif = promise("00000c", 1.0);
+        whatif.by = Predictor::WhatIf;
+        let mut without_interval = promise("00000d", 2.0);
+        (without_interval.lo_s, without_interval.hi_s) = (None, None);
+        let promises =
+            vec![promise("00000a", 1.0), promise("00000b", 1.0), whatif, without_interval];
         let answers = vec![
             answer("00000b", "r1", 1.25),
             answer("00000b", "r2", 1.6),
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_ledger_claims_nothing() {
+    fn empty_ledger_has_no_error() {
         let ledger = Ledger::default();
         let summary = Score::new(&ledger).summary();
         assert_eq!((summary.answered, summary.median_error), (0, None));

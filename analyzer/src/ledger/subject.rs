@@ -1,39 +1,40 @@
-//! Of which runs a prediction speaks: program, arguments, parameters, rank count.
+//! The runs that a prediction is about: program, arguments, parameters, rank count.
 
 use serde::{Deserialize, Serialize};
 
 use crate::trace::Run;
 
-/// A run, or the runs that a prediction speaks of.
+/// A run, or the runs that a prediction is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// File name of the program; not known of a table.
+    /// File name of the program; unknown for a table.
     pub program: Option<String>,
-    /// The program's build id, where it has one.
+    /// The program's build id, if it has one.
     pub build_id: Option<String>,
-    /// The MPI library's own words.
+    /// The version string of the MPI library.
     pub mpi: Option<String>,
-    /// The program's arguments; not known where the runs that it was predicted from had different ones.
+    /// The program's arguments; unknown if the runs that the prediction is based on had different
+    /// ones.
     pub arguments: Option<Vec<String>>,
     /// Parameters and their values.
     pub params: Vec<(String, String)>,
-    /// Parameters whose values the prediction does not say.
+    /// Parameters whose values the prediction leaves open.
     #[serde(default)]
     pub open: Vec<String>,
     /// Rank count.
     pub p: Option<u32>,
-    /// Region that the time is of; else it is of the whole run.
+    /// Region of the predicted time; the whole run if there is none.
     pub region: Option<String>,
 }
 
-/// Where a run is not what a promise speaks of.
+/// How a run differs from the subject of a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// The rank count.
     RankCount,
     /// The program's name.
     Program,
-    /// Its build id.
+    /// The program's build id.
     Build,
     /// The MPI library.
     Mpi,
@@ -44,7 +45,7 @@ pub enum Difference {
 }
 
 impl Subject {
-    /// A recorded run.
+    /// The subject of a recorded run.
     pub fn of(run: &Run) -> Self {
         let mut subject =
             Self { params: run.parameters(), p: Some(run.world_size), ..Self::default() };
@@ -59,15 +60,16 @@ impl Subject {
         subject
     }
 
-    /// What several runs have in common. Parameters and rank count are left to the prediction.
+    /// What several runs have in common. Parameters and rank count are left for the prediction to
+    /// fill in.
     pub fn shared(runs: &[Self]) -> Self {
         let Some(first) = runs.first() else { return Self::default() };
         fn agreed<T: Clone + PartialEq>(
             runs: &[Subject],
-            of: impl Fn(&Subject) -> &Option<T>,
+            field: impl Fn(&Subject) -> &Option<T>,
         ) -> Option<T> {
-            let first = of(runs.first()?);
-            runs.iter().all(|run| of(run) == first).then(|| first.clone()).flatten()
+            let first = field(runs.first()?);
+            runs.iter().all(|run| field(run) == first).then(|| first.clone()).flatten()
         }
         Self {
             program: agreed(runs, |run| &run.program),
@@ -79,14 +81,14 @@ impl Subject {
         }
     }
 
-    /// Whether it says enough for a run to be recognised: the program, the rank count, every parameter; and without
-    /// parameters, the arguments.
+    /// Whether a run can be recognised: the program, the rank count and every parameter are known;
+    /// without parameters, the arguments.
     pub fn is_certain(&self) -> bool {
-        let told = self.arguments.is_some() || !self.params.is_empty();
-        self.program.is_some() && self.p.is_some() && self.open.is_empty() && told
+        let identified = self.arguments.is_some() || !self.params.is_empty();
+        self.program.is_some() && self.p.is_some() && self.open.is_empty() && identified
     }
 
-    /// Where a run differs, as far as both are known.
+    /// How a run differs, in what is known of both.
     pub fn differences(&self, run: &Self) -> Vec<Difference> {
         fn differ<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
             matches!((a, b), (Some(a), Some(b)) if a != b)
@@ -112,7 +114,7 @@ impl Subject {
     }
 }
 
-/// Whether two texts are one value: `1e3` and `1000` are.
+/// Whether two texts are the same value, such as `1e3` and `1000`.
 pub fn is_same_value(a: &str, b: &str) -> bool {
     a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
 }
@@ -135,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn a_run_with_the_same_parameters_suits_whatever_its_arguments() {
+    fn same_parameters_match_whatever_the_arguments() {
         let runs = [run(1, &["1000"], &[("N", "1000")]), run(2, &["2000"], &[("N", "2000")])];
         let mut promised = Subject::shared(&runs);
-        assert!(!promised.is_certain(), "neither arguments nor parameters are said");
+        assert!(!promised.is_certain(), "neither arguments nor parameters are known");
         promised.params = vec![("N".into(), "4e3".into())];
         promised.p = Some(8);
         assert!(promised.is_certain());
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_promise_does_not_say_makes_it_uncertain() {
+    fn open_parameter_makes_promise_uncertain() {
         let mut promised = Subject::shared(&[run(1, &["x"], &[]), run(2, &["x"], &[])]);
         promised.p = Some(4);
         assert!(promised.is_certain());
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn another_build_or_library_is_another_program() {
+    fn other_build_or_library_is_a_difference() {
         let promised = run(2, &[], &[]);
         let mut rebuilt = promised.clone();
         rebuilt.build_id = Some("cd34".into());

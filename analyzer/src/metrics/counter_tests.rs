@@ -53,13 +53,13 @@ fn mark(
     let at = B + at * MS;
     let reading = |number, value| CounterSlot { number, value, state: 0 };
     if begins {
-        rank.counted(thread, reading(0, flops), at - 100, at);
-        rank.counted(thread, reading(1, 7), at, at);
+        rank.counter_reading(thread, reading(0, flops), at - 100, at);
+        rank.counter_reading(thread, reading(1, 7), at, at);
         rank.region_begin(thread, region, at);
     } else {
         rank.region_end(thread, region, at);
-        rank.counted(thread, reading(0, flops), at, at);
-        rank.counted(thread, reading(1, 7), at, at + 100);
+        rank.counter_reading(thread, reading(0, flops), at, at);
+        rank.counter_reading(thread, reading(1, 7), at, at + 100);
     }
 }
 

@@ -446,12 +446,18 @@ fn distinguishes_what_occupied_the_cores() {
     // Two ranks with cores of their own, running for 70 ms and waiting for 20 ms.
     let mut ranks = two_ranks();
     for rank in &mut ranks {
-        rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 70 * MS, 20 * MS, 5);
+        rank.thread_usage(0, Phase::Init, 0, 0, 0).thread_usage(
+            0,
+            Phase::Finalize,
+            70 * MS,
+            20 * MS,
+            5,
+        );
     }
     assert_eq!(competitor(&ranks), Competitor::OtherPrograms);
     // Each has a second thread that calls no MPI and wants a core for just as long.
     for rank in &mut ranks {
-        rank.used(u32::MAX, Phase::Finalize, 70 * MS, 20 * MS, 5);
+        rank.thread_usage(u32::MAX, Phase::Finalize, 70 * MS, 20 * MS, 5);
     }
     let Competitor::Threads { wanted, cores: 2 } = competitor(&ranks) else { panic!() };
     // 180 ms within the 100 ms of rank 0, and 180 ms within the 80 ms of rank 1.
@@ -464,8 +470,14 @@ fn a_first_thread_that_sleeps_while_others_wait_in_mpi_does_not_compute() {
     // The first thread calls nothing between start and end. Another is in MPI_Barrier from 5 to
     // 95 ms, on a core all the time, and then ends.
     rank.call(1, "MPI_Barrier", B + 5 * MS, B + 95 * MS);
-    rank.used(0, Phase::Init, 30 * MS, 0, 0).used(0, Phase::Finalize, 32 * MS, MS, 0);
-    rank.process_used(Phase::Init, 31 * MS, 0).process_used(Phase::Finalize, 123 * MS, 90 * MS);
+    rank.thread_usage(0, Phase::Init, 30 * MS, 0, 0).thread_usage(
+        0,
+        Phase::Finalize,
+        32 * MS,
+        MS,
+        0,
+    );
+    rank.process_usage(Phase::Init, 31 * MS, 0).process_usage(Phase::Finalize, 123 * MS, 90 * MS);
     let rank = finish(rank, 100);
     let metrics = whole(std::slice::from_ref(&rank));
     let figures = &metrics.ranks[0];
@@ -477,7 +489,7 @@ fn a_first_thread_that_sleeps_while_others_wait_in_mpi_does_not_compute() {
     // Threads that call nothing and have ended compute for the rank.
     let mut helped = rank.clone();
     helped.definitions.retain(|d| !matches!(d, Definition::ProcessUsage(_)));
-    helped.process_used(Phase::Init, 31 * MS, 0).process_used(Phase::Finalize, 213 * MS, 90 * MS);
+    helped.process_usage(Phase::Init, 31 * MS, 0).process_usage(Phase::Finalize, 213 * MS, 90 * MS);
     let cpu_time = whole(&[helped]).ranks[0].cpu_time.unwrap();
     assert_eq!([cpu_time.compute_on_cpu_s, cpu_time.asleep_s].map(ms), [92.0, 7.0]);
 }
@@ -485,8 +497,8 @@ fn a_first_thread_that_sleeps_while_others_wait_in_mpi_does_not_compute() {
 #[test]
 fn waiting_for_cores_relates_to_the_time_between_readings() {
     let [mut first, second] = two_ranks();
-    first.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 0, 50 * MS, 5);
-    // Recording stopped after 5 ms, but the readings are from start and end.
+    first.thread_usage(0, Phase::Init, 0, 0, 0).thread_usage(0, Phase::Finalize, 0, 50 * MS, 5);
+    // Recording stopped after 5 ms; the readings are of begin and end.
     let reason = "no space left on device".to_owned();
     first.definitions.push(Definition::Stopped { ticks: B + 5 * MS, reason });
     first.threads[0].truncate(1);

@@ -1,39 +1,41 @@
-//! A network put together from what the run shows, what a measured machine says, and what the user gives.
+//! A network assembled from what the run shows, what a measured machine says, and what the user
+//! gives.
 
 use super::network::{Hop, Network};
 
-/// Where a parameter comes from.
+/// The source of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The run shows it.
     Run,
-    /// The run has no messages that show it.
+    /// Assumed: the run has no messages that show it.
     Assumed,
-    /// A machine that was measured.
+    /// A measured machine.
     Machine,
     /// The user.
     Given,
 }
 
-/// A network, and where its parameters come from; arrays: within hosts, between.
+/// A network, and the sources of its parameters. Arrays: within hosts, between hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assembled {
     /// The network.
     pub network: Network,
-    /// Of the latencies.
+    /// Source of the latencies.
     pub latency: [Origin; 2],
-    /// Of the bandwidths.
+    /// Source of the bandwidths.
     pub per_byte: [Origin; 2],
-    /// Of the eager limits.
+    /// Source of the eager limits.
     pub eager_bytes: [Origin; 2],
-    /// Of the processor's times.
+    /// Source of the overheads.
     pub overhead: Origin,
-    /// The document of the machine.
+    /// Name of the machine's document.
     pub machine: Option<String>,
 }
 
 impl Assembled {
-    /// The run's own network; whether it shows what messages cost within hosts, and between them.
+    /// The run's own network; `shows` tells whether the run shows the costs of messages within and
+    /// between hosts.
     pub fn of_run(network: Network, shows: [bool; 2]) -> Self {
         let origin = shows.map(|shows| if shows { Origin::Run } else { Origin::Assumed });
         Self {
@@ -46,31 +48,31 @@ impl Assembled {
         }
     }
 
-    /// Whether something is not the run's.
+    /// Whether any parameter is not the run's own.
     pub fn is_changed(&self) -> bool {
         let all = [self.latency, self.per_byte, self.eager_bytes, [self.overhead; 2]].concat();
         all.iter().any(|origin| matches!(origin, Origin::Machine | Origin::Given))
     }
 
-    /// With another latency over a hop.
+    /// Sets the latency of a hop.
     pub fn set_latency(&mut self, hop: Hop, seconds: f64, origin: Origin) {
         self.network.latency[hop as usize] = seconds;
         self.latency[hop as usize] = origin;
     }
 
-    /// With another time a byte.
+    /// Sets the time per byte of a hop.
     pub fn set_per_byte(&mut self, hop: Hop, seconds: f64, origin: Origin) {
         self.network.per_byte[hop as usize] = seconds;
         self.per_byte[hop as usize] = origin;
     }
 
-    /// With another eager limit.
+    /// Sets the eager limit of a hop.
     pub fn set_eager(&mut self, hop: Hop, bytes: f64, origin: Origin) {
         self.network.eager_bytes[hop as usize] = bytes;
         self.eager_bytes[hop as usize] = origin;
     }
 
-    /// With other times of the processor: of a call, of a byte.
+    /// Sets the overheads: per call, and per byte.
     pub fn set_overhead(&mut self, seconds: f64, per_byte: f64, origin: Origin) {
         (self.network.overhead, self.network.overhead_per_byte) = (seconds, per_byte);
         self.overhead = origin;

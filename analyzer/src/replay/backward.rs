@@ -1,19 +1,19 @@
-//! Walks the critical path of a replay backwards: how much each parameter, each rank and each context counts on
-//! it, which is how much the run's time changes with them.
+//! Walks the critical path of a replay backwards. The contributions of each parameter, rank and
+//! context to it are the derivatives of the run's time.
 
 use std::ops::{Add, Mul};
 
-use super::branches::{Since, branches, gathered};
+use super::dependencies::{StartPoint, dependencies, senders};
 use super::exchange::Rounds;
 use super::forward::{Conditions, Replayed};
 use super::graph::{Graph, Op, OpNumber};
 use super::network::{Amount, Costs, Network};
 
-/// Parameters of a network in a fixed order: overhead, overhead a byte, latency within hosts and between, time a
-/// byte within and between, steps and bytes of collective operations.
+/// Number of network parameters. Their order: overhead, overhead per byte, latency within and
+/// between hosts, time per byte within and between, steps and bytes of collective operations.
 pub const PARAMETERS: usize = 8;
 
-/// A time, and by how much it changes with each parameter.
+/// A time and its derivatives by the parameters.
 #[derive(Debug, Clone, Copy)]
 struct Slope {
     value: f64,
@@ -76,22 +76,22 @@ fn slopes(network: &Network) -> Network<Slope> {
     }
 }
 
-/// What the critical path of a replay consists of.
+/// The composition of the critical path of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// ∂t/∂x of each parameter: of a latency the number of latencies on the path.
+    /// ∂t/∂x of each parameter: for a latency, the number of latencies on the path.
     pub by_parameter: [f64; PARAMETERS],
     /// Seconds of computation on it, by line.
     pub by_line: Vec<f64>,
-    /// The same by context.
+    /// Seconds of computation on it, by context.
     pub by_context: Vec<f64>,
-    /// Seconds in calls that need nobody and in the recorder.
+    /// Seconds in the recorder and in calls that need no other rank.
     pub library_s: f64,
     /// Seconds before the first rank on it begins.
     pub begin_s: f64,
 }
 
-/// The critical path of a replay.
+/// Finds the critical path of a replay.
 pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     graph: &Graph,
     conditions: &Conditions<'_, P>,
@@ -110,7 +110,7 @@ pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     let Some((last, _)) = ends.max_by(|(_, a), (_, b)| a.total_cmp(b)) else { return path };
     let mut line = last as u32;
     let mut op = graph.lines[last].ops.end - 1;
-    // Where ranks waited for each other for ever the path might go in a circle.
+    // If ranks deadlocked, the path might be circular.
     for _ in 0..graph.ops.len() {
         let before = latest(graph, &costs, replayed, op, &mut path);
         if before != op {
@@ -130,7 +130,7 @@ pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     path
 }
 
-/// The operation from whose begin on the end of one was decided; its transfer is added to the path.
+/// The operation whose begin decided the end of `op`; its transfer is added to the path.
 fn latest(
     graph: &Graph,
     costs: &Costs<Slope>,
@@ -143,19 +143,19 @@ fn latest(
     if graph.links(op).is_empty() {
         return op;
     }
-    branches(graph, costs, op, |since, time: Slope| {
-        let candidate = match since {
-            Since::Begin => Some((op, time)),
-            Since::Entered(other) => Some((other, time)),
-            Since::Exchanged(member) => {
+    dependencies(graph, costs, op, |start, time: Slope| {
+        let candidate = match start {
+            StartPoint::Begin => Some((op, time)),
+            StartPoint::Entered(other) => Some((other, time)),
+            StartPoint::RoundsDone(member) => {
                 let collective = graph.members[member as usize].collective;
                 let rounds = Rounds::new(graph, &graph.collectives[collective as usize]);
                 let (origin, in_rounds) = rounds.origin(costs, member, entered);
                 Some((origin, in_rounds + time))
             }
-            Since::Gathered(number) => {
+            StartPoint::LastSender(number) => {
                 let last =
-                    gathered(graph, number).max_by(|a, b| entered(*a).total_cmp(&entered(*b)));
+                    senders(graph, number).max_by(|a, b| entered(*a).total_cmp(&entered(*b)));
                 last.map(|last| (last, time))
             }
         };

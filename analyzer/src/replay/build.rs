@@ -1,4 +1,5 @@
-//! Makes the graph of a run: matching says which calls belong together, a pass over the calls what lay between.
+//! Builds the graph of a run: matching finds which calls belong together, a pass over the calls
+//! adds what lies between.
 
 use trace_format::meaning::{Class, Meaning};
 
@@ -9,7 +10,7 @@ use crate::causes::contexts::{Contexts, LocalContext, LocalContexts, LocalSite};
 use crate::causes::semantics::CallSemantics;
 use crate::causes::{Lines, WholeTicks};
 
-use super::find::{Finder, Found, Key};
+use super::find::{Finder, LinkedCall, Matches};
 use super::graph::{
     Collective, Graph, GraphLine, Link, LinkKind, Member, Message, NO_OP, Op, Recorded,
 };
@@ -17,43 +18,44 @@ use super::graph::{
 /// Why a run cannot be replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotReplayable {
-    /// No rank recorded what its calls say.
+    /// No rank recorded attributes of its calls.
     NoAttributes,
-    /// Of some calls only totals were kept, or the first or last part of the run.
+    /// Only totals were kept of some calls, or only the first or last part of the run.
     NotWhole,
     /// Some ranks have no file.
     MissingRanks,
-    /// More operations than numbers.
+    /// It has more operations than can be numbered.
     TooLong,
-    /// It has no length.
+    /// It takes no time.
     NoTime,
 }
 
-/// Polls with less than this between two of them only wait.
+/// Polls with less time than this between two of them are only waiting.
 const BUSY_POLLING_S: f64 = 2e-6;
 
-/// Makes the operations of all ranks.
-struct Layer<'l, 'a> {
+/// Builds the operations of all ranks.
+struct OpBuilder<'l, 'a> {
     clock: &'l WholeTicks<'a>,
     lines: &'l Lines,
     begin: i64,
-    /// Sorted by line and begin; where those of each line begin, and one behind the last.
-    keys: &'l [Key],
+    /// Sorted by line and begin; `first` has the index of the first one of each line, and the end
+    /// of the last.
+    keys: &'l [LinkedCall],
     first: &'l [usize],
     members: &'l [Member],
-    /// By the operation's number, ascending: when the last member entered.
+    /// Ascending by the operation's number: when the last member entered.
     meetings: &'l [(u32, i64)],
 }
 
-/// What a rank's threads did between their calls.
-struct LayerOfRank<'l, 'a> {
-    layer: &'l Layer<'l, 'a>,
+/// Builds the operations of a rank.
+struct RankOpBuilder<'l, 'a> {
+    builder: &'l OpBuilder<'l, 'a>,
     position: usize,
     functions: Functions,
-    /// What becomes of each function's calls that have no partner.
-    kinds: Vec<Kind>,
+    /// How the calls of each function are treated if they have no partner.
+    kinds: Vec<UnmatchedKind>,
     contexts: LocalContexts,
-    /// The lines that have ended, and where their operations end.
+    /// The lines that have ended, and the end of each one's operations.
     lines: Vec<(u32, usize)>,
     ops: Vec<Op>,
     links: Vec<Link>,
@@ -62,8 +64,8 @@ struct LayerOfRank<'l, 'a> {
     line: LineState,
 }
 
-/// What was made of a rank.
-struct OpsOfRank {
+/// The operations of a rank.
+struct RankOps {
     lines: Vec<(u32, usize)>,
     ops: Vec<Op>,
     links: Vec<Link>,
@@ -71,55 +73,55 @@ struct OpsOfRank {
     fixed: i64,
 }
 
-impl From<LayerOfRank<'_, '_>> for OpsOfRank {
-    fn from(rank: LayerOfRank) -> Self {
-        let LayerOfRank { lines, ops, links, recorded, fixed, .. } = rank;
+impl From<RankOpBuilder<'_, '_>> for RankOps {
+    fn from(rank: RankOpBuilder) -> Self {
+        let RankOpBuilder { lines, ops, links, recorded, fixed, .. } = rank;
         Self { lines, ops, links, recorded, fixed }
     }
 }
 
-/// What becomes of a call without a partner.
+/// How a call without a partner is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// It needs nobody: its time is as it was, and nothing on an ideal machine.
+enum UnmatchedKind {
+    /// It needs no other rank: it keeps its time, and takes none on an ideal machine.
     Local,
-    /// It may have waited for somebody: its time is as it was.
+    /// It may have waited for another rank: it keeps its time.
     Fixed,
     /// It only waited for a message that another call receives.
     Probe,
 }
 
-/// The line whose events come.
+/// The state of the line whose events are being processed.
 #[derive(Debug, Default)]
 struct LineState {
     number: u32,
-    /// Up to where its time is told.
+    /// The time up to which it is accounted for.
     at: i64,
-    /// Keys that are left.
+    /// Remaining keys.
     keys: std::ops::Range<usize>,
     regions: Vec<u32>,
     before: Option<LocalSite>,
-    /// Time since the last operation: by context, where `None` is the program's code outside of regions.
+    /// Time since the last operation, by context; `None` is the program's code outside of regions.
     own: Vec<(Option<LocalContext>, i64)>,
     library: i64,
 }
 
-impl<'a, 'l> CallObserver<'a> for &'l Layer<'l, 'a> {
-    type OfRank = LayerOfRank<'l, 'a>;
+impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
+    type OfRank = RankOpBuilder<'l, 'a>;
 
-    fn begin_rank(&self, rank: RankView<'a>) -> LayerOfRank<'l, 'a> {
+    fn begin_rank(&self, rank: RankView<'a>) -> RankOpBuilder<'l, 'a> {
         let kind = |name: &String| match Meaning::of(name).class {
-            Class::Probe => Kind::Probe,
+            Class::Probe => UnmatchedKind::Probe,
             Class::PointToPoint
             | Class::Collective
             | Class::Completion
             | Class::OneSided
             | Class::Communicators
-            | Class::Io => Kind::Fixed,
-            _ => Kind::Local,
+            | Class::Io => UnmatchedKind::Fixed,
+            _ => UnmatchedKind::Local,
         };
-        LayerOfRank {
-            layer: self,
+        RankOpBuilder {
+            builder: self,
             position: rank.position,
             functions: Functions::new(rank.trace),
             kinds: rank.trace.file.function_names().iter().map(kind).collect(),
@@ -134,10 +136,13 @@ impl<'a, 'l> CallObserver<'a> for &'l Layer<'l, 'a> {
     }
 }
 
-impl Layer<'_, '_> {
-    /// When the last member entered, of a call of which all must be in it and nothing moves.
-    fn met(&self, keys: &[Key]) -> Option<i64> {
-        let [Key { link: Link { kind: LinkKind::Collective, of }, .. }] = keys else { return None };
+impl OpBuilder<'_, '_> {
+    /// When the last member entered, for a call that all members must have entered and that moves
+    /// no data.
+    fn meeting_end(&self, keys: &[LinkedCall]) -> Option<i64> {
+        let [LinkedCall { link: Link { kind: LinkKind::Collective, of }, .. }] = keys else {
+            return None;
+        };
         let collective = self.members[*of as usize].collective;
         let found = self.meetings.binary_search_by_key(&collective, |(of, _)| *of).ok()?;
         Some(self.meetings[found].1)
@@ -145,7 +150,7 @@ impl Layer<'_, '_> {
 }
 
 impl LineState {
-    /// The program's own code up to a moment.
+    /// Accounts the time up to `to` for the program's own code.
     fn own_to(&mut self, to: i64) {
         let context = self.regions.last().map(|region| LocalContext::Region(*region));
         self.add(context, to);
@@ -168,18 +173,24 @@ impl LineState {
     }
 }
 
-impl LayerOfRank<'_, '_> {
+impl RankOpBuilder<'_, '_> {
     fn seconds(&self, ticks: i64) -> f64 {
-        self.layer.clock.seconds(ticks)
+        self.builder.clock.seconds(ticks)
     }
 
-    /// Lays an operation; what was computed before it in several contexts gets operations of its own.
-    fn lay(&mut self, site: Option<LocalSite>, (entered, left): (i64, i64), links: &[Key]) {
+    /// Appends an operation. Computation before it in several contexts is split into operations of
+    /// its own.
+    fn push_op(
+        &mut self,
+        site: Option<LocalSite>,
+        (entered, left): (i64, i64),
+        links: &[LinkedCall],
+    ) {
         let between = LocalContext::Between(self.line.before, site);
         let mut own = std::mem::take(&mut self.line.own);
         let library = std::mem::take(&mut self.line.library);
         let library_s = self.seconds(library) as f32;
-        let at = |of: &Self, ticks: i64| of.seconds(ticks - of.layer.begin);
+        let at = |of: &Self, ticks: i64| of.seconds(ticks - of.builder.begin);
         if own.is_empty() {
             own.push((None, 0));
         }
@@ -202,7 +213,7 @@ impl LayerOfRank<'_, '_> {
 
     /// The keys of a call.
     fn keys_of(&mut self, begin_ticks: u64, function: u16) -> std::ops::Range<usize> {
-        let keys = self.layer.keys;
+        let keys = self.builder.keys;
         let range = &mut self.line.keys;
         while range.start < range.end && keys[range.start].begin_ticks < begin_ticks {
             range.start += 1;
@@ -210,7 +221,7 @@ impl LayerOfRank<'_, '_> {
         let is_it =
             |at: usize| keys[at].begin_ticks == begin_ticks && keys[at].function == function;
         let from = range.start;
-        // Two calls begin at the same reading where a counter has long steps.
+        // Two calls may begin at the same reading if the counter has long steps.
         let skipped = (from..range.end).take_while(|at| keys[*at].begin_ticks == begin_ticks);
         let from = skipped.take_while(|at| !is_it(*at)).last().map_or(from, |at| at + 1);
         let to = (from..range.end).take_while(|at| is_it(*at)).last().map_or(from, |at| at + 1);
@@ -223,41 +234,43 @@ impl LayerOfRank<'_, '_> {
         let keys = self.keys_of(span.begin_ticks, function);
         let end = end.max(self.line.at);
         if !keys.is_empty() {
-            let layer = self.layer;
-            let keys = &layer.keys[keys];
-            // What a meeting takes behind its last member's entry is as it was.
-            let met = layer.met(keys).map_or(end, |met| met.clamp(self.line.at, end));
-            self.lay(Some(site), (self.line.at, met), keys);
-            self.fixed += end - met;
-            self.line.at = met;
+            let builder = self.builder;
+            let keys = &builder.keys[keys];
+            // The time of a meeting after its last member's entry stays as recorded.
+            let meeting_end = builder
+                .meeting_end(keys)
+                .map_or(end, |meeting_end| meeting_end.clamp(self.line.at, end));
+            self.push_op(Some(site), (self.line.at, meeting_end), keys);
+            self.fixed += end - meeting_end;
+            self.line.at = meeting_end;
             self.line.add(Some(LocalContext::Transfer(site)), end);
             return;
         }
         let index = usize::from(function.wrapping_sub(trace_format::functions::FIRST_FUNCTION));
-        match self.kinds.get(index).copied().unwrap_or(Kind::Local) {
-            Kind::Local => self.line.library_to(end),
-            Kind::Fixed => {
+        match self.kinds.get(index).copied().unwrap_or(UnmatchedKind::Local) {
+            UnmatchedKind::Local => self.line.library_to(end),
+            UnmatchedKind::Fixed => {
                 self.fixed += end - self.line.at;
                 self.line.add(Some(LocalContext::Transfer(site)), end);
             }
-            Kind::Probe => self.line.at = end,
+            UnmatchedKind::Probe => self.line.at = end,
         }
     }
 }
 
-impl<'a> RankObserver<'a> for LayerOfRank<'_, 'a> {
+impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        let layer = self.layer;
-        let Some(number) = layer.lines.of(self.position, thread.thread.number) else { return };
-        let keys = layer.first[number as usize]..layer.first[number as usize + 1];
-        let at = layer.lines.all[number as usize].begin;
+        let builder = self.builder;
+        let Some(number) = builder.lines.of(self.position, thread.thread.number) else { return };
+        let keys = builder.first[number as usize]..builder.first[number as usize + 1];
+        let at = builder.lines.all[number as usize].begin;
         self.line = LineState { number, at, keys, ..LineState::default() };
     }
 
     fn span(&mut self, span: &Span) {
-        let at = |ticks| self.layer.clock.at(self.position, ticks);
-        // Behind a rank's end the recorder still works.
-        let last = self.layer.lines.all[self.line.number as usize].end;
+        let at = |ticks| self.builder.clock.at(self.position, ticks);
+        // The recorder still works after a rank's end.
+        let last = self.builder.lines.all[self.line.number as usize].end;
         let (begin, end) = (at(span.begin_ticks).min(last), at(span.end_ticks).min(last));
         match span.kind {
             SpanKind::Call(function) => {
@@ -267,7 +280,7 @@ impl<'a> RankObserver<'a> for LayerOfRank<'_, 'a> {
             }
             SpanKind::Polls { count, inside_ticks, .. } => {
                 self.line.own_to(begin);
-                let inside = self.layer.clock.ticks_of(self.position, inside_ticks);
+                let inside = self.builder.clock.ticks_of(self.position, inside_ticks);
                 let between = (end - begin - inside).max(0);
                 let each = self.seconds(between) / (count.max(2) - 1) as f64;
                 let waits_from = if each > BUSY_POLLING_S { begin + between } else { begin };
@@ -293,21 +306,21 @@ impl<'a> RankObserver<'a> for LayerOfRank<'_, 'a> {
     }
 
     fn end_thread(&mut self) {
-        let end = self.layer.lines.all[self.line.number as usize].end;
+        let end = self.builder.lines.all[self.line.number as usize].end;
         self.line.own_to(end);
         let end = self.line.at;
-        self.lay(None, (end, end), &[]);
+        self.push_op(None, (end, end), &[]);
         self.lines.push((self.line.number, self.ops.len()));
         self.line = LineState::default();
     }
 }
 
-impl LayerOfRank<'_, '_> {
-    /// A rank without events was outside MPI all the time.
+impl RankOpBuilder<'_, '_> {
+    /// Adds a line for a rank without events: it was outside MPI all the time.
     fn add_silent_line(&mut self) {
         if self.lines.is_empty() {
-            let number = self.layer.lines.first_of(self.position);
-            let line = &self.layer.lines.all[number as usize];
+            let number = self.builder.lines.first_of(self.position);
+            let line = &self.builder.lines.all[number as usize];
             self.line = LineState { number, at: line.begin, ..LineState::default() };
             self.end_thread();
         }
@@ -315,10 +328,10 @@ impl LayerOfRank<'_, '_> {
 }
 
 impl<'a> Graph<'a> {
-    /// Of a run.
+    /// Builds the graph of a run.
     ///
     /// # Errors
-    /// What makes a run one that cannot be replayed.
+    /// Why the run cannot be replayed.
     pub fn new(analysis: &Analysis<'a>) -> Result<Self, NotReplayable> {
         let run = analysis.run;
         if !run.missing.is_empty() {
@@ -335,7 +348,7 @@ impl<'a> Graph<'a> {
         let semantics = CallSemantics::new(run);
         let new_finder = || Finder::new(analysis, &clock, (&lines, &semantics));
         let (_, found) = analysis.matches(new_finder).ok_or(NotReplayable::NoAttributes)?;
-        let (found, groups) = Found::merge(found.into_iter().map(Finder::into_found).collect());
+        let (found, groups) = Matches::merge(found.into_iter().map(Finder::into_found).collect());
         let mut keys = found.keys;
         keys.sort_unstable_by_key(|k| (k.line, k.begin_ticks, k.function, k.link.of));
         let mut first: Vec<usize> = Vec::with_capacity(lines.all.len() + 1);
@@ -344,15 +357,15 @@ impl<'a> Graph<'a> {
         }
         let (clock, lines, keys, first) = (&clock, &lines, &keys[..], &first[..]);
         let (members, meetings) = (&found.members[..], &found.meetings[..]);
-        let layer = Layer { clock, lines, begin, keys, first, members, meetings };
-        let mut of_ranks = analysis.calls(&&layer);
-        of_ranks.iter_mut().for_each(LayerOfRank::add_silent_line);
-        if of_ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
+        let builder = OpBuilder { clock, lines, begin, keys, first, members, meetings };
+        let mut ranks = analysis.calls(&&builder);
+        ranks.iter_mut().for_each(RankOpBuilder::add_silent_line);
+        if ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
             return Err(NotReplayable::TooLong);
         }
-        let contexts: Vec<&LocalContexts> = of_ranks.iter().map(|rank| &rank.contexts).collect();
+        let contexts: Vec<&LocalContexts> = ranks.iter().map(|rank| &rank.contexts).collect();
         let (contexts, numbers) = Contexts::merge(run, &contexts);
-        let of_ranks: Vec<OpsOfRank> = of_ranks.into_iter().map(OpsOfRank::from).collect();
+        let ranks: Vec<RankOps> = ranks.into_iter().map(RankOps::from).collect();
         let graph = Self {
             run,
             lines: Vec::new(),
@@ -367,22 +380,22 @@ impl<'a> Graph<'a> {
             elapsed_s: clock.seconds(end - begin),
             fixed_s: 0.0,
         };
-        Ok(graph.with(of_ranks, &numbers, (clock, lines, begin)))
+        Ok(graph.with_operations(ranks, &numbers, (clock, lines, begin)))
     }
 
-    /// With the operations of all ranks.
-    fn with(
+    /// Adds the operations of all ranks.
+    fn with_operations(
         mut self,
-        of_ranks: Vec<OpsOfRank>,
+        ranks: Vec<RankOps>,
         numbers: &[Vec<u32>],
         (clock, lines, begin): (&WholeTicks, &Lines, i64),
     ) -> Self {
         let mut at = 0;
-        for rank in &of_ranks {
+        for rank in &ranks {
             for (op, own) in rank.ops.iter().enumerate() {
                 let to = rank.ops.get(op + 1).map_or(rank.links.len(), |next| next.links as usize);
                 for link in &rank.links[own.links as usize..to] {
-                    self.begins(*link, at);
+                    self.set_begin(*link, at);
                 }
                 at += 1;
             }
@@ -399,7 +412,7 @@ impl<'a> Graph<'a> {
             true => whole_collectives[members[link.of as usize].collective as usize],
             false => whole_messages[link.of as usize],
         };
-        for (mut rank, numbers) in of_ranks.into_iter().zip(numbers) {
+        for (mut rank, numbers) in ranks.into_iter().zip(numbers) {
             let first = self.ops.len();
             for (op, own) in rank.ops.iter().enumerate() {
                 let to = rank.ops.get(op + 1).map_or(rank.links.len(), |next| next.links as usize);
@@ -423,8 +436,8 @@ impl<'a> Graph<'a> {
         self
     }
 
-    /// Notes which call begins something.
-    fn begins(&mut self, link: Link, op: u32) {
+    /// Stores which call begins a message or a part.
+    fn set_begin(&mut self, link: Link, op: u32) {
         match link.kind {
             LinkKind::Send | LinkKind::PostSend => self.messages[link.of as usize].send = op,
             LinkKind::Receive | LinkKind::PostReceive => {

@@ -1,5 +1,5 @@
-//! Finds the network of a run from what its calls took, in the few parameters of the model: nothing is corrected
-//! call by call.
+//! Determines the network of a run from the durations of its calls, in the few parameters of the
+//! model. Nothing is corrected call by call.
 
 use super::exchange::Rounds;
 use super::forward::{Conditions, replay};
@@ -8,20 +8,21 @@ use super::network::{Costs, Network, Placement};
 use crate::causes::semantics::SendMode;
 use crate::trace::RankTrace;
 
-/// How a network was found.
+/// The network of a run, and how it was determined.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     /// The network.
     pub network: Network,
-    /// By what all its times were multiplied in the end, so that the replay takes as long as the run did.
+    /// The factor by which all its times were finally multiplied, so that the replay takes as long
+    /// as the run.
     pub scale: f64,
-    /// Replayed time over recorded time, less one.
+    /// Relative error: replayed time / recorded time − 1.
     pub error: f64,
-    /// What there was to find it from.
+    /// The data that it was determined from.
     pub samples: Samples,
 }
 
-/// Numbers of calls that tell a parameter.
+/// Numbers of calls from which the parameters were determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Samples {
     /// Calls that began a transfer, or found one complete: overhead.
@@ -30,16 +31,17 @@ pub struct Samples {
     pub transfers: [u64; 2],
     /// Parts in collective operations.
     pub collectives: u64,
-    /// Whether these messages, or those of collective operations, had sizes enough to tell latency and bandwidth
-    /// apart; within hosts and between.
+    /// Whether these messages, or those of collective operations, had sufficiently different sizes
+    /// to separate latency and bandwidth; within and between hosts.
     pub told_apart: [bool; 2],
 }
 
-/// Classes below 1 KiB, and from 4 KiB on.
+/// The classes below `SMALL` are those below 1 KiB; the classes from `LARGE` on are those from 4
+/// KiB on.
 const SMALL: usize = 11;
 const LARGE: usize = 13;
 
-/// Means of a cost by size: classes of a factor of two.
+/// Sums of a cost by size, in classes of a factor of two.
 #[derive(Debug, Clone)]
 struct BySize {
     classes: Vec<Class>,
@@ -61,8 +63,8 @@ impl Default for BySize {
 }
 
 impl BySize {
-    /// Takes the cost of some bytes that should be a·first + b·second.
-    fn take(&mut self, bytes: f64, [first, second]: [f64; 2], cost: f64) {
+    /// Adds the cost of a size, which should be a·first + b·second.
+    fn add(&mut self, bytes: f64, [first, second]: [f64; 2], cost: f64) {
         let class = if bytes >= 1.0 { bytes.log2() as usize + 1 } else { 0 };
         let class = &mut self.classes[class.min(65)];
         class.count += 1.0;
@@ -81,20 +83,20 @@ impl BySize {
         [seen(&self.classes[..SMALL]), seen(&self.classes[LARGE..])]
     }
 
-    /// Whether both terms can be told: the sizes differ enough, and are not all small.
+    /// Whether both terms can be separated: the sizes differ enough, and are not all small.
     fn tells_apart(&self) -> bool {
         self.sizes() == [true, true]
     }
 
-    /// The b ≥ 0 that explains the sum where a is known.
+    /// The b ≥ 0 that explains the sum if a is known.
     fn second(&self, a: f64) -> f64 {
         let sum = |of: fn(&Class) -> f64| self.classes.iter().map(of).sum::<f64>();
         let left = sum(|class| class.cost) - a * sum(|class| class.first);
         (left / sum(|class| class.second)).max(0.0)
     }
 
-    /// The a and b ≥ 0 that explain the classes' sums best, by relative error, scaled so that the sum of all is
-    /// right.
+    /// The a and b ≥ 0 that best explain the sums of the classes, by relative error, scaled so that
+    /// the total is right.
     fn fit(&self) -> [f64; 2] {
         let (mut xx, mut xy, mut yy, mut xc, mut yc) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let (mut first, mut second, mut all) = (0.0, 0.0, 0.0);
@@ -122,7 +124,7 @@ impl BySize {
     }
 }
 
-/// Finds the network of a run.
+/// Determines the network of a run.
 pub fn calibrate(graph: &Graph, placement: &Placement) -> Calibration {
     let mut network = Network::ideal(eager_limits(graph, placement));
     (network.collective_steps, network.collective_bytes) = (1.0, 1.0);
@@ -156,7 +158,7 @@ pub fn calibrate(graph: &Graph, placement: &Placement) -> Calibration {
     match no_messages {
         false if samples.collectives == 0 => {}
         false => (network.collective_steps, network.collective_bytes) = (steps, bytes),
-        // Then a step is a latency.
+        // Then a step counts as a latency.
         true => {
             samples.told_apart = [collectives.tells_apart(); 2];
             network.latency = network.latency.map(|latency| latency * steps);
@@ -165,7 +167,8 @@ pub fn calibrate(graph: &Graph, placement: &Placement) -> Calibration {
     }
     let hop = usize::from(!placement.is_one_host());
     let steps_are_messages = placement.is_one_host() || placement.is_one_rank_each();
-    // Where all messages are large a step of a small collective operation is one without bytes.
+    // If all messages are large, the steps of small collective operations show the cost of a
+    // message without bytes.
     if transfers[hop].sizes() == [false, true]
         && collectives.sizes()[0]
         && steps_are_messages
@@ -185,17 +188,17 @@ pub fn calibrate(graph: &Graph, placement: &Placement) -> Calibration {
     Calibration { network: network.times(scale), scale, error, samples }
 }
 
-/// Replays of the fit of all times together.
-const MOST_REPLAYS: usize = 8;
+/// Maximum number of replays for finding the common factor.
+const MAX_REPLAYS: usize = 8;
 
-/// An error that nobody sees.
-const ENOUGH: f64 = 1e-4;
+/// An error that is small enough to stop.
+const NEGLIGIBLE_ERROR: f64 = 1e-4;
 
-/// By how much all times together are changed at most.
-const MOST_FACTOR: f64 = 4.0;
+/// Maximum factor by which all times are changed.
+const MAX_FACTOR: f64 = 4.0;
 
-/// The factor on all times with which the replay takes as long as the run did, as far as one factor can do that; and
-/// the error that is left.
+/// The common factor of all times with which the replay takes as long as the run, as far as one
+/// factor can achieve that, and the remaining error.
 fn scale(graph: &Graph, placement: &Placement, network: Network) -> (f64, f64) {
     let error = |factor: f64| {
         let network = network.times(factor);
@@ -206,16 +209,16 @@ fn scale(graph: &Graph, placement: &Placement, network: Network) -> (f64, f64) {
         };
         replay(graph, &conditions).elapsed_s / graph.elapsed_s - 1.0
     };
-    // Factors with the errors there; the time grows with the factor, and nearly as a line.
+    // Factors and their errors. The time grows with the factor, nearly linearly.
     let (mut low, mut high): (Option<[f64; 2]>, Option<[f64; 2]>) = (None, None);
     let mut best = [1.0, f64::INFINITY];
     let mut factor = 1.0;
-    for _ in 0..MOST_REPLAYS {
+    for _ in 0..MAX_REPLAYS {
         let found = [factor, error(factor)];
         if found[1].abs() < best[1].abs() {
             best = found;
         }
-        if best[1].abs() < ENOUGH {
+        if best[1].abs() < NEGLIGIBLE_ERROR {
             break;
         }
         *(if found[1] > 0.0 { &mut high } else { &mut low }) = Some(found);
@@ -225,24 +228,24 @@ fn scale(graph: &Graph, placement: &Placement, network: Network) -> (f64, f64) {
             (None, Some([b, _])) => b / 2.0,
             (None, None) => break,
         };
-        if !(1.0 / MOST_FACTOR..=MOST_FACTOR).contains(&factor) {
+        if !(1.0 / MAX_FACTOR..=MAX_FACTOR).contains(&factor) {
             break;
         }
     }
     (best[0], best[1])
 }
 
-fn only<T: Copy>(of: &[T]) -> Option<T> {
+fn single<T: Copy>(of: &[T]) -> Option<T> {
     match of {
         [one] => Some(*one),
         _ => None,
     }
 }
 
-/// The largest standard send that did not wait for its receiver, by what calls that blocked tell: the limit that
-/// they contradict least.
+/// The largest standard send that did not wait for its receiver, estimated from blocking calls: the
+/// limit that the fewest of them contradict.
 fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
-    // By hop: size, and whether the send waited for its receiver.
+    // By hop: the size, and whether the send waited for its receiver.
     let mut seen: [Vec<(f64, bool)>; 2] = Default::default();
     for (op, recorded) in graph.recorded.iter().enumerate() {
         let links = graph.links(op as OpNumber);
@@ -252,7 +255,8 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
             let waits = match () {
                 () if message.sending != SendMode::Standard => continue,
                 () if recorded.left_s < posted => false,
-                // It lasted until shortly behind the posting, and most of it lay before; and it did nothing else.
+                // It lasted until shortly after the receive was posted, most of it was before that,
+                // and it did nothing else.
                 () if links.len() == 1
                     && posted - recorded.entered_s > 4.0 * (recorded.left_s - posted) =>
                 {
@@ -268,7 +272,7 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
     seen.map(|mut seen| {
         let known = known.next().unwrap_or(f64::INFINITY);
         seen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        // Below the first one all wait: as many contradictions as sends that did not.
+        // A limit below the smallest size is contradicted by every send that did not wait.
         let mut wrong = seen.iter().filter(|(_, waits)| !waits).count();
         let (mut best, mut limit) = (wrong, -1.0);
         for of_size in seen.chunk_by(|a, b| a.0 == b.0) {
@@ -286,8 +290,9 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
     })
 }
 
-/// Where no send was seen to wait: the limits that Open MPI has unless it is told otherwise (btl_vader_eager_limit,
-/// btl_sm_eager_limit; btl_tcp_eager_limit). Those of others depend on what lies below them.
+/// Limits if no send was seen to wait: the defaults of Open MPI (btl_vader_eager_limit,
+/// btl_sm_eager_limit; btl_tcp_eager_limit). Those of other libraries depend on the transport
+/// layers below them.
 fn known_eager_limits(graph: &Graph) -> [f64; 2] {
     let is_open_mpi = |trace: &RankTrace| trace.file.header.mpi_family == "openmpi";
     match graph.run.ranks.first().is_some_and(is_open_mpi) {
@@ -296,10 +301,12 @@ fn known_eager_limits(graph: &Graph) -> [f64; 2] {
     }
 }
 
-/// So many times a call's length before it its message was sent: it did not wait for it.
-const LONG_THERE: f64 = 3.0;
+/// A receive did not wait for a message that was sent more than this many times the call's duration
+/// before the call.
+const EARLY_FACTOR: f64 = 3.0;
 
-/// What calls take that need not wait: posts, sends that the library takes, receives of what is there.
+/// Durations of calls that need not wait: posts, sends that the library takes, receives of messages
+/// that have arrived.
 fn overheads(graph: &Graph, placement: &Placement, network: &Network) -> BySize {
     let costs = Costs { network, placement };
     let mut by_size = BySize::default();
@@ -320,10 +327,11 @@ fn overheads(graph: &Graph, placement: &Placement, network: &Network) -> BySize 
                 _ if waits => continue 'calls,
                 LinkKind::CompleteSend => {}
                 LinkKind::Receive | LinkKind::CompleteReceive => {
-                    // Long there: it had been on its way for much longer than this call lasts.
+                    // It has arrived if it was sent much earlier than this call's duration before
+                    // it.
                     let sent = graph.recorded[message.send as usize].entered_s;
                     let lasts = recorded.left_s - recorded.entered_s;
-                    if sent + LONG_THERE * lasts > recorded.entered_s {
+                    if sent + EARLY_FACTOR * lasts > recorded.entered_s {
                         continue 'calls;
                     }
                     bytes += message.bytes;
@@ -333,14 +341,15 @@ fn overheads(graph: &Graph, placement: &Placement, network: &Network) -> BySize 
         }
         if !links.is_empty() {
             let terms = [f64::from(u8::from(begins) + u8::from(completes)), bytes];
-            by_size.take(bytes, terms, recorded.left_s - recorded.entered_s);
+            by_size.add(bytes, terms, recorded.left_s - recorded.entered_s);
         }
     }
     by_size
 }
 
-/// What is left of the times from a send's begin to the end of a receive that waited for it, by hop: latency and
-/// bytes. Of a call that completes several the one counts that was sent last.
+/// The remaining times from a send's begin to the end of a receive that waited for it, by hop:
+/// latency and bytes. For a call that completes several messages, the one that was sent last
+/// counts.
 fn transfers(graph: &Graph, placement: &Placement, network: &Network) -> [BySize; 2] {
     let costs = Costs { network, placement };
     let mut by_hop = [BySize::default(), BySize::default()];
@@ -354,8 +363,8 @@ fn transfers(graph: &Graph, placement: &Placement, network: &Network) -> [BySize
         let Some(message) = last else { continue };
         let (sent, posted) = (sent(&message), entered(message.receive));
         let waits = recorded.entered_s <= sent;
-        // Overhead on both sides, copies, and the way: three latencies where the receiver is asked, two where it
-        // asks.
+        // Overhead on both sides, copies, and the transfer: three latencies if the sender asks the
+        // receiver, two if the receiver asks.
         let copies = messages.map(|message| costs.copying(message)).sum::<f64>();
         let known = 2.0 * network.overhead + costs.copying(message) + copies;
         let (from, latencies) = match costs.needs_receiver(message) {
@@ -370,12 +379,13 @@ fn transfers(graph: &Graph, placement: &Placement, network: &Network) -> [BySize
         let time = recorded.left_s - from;
         let hop = placement.hop(message.lines);
         let terms = [latencies, message.bytes];
-        by_hop[hop as usize].take(message.bytes, terms, (time - known).max(0.0));
+        by_hop[hop as usize].add(message.bytes, terms, (time - known).max(0.0));
     }
     by_hop
 }
 
-/// The times from the last part that is needed to the end, against what steps and bytes cost.
+/// The times from the last required contribution to the end, compared with the costs of steps and
+/// bytes.
 fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySize {
     let of = |steps: f64, bytes: f64| Network {
         collective_steps: steps,
@@ -386,16 +396,16 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
     let cost = |network: &Network, of: &Collective| Costs { network, placement }.collective(of);
     let mut by_size = BySize::default();
     let entered = |op: OpNumber| graph.recorded[op as usize].entered_s;
-    // When the last member that sends begins, and which it is.
+    // When the last member that sends begins, and which member it is.
     let last_of = |collective: &Collective| {
         let sends = |of: &u32| graph.members[*of as usize].sends;
         let begins = |of: u32| (entered(graph.members[of as usize].posted), of);
         let senders = collective.members.clone().filter(sends).map(begins);
         senders.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, collective.members.start))
     };
-    let gathered: Vec<(f64, u32)> = graph.collectives.iter().map(last_of).collect();
+    let last_senders: Vec<(f64, u32)> = graph.collectives.iter().map(last_of).collect();
     for op in 0..graph.recorded.len() {
-        let Some(link) = only(graph.links(op as OpNumber)) else { continue };
+        let Some(link) = single(graph.links(op as OpNumber)) else { continue };
         if link.kind != LinkKind::Collective {
             continue;
         }
@@ -407,27 +417,30 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
         let posted = |member: u32| entered(graph.members[member as usize].posted);
         let last = match collective.needs {
             Needs::Everybody | Needs::All if member.receives => {
-                gathered[member.collective as usize].0
+                last_senders[member.collective as usize].0
             }
-            Needs::AtRoot if link.of == collective.root => gathered[member.collective as usize].0,
+            Needs::AtRoot if link.of == collective.root => {
+                last_senders[member.collective as usize].0
+            }
             Needs::Root if member.receives && link.of != collective.root => posted(collective.root),
             Needs::Lower => (collective.members.start..=link.of).map(posted).fold(0.0, f64::max),
             _ => continue,
         };
         let recorded = graph.recorded[op];
         let time = recorded.left_s - last.max(recorded.entered_s);
-        // Where all go in rounds the last one has everything soon, the others when its part has come to them.
+        // In rounds, the last member has everything soon; the others have it when its contribution
+        // has reached them.
         let part = match collective.needs {
             Needs::Everybody => {
                 let rounds = Rounds::new(graph, collective);
-                let hops = rounds.hops(gathered[member.collective as usize].1, link.of);
+                let hops = rounds.hops(last_senders[member.collective as usize].1, link.of);
                 f64::from(hops) / f64::from(rounds.count().max(1))
             }
             _ => 1.0,
         };
         if last <= recorded.left_s && part > 0.0 {
             let terms = [cost(&steps, collective) * part, cost(&bytes, collective) * part];
-            by_size.take(collective.bytes, terms, time.max(0.0));
+            by_size.add(collective.bytes, terms, time.max(0.0));
         }
     }
     by_size

@@ -1,38 +1,39 @@
-//! What can be different in a replay.
+//! What can be changed in a replay.
 
 use super::assembled::Assembled;
 use super::mapping::Mapping;
 
-/// Something that is different.
+/// A change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// No transfer, and no call that needs nobody, takes any time.
+    /// Transfers, and calls that need no other rank, take no time.
     IdealNetwork,
-    /// All latencies times a factor.
+    /// All latencies are multiplied by a factor.
     Latency(f64),
-    /// All bandwidths times a factor.
+    /// All bandwidths are multiplied by a factor.
     Bandwidth(f64),
-    /// Time of the processor for transfers, times a factor.
+    /// CPU time of transfers is multiplied by a factor.
     Overhead(f64),
-    /// Another network, as it stands.
+    /// Another network.
     Network(Box<Assembled>),
-    /// Ranks on other hosts.
+    /// Another placement of the ranks.
     Placement(Mapping),
-    /// The rank at a position computes so many times as fast.
+    /// The rank at a position computes faster by a factor.
     RankSpeed(usize, f64),
-    /// A region is computed so many times as fast, on all ranks.
+    /// All ranks compute a region faster by a factor.
     RegionSpeed(String, f64),
-    /// All ranks take as long for a region as their mean; without a name for all computation.
+    /// All ranks take the mean of their times for a region; without a name, for all computation.
     Balance(Option<String>),
-    /// No rank takes longer for its computation than the median of all does.
+    /// No rank computes longer than the median of all ranks.
     MedianRank,
-    /// Stretches of computation that were far longer than others of their kind were as long as their median.
+    /// Stretches of computation that were much longer than others of their kind take the median of
+    /// these.
     NoNoise,
 }
 
 impl Change {
-    /// Whether it changes what transfers cost.
-    pub(super) fn is_of_transfers(&self) -> bool {
+    /// Whether it changes the cost of transfers.
+    pub(super) fn affects_transfers(&self) -> bool {
         match self {
             Self::IdealNetwork
             | Self::Latency(_)

@@ -1,10 +1,12 @@
-//! Collective operations in which everybody needs everybody: in as many rounds as the members' number has binary
-//! digits each takes what another has so far. Who comes last goes on soon, the others when its part has come round.
+//! Collective operations in which every member needs data of all others. They take place in rounds,
+//! as many as the number of members has binary digits; in each round a member takes everything that
+//! another has so far. The last member to enter finishes soon; the others finish when its data have
+//! reached them.
 
 use super::graph::{Collective, Graph, OpNumber};
 use super::network::{Amount, Costs};
 
-/// How the members of one go together.
+/// The rounds of a collective operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rounds<'r, 'a> {
     graph: &'r Graph<'a>,
@@ -24,8 +26,8 @@ impl<'r, 'a> Rounds<'r, 'a> {
         self.members().next_power_of_two().trailing_zeros()
     }
 
-    /// Whose data a member takes in a round: doubled pairs where their number is a power of two, else those of the one
-    /// so far before it.
+    /// The member whose data a member takes in a round: recursive doubling if the number of members
+    /// is a power of two, else the member 2^round before it.
     fn partner(self, member: u32, round: u32) -> u32 {
         let all = self.members();
         match all.is_power_of_two() {
@@ -34,7 +36,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
         }
     }
 
-    /// How many times a member's part is passed on until another has it.
+    /// How many times the data of a member are passed on until another has them.
     pub fn hops(self, from: u32, to: u32) -> u32 {
         let (first, all) = (self.collective.members.start, self.members());
         let (from, to) = (from - first, to - first);
@@ -52,8 +54,9 @@ impl<'r, 'a> Rounds<'r, 'a> {
         self.graph.members[(self.collective.members.start + member) as usize].line
     }
 
-    /// What each member has to itself behind every round, by member, the last round last; and what it was
-    /// decided by: its own round before, or its partner's. `entered` gives when a call begins.
+    /// When each member has finished the last round, and, round by round, whether each member's
+    /// time was decided by its partner instead of its own previous round. `entered` gives the begin
+    /// of a call.
     fn table<T: Amount>(
         self,
         costs: &Costs<T>,
@@ -61,7 +64,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
     ) -> (Vec<f64>, Vec<bool>) {
         let (all, rounds) = (self.members(), self.count());
         let own = costs.round(self.collective, None).value();
-        let ways = costs.ways(self.collective).map(T::value);
+        let round_costs = costs.rounds_by_hop(self.collective).map(T::value);
         let mut now: Vec<f64> = (0..all).map(|member| entered(self.posted(member))).collect();
         let mut by_partner = Vec::with_capacity((all * rounds) as usize);
         for round in 0..rounds {
@@ -69,7 +72,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
                 let partner = self.partner(member, round);
                 let hop = costs.placement.hop([self.line(member), self.line(partner)]);
                 let mine = now[member as usize] + own;
-                let other = now[partner as usize] + ways[hop as usize];
+                let other = now[partner as usize] + round_costs[hop as usize];
                 by_partner.push(other > mine);
                 mine.max(other)
             });
@@ -83,7 +86,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
         self.table(costs, entered).0
     }
 
-    /// From whose begin on a member's end was decided, and what lies between.
+    /// The call whose begin decided a member's end, and the time in between.
     pub fn origin<T: Amount>(
         self,
         costs: &Costs<T>,
@@ -92,14 +95,15 @@ impl<'r, 'a> Rounds<'r, 'a> {
     ) -> (OpNumber, T) {
         let (_, by_partner) = self.table(costs, entered);
         let own = costs.round(self.collective, None);
-        let ways = costs.ways(self.collective);
+        let round_costs = costs.rounds_by_hop(self.collective);
         let mut at = member - self.collective.members.start;
         let mut time = T::ZERO;
         for round in (0..self.count()).rev() {
             if by_partner[(round * self.members() + at) as usize] {
                 let partner = self.partner(at, round);
-                time =
-                    time + ways[costs.placement.hop([self.line(at), self.line(partner)]) as usize];
+                time = time
+                    + round_costs
+                        [costs.placement.hop([self.line(at), self.line(partner)]) as usize];
                 at = partner;
             } else {
                 time = time + own;

@@ -1,5 +1,5 @@
-//! Finds which calls belong together: messages and collective operations as the graph has them, and for every call
-//! what it does to them.
+//! Finds which calls belong together: the messages and collective operations of the graph, and what
+//! every call does to them.
 
 use rustc_hash::FxHashMap;
 use trace_format::meaning::{Meaning, Synchronises};
@@ -14,37 +14,38 @@ use crate::timeline::matching::{
 
 use super::graph::{Collective, Link, LinkKind, Member, Message, Movement, NO_OP, Needs};
 
-/// A call that something belongs to.
+/// A call that is linked to a message or collective operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Key {
+pub(super) struct LinkedCall {
     pub line: u32,
     pub begin_ticks: u64,
     pub function: u16,
     pub link: Link,
 }
 
-/// What matching found, of one share of the run.
+/// The results of matching for one share of the run.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub keys: Vec<Key>,
+pub(super) struct Matches {
+    pub keys: Vec<LinkedCall>,
     pub messages: Vec<Message>,
     pub collectives: Vec<Collective>,
     pub members: Vec<Member>,
-    /// Meetings, by the operation's number, ascending: when the last member entered, in ticks of the axis.
+    /// Meetings, ascending by the operation's number: when the last member entered, in ticks of the
+    /// axis.
     pub meetings: Vec<(u32, i64)>,
-    /// By number of the communicator's group in `Graph::groups`.
+    /// The lines of each communicator, by number of its group in `Graph::groups`.
     communicators: Vec<(u32, Vec<u32>)>,
 }
 
-/// Finds them.
+/// Collects the results of matching.
 pub(super) struct Finder<'f, 'a> {
     analysis: &'f Analysis<'a>,
     clock: &'f WholeTicks<'a>,
     lines: &'f Lines,
     semantics: &'f CallSemantics,
-    /// By communicator its number here.
+    /// The local number of each communicator.
     groups: FxHashMap<u32, u32>,
-    found: Found,
+    found: Matches,
 }
 
 impl<'f, 'a> Finder<'f, 'a> {
@@ -57,7 +58,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         Self { analysis, clock, lines, semantics, groups, found }
     }
 
-    pub fn into_found(self) -> Found {
+    pub fn into_found(self) -> Matches {
         self.found
     }
 
@@ -68,7 +69,7 @@ impl<'f, 'a> Finder<'f, 'a> {
 
     fn key(&mut self, line: u32, call: &Call, kind: LinkKind, of: u32) {
         let (begin_ticks, function) = (call.begin_ticks, call.function);
-        self.found.keys.push(Key { line, begin_ticks, function, link: Link { kind, of } });
+        self.found.keys.push(LinkedCall { line, begin_ticks, function, link: Link { kind, of } });
     }
 
     fn group(&mut self, instance: &CollectiveInstance) -> u32 {
@@ -82,7 +83,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         number
     }
 
-    /// Members by rank in the communicator.
+    /// Sorts members by their rank in the communicator.
     fn sort(&self, instance: &CollectiveInstance, members: &mut [(u32, usize)]) {
         let Some(entry) = self.analysis.communicators().get(instance.communicator) else { return };
         let mut positions = FxHashMap::default();
@@ -122,7 +123,7 @@ impl MatchSink for Finder<'_, '_> {
         let bytes = message.bytes as f64;
         let lines = [from, to];
         self.found.messages.push(Message { send: NO_OP, receive: NO_OP, lines, sending, bytes });
-        // The thread that completes may be another one than that which posts.
+        // The thread that completes may differ from the one that posts.
         let ends = [
             (send, from, [LinkKind::Send, LinkKind::PostSend, LinkKind::CompleteSend]),
             (receive, to, [LinkKind::Receive, LinkKind::PostReceive, LinkKind::CompleteReceive]),
@@ -181,7 +182,7 @@ impl MatchSink for Finder<'_, '_> {
 }
 
 impl Finder<'_, '_> {
-    /// Adds an operation; the root is given by its place among the members.
+    /// Adds an operation; `root` is an index into the members.
     fn add(
         &mut self,
         instance: &CollectiveInstance,
@@ -192,7 +193,7 @@ impl Finder<'_, '_> {
             instance.members.iter().enumerate().map(|(at, member)| (member.rank, at)).collect();
         match needs {
             Needs::Lower => self.sort(instance, &mut order),
-            // Matching hands them on in any order.
+            // Matching passes them on in any order.
             _ => order.sort_unstable(),
         }
         let barrier = matches!(movement, Movement::Nothing | Movement::Meeting);
@@ -242,8 +243,8 @@ impl Finder<'_, '_> {
     }
 }
 
-impl Found {
-    /// Puts shares together; `groups` has the lines of each communicator.
+impl Matches {
+    /// Merges shares; also returns the lines of each communicator.
     pub fn merge(of_shares: Vec<Self>) -> (Self, Vec<Vec<u32>>) {
         let mut all = Self::default();
         let mut groups: Vec<Vec<u32>> = Vec::new();

@@ -1,58 +1,59 @@
-//! Replays a run: every thread goes on until it needs something that another has not done yet.
+//! Replays a run: every thread advances until it needs something that another has not done yet.
 
 use rustc_hash::FxHashMap;
 
-use super::branches::{Since, branches, gathered};
+use super::dependencies::{StartPoint, dependencies, senders};
 use super::exchange::Rounds;
 use super::graph::{Graph, LinkKind, Needs, Op, OpNumber};
 use super::network::{Costs, Network, Placement};
 
-/// What is replayed differently from how it was recorded.
+/// The conditions of a replay.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions<'c, P> {
     /// The network.
     pub network: &'c Network,
-    /// Which rank is where.
+    /// The hosts of the ranks.
     pub placement: &'c Placement,
-    /// How long the computation before an operation takes, and the calls that need nobody; given an operation and
-    /// its number, in seconds.
+    /// Durations in seconds, given an operation and its number: of the computation before it, and
+    /// of the calls before it that need no other rank.
     pub pace: P,
 }
 
-/// A run as it was replayed.
+/// The result of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Replayed {
     /// When each call is entered; seconds.
     pub entered: Vec<f64>,
-    /// When each line ends.
+    /// When each line ends; seconds.
     pub ends: Vec<f64>,
-    /// From the earliest begin to the latest end.
+    /// From the earliest begin to the latest end; seconds.
     pub elapsed_s: f64,
-    /// Calls that went on although what they needed never came: their ranks waited for each other.
+    /// Number of calls that were released although what they needed never came: their ranks waited
+    /// for each other.
     pub released: u64,
 }
 
-/// Not known yet.
+/// A time that is not known yet.
 const UNKNOWN: f64 = f64::NAN;
 
-/// Nobody.
+/// No line.
 const NO_LINE: u32 = u32::MAX;
 
 /// What a line waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     Op(OpNumber),
-    Gathering(u32),
+    Senders(u32),
 }
 
-/// How far a line is.
+/// The progress of a line.
 #[derive(Debug, Clone, Copy)]
 struct Progress {
-    /// Its next operation; if `inside`, that which it is in.
+    /// Its next operation, or, if `inside`, its current one.
     op: OpNumber,
     inside: bool,
     now: f64,
-    /// Who else waits for the same.
+    /// The next line that waits for the same.
     next_waiter: u32,
 }
 
@@ -61,27 +62,29 @@ struct Forward<'f, 'a, P> {
     conditions: &'f Conditions<'f, P>,
     costs: Costs<'f>,
     entered: Vec<f64>,
-    /// Of each collective operation how many senders have not begun, and when the last one did.
+    /// For each collective operation, the number of senders that have not begun, and when the last
+    /// one began.
     missing: Vec<u32>,
     last: Vec<f64>,
-    /// When each member of one in which everybody needs everybody has everything.
-    exchanged: Vec<f64>,
+    /// When each member has everything, for operations in which every member needs all others.
+    rounds_done: Vec<f64>,
     progress: Vec<Progress>,
-    /// The lines that wait for a call, by the call; how many wait for one of each line.
-    for_ops: FxHashMap<OpNumber, u32>,
+    /// The first line that waits for each call; and, for each line, how many lines wait for one of
+    /// its calls.
+    waiting_for_ops: FxHashMap<OpNumber, u32>,
     awaited: Vec<u32>,
-    /// The lines that wait for a gathering.
-    for_gatherings: FxHashMap<u32, u32>,
+    /// The first line that waits for the senders of each collective operation.
+    waiting_for_senders: FxHashMap<u32, u32>,
     runnable: Vec<u32>,
 }
 
-/// Replays a run. Times depend on nothing but the graph and the conditions, not on the order of the lines.
+/// Replays a run. Times depend only on the graph and the conditions, not on the order of the lines.
 pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     graph: &Graph,
     conditions: &Conditions<'_, P>,
 ) -> Replayed {
     let lines = graph.lines.len();
-    let missing = |number: usize| gathered(graph, number as u32).count() as u32;
+    let missing = |number: usize| senders(graph, number as u32).count() as u32;
     let progress = graph.lines.iter().map(|line| Progress {
         op: line.ops.start,
         inside: false,
@@ -95,22 +98,22 @@ pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
         entered: vec![UNKNOWN; graph.ops.len()],
         missing: (0..graph.collectives.len()).map(missing).collect(),
         last: vec![f64::NEG_INFINITY; graph.collectives.len()],
-        exchanged: vec![UNKNOWN; graph.members.len()],
+        rounds_done: vec![UNKNOWN; graph.members.len()],
         progress: progress.collect(),
-        for_ops: FxHashMap::default(),
+        waiting_for_ops: FxHashMap::default(),
         awaited: vec![0; lines],
-        for_gatherings: FxHashMap::default(),
+        waiting_for_senders: FxHashMap::default(),
         runnable: (0..lines as u32).rev().collect(),
     };
     let mut released = 0;
     loop {
         while let Some(line) = forward.runnable.pop() {
-            forward.go_on(line, false);
+            forward.advance(line, false);
         }
         let Some(line) = forward.first_stuck() else { break };
         released += 1;
         forward.forget_waiter(line);
-        forward.go_on(line, true);
+        forward.advance(line, true);
     }
     let ends: Vec<f64> = forward.progress.iter().map(|progress| progress.now).collect();
     let begin = graph.lines.iter().map(|line| line.begin_s).fold(f64::INFINITY, f64::min);
@@ -119,9 +122,9 @@ pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
 }
 
 impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
-    /// Lets a line go on until it needs something that is not known; what the call that it is in needs is not
-    /// waited for if `anyway`.
-    fn go_on(&mut self, line: u32, mut anyway: bool) {
+    /// Advances a line until it needs something that is not known. With `anyway`, the current call
+    /// does not wait for what it needs.
+    fn advance(&mut self, line: u32, mut anyway: bool) {
         let end = self.graph.lines[line as usize].ops.end;
         let Progress { mut op, mut inside, mut now, .. } = self.progress[line as usize];
         while op < end {
@@ -144,24 +147,24 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         self.progress[line as usize] = Progress { op, inside: false, now, next_waiter: NO_LINE };
     }
 
-    /// A call begins: others may have waited for that.
+    /// Begins a call, for which others may have waited.
     #[inline]
     fn enter(&mut self, line: u32, op: OpNumber, now: f64) {
         self.entered[op as usize] = now;
         if self.awaited[line as usize] > 0
-            && let Some(first) = self.for_ops.remove(&op)
+            && let Some(first) = self.waiting_for_ops.remove(&op)
         {
             let woken = self.wake(first);
             self.awaited[line as usize] -= woken;
         }
         for link in self.graph.links(op) {
             if matches!(link.kind, LinkKind::Collective | LinkKind::PostCollective) {
-                self.take_part(link.of, now);
+                self.join_collective(link.of, now);
             }
         }
     }
 
-    fn take_part(&mut self, member: u32, now: f64) {
+    fn join_collective(&mut self, member: u32, now: f64) {
         let member = &self.graph.members[member as usize];
         if !member.sends {
             return;
@@ -177,14 +180,14 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
             let rounds = Rounds::new(self.graph, collective);
             let ends = rounds.ends(&self.costs, |op| self.entered[op as usize]);
             let first = collective.members.start as usize;
-            self.exchanged[first..first + ends.len()].copy_from_slice(&ends);
+            self.rounds_done[first..first + ends.len()].copy_from_slice(&ends);
         }
-        if let Some(first) = self.for_gatherings.remove(&member.collective) {
+        if let Some(first) = self.waiting_for_senders.remove(&member.collective) {
             self.wake(first);
         }
     }
 
-    /// Lines that waited for the same may go on; gives their number.
+    /// Makes lines that waited for the same thing runnable; returns their number.
     fn wake(&mut self, first: u32) -> u32 {
         let (mut line, mut woken) = (first, 0);
         while line != NO_LINE {
@@ -199,14 +202,14 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         let first = match need {
             Need::Op(op) => {
                 self.awaited[self.graph.line_of(op) as usize] += 1;
-                self.for_ops.insert(op, line)
+                self.waiting_for_ops.insert(op, line)
             }
-            Need::Gathering(number) => self.for_gatherings.insert(number, line),
+            Need::Senders(number) => self.waiting_for_senders.insert(number, line),
         };
         self.progress[line as usize].next_waiter = first.unwrap_or(NO_LINE);
     }
 
-    /// When a call is left, or what is missing for that.
+    /// When a call is left, or what it still needs.
     #[inline]
     fn left(&self, op: OpNumber, now: f64, anyway: bool) -> Result<f64, Need> {
         let mut left = now;
@@ -214,34 +217,34 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         if self.graph.links(op).is_empty() {
             return Ok(left);
         }
-        branches(self.graph, &self.costs, op, |since, time| {
-            let from = match since {
-                Since::Begin => now,
-                Since::Entered(op) => {
+        dependencies(self.graph, &self.costs, op, |start, time| {
+            let from = match start {
+                StartPoint::Begin => now,
+                StartPoint::Entered(op) => {
                     let entered = self.entered[op as usize];
                     if entered.is_nan() {
                         need = Some(Need::Op(op));
                     }
                     entered
                 }
-                Since::Exchanged(member) => {
-                    let end = self.exchanged[member as usize];
+                StartPoint::RoundsDone(member) => {
+                    let end = self.rounds_done[member as usize];
                     if end.is_nan() {
                         let collective = self.graph.members[member as usize].collective;
-                        need = Some(Need::Gathering(collective));
+                        need = Some(Need::Senders(collective));
                     }
                     end
                 }
-                Since::Gathered(number) => {
+                StartPoint::LastSender(number) => {
                     if self.missing[number as usize] > 0 {
-                        need = Some(Need::Gathering(number));
+                        need = Some(Need::Senders(number));
                         f64::NAN
                     } else {
                         self.last[number as usize]
                     }
                 }
             };
-            // What is not known is no number, and is passed over.
+            // Unknown times are NaN, which `max` ignores.
             left = left.max(from + time);
         });
         match need.filter(|_| !anyway) {
@@ -250,17 +253,17 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         }
     }
 
-    /// Of the lines that are inside a call for ever the one that entered it first.
+    /// Among the lines that are stuck inside a call, the one that entered it first.
     fn first_stuck(&self) -> Option<u32> {
         let stuck = self.progress.iter().enumerate().filter(|(_, progress)| progress.inside);
         let first = stuck.min_by(|(_, a), (_, b)| a.now.total_cmp(&b.now));
         first.map(|(line, _)| line as u32)
     }
 
-    /// A line does not wait any more.
+    /// Removes a line from the lines that wait.
     fn forget_waiter(&mut self, line: u32) {
         let next = std::mem::replace(&mut self.progress[line as usize].next_waiter, NO_LINE);
-        for heads in [&mut self.for_ops, &mut self.for_gatherings] {
+        for heads in [&mut self.waiting_for_ops, &mut self.waiting_for_senders] {
             let found = heads.iter().find(|(_, first)| **first == line).map(|(of, _)| *of);
             if let Some(of) = found {
                 match next {
@@ -272,6 +275,6 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         if let Some(before) = self.progress.iter_mut().find(|other| other.next_waiter == line) {
             before.next_waiter = next;
         }
-        // Whom it waited for may be counted as awaited for ever: that costs a look, no more.
+        // The line that it waited for may stay counted as awaited; that only costs a look-up.
     }
 }

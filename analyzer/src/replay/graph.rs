@@ -1,5 +1,5 @@
-//! A run as a graph: what every thread computed between its calls, and which calls needed what of whom.
-//! Times in it are seconds from the earliest begin of a rank on.
+//! A run as a graph: what every thread computed between its calls, and the dependencies between
+//! calls. Times are seconds since the earliest begin of a rank.
 
 use std::ops::Range;
 
@@ -7,27 +7,27 @@ use crate::causes::contexts::Contexts;
 use crate::causes::semantics::SendMode;
 use crate::trace::Run;
 
-/// The number of an operation among all.
+/// The number of an operation in the graph.
 pub(super) type OpNumber = u32;
 
-/// Not there.
+/// No operation.
 pub(super) const NO_OP: OpNumber = u32::MAX;
 
-/// What a thread did up to a call, and the call. One without links takes no time: it only holds a stretch of
-/// computation, or is the thread's end.
+/// A call, and what the thread did before it. An operation without links takes no time: it only
+/// holds a stretch of computation, or is the thread's end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Op {
     /// Computation before it, in one context, seconds.
     pub own_s: f64,
-    /// Time before it in calls that need nobody, and in the recorder, seconds.
+    /// Time before it in the recorder and in calls that need no other rank, seconds.
     pub library_s: f32,
-    /// Where it computed.
+    /// The context of the computation.
     pub context: u32,
     /// Its first link.
     pub(super) links: u32,
 }
 
-/// When a call was entered and left in the run as it was recorded, seconds.
+/// When a call was entered and left in the recorded run, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Recorded {
     /// Begin.
@@ -36,10 +36,10 @@ pub struct Recorded {
     pub left_s: f64,
 }
 
-/// What a call does.
+/// What a call does to a message or collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkKind {
-    /// Sends, and returns when the library has the message.
+    /// Sends, and returns when the library has taken the message.
     Send,
     /// Begins to send.
     PostSend,
@@ -53,19 +53,19 @@ pub(super) enum LinkKind {
     CompleteReceive,
     /// Takes part in a collective operation.
     Collective,
-    /// Begins its part.
+    /// Begins its part in a collective operation.
     PostCollective,
-    /// Completes it.
+    /// Completes its part in a collective operation.
     CompleteCollective,
 }
 
 impl LinkKind {
-    /// Whether the call begins something, at the price of an overhead.
+    /// Whether the call begins something, which costs an overhead.
     pub fn begins(self) -> bool {
         matches!(self, Self::Send | Self::PostSend | Self::PostReceive | Self::PostCollective)
     }
 
-    /// Whether it ends a transfer, at the same price; a send that blocks does not.
+    /// Whether the call ends a transfer, which costs an overhead, too; a blocking send does not.
     pub fn completes(self) -> bool {
         matches!(self, Self::Receive | Self::CompleteReceive | Self::CompleteSend)
     }
@@ -83,7 +83,7 @@ impl LinkKind {
     }
 }
 
-/// What a call does to a message, or with its part in a collective operation.
+/// The link of a call to a message, or to a member of a collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Link {
     pub kind: LinkKind,
@@ -94,7 +94,7 @@ pub(super) struct Link {
 /// A message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
-    /// The call that begins to send, and the one that posts the receive.
+    /// The calls that begin to send and that post the receive.
     pub send: OpNumber,
     pub receive: OpNumber,
     /// Their lines.
@@ -103,34 +103,34 @@ pub(super) struct Message {
     pub bytes: f64,
 }
 
-/// Which part of a collective operation needs which.
+/// Which contributions the members of a collective operation need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// All, and all send: in rounds.
+    /// All need all, and all send: in rounds.
     Everybody,
-    /// All of those that send.
+    /// All need all that send.
     All,
-    /// The root's.
+    /// All need the root.
     Root,
-    /// The root those of all that send.
+    /// The root needs all that send.
     AtRoot,
-    /// Those of lower ranks, and its own.
+    /// Each needs lower ranks and itself.
     Lower,
 }
 
 /// How data moves in a collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Movement {
-    /// None: a barrier.
+    /// No data: a barrier.
     Nothing,
-    /// None, and what it takes behind the last member's entry stays as it was: what makes communicators, windows and
-    /// files, fences.
+    /// No data, and the time after the last member's entry stays as recorded: operations that
+    /// create communicators, windows and files, and fences.
     Meeting,
-    /// The same to or from everybody: broadcast, reduce, allreduce, scan.
+    /// The same data to or from all: broadcast, reduce, allreduce, scan.
     Same,
-    /// Other data to each: gather, scatter, allgather, reduce_scatter.
+    /// Different data for each member: gather, scatter, allgather, reduce_scatter.
     Parts,
-    /// Other data between any two: alltoall.
+    /// Different data for each pair: alltoall.
     Pairs,
 }
 
@@ -139,13 +139,13 @@ pub(super) enum Movement {
 pub(super) struct Collective {
     pub needs: Needs,
     pub movement: Movement,
-    /// The most bytes that a member sends or receives.
+    /// Maximum number of bytes that a member sends or receives.
     pub bytes: f64,
-    /// Its members, by rank in the communicator where that matters.
+    /// Its members, in the order of their ranks in the communicator if that matters.
     pub members: Range<u32>,
-    /// The member that is the root.
+    /// The root.
     pub root: u32,
-    /// Its communicator's number among the groups.
+    /// Its communicator's index in the groups.
     pub group: u32,
 }
 
@@ -153,14 +153,14 @@ pub(super) struct Collective {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
     pub collective: u32,
-    /// The call that begins it, and its line.
+    /// The call that begins it, and the line of this call.
     pub posted: OpNumber,
     pub line: u32,
     pub sends: bool,
     pub receives: bool,
 }
 
-/// A thread.
+/// A thread in the graph.
 #[derive(Debug, Clone)]
 pub struct GraphLine {
     /// Position of its rank in the run.
@@ -189,14 +189,15 @@ pub struct Graph<'a> {
     pub(super) groups: Vec<Vec<u32>>,
     /// By operation.
     pub(super) recorded: Vec<Recorded>,
-    /// From the earliest begin of a rank to the latest end, as recorded.
+    /// From the earliest begin of a rank to the latest end, as recorded; seconds.
     pub elapsed_s: f64,
-    /// Time in calls whose partners are not known, which is replayed as it was; of all ranks together.
+    /// Time in calls whose partners are unknown, which is replayed unchanged; sum over all ranks,
+    /// seconds.
     pub fixed_s: f64,
 }
 
 impl Graph<'_> {
-    /// What a call does.
+    /// The links of a call.
     #[inline]
     pub(super) fn links(&self, op: OpNumber) -> &[Link] {
         let from = self.ops[op as usize].links as usize;
@@ -209,7 +210,7 @@ impl Graph<'_> {
         self.lines.partition_point(|line| line.ops.end <= op) as u32
     }
 
-    /// How many calls are replayed.
+    /// Number of calls that are replayed.
     pub fn calls(&self) -> usize {
         self.ops.len()
     }

@@ -1,43 +1,43 @@
-//! Which rank is on which host, in a question.
+//! The assignment of ranks to hosts in a question.
 
-/// Ranks on hosts.
+/// An assignment of ranks to hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
-    /// How it was asked for.
+    /// How it was requested.
     pub layout: Layout,
-    /// Hosts that have ranks.
+    /// Number of hosts with ranks.
     pub hosts: u32,
-    /// Number of the host, by the rank's position in the run.
+    /// Host number of each rank, by its position in the run.
     of_ranks: Vec<u32>,
 }
 
-/// A way to spread ranks.
+/// A way of distributing ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// Neighbours together: the first ranks on the first host. Where ranks do not divide evenly some hosts have one
-    /// more.
+    /// Neighbours together: the first ranks on the first host. If ranks do not divide evenly, some
+    /// hosts have one more.
     Block,
     /// In turn: rank r on host r mod the number of hosts.
     Cyclic,
-    /// As a file says.
+    /// As given by a file.
     File(String),
 }
 
 impl Mapping {
-    /// Neighbouring ranks together on so many hosts.
+    /// Distributes neighbouring ranks together over a number of hosts.
     pub fn block(ranks: u32, hosts: u32) -> Self {
         let host =
             |rank: u32| (u64::from(rank) * u64::from(hosts) / u64::from(ranks.max(1))) as u32;
         Self { layout: Layout::Block, hosts, of_ranks: (0..ranks).map(host).collect() }
     }
 
-    /// Ranks on so many hosts in turn.
+    /// Distributes ranks over a number of hosts in turn.
     pub fn cyclic(ranks: u32, hosts: u32) -> Self {
         let host = |rank: u32| rank % hosts.max(1);
         Self { layout: Layout::Cyclic, hosts, of_ranks: (0..ranks).map(host).collect() }
     }
 
-    /// The host of each rank by its name.
+    /// Assigns ranks to hosts by the hosts' names.
     pub fn named(file: String, names: &[&str]) -> Self {
         let mut known: Vec<&str> = Vec::new();
         let mut of_ranks = Vec::with_capacity(names.len());
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_spread_evenly() {
+    fn distributes_ranks_evenly() {
         assert_eq!(Mapping::block(4, 2).of_ranks, [0, 0, 1, 1]);
         assert_eq!(Mapping::block(5, 4).of_ranks, [0, 0, 1, 2, 3]);
         assert_eq!(Mapping::cyclic(5, 2).of_ranks, [0, 1, 0, 1, 0]);

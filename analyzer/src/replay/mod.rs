@@ -1,29 +1,30 @@
-//! Replays a run on another machine: what every rank computed stays, and what waits for what; what messages and
-//! collective operations cost is told by a model (CAUSES, section 6).
+//! Replays a run on another machine. The computing of every rank and the dependencies between calls
+//! stay the same; a model determines the cost of messages and collective operations
+//! (docs/guide/predict.md).
 //!
-//! | file | its idea |
+//! | file | task |
 //! |---|---|
-//! | `graph` | what is replayed |
-//! | `find` | which calls belong together |
-//! | `build` | a run becomes a graph |
-//! | `network` | what transfers cost |
-//! | `branches` | what the end of a call depends on |
+//! | `graph` | the run as a graph, which is replayed |
+//! | `find` | finds which calls belong together |
+//! | `build` | builds the graph of a run |
+//! | `network` | the cost of transfers |
+//! | `dependencies` | what the end of a call depends on |
 //! | `exchange` | collective operations in rounds |
-//! | `forward` | times from all that |
-//! | `backward` | the critical path, and what it says of parameters |
-//! | `calibrate` | the network of a run, from what its calls took |
-//! | `assembled` | a network from several sources |
-//! | `mapping` | ranks on other hosts |
-//! | `change` | what can be different |
-//! | `moments` | when a thread's calls were, and when they are then |
-//! | `questions` | what each change would do |
+//! | `forward` | computes the times of a replay |
+//! | `backward` | the critical path, and the sensitivity to parameters |
+//! | `calibrate` | determines the network of a run from the durations of its calls |
+//! | `assembled` | a network assembled from several sources |
+//! | `mapping` | placement of ranks on other hosts |
+//! | `change` | what can be changed in a replay |
+//! | `moments` | times of a thread's calls in the run and in the replay |
+//! | `questions` | the effect of changes |
 
 mod assembled;
 mod backward;
-mod branches;
 mod build;
 mod calibrate;
 mod change;
+mod dependencies;
 mod exchange;
 mod find;
 mod forward;
@@ -43,60 +44,61 @@ pub use graph::{Graph, GraphLine, Op};
 pub use mapping::{Layout, Mapping};
 pub use moments::Moment;
 pub use network::{Hop, Network, Placement};
-pub use questions::{Answer, MOST_ERROR, WhatIf};
+pub use questions::{Answer, MAX_ERROR, WhatIf};
 
 use rayon::prelude::*;
 
 use crate::analysis::Analysis;
 
-/// Why T₀ is not known.
+/// Why the ideal time (T₀) is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NoIdeal {
-    /// Nobody asked.
+    /// It was not requested.
     NotAsked,
-    /// The run has so many calls that its replay is asked for by itself.
+    /// The run has so many calls that it is replayed only on request.
     TooManyCalls(u64),
     /// It cannot be replayed.
     NotReplayable(NotReplayable),
-    /// Its replay is off by so much, of one.
+    /// The relative error of its replay is too large.
     Off(f64),
 }
 
-/// Runs of more calls are replayed for `gammachi whatif` only.
-const MOST_CALLS: u64 = 5_000_000;
+/// Runs with more calls are replayed for `gammachi whatif` only.
+const MAX_CALLS: u64 = 5_000_000;
 
-/// Runs of more calls are not asked beside a report.
-const MOST_CALLS_ASIDE: u64 = 1_000_000;
+/// Runs with more calls are not replayed along with a report.
+const MAX_CALLS_ASIDE: u64 = 1_000_000;
 
 fn calls(run: &crate::trace::Run) -> u64 {
     let threads = run.ranks.iter().flat_map(|rank| &rank.threads);
     threads.map(|thread| thread.calls).sum()
 }
 
-/// The standard questions of a run, where it is not too large to be asked beside a report, and can be replayed.
-pub fn asked_aside<'a>(analysis: &Analysis<'a>) -> Option<(WhatIf<'a>, Vec<Answer>)> {
-    if calls(analysis.run) > MOST_CALLS_ASIDE {
+/// Answers the standard questions about a run, if it can be replayed and is not too large to do so
+/// along with a report.
+pub fn standard_answers<'a>(analysis: &Analysis<'a>) -> Option<(WhatIf<'a>, Vec<Answer>)> {
+    if calls(analysis.run) > MAX_CALLS_ASIDE {
         return None;
     }
     let what_if = WhatIf::new(Graph::new(analysis).ok()?);
-    if !what_if.is_right() {
+    if !what_if.is_accurate() {
         return None;
     }
     let answers = what_if.standard().par_iter().map(|changes| what_if.ask(changes)).collect();
     Some((what_if, answers))
 }
 
-/// T₀/T of the efficiency tree: the time of a run on an ideal network over its own.
+/// T₀/T of the efficiency tree: the time of a run on an ideal network divided by its own.
 ///
 /// # Errors
-/// Why it is not known.
+/// Why it is unknown.
 pub fn ideal_time(analysis: &Analysis) -> Result<f64, NoIdeal> {
     let calls = calls(analysis.run);
-    if calls > MOST_CALLS {
+    if calls > MAX_CALLS {
         return Err(NoIdeal::TooManyCalls(calls));
     }
     let what_if = WhatIf::new(Graph::new(analysis).map_err(NoIdeal::NotReplayable)?);
-    match what_if.is_right() {
+    match what_if.is_accurate() {
         true => Ok(what_if.ideal()),
         false => Err(NoIdeal::Off(what_if.calibration.error)),
     }

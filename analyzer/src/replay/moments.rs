@@ -1,21 +1,21 @@
-//! When the calls of each thread were in the run, and when they are in a replay with some changes.
+//! Times of each thread's calls in the run, and in a replay with some changes.
 
 use super::change::Change;
 use super::graph::GraphLine;
 use super::questions::WhatIf;
 
-/// Something that happened to a thread; seconds from the run's begin on.
+/// An event of a thread; seconds since the run's begin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
-    /// When it was.
+    /// Time in the run.
     pub was_s: f64,
-    /// When it is then.
+    /// Time in the replay.
     pub is_s: f64,
 }
 
 impl WhatIf<'_> {
-    /// Begin and end of each call that has partners, and of each thread, in order; both times never decrease. In the
-    /// order of [`super::Graph::lines`].
+    /// Begin and end of each call with partners, and of each thread, in order; neither time ever
+    /// decreases. One list per line of [`super::Graph::lines`].
     pub fn moments(&self, changes: &[Change]) -> Vec<Vec<Moment>> {
         let (replayed, before) = self.replayed_with(changes);
         let factor = self.correction();
@@ -29,7 +29,7 @@ impl WhatIf<'_> {
             add(line.begin_s, line.begin_s * factor);
             for op in line.ops.clone() {
                 let is_last = op + 1 == line.ops.end;
-                // Others only hold a stretch of computation.
+                // Operations without links only hold a stretch of computation.
                 if graph.links(op).is_empty() && !is_last {
                     continue;
                 }

@@ -1,5 +1,5 @@
-//! The network of a replay: LogGP with an overhead per byte, once within hosts and once between them, and what
-//! messages and collective operations cost on it.
+//! The network of a replay: LogGP with an overhead per byte, with separate parameters within and
+//! between hosts; and the cost of messages and collective operations on it.
 
 use std::ops::{Add, Mul};
 
@@ -8,17 +8,17 @@ use crate::causes::semantics::SendMode;
 use super::graph::{Collective, Graph, Message, Movement};
 use super::mapping::Mapping;
 
-/// Within a host, or between two.
+/// The level of a transfer: within a host, or between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hop {
-    /// Within.
+    /// Within a host.
     Within,
-    /// Between.
+    /// Between hosts.
     Between,
 }
 
 impl Hop {
-    /// Both.
+    /// Both levels.
     pub const ALL: [Self; 2] = [Self::Within, Self::Between];
 }
 
@@ -41,27 +41,28 @@ impl Amount for f64 {
     }
 }
 
-/// Parameters of a network; times in seconds, per byte in seconds a byte. Arrays: within hosts, between.
+/// Parameters of a network; times in seconds, per byte in seconds per byte. Arrays: within hosts,
+/// between hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Network<T = f64> {
-    /// o: time of the processor for a call that sends, receives or completes.
+    /// o: CPU time of a call that sends, receives or completes.
     pub overhead: T,
-    /// Time of the processor for a byte of a message that the library takes or gives.
+    /// CPU time per byte of a message that the library copies.
     pub overhead_per_byte: T,
-    /// L.
+    /// L: the latency.
     pub latency: [T; 2],
-    /// G: one over the bandwidth.
+    /// G: the reciprocal of the bandwidth.
     pub per_byte: [T; 2],
     /// Largest standard send that does not need its receiver, bytes; may be infinite.
     pub eager_bytes: [f64; 2],
-    /// What a step of a collective operation costs, against a message without bytes.
+    /// Cost of a step of a collective operation, relative to a message without bytes.
     pub collective_steps: T,
-    /// What a byte of one costs, against a byte of a message.
+    /// Cost of a byte of a collective operation, relative to a byte of a message.
     pub collective_bytes: T,
 }
 
 impl Network {
-    /// No transfer takes any time; the eager limits stay.
+    /// A network without any transfer times; the eager limits are kept.
     pub fn ideal(eager_bytes: [f64; 2]) -> Self {
         Self {
             overhead: 0.0,
@@ -74,7 +75,7 @@ impl Network {
         }
     }
 
-    /// All times by the same factor.
+    /// Multiplies all times by a factor.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Self {
@@ -90,13 +91,13 @@ impl Network {
 /// Which ranks are on which host, and how the members of communicators are spread.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// By line.
+    /// Host by line.
     hosts: Vec<u32>,
-    /// By group.
+    /// Spread by group.
     spread: Vec<Spread>,
 }
 
-/// How many hosts a group is on, and the most members on one.
+/// The number of hosts of a group, and the maximum number of its members on one host.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     members: f64,
@@ -105,7 +106,7 @@ struct Spread {
 }
 
 impl Placement {
-    /// The host of each line is given.
+    /// Places the lines on the given hosts.
     fn new(graph: &Graph, hosts: Vec<u32>) -> Self {
         let spread = graph.groups.iter().map(|lines| {
             let mut on: Vec<u32> = lines.iter().map(|line| hosts[*line as usize]).collect();
@@ -118,7 +119,7 @@ impl Placement {
         Self { hosts, spread }
     }
 
-    /// As the run was recorded.
+    /// The placement of the recorded run.
     pub fn recorded(graph: &Graph) -> Self {
         let ranks = &graph.run.ranks;
         let mut names: Vec<&str> = Vec::new();
@@ -136,30 +137,31 @@ impl Placement {
         Self::new(graph, hosts)
     }
 
-    /// As somebody asks.
+    /// The placement of a mapping.
     pub fn mapped(graph: &Graph, mapping: &Mapping) -> Self {
         Self::new(graph, graph.lines.iter().map(|line| mapping.host(line.position)).collect())
     }
 
-    /// Whether messages or collective operations go within hosts, and between them.
-    pub fn used(&self, graph: &Graph) -> [bool; 2] {
-        let mut used = [false; 2];
+    /// Whether messages or collective operations use the level within hosts, and the level between
+    /// hosts.
+    pub fn used_levels(&self, graph: &Graph) -> [bool; 2] {
+        let mut used_levels = [false; 2];
         for message in &graph.messages {
-            used[self.hop(message.lines) as usize] = true;
+            used_levels[self.hop(message.lines) as usize] = true;
         }
         for of in &graph.collectives {
             let Spread { hosts, most_on_one, .. } = self.spread[of.group as usize];
-            used = [used[0] || most_on_one > 1.0, used[1] || hosts > 1.0];
+            used_levels = [used_levels[0] || most_on_one > 1.0, used_levels[1] || hosts > 1.0];
         }
-        used
+        used_levels
     }
 
-    /// Whether all is on one host.
+    /// Whether everything is on one host.
     pub fn is_one_host(&self) -> bool {
         self.hosts.iter().all(|host| *host == self.hosts[0])
     }
 
-    /// Whether no two lines are on one host.
+    /// Whether no two lines share a host.
     pub fn is_one_rank_each(&self) -> bool {
         let mut hosts = self.hosts.clone();
         hosts.sort_unstable();
@@ -167,15 +169,15 @@ impl Placement {
         hosts.len() == self.hosts.len()
     }
 
-    /// The level that counts: between hosts where there are several.
-    pub fn counts(&self) -> Hop {
+    /// The level that matters most: between hosts if there are several.
+    pub fn main_hop(&self) -> Hop {
         match self.is_one_host() {
             true => Hop::Within,
             false => Hop::Between,
         }
     }
 
-    /// Whether there are ranks that share a host, and ranks that do not.
+    /// Whether there are ranks that share a host, and ranks on different hosts.
     pub fn levels(&self) -> [bool; 2] {
         [!self.is_one_rank_each(), !self.is_one_host()]
     }
@@ -189,10 +191,10 @@ impl Placement {
     }
 }
 
-/// Up to so many bytes for each pair MPI libraries take Bruck's way.
-const MOST_BYTES_OF_BRUCK: f64 = 256.0;
+/// MPI libraries use Bruck's algorithm up to this many bytes per pair.
+const MAX_BRUCK_BYTES: f64 = 256.0;
 
-/// A network as messages see it.
+/// Costs of transfers on a network.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Costs<'c, T = f64> {
     pub network: &'c Network<T>,
@@ -212,8 +214,8 @@ impl<T: Amount> Costs<'_, T> {
         }
     }
 
-    /// A round of a collective operation in which everybody needs everybody, for a member by itself or with what
-    /// comes over a hop: both sides' work, and the way.
+    /// Cost of a round of a collective operation in which every member needs all others: the work
+    /// on both sides and, if the data cross a hop, the transfer.
     #[inline]
     pub fn round(&self, of: &Collective, hop: Option<Hop>) -> T {
         let (steps, bytes) = self.work(of);
@@ -227,8 +229,8 @@ impl<T: Amount> Costs<'_, T> {
         step * steps * self.network.collective_steps + byte * bytes * self.network.collective_bytes
     }
 
-    /// As [`Costs::round`], over both hops.
-    pub fn ways(&self, of: &Collective) -> [T; 2] {
+    /// As [`Costs::round`], for both hops.
+    pub fn rounds_by_hop(&self, of: &Collective) -> [T; 2] {
         Hop::ALL.map(|hop| self.round(of, Some(hop)))
     }
 
@@ -237,7 +239,7 @@ impl<T: Amount> Costs<'_, T> {
         self.placement.hop(message.lines)
     }
 
-    /// Time of the processor on either side for a message's bytes: of those that need their receiver nothing is
+    /// CPU time for copying a message, on either side. Messages that need their receiver are not
     /// copied.
     #[inline]
     pub fn copying(&self, message: &Message) -> T {
@@ -247,7 +249,7 @@ impl<T: Amount> Costs<'_, T> {
         }
     }
 
-    /// From the call that sends to the arrival of a message that needs nobody.
+    /// From the call that sends to the arrival of an eager message.
     #[inline]
     pub fn eager(&self, message: &Message) -> T {
         let hop = self.hop(message) as usize;
@@ -257,13 +259,14 @@ impl<T: Amount> Costs<'_, T> {
             + self.network.per_byte[hop] * message.bytes
     }
 
-    /// From the call that sends until the receiver may know of it.
+    /// From the call that sends until the receiver may know of the message.
     #[inline]
     pub fn announced(&self, message: &Message) -> T {
         self.network.overhead + self.network.latency[self.hop(message) as usize]
     }
 
-    /// From where both sides are known until the message has left the sender; the arrival is a latency later.
+    /// From when both sides know of each other until the message has left the sender; it arrives
+    /// one latency later.
     #[inline]
     pub fn moved(&self, message: &Message) -> T {
         let hop = self.hop(message) as usize;
@@ -276,7 +279,8 @@ impl<T: Amount> Costs<'_, T> {
         self.network.latency[self.hop(message) as usize]
     }
 
-    /// From the last part that a member of a collective operation needs until it is done.
+    /// From the last contribution that a member of a collective operation needs until the operation
+    /// is done.
     #[inline]
     pub fn collective(&self, of: &Collective) -> T {
         let (steps, bytes) = self.work(of);
@@ -287,12 +291,14 @@ impl<T: Amount> Costs<'_, T> {
             + (byte(0) + byte(1)) * self.network.collective_bytes
     }
 
-    /// Steps and bytes on the longest way through a collective operation, within hosts and between.
+    /// Steps and bytes on the longest path through a collective operation, within and between
+    /// hosts.
     ///
-    /// Steps: binomial trees and recursive doubling, once over the hosts and once within them. Bytes: of data
-    /// that is the same for all the cheaper of a tree (all bytes in every step) and of a scatter with a gather
-    /// behind it (Rabenseifner; van de Geijn); of parts what a member sends or receives. Between pairs small data
-    /// go in the steps of a tree (Bruck), others to one after the other.
+    /// Steps: binomial trees and recursive doubling, once over the hosts and once within them.
+    /// Bytes: for data that are the same for all, the cheaper of a tree (all bytes in every step)
+    /// and a scatter followed by a gather (Rabenseifner; van de Geijn); for parts, what a member
+    /// sends or receives. Between pairs, small data take the steps of a tree (Bruck), large data
+    /// are exchanged pair by pair.
     fn work(&self, of: &Collective) -> ([f64; 2], [f64; 2]) {
         if of.movement == Movement::Meeting {
             return Default::default();
@@ -302,7 +308,7 @@ impl<T: Amount> Costs<'_, T> {
         let all = tree[0] + tree[1];
         let others = (members - 1.0) / members;
         let steps = match of.movement {
-            Movement::Pairs if of.bytes > MOST_BYTES_OF_BRUCK * members => {
+            Movement::Pairs if of.bytes > MAX_BRUCK_BYTES * members => {
                 [most_on_one - 1.0, members - most_on_one]
             }
             _ => tree,

@@ -1,4 +1,4 @@
-//! What each change would win.
+//! Answers questions about a run: how long it would take with some changes.
 
 use std::collections::BTreeMap;
 
@@ -10,60 +10,62 @@ use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
 use crate::causes::Context;
 
-/// What a change would do.
+/// The effect of some changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What is different.
+    /// The changes.
     pub changes: Vec<Change>,
-    /// Time of the run then, seconds.
+    /// Time of the run with the changes, seconds.
     pub elapsed_s: f64,
-    /// In nine of ten cases the time lies so near.
+    /// In nine of ten cases the time is within this distance, seconds.
     pub uncertain_s: f64,
-    /// Calls that went on although what they needed never came.
+    /// Number of calls that were released although what they needed never came.
     pub released: u64,
 }
 
 impl Answer {
-    /// In nine of ten cases the time lies in it, seconds.
+    /// The interval that contains the time in nine of ten cases, seconds.
     pub fn interval_s(&self) -> (f64, f64) {
         ((self.elapsed_s - self.uncertain_s).max(0.0), self.elapsed_s + self.uncertain_s)
     }
 }
 
-/// A run whose replay is known to be right or wrong, ready for questions.
+/// A run that has been replayed for comparison, ready for questions.
 #[derive(Debug)]
 pub struct WhatIf<'a> {
     /// The run as a graph.
     pub graph: Graph<'a>,
-    /// Its hosts.
+    /// Its recorded placement.
     pub placement: Placement,
     /// Its network.
     pub calibration: Calibration,
-    /// The self-replay.
+    /// The self-replay: the replay without changes.
     pub replayed: Replayed,
-    /// What its critical path consists of.
+    /// The critical path of the self-replay.
     pub path: Path,
-    /// Own seconds by line, of the whole run.
+    /// Seconds of computation by line, in the whole run.
     own: Vec<f64>,
 }
 
-/// Error of the self-replay above which nothing is promised.
-pub const MOST_ERROR: f64 = 0.03;
+/// Maximum error of the self-replay; with a larger one, nothing is predicted.
+pub const MAX_ERROR: f64 = 0.03;
 
-/// How much two runs of the same program differ, and how far a change of computation and one of transfers was wrong, in
-/// nine of ten cases (docs/measurements/accuracy.md says where this was measured).
+/// Relative difference of two runs of the same program, and relative errors of changes of
+/// computation and of transfers, in nine of ten cases (measured in docs/measurements/accuracy.md).
 const OF_RUNS: f64 = 0.012;
 const OF_COMPUTATION: f64 = 0.1;
 const OF_TRANSFERS: f64 = 0.25;
 
-/// A stretch of computation is noise when it is so many median deviations longer than the median of its kind …
+/// A stretch of computation is noise if it is longer than the median of its kind by this many
+/// median deviations …
 const NOISE_DEVIATIONS: f64 = 8.0;
-/// … and by at least so many seconds, …
-const LEAST_NOISE_S: f64 = 20e-6;
-/// … all such are at most this part of their kind's time (else they are work of another size), …
-const MOST_NOISE: f64 = 0.1;
-/// … and there are so many of its kind.
-const LEAST_OF_A_KIND: usize = 20;
+/// … and by at least this many seconds, …
+const MIN_NOISE_S: f64 = 20e-6;
+/// … if all such stretches together are at most this share of their kind's time (else they are work
+/// of another size), …
+const MAX_NOISE: f64 = 0.1;
+/// … and if there are at least this many of its kind.
+const MIN_OF_KIND: usize = 20;
 
 fn as_recorded(_number: OpNumber, op: &Op) -> (f64, f64) {
     (op.own_s, f64::from(op.library_s))
@@ -75,7 +77,7 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 impl<'a> WhatIf<'a> {
-    /// Of a graph.
+    /// Calibrates the network of a graph and replays it.
     pub fn new(graph: Graph<'a>) -> Self {
         let placement = Placement::recorded(&graph);
         let calibration = calibrate(&graph, &placement);
@@ -93,17 +95,18 @@ impl<'a> WhatIf<'a> {
         Self { graph, placement, calibration, replayed, path, own }
     }
 
-    /// Whether its replay is near enough to the run.
-    pub fn is_right(&self) -> bool {
-        self.calibration.error.abs() <= MOST_ERROR
+    /// Whether the self-replay is accurate enough.
+    pub fn is_accurate(&self) -> bool {
+        self.calibration.error.abs() <= MAX_ERROR
     }
 
-    /// T₀ of the efficiency tree: the run's time on an ideal network over that of the self-replay, of one.
+    /// T₀ of the efficiency tree, as a fraction: the run's time on an ideal network divided by its
+    /// own.
     pub fn ideal(&self) -> f64 {
         self.ask(&[Change::IdealNetwork]).elapsed_s / self.graph.elapsed_s
     }
 
-    /// The time of the run with some changes.
+    /// Predicts the time of the run with some changes.
     pub fn ask(&self, changes: &[Change]) -> Answer {
         let (replayed, _) = self.replayed_with(changes);
         let elapsed_s = replayed.elapsed_s * self.correction();
@@ -111,12 +114,13 @@ impl<'a> WhatIf<'a> {
         Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
     }
 
-    /// What all times of a replay are multiplied by: what the self-replay is wrong by is taken to be the same then.
+    /// The factor for all times of a replay: its relative error is assumed to be that of the
+    /// self-replay.
     pub(super) fn correction(&self) -> f64 {
         self.graph.elapsed_s / self.replayed.elapsed_s
     }
 
-    /// The replay with some changes, and what passes before each operation, seconds.
+    /// Replays with some changes; also returns the time before each operation, seconds.
     pub(super) fn replayed_with(&self, changes: &[Change]) -> (Replayed, Vec<f64>) {
         let graph = &self.graph;
         let mapped = changes.iter().find_map(|change| match change {
@@ -126,7 +130,7 @@ impl<'a> WhatIf<'a> {
         let placement = mapped.as_ref().unwrap_or(&self.placement);
         let mut network = self.calibration.network;
         let mut library = 1.0;
-        // Computation before each operation.
+        // Computation before each operation, seconds.
         let mut own: Vec<f64> = graph.ops.iter().map(|op| op.own_s).collect();
         for change in changes {
             match change {
@@ -136,7 +140,7 @@ impl<'a> WhatIf<'a> {
                 Change::Latency(factor) => network.latency = network.latency.map(|l| l * factor),
                 Change::Bandwidth(factor) => {
                     network.per_byte = network.per_byte.map(|g| g / factor);
-                    // Within a host the copies are the transfer.
+                    // Within a host, the copies are the transfer.
                     if placement.is_one_host() {
                         network.overhead_per_byte /= factor;
                     }
@@ -169,7 +173,7 @@ impl<'a> WhatIf<'a> {
                         }
                     }
                 }
-                Change::NoNoise => self.quieten(&mut own),
+                Change::NoNoise => self.remove_noise(&mut own),
             }
         }
         let pace =
@@ -181,7 +185,7 @@ impl<'a> WhatIf<'a> {
         (replayed, own)
     }
 
-    /// Multiplies a line's computation; calls that are replayed as they were are nobody's.
+    /// Multiplies the computation of a line; calls that are replayed as recorded are not changed.
     fn scale(&self, own: &mut [f64], line: &GraphLine, factor: f64) {
         for number in line.ops.clone() {
             if self.computes(number) {
@@ -194,10 +198,10 @@ impl<'a> WhatIf<'a> {
         self.graph.contexts.get(self.graph.ops[op as usize].context).is_computing()
     }
 
-    /// How far an answer may be off, at 90 %.
+    /// The uncertainty of an answer, at 90 %.
     fn uncertainty(&self, elapsed_s: f64, changes: &[Change]) -> f64 {
         let difference = elapsed_s - self.graph.elapsed_s;
-        let of_change = match changes.iter().any(Change::is_of_transfers) {
+        let of_change = match changes.iter().any(Change::affects_transfers) {
             true => OF_TRANSFERS,
             false => OF_COMPUTATION,
         };
@@ -228,18 +232,18 @@ impl<'a> WhatIf<'a> {
         matches!(&self.graph.contexts.all[context], Context::Region(other) if other == name)
     }
 
-    /// Gives all lines that compute in a context as much: each time their mean, where all are in it equally often, else
-    /// in sum.
+    /// Balances the lines that compute in a context: each occurrence takes the mean of all lines if
+    /// all have equally many, otherwise the sums become equal.
     fn balance(&self, own: &mut [f64], region: Option<&str>) {
-        let counts = |context: &Context| match region {
+        let is_balanced = |context: &Context| match region {
             Some(name) => matches!(context, Context::Region(other) if other == name),
             None => context.is_computing(),
         };
-        let counts: Vec<bool> = self.graph.contexts.all.iter().map(counts).collect();
-        // By context the operations of each line that is in it.
+        let is_balanced: Vec<bool> = self.graph.contexts.all.iter().map(is_balanced).collect();
+        // The operations of each line, by context.
         let mut contexts: BTreeMap<u32, Vec<Vec<usize>>> = BTreeMap::new();
         for line in &self.graph.lines {
-            for (context, ops) in self.by_context(line, |context| counts[context as usize]) {
+            for (context, ops) in self.by_context(line, |context| is_balanced[context as usize]) {
                 contexts.entry(context).or_default().push(ops);
             }
         }
@@ -262,34 +266,34 @@ impl<'a> WhatIf<'a> {
         }
     }
 
-    /// The operations of a line by context, of those that count.
+    /// The operations of a line by context, for selected contexts.
     fn by_context(
         &self,
         line: &GraphLine,
-        counts: impl Fn(u32) -> bool,
+        selects: impl Fn(u32) -> bool,
     ) -> BTreeMap<u32, Vec<usize>> {
         let mut contexts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for op in line.ops.clone() {
             let context = self.graph.ops[op as usize].context;
-            if counts(context) {
+            if selects(context) {
                 contexts.entry(context).or_default().push(op as usize);
             }
         }
         contexts
     }
 
-    /// Cuts stretches that are far longer than others of their kind down to the median of these.
-    fn quieten(&self, own: &mut [f64]) {
+    /// Shortens stretches that are much longer than others of their kind to the median of these.
+    fn remove_noise(&self, own: &mut [f64]) {
         for line in &self.graph.lines {
             let computes = |context| self.graph.contexts.get(context).is_computing();
             let kinds = self.by_context(line, computes);
-            for ops in kinds.values().filter(|ops| ops.len() >= LEAST_OF_A_KIND) {
+            for ops in kinds.values().filter(|ops| ops.len() >= MIN_OF_KIND) {
                 let mut lengths: Vec<f64> = ops.iter().map(|op| own[*op]).collect();
                 let middle = median(&mut lengths);
                 lengths.iter_mut().for_each(|length| *length = (*length - middle).abs());
-                let noise = (NOISE_DEVIATIONS * median(&mut lengths)).max(LEAST_NOISE_S);
+                let noise = (NOISE_DEVIATIONS * median(&mut lengths)).max(MIN_NOISE_S);
                 let over = lengths.iter().filter(|deviation| **deviation > noise).sum::<f64>();
-                if over > MOST_NOISE * middle * lengths.len() as f64 {
+                if over > MAX_NOISE * middle * lengths.len() as f64 {
                     continue;
                 }
                 for op in ops {
@@ -302,17 +306,17 @@ impl<'a> WhatIf<'a> {
         }
     }
 
-    /// The network that counts: between hosts where there are several.
+    /// The level that matters most: between hosts if there are several.
     pub fn hop(&self) -> usize {
-        self.placement.counts() as usize
+        self.placement.main_hop() as usize
     }
 
-    /// Whether the run shows what messages cost within hosts, and between them.
+    /// Whether the run shows the cost of messages within hosts, and between hosts.
     pub fn shows(&self) -> [bool; 2] {
         let samples = self.calibration.samples;
         let [within, between] = self.placement.levels();
         match samples.transfers {
-            // Collective operations tell where all of them go over one level.
+            // Collective operations show it if all of them use one level.
             [0, 0] => {
                 [within && !between, between && !within].map(|is| is && samples.collectives > 0)
             }
@@ -320,7 +324,7 @@ impl<'a> WhatIf<'a> {
         }
     }
 
-    /// The questions that every run is asked.
+    /// The standard questions for every run.
     pub fn standard(&self) -> Vec<Vec<Change>> {
         let mut questions = vec![vec![Change::IdealNetwork]];
         let told_apart = self.calibration.samples.told_apart[self.hop()];
@@ -330,7 +334,7 @@ impl<'a> WhatIf<'a> {
                     questions.push(vec![Change::Latency(factor)]);
                     questions.push(vec![Change::Bandwidth(1.0 / factor)]);
                 }
-                // Where all messages are of a size, only both together say something.
+                // If all messages have similar sizes, only both together are meaningful.
                 false => {
                     questions.push(vec![Change::Latency(factor), Change::Bandwidth(1.0 / factor)]);
                 }
@@ -345,12 +349,12 @@ impl<'a> WhatIf<'a> {
         questions
     }
 
-    /// The largest latency, within hosts or on a run on several between them, with which the run takes at most
-    /// `slowdown` (say 0.01) longer than with its own; `None` where none makes it longer. Also the number of
-    /// replays that this took.
+    /// The largest latency, between hosts if there are several and else within the host, with which
+    /// the run takes at most `slowdown` (such as 0.01) longer; `None` if no latency makes it
+    /// longer. Also returns the number of replays.
     pub fn tolerated_latency(&self, slowdown: f64) -> (Option<f64>, u32) {
         let hop = self.hop();
-        let aim = self.replayed.elapsed_s * (1.0 + slowdown);
+        let target = self.replayed.elapsed_s * (1.0 + slowdown);
         let at = |latency: f64| {
             let mut network = self.calibration.network;
             network.latency[hop] = latency;
@@ -362,24 +366,24 @@ impl<'a> WhatIf<'a> {
         };
         let own = self.calibration.network.latency[hop];
         let mut passes = 0;
-        // From the left the slope at a point never overshoots what a convex line does behind it: steps by it come
-        // out at or beyond the aim.
+        // From the left, the slope at a point never exceeds that of the convex curve after it:
+        // steps by it end at or beyond the target.
         let mut latency = own;
         let (mut time, mut slope) = (self.replayed.elapsed_s, self.path.by_parameter[2 + hop]);
-        while time < aim {
+        while time < target {
             latency = match slope > 0.0 {
-                true => latency + (aim - time) / slope * (1.0 + 1e-9),
+                true => latency + (target - time) / slope * (1.0 + 1e-9),
                 false => latency.max(1e-9) * 8.0,
             };
-            if latency > MOST_LATENCY_S || passes == MOST_PASSES {
+            if latency > MAX_LATENCY_S || passes == MAX_PASSES {
                 return (None, passes);
             }
             (time, slope) = at(latency);
             passes += 1;
         }
-        // From the right Newton's steps stay on the right.
-        while time > aim * (1.0 + 1e-3 * slowdown) && passes < MOST_PASSES {
-            latency -= (time - aim) / slope;
+        // From the right, Newton's steps stay on the right.
+        while time > target * (1.0 + 1e-3 * slowdown) && passes < MAX_PASSES {
+            latency -= (time - target) / slope;
             (time, slope) = at(latency);
             passes += 1;
         }
@@ -387,8 +391,8 @@ impl<'a> WhatIf<'a> {
     }
 }
 
-/// Nobody's latency.
-const MOST_LATENCY_S: f64 = 10.0;
+/// Maximum latency that is tried, seconds.
+const MAX_LATENCY_S: f64 = 10.0;
 
-/// Replays of a search at most.
-const MOST_PASSES: u32 = 20;
+/// Maximum number of replays in a search.
+const MAX_PASSES: u32 = 20;

@@ -1,4 +1,4 @@
-//! Replays of runs made by hand, whose times on a network are known by formula.
+//! Replays of synthetic runs, whose times on a network are known by formula.
 
 mod placement;
 
@@ -12,7 +12,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// The ranks' begin and end, ns.
+/// Begin and end of the ranks, ns.
 const BEGIN: u64 = 1_000_000;
 const END: u64 = 3_000_000;
 
@@ -34,11 +34,12 @@ fn network() -> Network {
     }
 }
 
-fn as_it_was(_number: u32, op: &Op) -> (f64, f64) {
+fn as_recorded(_number: u32, op: &Op) -> (f64, f64) {
     (op.own_s, f64::from(op.library_s))
 }
 
-/// A program in the making: what each rank does, and when. The recorded calls last [`CALL`] ns; replays do not care.
+/// A program under construction: what each rank does, and when. The recorded calls last [`CALL`]
+/// ns, which does not affect replays.
 struct Program {
     ranks: Vec<SyntheticRank>,
     now: Vec<u64>,
@@ -57,9 +58,14 @@ impl Program {
         self.now[rank] += ns;
     }
 
-    fn calls(&mut self, rank: usize, name: &str, said: crate::synthetic_messages::Attributes) {
+    fn calls(
+        &mut self,
+        rank: usize,
+        name: &str,
+        attributes: crate::synthetic_messages::Attributes,
+    ) {
         let begin = self.now[rank];
-        self.ranks[rank].says(name, begin, begin + CALL, said);
+        self.ranks[rank].says(name, begin, begin + CALL, attributes);
         self.now[rank] += CALL;
     }
 
@@ -71,7 +77,7 @@ impl Program {
         self.calls(to, "MPI_Recv", on_world(from as i32, 5, bytes));
     }
 
-    /// What the graph of the program is good for.
+    /// Builds the graph of the program and passes it to `then`.
     fn with_graph<R>(&self, then: impl FnOnce(Result<Graph, NotReplayable>) -> R) -> R {
         let mut ranks = self.ranks.clone();
         for rank in &mut ranks {
@@ -83,13 +89,13 @@ impl Program {
         then(Graph::new(&Analysis::of(&run, &timeline)))
     }
 
-    /// Nanoseconds from the begin to the end of the last call on a network, and calls that were released; the
-    /// critical path must add up to it.
+    /// Nanoseconds from the begin to the end of the last call on a network, and the number of
+    /// released calls. Checks that the critical path adds up to this time.
     fn takes(&self, network: &Network) -> (f64, u64) {
         self.with_graph(|graph| {
             let graph = graph.unwrap();
             let placement = Placement::recorded(&graph);
-            let conditions = Conditions { network, placement: &placement, pace: as_it_was };
+            let conditions = Conditions { network, placement: &placement, pace: as_recorded };
             let replayed = replay(&graph, &conditions);
             if replayed.released == 0 {
                 assert_adds_up(&graph, &conditions, &replayed);
@@ -111,7 +117,8 @@ impl Program {
     }
 }
 
-/// The critical path's parts, each times its price, are the time of the replay.
+/// Checks that the parts of the critical path, each multiplied by its price, add up to the time of
+/// the replay.
 fn assert_adds_up<P: Fn(u32, &Op) -> (f64, f64)>(
     graph: &Graph,
     conditions: &Conditions<'_, P>,
@@ -136,7 +143,7 @@ fn assert_adds_up<P: Fn(u32, &Op) -> (f64, f64)>(
     assert!((sum - end).abs() < 1e-9 * end.max(1e-9), "{sum} against {end}");
 }
 
-/// Overhead and copy on one side, and the way between, of an eager message.
+/// Overhead and copying on one side of an eager message; `way` is the time in between.
 fn side(bytes: f64) -> f64 {
     O + COPY * bytes
 }
@@ -146,7 +153,7 @@ fn way(bytes: f64) -> f64 {
 }
 
 #[test]
-fn ping_pong_takes_what_logp_says() {
+fn ping_pong_takes_time_of_logp() {
     let mut program = Program::new(2);
     for (from, to) in [(0, 1), (1, 0)].repeat(5) {
         program.sends(from, to, 800);
@@ -156,7 +163,7 @@ fn ping_pong_takes_what_logp_says() {
 }
 
 #[test]
-fn pipeline_goes_at_the_pace_of_its_slowest_stage() {
+fn pipeline_runs_at_pace_of_slowest_stage() {
     let (items, work, bytes) = (7, 5_000, 800);
     let mut program = Program::new(3);
     for _ in 0..items {
@@ -172,7 +179,7 @@ fn pipeline_goes_at_the_pace_of_its_slowest_stage() {
     }
     let (work, side, way) = (work as f64, side(800.0), way(800.0));
     let stage = side + work + side;
-    // Up to the last receive; the work behind it is in front of the rank's end.
+    // Up to the last receive; the work after it precedes the rank's end.
     program.assert_takes(work + side + way + f64::from(items) * stage + way + side);
 }
 
@@ -214,7 +221,7 @@ fn cannons_product_shifts_both_matrices_between_the_steps() {
 }
 
 #[test]
-fn a_synchronous_send_waits_for_its_receiver() {
+fn synchronous_send_waits_for_receiver() {
     let mut program = Program::new(2);
     program.calls(0, "MPI_Ssend", on_world(1, 5, 100));
     program.works(1, 50_000);
@@ -225,12 +232,12 @@ fn a_synchronous_send_waits_for_its_receiver() {
     program.works(0, 50_000);
     program.calls(0, "MPI_Ssend", on_world(1, 5, 100));
     program.receives(0, 1, 100);
-    // The sender announces, the receiver asks, the data come: three.
+    // The sender announces, the receiver asks, the data come: three latencies.
     program.assert_takes(50_000.0 + O + L + way(100.0) + L + O);
 }
 
 #[test]
-fn what_is_hidden_behind_computation_costs_nothing() {
+fn transfer_hidden_by_computation_costs_nothing() {
     for (work, expected) in
         [(100_000, 100_000.0 + O + O + COPY * 100.0), (0, 2.0 * side(100.0) + way(100.0))]
     {
@@ -244,11 +251,11 @@ fn what_is_hidden_behind_computation_costs_nothing() {
 }
 
 #[test]
-fn collective_operations_wait_for_whom_they_need() {
+fn collective_operations_wait_for_required_members() {
     let step = 2.0 * O + L;
-    let all = |name: &str, said: [(u32, u32); 4]| {
+    let all = |name: &str, attributes: [(u32, u32); 4]| {
         let mut program = Program::new(4);
-        for (rank, (sent, received)) in said.into_iter().enumerate() {
+        for (rank, (sent, received)) in attributes.into_iter().enumerate() {
             program.works(rank, 1_000 * (4 - rank as u64));
             program.calls(rank, name, on_world(0, received as i32, sent));
         }
@@ -257,7 +264,8 @@ fn collective_operations_wait_for_whom_they_need() {
     let near =
         |found: f64, expected: f64| assert!((found - expected).abs() < 1e-3, "{found} {expected}");
     near(all("MPI_Barrier", [(0, 0); 4]), 4_000.0 + 2.0 * step);
-    // Two steps of eight bytes; a reduction and its way back would move three quarters twice.
+    // A tree would move eight bytes in each of two steps; a reduce-scatter with an allgather moves
+    // three quarters of them twice.
     near(all("MPI_Allreduce", [(8, 8); 4]), 4_000.0 + 2.0 * step + 1.5 * 8.0 * (2.0 * COPY + G));
     // The root comes last.
     let bytes = 1.5 * 8.0 * (2.0 * COPY + G);
@@ -266,7 +274,7 @@ fn collective_operations_wait_for_whom_they_need() {
 }
 
 #[test]
-fn a_fence_waits_for_all_and_takes_what_it_took_behind_the_last() {
+fn fence_waits_for_all_and_keeps_time_after_last() {
     let mut program = Program::new(2);
     for (rank, works) in [(0, 1_000), (1, 3_000)] {
         program.works(rank, works);
@@ -276,7 +284,7 @@ fn a_fence_waits_for_all_and_takes_what_it_took_behind_the_last() {
         program.calls(rank, "MPI_Barrier", on_world(0, 0, 0));
     }
     program.assert_takes(3_000.0 + 500.0 + 2.0 * O + L);
-    // One that had returned before the other entered waited for nobody.
+    // A call that returned before the other rank entered did not wait.
     let mut program = Program::new(2);
     for (rank, works) in [(0, 1_000), (1, 3_000)] {
         program.works(rank, works);
@@ -286,7 +294,7 @@ fn a_fence_waits_for_all_and_takes_what_it_took_behind_the_last() {
 }
 
 #[test]
-fn polls_are_a_wait_and_end_with_the_message() {
+fn polls_wait_until_message_arrives() {
     let mut program = Program::new(2);
     program.calls(1, "MPI_Irecv", on_world(0, 5, 8).request(3));
     let begin = program.now[1];
@@ -298,7 +306,7 @@ fn polls_are_a_wait_and_end_with_the_message() {
 }
 
 #[test]
-fn ranks_that_would_wait_for_each_other_for_ever_go_on() {
+fn deadlocked_ranks_are_released() {
     let mut program = Program::new(2);
     for (rank, other) in [(0, 1), (1, 0)] {
         program.sends(rank, other, 100);
@@ -310,7 +318,7 @@ fn ranks_that_would_wait_for_each_other_for_ever_go_on() {
 }
 
 #[test]
-fn an_ideal_network_leaves_the_computation_and_its_order() {
+fn ideal_network_keeps_computation_and_order() {
     let mut program = Program::new(2);
     program.works(0, 30_000);
     program.sends(0, 1, 1_000);
@@ -321,12 +329,12 @@ fn an_ideal_network_leaves_the_computation_and_its_order() {
     let begin = program.now[1];
     program.ranks[1].call(0, "MPI_Type_commit", begin, begin + 100);
     let (time, _) = program.takes(&Network::ideal([1e9; 2]));
-    // The last call needs nobody: what it takes is the pace's affair.
+    // The last call needs no other rank: `pace` determines its duration.
     assert!((time - 30_100.0).abs() < 1.0, "{time}");
 }
 
 #[test]
-fn a_run_without_attributes_or_with_missing_ranks_is_refused() {
+fn refuses_run_without_attributes_or_with_missing_ranks() {
     let mut program = Program::new(2);
     for rank in &mut program.ranks {
         rank.fixed.level = 0;
@@ -338,7 +346,7 @@ fn a_run_without_attributes_or_with_missing_ranks_is_refused() {
 }
 
 #[test]
-fn what_a_killed_rank_left_open_is_taken_as_it_stands() {
+fn replays_open_call_of_killed_rank_as_recorded() {
     let mut program = Program::new(2);
     program.sends(0, 1, 8);
     program.receives(0, 1, 8);
@@ -355,7 +363,8 @@ fn what_a_killed_rank_left_open_is_taken_as_it_stands() {
     assert_eq!(what_if.replayed.released, 0);
 }
 
-/// What a generated program does next: who works how long, and what happens.
+/// The next step of a generated program: how long each rank works, then sender, distance to the
+/// receiver, and bytes.
 type Step = (Vec<u64>, usize, usize, u32);
 
 fn steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
@@ -399,8 +408,8 @@ fn generated((ranks, steps): &(usize, Vec<Step>)) -> Program {
 }
 
 proptest! {
-    /// The path adds up (checked by `takes`), slower networks are not faster, and a machine that is so many times as
-    /// slow in all takes so many times as long.
+    /// The path adds up (checked by `takes`), slower networks are not faster, and faster ones are
+    /// not slower.
     #[test]
     fn replays_of_generated_programs(plan in steps()) {
         let program = generated(&plan);

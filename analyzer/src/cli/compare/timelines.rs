@@ -1,4 +1,4 @@
-//! Both timelines of a comparison's page, of one iteration each, drawn to one scale.
+//! Draws both timelines for the page of a comparison, one iteration each, to the same scale.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ use crate::present::quantity::seconds;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Single calls of a picture.
+/// Maximum numbers of single calls and messages in a picture.
 const BUDGET: Budget = Budget { events: 10_000, messages: 2_000, regions: 0 };
-/// Rows of a picture.
-const MOST_ROWS: usize = 64;
-/// Bins of a run.
-const MOST_BINS: f64 = 20_000.0;
+/// Maximum number of rows in a picture.
+const MAX_ROWS: usize = 64;
+/// Maximum number of bins of a run.
+const MAX_BINS: f64 = 20_000.0;
 
-/// A run, opened, and the stretch of it that is shown.
-struct Shown {
+/// An open run and the stretch of it that is shown.
+struct OpenRun {
     run: Run,
     timeline: GlobalTimeline,
-    /// Which iteration, and how many there are.
+    /// Index and number of iterations.
     iteration: Option<(usize, usize)>,
     begin_s: f64,
     length_s: f64,
 }
 
-impl Shown {
+impl OpenRun {
     fn of(path: &Path, iteration: Option<usize>) -> Result<Self, String> {
         let run = Run::open(path).map_err(|error| error.to_string())?;
         let timeline = GlobalTimeline::new(&run);
@@ -64,32 +64,32 @@ impl Shown {
     fn picture(&self, length_s: f64, name: &str) -> String {
         let whole = self.timeline.ranks.iter().map(|rank| rank.end_s()).fold(1e-9, f64::max);
         let seconds = self.begin_s..self.begin_s + length_s;
-        let bins = (600.0 * whole / length_s).clamp(600.0, MOST_BINS).ceil() as usize;
+        let bins = (600.0 * whole / length_s).clamp(600.0, MAX_BINS).ceil() as usize;
         let activity = Activity::new(&self.run, &self.timeline, bins);
         let asked = std::slice::from_ref(&seconds);
         let detail = Detail::new(&self.run, &self.timeline, &activity, asked, BUDGET);
-        let rows = (0..activity.rows.len().min(MOST_ROWS)).collect();
+        let rows = (0..activity.rows.len().min(MAX_ROWS)).collect();
         let view = View { seconds, rows };
         svg(&self.run, &activity, &detail, &view, name)
     }
 }
 
-/// Draws the first run of each side; without an iteration that is asked for, one that is like most.
+/// Draws the first run of each side: the given iteration, or a typical one.
 ///
 /// # Errors
-/// Why there is no picture, as a sentence: a baseline keeps no timelines.
-pub(super) fn of(
+/// Why there is no picture, as a sentence. A baseline keeps no timelines.
+pub(super) fn draw(
     [before, after]: [&Path; 2],
     iteration: Option<usize>,
 ) -> Result<Timelines, String> {
     let is_run =
         |path: &&Path| path.join(crate::trace::study_json::STUDY_JSON).is_file() || path.is_file();
     if let Some(path) = [before, after].iter().find(|path| is_run(path)) {
-        return Err(format!("{} is no run; name runs to see their timelines", path.display()));
+        return Err(format!("{} is not a run; name runs to see their timelines", path.display()));
     }
-    let shown = [Shown::of(before, iteration)?, Shown::of(after, iteration)?];
+    let shown = [OpenRun::of(before, iteration)?, OpenRun::of(after, iteration)?];
     let length_s = shown.iter().map(|shown| shown.length_s).fold(0.0, f64::max);
-    let name = |shown: &Shown, side: &str| match shown.iteration {
+    let name = |shown: &OpenRun, side: &str| match shown.iteration {
         Some((at, count)) => format!("{side}: iteration {at} of {count}"),
         None => format!("{side}: the whole run"),
     };

@@ -1,4 +1,4 @@
-//! What times are read from: the counter that the recorder uses, and the system's clock beside it.
+//! Examines the sources of times: the counter that the recorder uses, and the system's clock.
 
 use std::fs;
 use std::hint::black_box;
@@ -9,11 +9,11 @@ use super::{Finding, Mark};
 const GROUP: &str = "counter";
 /// How long the counter is compared with the system's clock, nanoseconds.
 const COMPARISON_NS: u64 = 50_000_000;
-/// Two reads further apart than this were interrupted.
+/// Two reads that are further apart than this were interrupted.
 const INTERRUPTION_NS: f64 = 1000.0;
-/// Reads in one measurement of their cost.
+/// Number of reads in one measurement of their cost.
 const READS: u32 = 1000;
-/// Measurements of which the median is taken.
+/// Number of measurements, whose median is taken.
 const REPEATS: usize = 101;
 
 pub(super) fn findings() -> Vec<Finding> {
@@ -54,8 +54,8 @@ fn read_counter() -> u64 {
 
 fn clock_ns() -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: `time` is writable; the clock exists since Linux 2.6.28, and where it does not the
-    // zeroed time stands.
+    // SAFETY: `time` is writable. The clock exists since Linux 2.6.28; where it does not exist, the
+    // time stays zero.
     let time = unsafe {
         libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, time.as_mut_ptr());
         time.assume_init()
@@ -65,7 +65,7 @@ fn clock_ns() -> u64 {
 
 fn clock_resolution_ns() -> u64 {
     let mut step = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: as in `clock_ns`.
+    // SAFETY: `step` is writable; if the clock does not exist, it stays zero.
     let step = unsafe {
         libc::clock_getres(libc::CLOCK_MONOTONIC_RAW, step.as_mut_ptr());
         step.assume_init()
@@ -73,7 +73,7 @@ fn clock_resolution_ns() -> u64 {
     step.tv_sec as u64 * 1_000_000_000 + step.tv_nsec as u64
 }
 
-/// Whether the counter runs at one rate, whatever the cores do.
+/// Whether the counter runs at a constant rate, whatever the cores do.
 fn constancy() -> Finding {
     let invariant = counter_is_invariant();
     let (mark, value, meaning) = if invariant {
@@ -106,7 +106,8 @@ fn counter_is_invariant() -> bool {
     cfg!(target_arch = "aarch64")
 }
 
-/// What the kernel trusts; it watches the TSC against other clocks and drops it when it strays.
+/// The clock source of the kernel, which compares the TSC with other clocks and abandons it if it
+/// deviates.
 fn clock_source() -> Option<Finding> {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = fs::read_to_string(path).ok()?.trim().to_owned();
@@ -127,10 +128,10 @@ fn clock_source() -> Option<Finding> {
     )
 }
 
-/// The counter beside the system's clock for a while.
+/// A comparison of the counter with the system's clock.
 struct Comparison {
     ticks_per_ns: f64,
-    /// What the reading of both ends leaves open, parts per million.
+    /// Uncertainty from reading both ends, parts per million.
     uncertainty_ppm: f64,
     spun_ns: f64,
     interruptions: u64,
@@ -138,7 +139,7 @@ struct Comparison {
     lost_ns: f64,
 }
 
-/// Counter and clock at one moment: the narrowest of a few readings, and its width in ticks.
+/// Counter and clock at the same moment: the narrowest of several readings, and its width in ticks.
 fn anchor() -> (u64, u64, u64) {
     let readings = (0..50).map(|_| {
         let before = read_counter();
@@ -152,7 +153,7 @@ fn anchor() -> (u64, u64, u64) {
 fn compare_with_clock() -> Comparison {
     let (from_ticks, from_ns, from_width) = anchor();
     let mut gaps: Vec<u64> = Vec::new();
-    // Rough at first; the gaps are judged again once the rate is known.
+    // A rough rate for detecting gaps; their lengths are computed with the exact rate.
     let rough_ticks_per_ns = {
         let (ticks, ns) = (read_counter(), clock_ns());
         while clock_ns() < ns + 1_000_000 {}
@@ -285,7 +286,7 @@ fn cost_ticks(read: impl Fn() -> u64) -> f64 {
     median(costs.collect())
 }
 
-/// The largest number of which all steps seen are multiples.
+/// The largest number that divides all observed steps.
 fn step_ticks(read: impl Fn() -> u64) -> u64 {
     let mut last = read();
     let mut step = 0;
@@ -314,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_divisors() {
+    fn median_and_greatest_common_divisor() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(greatest_common_divisor(0, 36), 36);
         assert_eq!(greatest_common_divisor(72, 36), 36);
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_runs_forward() {
+    fn counter_runs_forward() {
         let comparison = compare_with_clock();
         assert!(comparison.ticks_per_ns > 0.0 && comparison.ticks_per_ns.is_finite());
         assert!(comparison.lost_ns <= comparison.spun_ns);

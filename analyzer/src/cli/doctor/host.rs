@@ -1,4 +1,4 @@
-//! What the host itself does to a measurement: cores, their speed, other load, the kernel, limits.
+//! Examines how the host affects a measurement: cores, their speed, other load, the kernel, limits.
 
 use std::fs;
 use std::path::Path;
@@ -17,14 +17,14 @@ pub(super) fn findings() -> Vec<Finding> {
     findings
 }
 
-/// The first text of a small file, without blanks around it.
+/// The contents of a small file, trimmed; `None` if it is empty.
 fn read(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A line `key: value` of a file such as `/proc/self/status`.
+/// The value of a line `key: value` in a file such as `/proc/self/status`.
 fn line_of(path: &str, key: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| {
@@ -99,7 +99,7 @@ fn cores() -> Finding {
         .with("model", model)
 }
 
-/// How many numbers a list such as `0-3,8` names.
+/// How many numbers are in a list such as `0-3,8`.
 fn count_list(list: &str) -> u64 {
     let count = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -109,7 +109,7 @@ fn count_list(list: &str) -> u64 {
     list.split(',').filter_map(count).sum()
 }
 
-/// The registers that CPUID fills.
+/// Executes CPUID.
 #[cfg(target_arch = "x86_64")]
 #[allow(unused_unsafe, reason = "safe to call in newer releases of Rust")]
 pub(super) fn cpuid(leaf: u32) -> std::arch::x86_64::CpuidResult {
@@ -117,7 +117,7 @@ pub(super) fn cpuid(leaf: u32) -> std::arch::x86_64::CpuidResult {
     unsafe { std::arch::x86_64::__cpuid(leaf) }
 }
 
-/// The hypervisor's name for itself, if there is one.
+/// The name that the hypervisor reports, if there is one.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor() -> Option<String> {
     // CPUID 1, ECX bit 31 is set by hypervisors; leaf 0x40000000 then holds a name.
@@ -183,7 +183,7 @@ fn governor() -> Option<Finding> {
     Some(Finding::new(GROUP, "governor", mark, name.clone(), meaning).with("governor", name))
 }
 
-/// A container's allowance, which takes cores away without showing fewer.
+/// The CPU quota of a container, which limits CPU time without showing fewer cores.
 fn cpu_quota() -> Option<Finding> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -211,7 +211,7 @@ fn cpu_quota() -> Option<Finding> {
     )
 }
 
-/// Cores' worth of `cpu.max`, `quota period` in microseconds; nothing for `max`.
+/// The quota in cores, from `cpu.max` (`quota period` in microseconds); `None` for `max`.
 fn parse_quota(text: &str) -> Option<f64> {
     let (quota, period) = text.split_once(' ')?;
     Some(quota.parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?)
@@ -222,7 +222,7 @@ fn load() -> Option<Finding> {
     let average: f64 = text.split_whitespace().next()?.parse().ok()?;
     let cores = count_list(&read("/sys/devices/system/cpu/online")?).max(1);
     let (mark, meaning) = if average < 0.1 * cores as f64 {
-        (Mark::Ok, "Nobody else computes here.")
+        (Mark::Ok, "No other program computes here.")
     } else {
         (
             Mark::Note,
@@ -242,7 +242,7 @@ fn load() -> Option<Finding> {
     )
 }
 
-/// Whether the kernel says how long a thread waited for a core.
+/// Whether the kernel counts how long a thread waits for a core.
 fn run_queue() -> Finding {
     let counted = read("/proc/self/schedstat").is_some();
     let (mark, value, meaning) = if counted {
@@ -289,7 +289,7 @@ fn hardware_counters() -> Finding {
         .with("perf_event_paranoid", paranoid)
 }
 
-/// Whether `--counters flops` counts here.
+/// Whether `--counters flops` works here.
 fn counted_operations() -> Finding {
     let events = counters::flops_of(counters::processor().as_ref());
     let description = events.as_ref().ok().map(|events| counters::description(events));
@@ -318,13 +318,13 @@ fn counted_operations() -> Finding {
         .with("why_not", opened.err())
 }
 
-/// Opens an event for this thread, as the recorder does, and gives it up; the error is errno.
+/// Opens an event for this thread, as the recorder does, and closes it; the error is errno.
 fn open_and_close(event: &CounterEvent) -> Result<(), i32> {
     let (this_thread, any_core, no_group, no_flags) = (0, -1, -1, 0u64);
     let error = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     let open = |threads_only| {
         let attribute = counters::attribute(event, threads_only);
-        // SAFETY: the attribute says its own size, and the kernel only reads it.
+        // SAFETY: the attribute contains its own size, and the kernel only reads it.
         let opened = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -341,12 +341,13 @@ fn open_and_close(event: &CounterEvent) -> Result<(), i32> {
         Err(libc::EINVAL) => open(false),
         opened => opened,
     }?;
-    // SAFETY: ours, and nobody else knows it.
+    // SAFETY: the descriptor was opened above and is used nowhere else.
     unsafe { libc::close(descriptor) };
     Ok(())
 }
 
-/// Open files and file size; the recorder needs one file a rank, and no signal for a long one.
+/// Limits of open files and file size. The recorder needs one file per rank, and a file that is too
+/// long must not raise a signal.
 fn limits() -> Finding {
     let text = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files = soft_limit(&text, "Max open files");
@@ -370,7 +371,7 @@ fn limits() -> Finding {
         .with("file_bytes", size)
 }
 
-/// The soft limit of a line of `/proc/self/limits`; nothing when unlimited.
+/// The soft limit in a line of `/proc/self/limits`; `None` if unlimited.
 fn soft_limit(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
@@ -381,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_cores_are_counted() {
+    fn counts_lists_of_cores() {
         assert_eq!(count_list("0-3,8"), 5);
         assert_eq!(count_list("0"), 1);
         assert_eq!(count_list(""), 0);
@@ -389,14 +390,14 @@ mod tests {
     }
 
     #[test]
-    fn kernels_are_compared_by_number() {
+    fn compares_kernel_versions_by_number() {
         assert_eq!(version("6.1.0-13-amd64"), Some((6, 1)));
         assert!(version("5.9.1") < Some((5, 14)));
         assert_eq!(version("unknown"), None);
     }
 
     #[test]
-    fn quotas_and_limits_are_read() {
+    fn reads_quotas_and_limits() {
         assert_eq!(parse_quota("150000 100000"), Some(1.5));
         assert_eq!(parse_quota("max 100000"), None);
         let text = "Limit    Soft Limit  Hard Limit  Units\n\

@@ -1,7 +1,8 @@
-//! `gammachi doctor`: nothing comes in but the machine; what it can and cannot measure goes out,
-//! every line with what it means for a measurement.
+//! `gammachi doctor`: examines the machine and reports what it can and cannot measure, and what
+//! each finding means for a measurement.
 //!
-//! Each file here looks at one thing and gives [`Finding`]s; `docs/reference/doctor-json.md` explains every one.
+//! Each file of this folder examines one aspect and returns [`Finding`]s;
+//! `docs/reference/doctor-json.md` explains every one.
 
 use std::io::{self, IsTerminal};
 
@@ -20,7 +21,7 @@ mod recorder;
 mod storage;
 mod variables;
 
-/// Says what this machine can and cannot measure.
+/// Reports what this machine can and cannot measure.
 ///
 /// Takes about a second. Writes two temporary files of 4 MiB, in the current directory and in
 /// /dev/shm, and removes them.
@@ -30,11 +31,11 @@ mod variables;
     doctor --json > nodes.json"
 )]
 pub struct DoctorArguments {
-    /// One JSON document on standard output, on one line; docs/reference/doctor-json.md explains its keys
+    /// Print a JSON document on one line; docs/reference/doctor-json.md explains its keys
     #[arg(long)]
     json: bool,
 
-    /// Look at nothing: print the table of environment variables that recorder and command read
+    /// Examine nothing: print the table of environment variables that recorder and command read
     #[arg(long, conflicts_with = "json")]
     variables: bool,
 }
@@ -43,20 +44,21 @@ pub struct DoctorArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
-    /// As good as it can be.
+    /// Nothing limits a measurement.
     Ok,
-    /// Worth knowing when a measurement is read.
+    /// Worth knowing when reading a measurement.
     Note,
     /// Something cannot be measured, or not well.
     Limit,
 }
 
-/// One thing that was looked at.
+/// The result of one examination.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it belongs to: `recorder`, `mpi`, `counter`, `storage`, `host`.
+    /// Group: `recorder`, `mpi`, `counter`, `storage`, `host`.
     pub group: &'static str,
-    /// What was looked at; together with the group it names the line in `docs/reference/doctor-json.md`.
+    /// What was examined; together with the group it names the line in
+    /// `docs/reference/doctor-json.md`.
     pub name: &'static str,
     /// How much it matters.
     pub mark: Mark,
@@ -86,10 +88,10 @@ impl Finding {
     }
 }
 
-/// Looks at the machine and prints what it found.
+/// Examines the machine and prints the findings.
 ///
 /// # Errors
-/// Standard output cannot be written to. A limit is no failure: it is what was asked for.
+/// Standard output cannot be written to. A limit is not a failure: it is what the user asked for.
 pub fn doctor(arguments: &DoctorArguments) -> Result<(), CommandError> {
     if arguments.variables {
         return print(&variables::table());
@@ -125,7 +127,7 @@ fn count(findings: &[Finding], mark: Mark) -> usize {
     findings.iter().filter(|finding| finding.mark == mark).count()
 }
 
-/// Columns of the screen.
+/// Width of the screen in columns.
 const WIDTH: usize = 98;
 
 fn screen(title: &str, findings: &[Finding], colour: bool) -> String {
@@ -170,11 +172,12 @@ fn painted(mark: Mark, colour: bool) -> String {
     if colour { format!("\x1b[{paint}m{word}\x1b[0m") } else { word.to_owned() }
 }
 
-/// Breaks at blanks into lines of at most `width` characters; a longer word stands alone.
+/// Breaks a text at blanks into lines of at most `width` characters; a longer word gets its own
+/// line.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is one from the start");
+        let line = lines.last_mut().expect("starts with one line");
         if line.is_empty() {
             line.push_str(word);
         } else if line.chars().count() + 1 + word.chars().count() <= width {
@@ -192,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_screen_is_aligned() {
+    fn screen_is_aligned() {
         let findings = [
             Finding::new("recorder", "library", Mark::Ok, "/lib/x.so", "It loads."),
             Finding::new(
@@ -223,7 +226,7 @@ COUNTER
     }
 
     #[test]
-    fn the_document_counts_and_keeps_numbers() {
+    fn document_counts_findings_and_keeps_numbers() {
         let finding = Finding::new("counter", "cost", Mark::Note, "7 ns", "").with("ns", 7.5);
         let document = document(&[finding]);
         assert_eq!(document["notes"], 1);

@@ -1,4 +1,4 @@
-//! Which MPI libraries and launchers this machine has.
+//! Finds the MPI libraries and launchers of this machine.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,7 +15,7 @@ use super::{Finding, Mark};
 
 const GROUP: &str = "mpi";
 
-/// Sonames of MPI libraries and who carries them.
+/// Sonames of MPI libraries and the families that use them.
 const SONAMES: [(&str, &str); 4] = [
     ("libmpi.so.40", "Open MPI"),
     ("libmpich.so.12", "MPICH"),
@@ -23,10 +23,10 @@ const SONAMES: [(&str, &str); 4] = [
     ("libmpi_abi.so.1", "MPI-5 ABI"),
 ];
 
-/// Names of launchers; a name may be followed by `.openmpi` and the like.
+/// Names of launchers; suffixes such as `.openmpi` are allowed.
 const LAUNCHERS: [&str; 7] = ["mpirun", "mpiexec", "orterun", "prterun", "srun", "aprun", "jsrun"];
 
-/// How long a launcher may take to say its version.
+/// How long a launcher may take to print its version.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn findings() -> Vec<Finding> {
@@ -107,7 +107,7 @@ fn launchers() -> Finding {
     let versions: Vec<(String, PathBuf, String)> = found
         .into_iter()
         .map(|(names, path)| {
-            let version = version(&path).unwrap_or_else(|| "version not told".into());
+            let version = version(&path).unwrap_or_else(|| "version unknown".into());
             (names.join(", "), path, version)
         })
         .collect();
@@ -125,13 +125,13 @@ fn launchers() -> Finding {
         "launchers",
         Mark::Ok,
         shown.join("; "),
-        "A program must be started by the launcher of the MPI that it is linked with; by another \
-         one it runs as many single ranks.",
+        "A program must be started by the launcher of the MPI that it is linked with; under \
+         another one it runs as many single ranks.",
     )
     .with("launchers", data)
 }
 
-/// Launchers in PATH by the file that their names lead to, with all their names.
+/// Launchers in PATH, grouped by the file that their names lead to.
 fn launchers_in_path() -> BTreeMap<Vec<String>, PathBuf> {
     let mut by_file: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for folder in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
@@ -160,7 +160,7 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// What a launcher says of its version, on one line.
+/// The version that a launcher reports, on one line.
 fn version(path: &Path) -> Option<String> {
     let mut child = Command::new(path)
         .arg("--version")
@@ -182,7 +182,7 @@ fn version(path: &Path) -> Option<String> {
     version_line(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The first line; of MPICH's Hydra, whose first line is a heading, the line with the version.
+/// The first line, or for MPICH's Hydra, whose first line is a heading, the line with the version.
 fn version_line(text: &str) -> Option<String> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     if first.starts_with("HYDRA build details") {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_linkers_cache_is_read() {
+    fn reads_linker_cache() {
         let found = parse_cache(
             "3 libs found in cache `/etc/ld.so.cache'\n\
              \tlibmpi.so.40 (libc6,x86-64) => /lib/libmpi.so.40\n\
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_say_their_version() {
+    fn reads_version_of_launchers() {
         let line = |text| version_line(text).unwrap();
         assert_eq!(
             line("mpirun (Open MPI) 4.1.4\n\nReport bugs to …\n"),

@@ -1,4 +1,4 @@
-//! Whether the recorder is there and programs can load it.
+//! Checks whether the recorder is installed and programs can load it.
 
 use std::env;
 use std::fs;
@@ -25,7 +25,7 @@ pub(super) fn findings() -> Vec<Finding> {
     };
     let shown = path.display().to_string();
     let trial = preload(&path, None).map_err(|error| error.to_string()).and_then(|preload| {
-        // The real mechanism, with a program that does nothing: this one.
+        // Preloads the recorder as `gammachi run` does, into a harmless program: this one.
         let program = env::current_exe().map_err(|error| error.to_string())?;
         let output = Command::new(program)
             .arg("--version")
@@ -60,7 +60,7 @@ pub(super) fn findings() -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a library's strings hold the name that every recorder exports.
+/// Whether a library contains the name of a function that every recorder exports.
 fn interposes(library: &[u8]) -> bool {
     let name = b"\0MPI_Init\0";
     library.windows(name.len()).any(|bytes| bytes == name)

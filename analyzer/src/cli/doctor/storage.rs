@@ -1,4 +1,4 @@
-//! Whether the file systems here can take a trace, and what granting its pages costs.
+//! Checks whether the local file systems can store a trace, and what granting its pages costs.
 
 use std::ffi::CString;
 use std::fs::{self, OpenOptions};
@@ -20,14 +20,15 @@ const GROUP: &str = "storage";
 const PAGE_BYTES: usize = 4096;
 /// Pages granted in one trial.
 const PAGES: usize = 1024;
-/// Trials of which the median is taken.
+/// Number of trials, whose median is taken.
 const TRIALS: usize = 5;
 /// Events on a page.
 const EVENTS_PER_PAGE: f64 = (PAGE_BYTES / WINDOW_EVENT_BYTES) as f64;
-/// Bytes that most programs' calls take at most in a file that is being written (docs/reference/encoded-chunks.md).
+/// Upper bound of the bytes per call in a file that is being written, for most programs
+/// (docs/reference/encoded-chunks.md).
 const CALL_BYTES: f64 = 4.0;
-/// Less free space than this is said to be little.
-const LITTLE_BYTES: u64 = 1 << 30;
+/// Less free space than this counts as little.
+const LOW_SPACE_BYTES: u64 = 1 << 30;
 
 pub(super) fn findings() -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -61,10 +62,10 @@ fn describe(name: &'static str, system: &FileSystem) -> Finding {
     let gib = system.free_bytes as f64 / (1u64 << 30) as f64;
     let calls = system.free_bytes as f64 / CALL_BYTES;
     let room = format!("room for about {calls:.1e} calls");
-    let (mark, meaning) = if system.free_bytes < LITTLE_BYTES {
+    let (mark, meaning) = if system.free_bytes < LOW_SPACE_BYTES {
         (
             Mark::Limit,
-            format!("Little: {room}. When it is full, recording ends and the program goes on."),
+            format!("Little: {room}. When it is full, recording ends and the program continues."),
         )
     } else if system.shared {
         (
@@ -85,7 +86,7 @@ fn describe(name: &'static str, system: &FileSystem) -> Finding {
 
 /// How a page is granted before the recorder stores to it.
 struct Grant {
-    /// Whether the kernel populates a mapping for writing (Linux 5.14).
+    /// Whether the kernel can populate a mapping for writing (Linux 5.14).
     populate: Result<(), io::Error>,
     ns_per_page: f64,
 }
@@ -134,7 +135,7 @@ fn granting(name: &'static str, path: &Path) -> Finding {
         .with("ns_per_event", amortised)
 }
 
-/// Does what the recorder does, in a file without a name.
+/// Grants pages as the recorder does, in a file without a name.
 fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
     let cannot = |what| move |source| GrantError { what, source };
     let path = folder.join(format!(".gammachi-doctor-{}", std::process::id()));
@@ -146,7 +147,7 @@ fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
         .mode(0o600)
         .open(&path)
         .map_err(cannot("no file can be made"))?;
-    // Unlinked while open: nothing is left behind, whatever happens from here on.
+    // Unlinked while open: nothing is left behind, whatever happens next.
     fs::remove_file(&path).map_err(cannot("a file cannot be removed"))?;
 
     let bytes = PAGES * PAGE_BYTES;
@@ -161,8 +162,8 @@ fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
             let error = io::Error::from_raw_os_error(refused);
             return Err(cannot("space cannot be allocated (posix_fallocate)")(error));
         }
-        // SAFETY: the file has no name, so no other process changes it or makes it shorter while
-        // the mapping lives, and this function does not either.
+        // SAFETY: the file has no name, so no other process can change or truncate it while the
+        // mapping lives, and this function does not either.
         let mut map =
             unsafe { MmapMut::map_mut(&file) }.map_err(cannot("a file cannot be mapped"))?;
         if let Err(error) = map.advise(Advice::PopulateWrite) {
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_takes_no_file_is_a_limit() {
+    fn unwritable_place_is_a_limit() {
         let finding = granting("current directory", Path::new("/proc/self"));
         assert_eq!(finding.mark, Mark::Limit);
         assert_eq!(finding.data["usable"], false);

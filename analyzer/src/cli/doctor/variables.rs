@@ -1,8 +1,8 @@
-//! The table of environment variables, in Markdown: `docs/reference/settings.md` shows what this prints.
+//! Prints the table of environment variables in Markdown, as shown in `docs/reference/settings.md`.
 
 use trace_format::settings::{Purpose, ReadBy, Unset, VARIABLES, Variable};
 
-/// All variables, a row each.
+/// The table of all variables, one per row.
 pub(super) fn table() -> String {
     let mut text = "| variable | option | read by | values | if unset | meaning |\n\
                     |---|---|---|---|---|---|\n"

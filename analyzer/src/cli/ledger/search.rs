@@ -1,5 +1,5 @@
-//! Looks for what answers promises: runs and studies of a folder, rows of a table. Only what suits in all that is
-//! known counts.
+//! Searches for answers to promises: runs and studies of a folder, rows of a table. Only what
+//! matches in everything that is known counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,29 +14,29 @@ use crate::models::observations::P;
 use crate::trace::run_json::{Instant, RunJson, RunState};
 use crate::trace::study_json::{StudyJson, StudyRunState};
 
-/// A run, measured as a promise wants it.
+/// The quantity of a promise, measured in a run.
 pub(super) struct Measured {
     pub subject: Subject,
     pub seconds: f64,
-    /// When it was made, where something says so; nanoseconds since 1970.
+    /// When the run was made, if known; nanoseconds since 1970.
     pub begun_ns: Option<u64>,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Runs: they may be deleted, so the ledger keeps them.
+    /// Answers by runs. Runs may be deleted, so the ledger keeps these answers.
     pub runs: Vec<Answer>,
-    /// Rows of tables: they stay where they are.
+    /// Answers by rows of tables. They stay in their table.
     pub rows: Vec<Answer>,
     /// What could not be read, and why.
     pub notes: Vec<String>,
 }
 
-/// Measures what a promise is about in a run.
+/// Measures the quantity of a promise in a run.
 ///
 /// # Errors
-/// Why that cannot be, as a sentence.
+/// Why this is impossible, as a sentence.
 pub(super) fn measure(run: &Path, promise: &Promise) -> Result<Measured, String> {
     let ObservedRun { figures, subject, begun_ns, is_imagined } =
         observe_run(run, promise.subject.region.as_deref())?;
@@ -53,7 +53,7 @@ pub(super) fn measure(run: &Path, promise: &Promise) -> Result<Measured, String>
     Ok(Measured { subject: Subject { p: Some(p), ..subject }, seconds, begun_ns })
 }
 
-/// The sum of some columns, a row.
+/// The sum of some columns, per row.
 fn sums(table: Observations, columns: &[String]) -> Result<Vec<f64>, String> {
     let table = columns.iter().try_fold(table, |table, name| with_part(table, name));
     let table = table.map_err(|error| error.to_string())?;
@@ -65,14 +65,14 @@ fn sums(table: Observations, columns: &[String]) -> Result<Vec<f64>, String> {
     Ok(sums)
 }
 
-/// A run as the ledger of a folder names it: from there, or by its whole path.
+/// The name of a run in the ledger of a folder: relative to it, or its absolute path.
 pub(super) fn name_in(folder: &Path, run: &Path) -> String {
     let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (folder, run) = (whole(folder), whole(run));
     run.strip_prefix(&folder).unwrap_or(&run).display().to_string()
 }
 
-/// Looks for answers to all promises that something can be recognised of.
+/// Searches for answers to all promises whose runs can be recognised.
 pub(super) fn search(folder: &Path, ledger: &Ledger) -> Found {
     let mut found = Found::default();
     let recognised: Vec<&Promise> =
@@ -133,7 +133,8 @@ fn runs_in(folder: &Path, notes: &mut Vec<String>) -> Vec<PathBuf> {
     runs
 }
 
-/// What a run answers that it is not noted for, or why it cannot be read.
+/// The promises that a run answers and that the ledger does not yet have it for, or why it cannot
+/// be read.
 fn answers_of(
     folder: &Path,
     run: &Path,
@@ -143,14 +144,14 @@ fn answers_of(
 ) -> Vec<Result<Answer, String>> {
     let name = name_in(folder, run);
     let params = Subject { params: described.params.0.clone(), ..Subject::default() };
-    // What the description says is cheap; the run's events are read only where that suits.
-    let may = |promise: &&&Promise| {
+    // The description is cheap to check; the run's events are read only if it matches.
+    let may_answer = |promise: &&&Promise| {
         promise.at.unix_ns < described.start.unix_ns
             && promise.subject.differences(&params).is_empty()
             && !ledger.has_answer(&promise.id, &name)
     };
     let mut answers = Vec::new();
-    for promise in promises.iter().filter(may) {
+    for promise in promises.iter().filter(may_answer) {
         match measure(run, promise) {
             Ok(measured) if promise.subject.differences(&measured.subject).is_empty() => {
                 answers.push(Ok(Answer {
@@ -168,7 +169,8 @@ fn answers_of(
     answers
 }
 
-/// The rows of the table that a promise was made from that are of its point. There were none then.
+/// The rows at the promised point, in the table that the promise was made from. There were none
+/// when it was made.
 fn answers_in_table(folder: &Path, promise: &Promise) -> Result<Vec<Answer>, String> {
     let path = folder.join(&promise.source);
     let Subject { program: None, p: Some(p), params, open, .. } = &promise.subject else {

@@ -1,4 +1,4 @@
-//! From a request and its table to findings: rows split, parts fitted, points predicted.
+//! Computes the findings for a request and its table: splits rows, fits parts, predicts points.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ impl Request {
         let mut comparison = None;
         for part in &self.parts {
             let points = self.points(&fitted, Some(&part.response))?;
-            if self.by_evidence(part) {
+            if self.uses_evidence(part) {
                 if self.compare && comparison.is_none() {
                     let held = held_rows.as_ref();
                     let held =
@@ -92,14 +92,15 @@ impl Request {
         Part::fit(points, basis, &self.options, source).map_err(regression_error)
     }
 
-    /// Whether nobody names functions, and the rank count is the only variable.
-    fn by_evidence(&self, part: &PartRequest) -> bool {
+    /// Whether the user names no functions, and the rank count is the only variable.
+    fn uses_evidence(&self, part: &PartRequest) -> bool {
         let alone = matches!(self.variables.as_slice(), [variable] if is_rank_count(variable));
         let free = part.basis.is_none() && self.powers.is_empty() && self.two_step.is_none();
         alone && free && !part.envelope && self.options.method == Method::Robust
     }
 
-    /// The columns of a part: given, found by Method 2, or chosen among models.
+    /// The basis of a part: given by the user, found by Method 2 of Orii et al., or chosen among
+    /// models.
     fn basis(
         &self,
         part: &PartRequest,
@@ -122,7 +123,7 @@ impl Request {
             None if self.own_dictionary => Some(dictionary()),
             None => None,
         };
-        // Strong scaling in one rank count: section A's model is offered first.
+        // Strong scaling in the rank count: the three-term model is offered first.
         if let [variable] = self.variables.as_slice()
             && is_rank_count(variable)
             && self.options.method == Method::Robust
@@ -136,13 +137,13 @@ impl Request {
         }
         own.ok_or_else(|| {
             CommandError::usage(
-                "--basis or --dictionary is wanted: which functions of the variables the time may be \
-                 a sum of",
+                "--basis or --dictionary is required: they say which functions of the variables the \
+                 time may be a sum of",
             )
         })
     }
 
-    /// Rows to fit, and rows to hold back.
+    /// Splits the rows into rows to fit and rows to hold back.
     fn split(
         &self,
         table: &Observations,
@@ -173,7 +174,8 @@ impl Request {
     }
 
     fn held(&self, model: &Model, rows: &Observations) -> Result<HeldOut, CommandError> {
-        // Parts are added: so are their measured times, each the minimum of its repetitions.
+        // The parts are added up, and so are their measured times, each the minimum of its
+        // repetitions.
         let mut points: Option<Points> = None;
         for part in &self.parts {
             let one = self.points(rows, Some(&part.response))?;
@@ -210,7 +212,7 @@ impl Request {
             let sides = table.texts("envelope").map_err(failed)?;
             if let Some(row) = sides.iter().position(|side| !matches!(*side, "lower" | "upper")) {
                 return Err(failed(format!(
-                    "{}: envelope is {:?}; lower or upper is wanted",
+                    "{}: envelope is {:?}; it must be lower or upper",
                     table.location(row),
                     sides[row]
                 )));

@@ -1,4 +1,4 @@
-//! The table to model, from what the user names: a file, a study or runs come in, a table goes out.
+//! Reads the table to model from what the user names: a file, a study or runs.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use crate::formats::extra_p;
 use crate::models::Observations;
 use crate::models::observations::{CHI_S, ObservationsError, P, SUM_GAMMA_S};
 
-/// Parts of τ that a table of recorded runs has, in the words of the regression paper.
+/// Parts of τ that a table of recorded runs has, named as in Orii et al.
 const COMPUTE: &str = "compute";
 const MPI: &str = "mpi";
 
 /// Reads the table.
 ///
 /// # Errors
-/// Wrong usage: several files, or a region of a file. Failure: what is named cannot be read.
+/// Wrong usage: several files, or a region for a file. Failure: a source cannot be read.
 pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError> {
     let extension = |path: &Path| {
         let extension = path.extension().and_then(|extension| extension.to_str());
@@ -57,8 +57,8 @@ fn read_extra_p(
     }
 }
 
-/// Adds the part of this name where the table has its figures and no column that is called so: γ and
-/// χ, means over the ranks, which add to τ.
+/// Adds the part of this name (γ or χ, means over the ranks, which add up to τ) if the table has
+/// the figures for it and no column of this name.
 pub(in crate::cli) fn with_part(
     table: Observations,
     name: &str,

@@ -1,4 +1,4 @@
-//! `--remember` of `gammachi model`: the points that it predicted, as promises.
+//! Implements `--remember` of `gammachi model`: predicted points become promises.
 
 use super::failed;
 use super::request::Request;
@@ -10,10 +10,10 @@ use crate::models::observations::P;
 use crate::models::regression::Findings;
 use crate::models::scaling::label;
 
-/// The points that were predicted and not measured.
+/// The points that were predicted and have not been measured.
 ///
 /// # Errors
-/// There is none.
+/// Failure: all predicted points have been measured already.
 pub(super) fn predictions(
     findings: &Findings,
     request: &Request,
@@ -32,7 +32,7 @@ pub(super) fn predictions(
         }
         let mut subject = shared.clone();
         for name in table.parameters() {
-            // Columns that are modelled are no parameters here.
+            // Columns that are modelled are not parameters here.
             if request.parts.iter().any(|part| part.response == name) {
                 continue;
             }
@@ -60,7 +60,7 @@ pub(super) fn predictions(
     }
 }
 
-/// A column's value at a point: the point's own, or that of all rows.
+/// The value of a column at a point: given by the point, or the same in all rows.
 fn value_of(
     table: &Observations,
     name: &str,
@@ -74,7 +74,7 @@ fn value_of(
     Ok(texts.iter().all(|text| *text == first).then(|| first.to_owned()))
 }
 
-/// Whether a row of the table is of the point.
+/// Whether a row of the table measures this point.
 fn is_measured(table: &Observations, point: &[(String, String)]) -> Result<bool, CommandError> {
     let mut rows: Vec<usize> = (0..table.rows().len()).collect();
     for (name, value) in point {

@@ -1,4 +1,5 @@
-//! The command line, read against the table: what is modelled in which variables, with which columns.
+//! Interprets the command line for a given table: what is modelled, in which variables, with which
+//! columns.
 
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use crate::models::Observations;
 use crate::models::observations::{P, TAU_S};
 use crate::models::regression::{Basis, Condition, Options, RegressionError, Residual};
 
-/// A column to model, and with what.
+/// A column to model, and its basis.
 pub(super) struct PartRequest {
     pub label: String,
     pub response: String,
@@ -16,12 +17,12 @@ pub(super) struct PartRequest {
     pub envelope: bool,
 }
 
-/// The command line, read against the table.
+/// The options, interpreted for a given table.
 pub(super) struct Request {
     pub variables: Vec<String>,
     pub constants: Vec<(String, f64)>,
     pub parts: Vec<PartRequest>,
-    /// No basis was given: the dictionary and, for one rank count, the three terms.
+    /// Powers of the dictionary's variables.
     pub powers: Vec<(String, Vec<f64>)>,
     pub two_step: Option<[String; 2]>,
     pub options: Options,
@@ -32,10 +33,11 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads the command line against the table.
+    /// Interprets the command line for a table.
     ///
     /// # Errors
-    /// Wrong usage: an option that cannot be read, or names what the table does not have.
+    /// Wrong usage: an option that cannot be parsed, or that names something the table does not
+    /// have.
     pub fn new(arguments: &ModelArguments, table: &Observations) -> Result<Self, CommandError> {
         let usage = |what: String| CommandError::usage(what);
         let constants =
@@ -51,7 +53,7 @@ impl Request {
         let two_step = match arguments.two_step.as_slice() {
             [] => None,
             [a, b] if a != b => Some([a.clone(), b.clone()]),
-            _ => return Err(usage("--two-step: two variables are wanted, such as p,N".into())),
+            _ => return Err(usage("--two-step: name two variables, such as p,N".into())),
         };
         let parts = parts(arguments, table)?;
         let variables = match arguments.vars.is_empty() {
@@ -134,7 +136,7 @@ fn parts(
                     )));
                 }
                 Some(_) => {}
-                // The paper has other columns for each part.
+                // Orii et al. use other columns for each part.
                 None if text.trim() == "eigenexa" && response.starts_with("compute") => {
                     own = own.or(Some(basis("eigenexa-compute")?));
                 }
@@ -153,7 +155,7 @@ fn parts(
     Ok(requests)
 }
 
-/// `tau_s`, or what an Extra-P file calls its only metric.
+/// `tau_s`, or the name of the only metric of an Extra-P file.
 fn default_response(table: &Observations) -> String {
     match table.names().last() {
         Some(last) if !table.has(TAU_S) && table.source().ends_with("txt") => last.clone(),
@@ -162,7 +164,7 @@ fn default_response(table: &Observations) -> String {
     }
 }
 
-/// Names in the columns that the table has; without columns, parameters and rank count.
+/// The names that occur in the basis and in the table; without a basis, parameters and rank count.
 fn variables(
     table: &Observations,
     parts: &[PartRequest],

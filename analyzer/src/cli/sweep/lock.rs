@@ -1,5 +1,5 @@
-//! One sweep at a time works in a study: each removes what an interrupted one has left, and must not find
-//! the other's runs.
+//! Lets only one sweep run in a study at a time: each removes what an interrupted one has left
+//! behind, and must not mistake the other's runs for that.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -8,23 +8,24 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::cli::CommandError;
-use crate::cli::error::say;
+use crate::cli::error::notify;
 use crate::cli::run::host_name;
 
-/// Name of the file that is locked; it stays, for removing it could part two sweeps that wait for it.
+/// Name of the lock file. It is never removed, because two waiting sweeps could then lock different
+/// files.
 pub(super) const LOCK_FILE: &str = ".sweep.lock";
 
-/// A study that this process has for itself; the system gives it back however the process ends.
+/// An exclusive lock on a study; the system releases it however the process ends.
 #[derive(Debug)]
 pub(super) struct StudyLock {
     _file: Option<File>,
 }
 
 impl StudyLock {
-    /// Takes a study.
+    /// Locks a study.
     ///
     /// # Errors
-    /// Wrong usage: another sweep has it; its process and host are named.
+    /// Wrong usage: another sweep holds the lock; its process and host are named.
     pub fn take(study: &Path) -> Result<Self, CommandError> {
         let path = study.join(LOCK_FILE);
         let cannot =
@@ -32,13 +33,13 @@ impl StudyLock {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(&path).map_err(cannot)?;
-        // SAFETY: a descriptor of ours and a number.
+        // SAFETY: an open descriptor and a number.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::WouldBlock {
-                // Lustre mounted without -o flock, say.
-                say(&format!(
-                    "{}: this file system has no locks ({error}): do not let two sweeps work in one study",
+                // For example Lustre mounted without -o flock.
+                notify(&format!(
+                    "{}: this file system has no locks ({error}): do not run two sweeps in one study",
                     study.display()
                 ));
                 return Ok(Self { _file: None });
@@ -47,8 +48,8 @@ impl StudyLock {
             let _ = file.read_to_string(&mut owner);
             let owner = owner.trim();
             return Err(CommandError::usage(format!(
-                "--out {}: another sweep works in this study{}{owner}; wait until it has ended, or name another \
-                 directory",
+                "--out {}: another sweep is running in this study{}{owner}; wait until it has \
+                 ended, or name another directory",
                 study.display(),
                 if owner.is_empty() { "" } else { ": " },
             )));
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_sweep_is_refused_until_the_first_ends() {
+    fn refuses_second_sweep_until_first_ends() {
         let study = std::env::temp_dir().join(format!("study-lock-{}", std::process::id()));
         std::fs::create_dir_all(&study).unwrap();
         let first = StudyLock::take(&study).unwrap();
@@ -76,7 +77,8 @@ mod tests {
         let owner = format!("process {} on {}", std::process::id(), host_name());
         assert!(refused.to_string().contains(&owner), "{refused}");
         drop(first);
-        // A child that another test starts has the file, too, until it executes its program.
+        // A child process started by another test also holds the file until it executes its
+        // program.
         let begin = std::time::Instant::now();
         while let Err(refused) = StudyLock::take(&study) {
             assert!(begin.elapsed().as_secs() < 60, "{refused}");

@@ -1,5 +1,5 @@
-//! What a study is made of: rank counts, values and repetitions come in, runs in their order go
-//! out, and the command of each.
+//! Plans a study: which runs it consists of, from rank counts, values and repetitions, in which
+//! order, and the command of each.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,7 +13,7 @@ use crate::trace::study_json::{FORMAT, FORMAT_VERSION, StudyJson, StudyRun, Stud
 /// Why a text is not a parameter with its values; clap names the option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ValuesError {
-    #[error("{0} has a meaning of its own; choose another name")]
+    #[error("{0} is a reserved name; choose another one")]
     NameTaken(String),
     #[error("write NAME=VALUE,VALUE, without an empty value")]
     EmptyValue,
@@ -23,7 +23,7 @@ pub(super) enum ValuesError {
     Repeated(String),
 }
 
-/// What would make a study pointless.
+/// Why a study would be pointless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PlanError {
     #[error("--np: {0} is given twice")]
@@ -50,7 +50,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Of `NAME=V,V,…`.
+    /// Parses `NAME=V,V,…`.
     pub fn parse(text: &str) -> Result<Self, ValuesError> {
         let (name, values) = text.split_once('=').unwrap_or((text, ""));
         if FIGURES.contains(&name) || ["np", "rep"].contains(&name) {
@@ -71,7 +71,7 @@ impl Values {
     }
 }
 
-/// A study as it is asked for.
+/// A study as requested.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub argv: Vec<OsString>,
@@ -82,7 +82,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What would make the study pointless.
+    /// Refuses plans that would be pointless.
     pub fn check(&self) -> Result<(), PlanError> {
         let used = |name: &str| {
             let placeholder = format!("{{{name}}}");
@@ -108,17 +108,17 @@ impl Plan {
         Ok(())
     }
 
-    /// The study, with the runs that are there already. Those come first, as they are; new ones
-    /// follow, repetition by repetition, each in a shuffled order.
+    /// The study, including the runs that exist already. Those come first, unchanged; new ones
+    /// follow, repetition by repetition, each in shuffled order.
     pub fn study(
         &self,
         level: u8,
         compute: &str,
         region: &Option<String>,
-        there: Vec<StudyRun>,
+        existing: Vec<StudyRun>,
     ) -> StudyJson {
         let mut random = fastrand::Rng::with_seed(self.seed);
-        let mut runs = there;
+        let mut runs = existing;
         let mut number = runs.len();
         for rep in 1..=self.repeat {
             let mut block = self.combinations();
@@ -172,8 +172,8 @@ impl Plan {
         all
     }
 
-    /// The command of a run: placeholders replaced, in one pass, so that a value is never taken for
-    /// one.
+    /// The command of a run. Placeholders are replaced in a single pass, so that a value is never
+    /// taken for a placeholder.
     pub fn command(&self, run: &StudyRun) -> Vec<OsString> {
         let mut values =
             vec![("np".to_owned(), run.np.to_string()), ("rep".to_owned(), run.rep.to_string())];
@@ -181,7 +181,7 @@ impl Plan {
         self.argv.iter().map(|word| replaced(word, &values)).collect()
     }
 
-    /// The runs and their commands, one a line.
+    /// The runs and their commands, one per line.
     pub fn describe(&self, study: &StudyJson) -> String {
         let line = |run: &StudyRun| {
             let words = self.command(run);
@@ -189,7 +189,7 @@ impl Plan {
                 words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
             let state = match run.state {
                 StudyRunState::Pending => "",
-                StudyRunState::Finished => "  (made)",
+                StudyRunState::Finished => "  (done)",
                 StudyRunState::Failed => "  (failed)",
             };
             format!("{}: {}{state}\n", run.directory, words.join(" "))
@@ -224,12 +224,15 @@ fn replaced(word: &OsStr, values: &[(String, String)]) -> OsString {
 
 /// `0007-p4-N1000-rep2.gammachi`.
 fn directory(number: usize, np: u32, params: &[(String, String)], rep: u32) -> String {
-    let tame = |text: &str| -> String {
-        let tame = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
-        text.chars().map(tame).take(24).collect()
+    let sanitised = |text: &str| -> String {
+        let sanitised =
+            |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
+        text.chars().map(sanitised).take(24).collect()
     };
-    let params: String =
-        params.iter().map(|(name, value)| format!("-{}{}", tame(name), tame(value))).collect();
+    let params: String = params
+        .iter()
+        .map(|(name, value)| format!("-{}{}", sanitised(name), sanitised(value)))
+        .collect();
     let params: String = params.chars().take(96).collect();
     format!("{number:04}-p{np}{params}-rep{rep}.gammachi")
 }
@@ -251,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_is_there_and_each_repetition_is_a_block() {
+    fn runs_every_combination_once_per_repetition() {
         let plan = plan(&["mpirun", "-n", "{np}", "app", "{N}"], &[1, 2, 4], &[("N", "10,20")], 3);
         let study = plan.study(1, "outside", &None, Vec::new());
         assert_eq!(study.runs.len(), 18);
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays_and_what_is_new_is_added() {
+    fn keeps_existing_runs_and_adds_new_ones() {
         let argv = ["x", "{np}", "{N}"];
         let mut study = plan(&argv, &[1, 2], &[("N", "10")], 1).study(1, "blas", &None, Vec::new());
         study.runs[0].state = StudyRunState::Finished;
@@ -296,15 +299,15 @@ mod tests {
     }
 
     #[test]
-    fn a_study_without_sense_is_refused() {
-        let says = |plan: Plan, what: &str| {
+    fn refuses_pointless_study() {
+        let fails_with = |plan: Plan, what: &str| {
             let error = plan.check().unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         };
-        says(plan(&["app"], &[1], &[], 1), "does not contain {np}");
-        says(plan(&["{np}"], &[1, 1], &[], 1), "1 is given twice");
-        says(plan(&["{np}"], &[1], &[("N", "1,2")], 1), "does not contain {N}");
-        says(plan(&["{np}"], &[1], &[("N", "1"), ("N", "2")], 1), "list its values in one");
+        fails_with(plan(&["app"], &[1], &[], 1), "does not contain {np}");
+        fails_with(plan(&["{np}"], &[1, 1], &[], 1), "1 is given twice");
+        fails_with(plan(&["{np}"], &[1], &[("N", "1,2")], 1), "does not contain {N}");
+        fails_with(plan(&["{np}"], &[1], &[("N", "1"), ("N", "2")], 1), "list its values in one");
         assert!(plan(&["{np}"], &[1], &[("label", "x")], 1).check().is_ok());
         for text in ["p=1", "tau_s=1", "np=2", "N=1,,2", "N=1,1", "N", "=1"] {
             assert!(Values::parse(text).is_err(), "{text}");

@@ -1,4 +1,5 @@
-//! How far a sweep has come: on a terminal a bar with the time left, else a line a run.
+//! Shows the progress of a sweep: a bar with the remaining time on a terminal, otherwise one line
+//! per run.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -7,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::cli::error::say;
+use crate::cli::error::notify;
 use crate::trace::study_json::{StudyJson, StudyRun, StudyRunState};
 
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
-    /// When the last run will have ended; the bar's thread counts down to it.
+    /// Expected end of the last run; the thread of the bar counts down to it.
     end: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -50,7 +51,7 @@ impl Progress {
         let run = &study.runs[at];
         let failure = run.reason.as_ref().filter(|_| run.state == StudyRunState::Failed);
         let done = study.runs.iter().filter(|run| run.state != StudyRunState::Pending).count();
-        let told = match failure {
+        let line = match failure {
             Some(reason) => format!("{}: failed: {reason}", label(run)),
             None => {
                 let seconds = run.duration_s.unwrap_or(0.0);
@@ -61,10 +62,10 @@ impl Progress {
             Some(bar) => {
                 bar.inc(1);
                 if failure.is_some() {
-                    bar.println(format!("gammachi: {told}"));
+                    bar.println(format!("gammachi: {line}"));
                 }
             }
-            None => say(&told),
+            None => notify(&line),
         }
     }
 
@@ -81,7 +82,7 @@ fn write_left(out: &mut dyn fmt::Write, end: Option<Instant>) -> fmt::Result {
     write!(out, ", about {} left", duration(left.as_secs_f64()))
 }
 
-/// A study whose runs take years is no reason to panic.
+/// Converts to a duration; a study that takes years must not panic.
 fn seconds(seconds: f64) -> Duration {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Duration::try_from_secs_f64(seconds).unwrap_or(YEAR).min(YEAR)
@@ -93,8 +94,8 @@ fn label(run: &StudyRun) -> String {
     format!("p={}{params} rep {}", run.np, run.rep)
 }
 
-/// Seconds that the runs not yet made will take: as long as the same combination took, else as long
-/// as a run took on average. `None` before the first has ended.
+/// Seconds that the pending runs will take: each as long as the same combination took so far,
+/// otherwise as long as an average run. `None` before the first has ended.
 fn time_left_s(study: &StudyJson) -> Option<f64> {
     let mean = |all: &mut dyn Iterator<Item = &StudyRun>| {
         let known: Vec<f64> = all.filter_map(|run| run.duration_s).collect();
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(time_left_s(&study), None);
         study.runs[0] = run(1, 1, Finished, Some(10.0));
         study.runs.push(run(2, 1, Finished, Some(2.0)));
-        // p=1 as before: 10 s; p=4 is unknown: the mean, 6 s.
+        // p=1 took 10 s; p=4 is unknown: the mean, 6 s.
         assert_eq!(time_left_s(&study), Some(16.0));
         assert_eq!(duration(119.6), "2 min");
         assert_eq!(duration(7300.0), "2 h 1 min");

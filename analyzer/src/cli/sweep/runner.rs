@@ -1,7 +1,8 @@
-//! One run of a study: its command comes in; the run directory, its output and how it ended go out.
+//! Makes one run of a study and keeps the program's output.
 //!
-//! Each run is a `gammachi run` of its own, so that it is recorded exactly as by hand. A signal that
-//! ends the sweep ends the run first; when the sweep dies, however it does, the run is ended with it.
+//! Each run is a `gammachi run` of its own, so that it is recorded exactly as by hand. A signal
+//! that ends the sweep ends the run first. If the sweep dies for whatever reason, the run is ended
+//! with it.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -18,22 +19,22 @@ use crate::trace::study_json::{StudyJson, StudyRun};
 
 use super::plan::Plan;
 
-/// Folder of the programs' output, below the study.
+/// Folder for the output of the programs, in the study.
 const OUTPUT: &str = "output";
-/// Longest part of the output that is quoted as the reason of a failure, characters.
-const MOST_QUOTED: usize = 160;
+/// Maximum number of characters of the output that are quoted as the reason of a failure.
+const MAX_QUOTED: usize = 160;
 
-/// How long our own signal is waited for when a run has been ended by one: a batch system tells all
-/// processes of a job, one after the other.
+/// How long to wait for a signal to this process when a run has been ended by one: a batch system
+/// signals all processes of a job, one after the other.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// How a run ended.
 pub(super) enum Outcome {
     /// With exit code 0, and ranks were recorded.
     Recorded { duration_s: f64 },
-    /// Otherwise.
+    /// With another exit code, or without a recording.
     Failed { exit_code: Option<i32>, reason: String, duration_s: f64 },
-    /// The sweep itself was told to end, by this signal.
+    /// The sweep itself received this signal, which requests termination.
     Interrupted { signal: libc::c_int },
 }
 
@@ -46,21 +47,21 @@ impl Outcome {
     }
 }
 
-/// Where a run's output is kept.
+/// File with the output of a run.
 pub(super) fn output_file(study: &Path, run: &StudyRun) -> PathBuf {
     let name = run.directory.strip_suffix(".gammachi").unwrap_or(&run.directory);
     study.join(OUTPUT).join(format!("{name}.txt"))
 }
 
-/// Makes a run; what an interrupted one left is removed first.
-pub(super) fn make(
+/// Makes a run. What an interrupted one left behind is removed first.
+pub(super) fn execute(
     plan: &Plan,
     study: &StudyJson,
     at: usize,
     out: &Path,
     signals: &SignalGuard,
 ) -> Result<Outcome, CommandError> {
-    if let Some(signal) = signals.told_to_end(Duration::ZERO) {
+    if let Some(signal) = signals.termination_signal(Duration::ZERO) {
         return Ok(Outcome::Interrupted { signal });
     }
     let run = &study.runs[at];
@@ -85,8 +86,8 @@ pub(super) fn make(
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     let by_signal = [libc::SIGINT, libc::SIGTERM].iter().any(|signal| code == 128 + signal);
     let patience = if by_signal { SAME_SIGNAL } else { Duration::ZERO };
-    if let Some(signal) = signals.told_to_end(patience) {
-        // Also a run that ended well: it may have been cut short.
+    if let Some(signal) = signals.termination_signal(patience) {
+        // This includes a run that ended well: it may have been cut short.
         let _ = fs::remove_dir_all(&directory);
         return Ok(Outcome::Interrupted { signal });
     }
@@ -123,22 +124,22 @@ fn command(
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
     let parent = std::process::id();
     let die_with_the_sweep = move || {
-        // SAFETY: prctl with these arguments touches no memory; getppid neither. Both are
-        // async-signal-safe, as the time between fork and exec demands.
+        // SAFETY: neither prctl with these arguments nor getppid touches memory. Both are
+        // async-signal-safe, as required between fork and exec.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
             if libc::getppid() as u32 != parent {
-                return Err(io::Error::other("the sweep is gone"));
+                return Err(io::Error::other("the sweep has ended"));
             }
         }
         Ok(())
     };
-    // SAFETY: the closure neither allocates on its way to success nor locks.
+    // SAFETY: the closure does not lock, and allocates only if it fails.
     unsafe { command.pre_exec(die_with_the_sweep) };
     Ok(command)
 }
 
-/// The last line that is not empty and not the recorder's own.
+/// The last line that is neither empty nor written by gammachi.
 fn last_line(output: &Path) -> Option<String> {
     let text = fs::read(output).ok()?;
     let tail = &text[text.len().saturating_sub(4096)..];
@@ -148,6 +149,6 @@ fn last_line(output: &Path) -> Option<String> {
         .map(str::trim)
         .filter(|line| line.chars().any(char::is_alphanumeric))
         .collect();
-    let told = lines.iter().rev().find(|line| !line.starts_with("gammachi: "));
-    Some(told?.chars().take(MOST_QUOTED).collect())
+    let line = lines.iter().rev().find(|line| !line.starts_with("gammachi: "));
+    Some(line?.chars().take(MAX_QUOTED).collect())
 }

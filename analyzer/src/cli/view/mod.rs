@@ -1,5 +1,5 @@
-//! `gammachi view`: a run directory comes in; its timeline is served to a browser on this machine until the
-//! command is ended.
+//! `gammachi view`: serves the timeline of a run to a browser on this machine until the command is
+//! ended.
 
 mod redirect;
 mod server;
@@ -15,7 +15,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::server::{Answer, Loopback, random_token};
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::newest_run::named_or_newest;
 use super::run::host_name;
 use crate::causes::MAX_CALLS_FOR_SUMMARY;
@@ -32,15 +32,16 @@ use crate::trace::Run;
 
 /// Shows the timeline of a run of any size in the browser.
 ///
-/// Serves it on this machine only, under an address that nobody can guess, until Ctrl-C. What is looked at is
-/// read from the trace then; an index is made at the first look and kept beside the trace.
+/// Serves it on this machine only, under an address that cannot be guessed, until Ctrl-C. What is
+/// shown is read from the trace on demand; an index is built the first time and kept beside the
+/// trace.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi view hpl-20260131-120000.gammachi\n  gammachi view \
                   hpl-20260131-120000.gammachi --no-open --port 8123\n\nOn another machine: ssh -L \
                   8123:127.0.0.1:8123 HOST, then gammachi view RUN --no-open --port 8123 there, and \
                   open the\naddress that it prints here. See docs/guide/read.md.")]
 pub struct ViewArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 
@@ -48,25 +49,26 @@ pub struct ViewArguments {
     #[arg(long)]
     pub no_open: bool,
 
-    /// Port of 127.0.0.1 (default: any that is free)
+    /// Port of 127.0.0.1 (default: any free port)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub port: u16,
 
-    /// Make the index, keep it beside the trace, and end
+    /// Build the index, keep it beside the trace, and exit
     #[arg(long, conflicts_with_all = ["no_open", "port"])]
     pub index_only: bool,
 }
 
-/// Events that are read for the messages of a stretch before matching has come there.
-const MOST_EVENTS: u64 = 400_000;
-/// Messages of a stretch that are kept.
-const MOST_MESSAGES: usize = 20_000;
+/// Maximum number of events that are read for the messages of a stretch that has not been matched
+/// yet.
+const MAX_EVENTS: u64 = 400_000;
+/// Maximum number of messages kept for a stretch.
+const MAX_MESSAGES: usize = 20_000;
 
-/// What to do with the address.
-fn what_to_do(is_opened: bool, port: u16) -> String {
+/// Tells the user what to do with the address.
+fn instructions(is_opened: bool, port: u16) -> String {
     let ssh = std::env::var("SSH_CONNECTION").ok().filter(|words| !words.is_empty());
     let what = match ssh {
-        // Client's address and port, server's address and port.
+        // Address and port of the client, then of the server.
         Some(words) => {
             let host = words.split(' ').nth(2).map_or_else(host_name, str::to_owned);
             let user =
@@ -85,7 +87,7 @@ fn what_to_do(is_opened: bool, port: u16) -> String {
 /// Serves the timeline of a run.
 ///
 /// # Errors
-/// Failed when the run cannot be read or no port can be had.
+/// Failure if the run cannot be read or no port is available.
 pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let started = Instant::now();
     let directory = named_or_newest(arguments.run.as_deref())?;
@@ -94,7 +96,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let known = |name: &std::path::Path| extents.get(name).cloned();
     if matches!(kept, Err(Unusable::Absent | Unusable::Stale(_))) && std::io::stderr().is_terminal()
     {
-        say("reading the trace");
+        notify("reading the trace");
     }
     let run = Run::open_with_extents(&directory, &known)
         .map_err(|error| CommandError::failed(error.to_string()))?;
@@ -103,13 +105,13 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
         Ok(kept) if kept.matches(&run) => kept.index,
         other => {
             if let Err(Unusable::Stale(why)) = &other {
-                say(&format!("{INDEX_FILE} is made anew: {why}"));
+                notify(&format!("{INDEX_FILE} is built again: {why}"));
             }
             make_index(&run, &timeline)
         }
     };
     for diagnosis in &run.diagnoses {
-        say(&format!("{diagnosis}"));
+        notify(&format!("{diagnosis}"));
     }
     if arguments.index_only {
         return Ok(());
@@ -119,7 +121,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let view = View::new(look, &communicators);
     if view.rows() == 0 || view.length_s() <= 0.0 {
         return Err(CommandError::failed(format!(
-            "{}: no rank has any time to show: none did anything between MPI_Init and its end",
+            "{}: there is no time to show: no rank did anything between MPI_Init and its end",
             directory.display()
         )));
     }
@@ -130,12 +132,12 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let address = server.address();
     print(&format!("{address}\n"))?;
     if std::io::stderr().is_terminal() {
-        say(&format!("ready after {}", quantity::seconds(started.elapsed().as_secs_f64())));
+        notify(&format!("ready after {}", quantity::seconds(started.elapsed().as_secs_f64())));
     }
     let redirect = if arguments.no_open { None } else { redirect::open_browser(&address) };
-    say(&what_to_do(redirect.is_some(), server.port()));
+    notify(&instructions(redirect.is_some(), server.port()));
     let answer = |path: &str, query: &str| {
-        // Only the browser that was led here asks for more than the page.
+        // Only a browser that was redirected to the page asks for more than the page.
         if let (Some(redirect), false) = (&redirect, path.is_empty()) {
             redirect.remove();
         }
@@ -157,7 +159,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Makes the index with a bar, and keeps it where it can.
+/// Builds the index with a progress bar, and keeps it if possible.
 fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
     let started = Instant::now();
     let done = Arc::new(AtomicU64::new(0));
@@ -170,11 +172,11 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
         }
         false => ProgressBar::hidden(),
     };
-    let (told, finished) = (done.clone(), Arc::new(AtomicBool::new(false)));
+    let (counted, finished) = (done.clone(), Arc::new(AtomicBool::new(false)));
     let (shown, ended) = (bar.clone(), finished.clone());
     let ticking = std::thread::spawn(move || {
         while !ended.load(Ordering::Relaxed) {
-            shown.set_position(told.load(Ordering::Relaxed));
+            shown.set_position(counted.load(Ordering::Relaxed));
             std::thread::sleep(Duration::from_millis(100));
         }
     });
@@ -184,33 +186,33 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
     bar.finish_and_clear();
     let running = run.ranks.iter().filter(|rank| rank.process.runs()).count();
     if running > 0 {
-        say(&format!(
-            "{running} ranks are still running: what is shown is how far they were; no index is kept"
+        notify(&format!(
+            "{running} ranks are still running: only what they have done so far is shown; no index is kept"
         ));
         return index;
     }
     if let Err(error) = run.check_readable() {
-        say(&error.to_string());
+        notify(&error.to_string());
         return index;
     }
     let read = done.load(Ordering::Relaxed);
     let took_s = started.elapsed().as_secs_f64();
     match index_file::store(run, &index) {
-        Ok(bytes) => say(&format!(
+        Ok(bytes) => notify(&format!(
             "index of {} events in {}: {}B in {}",
             quantity::count(read),
             quantity::seconds(took_s),
             quantity::with_prefix(bytes as f64),
             run.directory.join(INDEX_FILE).display()
         )),
-        Err(error) => say(&format!(
-            "the index cannot be kept beside the trace ({error}) and will be made again next time"
+        Err(error) => notify(&format!(
+            "the index cannot be kept beside the trace ({error}) and will be built again next time"
         )),
     }
     index
 }
 
-/// The values of a query: `a=1&b=2`; nothing in ours needs escapes.
+/// The values of a query: `a=1&b=2`. None of ours needs escapes.
 fn values(query: &str) -> HashMap<&str, &str> {
     query.split('&').filter_map(|pair| pair.split_once('=')).collect()
 }
@@ -267,15 +269,15 @@ fn answer(
     }
 }
 
-/// Keeps what lies in a stretch.
-struct Stretch {
+/// Keeps the messages and collective operations of a stretch.
+struct StretchSink {
     from_s: f64,
     to_s: f64,
     met: Meetings,
     left_out: bool,
 }
 
-impl MatchSink for Stretch {
+impl MatchSink for StretchSink {
     fn message(&mut self, message: &Message) {
         let inside = |at: Option<f64>| at.is_some_and(|at| self.from_s <= at && at <= self.to_s);
         let (send, receive) = (&message.send, &message.receive);
@@ -283,7 +285,7 @@ impl MatchSink for Stretch {
         if !inside(sent) && !inside(received) {
             return;
         }
-        match self.met.messages.len() < MOST_MESSAGES {
+        match self.met.messages.len() < MAX_MESSAGES {
             true => self.met.messages.push(*message),
             false => self.left_out = true,
         }
@@ -301,13 +303,13 @@ impl MatchSink for Stretch {
 }
 
 fn meetings(replay: &CheckpointedMatching, from_s: f64, to_s: f64) -> Meetings {
-    let mut stretch = Stretch { from_s, to_s, met: Meetings::default(), left_out: false };
-    let whole = replay.between(from_s, to_s, MOST_EVENTS, &mut stretch);
+    let mut stretch = StretchSink { from_s, to_s, met: Meetings::default(), left_out: false };
+    let whole = replay.between(from_s, to_s, MAX_EVENTS, &mut stretch);
     let mut met = stretch.met;
     if !whole {
-        met.note = Some("messages are still being matched up to here; look again".into());
+        met.note = Some("messages up to here are still being matched; look again later".into());
     } else if stretch.left_out {
-        met.note = Some("some messages are left out: there are too many".into());
+        met.note = Some("there are too many messages: some are left out".into());
     }
     met
 }

@@ -1,8 +1,9 @@
-//! Opens the page in the browser of the desktop without telling anyone else its address.
+//! Opens the page in the desktop's browser without revealing its address to anyone else.
 //!
-//! Arguments of a process can be read by every user of the machine, and the address is all that protects
-//! the page. So the browser is given a file that only its owner can read, which leads on to the address.
-//! It is removed when the page has been asked for, after [`PATIENCE`], and when the command is ended.
+//! The arguments of a process can be read by every user of the machine, and the address is all that
+//! protects the page. So the browser is given a file that only its owner can read, which redirects
+//! to the address. The file is removed when the page has been requested, after [`PATIENCE`], and
+//! when the command ends.
 
 use std::ffi::{CString, c_char, c_int};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -17,23 +18,23 @@ use std::time::Duration;
 
 use super::server::random_token;
 use crate::cli::child_signals::is_ignored;
-use crate::cli::error::say;
+use crate::cli::error::notify;
 
 /// How long a browser may take to start.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 /// Signals that end the command.
 const ENDING: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// File and directory for the handler of [`ENDING`]; null: nothing is to be removed.
+/// File and directory for the handler of [`ENDING`] to remove; null if there is nothing to remove.
 static FILE: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 static DIRECTORY: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A file that leads to the page, until it is removed.
+/// A file that redirects to the page, until it is removed.
 pub struct Redirect {
     directory: Mutex<Option<PathBuf>>,
 }
 
-/// Opens the address in a browser, if the desktop has one; `None` where nothing was opened.
+/// Opens the address in a browser if there is a desktop; `None` if nothing was opened.
 pub fn open_browser(address: &str) -> Option<Redirect> {
     let desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
@@ -44,7 +45,7 @@ pub fn open_browser(address: &str) -> Option<Redirect> {
     let (redirect, file) = match Redirect::new(&private_place(), address) {
         Ok(made) => made,
         Err(error) => {
-            say(&format!("no browser was opened ({error}); open the address yourself"));
+            notify(&format!("no browser was opened ({error}); open the address yourself"));
             return None;
         }
     };
@@ -60,14 +61,16 @@ pub fn open_browser(address: &str) -> Option<Redirect> {
             Some(redirect)
         }
         Err(error) => {
-            say(&format!("no browser was opened (xdg-open: {error}); open the address yourself"));
+            notify(&format!(
+                "no browser was opened (xdg-open: {error}); open the address yourself"
+            ));
             None
         }
     }
 }
 
-/// Where the user's own short-lived files belong: `$XDG_RUNTIME_DIR`, if it is the user's alone, else the
-/// directory for temporary files.
+/// The directory for the user's own short-lived files: `$XDG_RUNTIME_DIR` if only the user has
+/// access to it, else the directory for temporary files.
 fn private_place() -> PathBuf {
     // SAFETY: geteuid has no obligations.
     let user = unsafe { libc::geteuid() };
@@ -80,7 +83,8 @@ fn private_place() -> PathBuf {
 }
 
 impl Redirect {
-    /// Makes a directory of mode 0700 with a name that cannot be guessed, and the file of mode 0600 in it.
+    /// Creates a directory of mode 0700 with an unpredictable name, and the file of mode 0600 in
+    /// it.
     fn new(place: &Path, address: &str) -> io::Result<(Self, PathBuf)> {
         let directory = place.join(format!("gammachi-view-{}", random_token()?));
         let file = directory.join("open.html");
@@ -88,7 +92,7 @@ impl Redirect {
         let redirect = Self { directory: Mutex::new(Some(directory.clone())) };
         remove_at_end(&file, &directory)?;
         let mut options = OpenOptions::new();
-        // The address is ours: nothing in it needs to be escaped.
+        // The address comes from this command: nothing in it needs to be escaped.
         options.write(true).create_new(true).mode(0o600).open(&file)?.write_all(
             format!(
                 "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" \
@@ -100,7 +104,7 @@ impl Redirect {
         Ok((redirect, file))
     }
 
-    /// Removes file and directory; the second time nothing happens.
+    /// Removes file and directory; further calls do nothing.
     pub fn remove(&self) {
         let mut directory =
             self.directory.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -117,14 +121,15 @@ impl Drop for Redirect {
     }
 }
 
-/// Has the signals that end the command remove a file and its directory first.
+/// Makes the signals that end the command remove a file and its directory first.
 fn remove_at_end(file: &Path, directory: &Path) -> io::Result<()> {
-    // Left to the process: a handler may read them at any time.
+    // Never freed: the handler may read them at any time.
     FILE.store(CString::new(file.as_os_str().as_bytes())?.into_raw(), Ordering::Release);
     DIRECTORY.store(CString::new(directory.as_os_str().as_bytes())?.into_raw(), Ordering::Release);
     for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
-        // SAFETY: a zeroed sigaction is valid; `remove_and_end` calls only what signal handlers may.
-        // SA_RESETHAND makes the signal that it raises end the process as if this handler were not there.
+        // SAFETY: a zeroed sigaction is valid; `remove_and_end` calls only what signal handlers may
+        // call. With SA_RESETHAND, the signal that it raises ends the process as if this handler
+        // were not there.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = remove_and_end as extern "C" fn(c_int) as libc::sighandler_t;
@@ -137,7 +142,8 @@ fn remove_at_end(file: &Path, directory: &Path) -> io::Result<()> {
 
 extern "C" fn remove_and_end(signal: c_int) {
     let (file, directory) = (FILE.load(Ordering::Acquire), DIRECTORY.load(Ordering::Acquire));
-    // SAFETY: unlink, rmdir and raise are async-signal-safe; the paths are terminated and never freed.
+    // SAFETY: unlink, rmdir and raise are async-signal-safe; the paths are zero-terminated and
+    // never freed.
     unsafe {
         if !file.is_null() && !directory.is_null() {
             libc::unlink(file);
@@ -152,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_its_owners_alone_and_goes() {
+    fn file_is_private_and_removed() {
         let address = "http://127.0.0.1:1/0123/";
         let (redirect, file) = Redirect::new(&std::env::temp_dir(), address).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;

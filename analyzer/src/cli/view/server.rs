@@ -1,14 +1,16 @@
-//! A web server for one reader on this machine: requests come in; those that know the token and come from
-//! the page itself get an answer, all others are refused.
+//! A web server for one reader on this machine. It answers requests that know the token and come
+//! from the page itself; it refuses all others.
 //!
 //! It listens on 127.0.0.1 only. Any program and any web page on the machine can reach that, so:
 //!
 //! - every path begins with a token of 128 random bits; without it there is nothing (404);
-//! - `Host` must be the address that was printed: a name that an attacker's DNS server points at 127.0.0.1
-//!   (DNS rebinding) is refused (403), and so is a request of another origin (`Origin`, `Sec-Fetch-Site`);
-//! - only GET, no bodies, and no path is ever looked up in a file system: the caller knows all that there is;
-//! - what a client can take up without the token is bounded (`connections`);
-//! - what is answered may not be framed, sniffed, cached, or told onwards as a referrer.
+//! - `Host` must be the printed address: a name that an attacker's DNS server resolves to 127.0.0.1
+//!   (DNS rebinding) is refused (403), and so is a request from another origin (`Origin`,
+//!   `Sec-Fetch-Site`);
+//! - only GET, no bodies, and no path is ever looked up in a file system: the caller knows
+//!   everything that can be requested;
+//! - the resources that a client can use without the token are limited (`connections`);
+//! - answers may not be framed, sniffed, cached, or disclosed as a referrer.
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener};
@@ -17,13 +19,13 @@ use self::connections::{Head, Response, Unreadable, Verdict};
 
 mod connections;
 
-/// What is answered.
+/// An answer to a request.
 pub struct Answer {
     /// Its media type.
     pub media: &'static str,
     /// Its body.
     pub body: Vec<u8>,
-    /// The script and style that are the page's own are known by this.
+    /// Marks the page's own script and style.
     pub nonce: Option<String>,
 }
 
@@ -37,10 +39,10 @@ pub struct Loopback {
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopbackError {
-    /// The port cannot be had.
+    /// The port is not available.
     #[error("cannot listen: {0}")]
     Port(#[source] io::Error),
-    /// There are no bits that nobody can guess.
+    /// There are no random bits.
     #[error("cannot listen without a token: /dev/urandom: {0}")]
     Token(#[source] io::Error),
 }
@@ -58,14 +60,14 @@ enum Refusal {
     Method,
     /// A body: 413.
     Body,
-    /// More of a head than the page ever sends: 431.
+    /// A larger head than the page ever sends: 431.
     Head,
 }
 
-/// Bits that nobody can guess, in hexadecimal digits.
+/// An unpredictable token of 128 bits, in hexadecimal digits.
 ///
 /// # Errors
-/// When the system has none.
+/// The system has no random bits.
 pub fn random_token() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -73,7 +75,7 @@ pub fn random_token() -> io::Result<String> {
 }
 
 impl Loopback {
-    /// Listens on 127.0.0.1; port 0: any that is free.
+    /// Listens on 127.0.0.1; port 0 means any free port.
     ///
     /// # Errors
     /// See [`LoopbackError`].
@@ -85,7 +87,7 @@ impl Loopback {
         Ok(Self { listener, port, token })
     }
 
-    /// Where the page is.
+    /// The address of the page.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
@@ -95,8 +97,8 @@ impl Loopback {
         self.port
     }
 
-    /// Answers requests until the process ends, each in a thread of its own. `answer` is given what
-    /// follows the token, and the query; `None`: there is no such thing.
+    /// Answers requests until the process ends, each in its own thread. `answer` takes the path
+    /// after the token and the query; it returns `None` if there is no such thing.
     pub fn serve(&self, answer: &(impl Fn(&str, &str) -> Option<Answer> + Sync)) {
         connections::serve(&self.listener, &|head: Result<&Head, Unreadable>| {
             let refusal = match head {
@@ -115,7 +117,7 @@ impl Loopback {
         });
     }
 
-    /// Path behind the token, and query.
+    /// Checks a request; returns the path after the token, and the query.
     fn check(&self, head: &Head) -> Result<(String, String), Refusal> {
         let own = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
         let hosts: Vec<&str> = head.values("Host").collect();
@@ -142,9 +144,9 @@ impl Loopback {
     }
 }
 
-/// What a browser says of where a request comes from; other programs say nothing. The page itself may be
-/// opened from anywhere by who knows its address (a link, the file that `view` hands to the browser), but
-/// only as a page of its own, never inside another.
+/// Whether a request comes from the page itself, according to the browser; other programs do not
+/// send this information. The page itself may be opened from anywhere with its address (a link, the
+/// file that `view` hands to the browser), but only as a top-level page, never inside another.
 fn is_of_own_page(head: &Head, is_page: bool) -> bool {
     let all = |name: &str, value: &str| {
         let mut values = head.values(name).peekable();
@@ -155,7 +157,7 @@ fn is_of_own_page(head: &Head, is_page: bool) -> bool {
     own || (is_page && opened)
 }
 
-/// Compares in a time that says nothing of where two texts differ.
+/// Compares two texts in a time that does not depend on where they differ.
 fn is_equal(a: &str, b: &str) -> bool {
     let differences = a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && differences == 0

@@ -6,7 +6,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 const B: u64 = 1_000_000;
 const STEPS: u64 = 500;
 
-/// Ranks that send to each other and meet in barriers, from 1 ms on, a step every 10 µs.
+/// Ranks that send to each other and meet in barriers, from 1 ms on, with a step every 10 µs.
 fn ranks() -> Vec<SyntheticRank> {
     let end = B + STEPS * 10_000;
     let rank = |number: u32| {
@@ -43,7 +43,7 @@ impl Shown {
         Self { communicators: CommunicatorTable::new(&run), run, timeline, index }
     }
 
-    /// The JSON document of calls in a stretch, in seconds; `None` where it is refused.
+    /// The JSON document of calls in a stretch, in seconds; `None` if it is refused.
     fn calls(&self, query: &str) -> Option<serde_json::Value> {
         let Self { run, timeline, communicators, index } = self;
         let view = View::new(IndexReader { run, timeline, index }, communicators);
@@ -52,7 +52,7 @@ impl Shown {
         Some(serde_json::from_slice(&answer.body).unwrap())
     }
 
-    fn asks(&self, path: &str, query: &str) -> Option<Vec<u8>> {
+    fn request(&self, path: &str, query: &str) -> Option<Vec<u8>> {
         let Self { run, timeline, communicators, index } = self;
         let view = View::new(IndexReader { run, timeline, index }, communicators);
         Some(answer(&view, None, path, query)?.body)
@@ -60,7 +60,7 @@ impl Shown {
 }
 
 #[test]
-fn calls_and_messages_of_a_stretch_are_those_of_the_run() {
+fn stretches_have_calls_and_messages_of_run() {
     let directory = RunDirectory::of(&ranks());
     let shown = Shown::of(&directory);
     let metrics = Metrics::new(&shown.run, &shown.timeline, &Selection::Whole).unwrap();
@@ -83,11 +83,11 @@ fn calls_and_messages_of_a_stretch_are_those_of_the_run() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused() {
+fn refuses_invalid_requests() {
     let directory = RunDirectory::of(&ranks());
     let shown = Shown::of(&directory);
-    assert!(shown.asks("shares", "level=0&tile=0&rows=0-1").is_some());
-    assert!(String::from_utf8(shown.asks("", "").unwrap()).unwrap().contains("timeline-data"));
+    assert!(shown.request("shares", "level=0&tile=0&rows=0-1").is_some());
+    assert!(String::from_utf8(shown.request("", "").unwrap()).unwrap().contains("timeline-data"));
     for query in [
         "",
         "level=0&tile=0",
@@ -98,7 +98,7 @@ fn what_cannot_be_asked_for_is_refused() {
         "level=0&tile=0&rows=1-0",
         "level=0&tile=0&rows=0-18446744073709551615",
     ] {
-        assert!(shown.asks("shares", query).is_none(), "{query}");
+        assert!(shown.request("shares", query).is_none(), "{query}");
     }
     for query in
         ["from=0&to=1", "from=1&to=0&rows=0-0", "from=nan&to=1&rows=0-0", "from=0&to=1&rows=x-y"]
@@ -106,16 +106,16 @@ fn what_cannot_be_asked_for_is_refused() {
         assert!(shown.calls(query).is_none(), "{query}");
     }
     for path in ["run.json", "../run.json", "shares/", "index.html"] {
-        assert!(shown.asks(path, "").is_none(), "{path}");
+        assert!(shown.request(path, "").is_none(), "{path}");
     }
 }
 
 #[test]
-fn sums_and_panels_are_those_of_the_report() {
+fn sums_and_panels_agree_with_report() {
     let directory = RunDirectory::of(&ranks());
     let shown = Shown::of(&directory);
     let length_s = shown.timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
-    let sums = shown.asks("sums", &format!("from=0&to={length_s}&rows=0-1")).unwrap();
+    let sums = shown.request("sums", &format!("from=0&to={length_s}&rows=0-1")).unwrap();
     let sums: Vec<f32> =
         sums.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect();
     let metrics = Metrics::new(&shown.run, &shown.timeline, &Selection::Whole).unwrap();
@@ -124,21 +124,21 @@ fn sums_and_panels_are_those_of_the_report() {
         assert!((f64::from(mpi_s) - rank.mpi_s).abs() < 1e-6, "{mpi_s} {}", rank.mpi_s);
     }
     for query in ["from=1&to=0&rows=0-0", "from=0&to=1&rows=0-2", "from=0&to=1"] {
-        assert!(shown.asks("sums", query).is_none(), "{query}");
+        assert!(shown.request("sums", query).is_none(), "{query}");
     }
     let parts: serde_json::Value =
-        serde_json::from_slice(&shown.asks("parts", "").unwrap()).unwrap();
+        serde_json::from_slice(&shown.request("parts", "").unwrap()).unwrap();
     let html = parts["html"].as_str().unwrap();
     assert!(html.contains("id=\"verdict\"") && html.contains("data-rank=\"1\""));
     assert!(!html.contains("style="), "the content security policy forbids it");
 }
 
 #[test]
-fn a_missing_rank_and_an_index_that_cannot_be_kept_are_no_reason_to_show_nothing() {
+fn shows_run_despite_missing_rank_and_unwritable_index() {
     let mut all = ranks();
     all.remove(0);
     let directory = RunDirectory::of(&all);
-    // Stands where the index would.
+    // Occupies the path of the index.
     std::fs::create_dir_all(directory.path().join(INDEX_FILE).join("x")).unwrap();
     let shown = Shown::of(&directory);
     assert!(matches!(StoredIndex::read(directory.path()), Err(Unusable::Stale(_))));
@@ -146,11 +146,11 @@ fn a_missing_rank_and_an_index_that_cannot_be_kept_are_no_reason_to_show_nothing
     assert_eq!(calls["messages"].as_array().unwrap().len(), 0);
     assert_eq!(calls["rows"][0][1].as_array().unwrap().len() as u64, 3 * STEPS + 2);
     let left = std::fs::read_dir(directory.path()).unwrap().count();
-    assert_eq!(left, 2, "no half index stays");
+    assert_eq!(left, 2, "no partial index is left");
 }
 
 #[test]
-fn an_empty_or_absent_run_is_explained() {
+fn explains_empty_or_absent_run() {
     let nothing = RunDirectory::new();
     let view_of = |run: PathBuf| {
         let arguments = ViewArguments { run: Some(run), no_open: true, port: 0, index_only: true };

@@ -1,28 +1,28 @@
-//! Values of options: what a parameter is, or a factor on it.
+//! Parses values of options: an absolute value, or a factor.
 
-/// A value, or a factor on the present one.
+/// An absolute value, or a factor on the present one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
-    /// A value.
+    /// An absolute value.
     Is(f64),
     /// A factor.
     Times(f64),
 }
 
-/// A factor above 0, with or without an x before it.
+/// Parses a factor above 0, with or without a leading x.
 ///
 /// # Errors
-/// What is wanted.
+/// What is expected.
 pub fn factor(text: &str) -> Result<f64, String> {
     let number = text.strip_prefix('x').unwrap_or(text);
     let factor = number.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0);
     factor.ok_or_else(|| "not a factor above 0, as in 1.2 or x2".to_owned())
 }
 
-/// A time, or a factor.
+/// Parses a time, or a factor.
 ///
 /// # Errors
-/// What is wanted.
+/// What is expected.
 pub fn latency(text: &str) -> Result<Amount, String> {
     if text.starts_with('x') {
         return factor(text).map(Amount::Times);
@@ -40,10 +40,10 @@ pub fn latency(text: &str) -> Result<Amount, String> {
     time.map(Amount::Is).ok_or_else(|| "neither a time (20us) nor a factor (x2)".to_owned())
 }
 
-/// Bytes a second, or a factor.
+/// Parses bytes per second, or a factor.
 ///
 /// # Errors
-/// What is wanted.
+/// What is expected.
 pub fn bandwidth(text: &str) -> Result<Amount, String> {
     if text.starts_with('x') {
         return factor(text).map(Amount::Times);
@@ -51,7 +51,7 @@ pub fn bandwidth(text: &str) -> Result<Amount, String> {
     let bytes = trace_format::settings::values::bytes(text).ok().filter(|bytes| *bytes > 0);
     bytes
         .map(|bytes| Amount::Is(bytes as f64))
-        .ok_or_else(|| "neither bytes a second (1G) nor a factor (x0.5)".to_owned())
+        .ok_or_else(|| "neither bytes per second (1G) nor a factor (x0.5)".to_owned())
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_factors_and_rates() {
+    fn parses_times_factors_and_rates() {
         assert_eq!(latency("20us"), Ok(Amount::Is(20.0 * 1e-6)));
         assert_eq!(latency("x2"), Ok(Amount::Times(2.0)));
         assert_eq!(bandwidth("1K"), Ok(Amount::Is(1024.0)));

@@ -1,4 +1,5 @@
-//! The network that a question is about: the run's own, what a measured machine says, what options say.
+//! Assembles the network that a question is about: that of the run, changed by a measured machine
+//! and by options.
 
 use super::WhatIfArguments;
 use super::amount::Amount;
@@ -8,7 +9,7 @@ use crate::models::machine::{Doubt, Machine};
 use crate::present::machine::doubt_sentence;
 use crate::replay::{Assembled, Hop, Origin, Placement, WhatIf};
 
-/// A network, and what a reader has to know of it.
+/// A network, and notes for the reader.
 pub(super) struct Network {
     pub assembled: Assembled,
     pub notes: Vec<String>,
@@ -17,10 +18,11 @@ pub(super) struct Network {
 /// Names of the classes of pairs in `machine.json`, by hop.
 const CLASSES: [&str; 2] = ["same-host", "other-host"];
 
-/// Puts the network together.
+/// Assembles the network.
 ///
 /// # Errors
-/// The machine cannot be read, or says nothing of the pairs that there are on the hosts of the question.
+/// The machine cannot be read, or has no data for the pairs that exist on the hosts of the
+/// question.
 pub(super) fn assemble(
     arguments: &WhatIfArguments,
     what_if: &WhatIf,
@@ -30,13 +32,13 @@ pub(super) fn assemble(
         assembled: Assembled::of_run(what_if.calibration.network, what_if.shows()),
         notes: Vec::new(),
     };
-    let hop = placement.counts();
+    let hop = placement.main_hop();
     if let Some(path) = &arguments.machine {
         let machine = machine_file::read(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !network.take(&machine, &name, what_if, placement) {
+        if !network.apply_machine(&machine, &name, what_if, placement) {
             return Err(CommandError::usage(format!(
-                "--machine {}: measured no pairs of the kind {}, which count here: nothing would change",
+                "--machine {}: has no pairs of class {}, which matter here: nothing would change",
                 path.display(),
                 CLASSES[hop as usize],
             )));
@@ -57,16 +59,16 @@ pub(super) fn assemble(
     Ok(network)
 }
 
-/// Checks that somebody says what messages cost on every level that they would use.
+/// Checks that the cost of messages is known for every level that they would use.
 ///
 /// # Errors
-/// Wrong usage: which level is not known, and which options say it.
+/// Wrong usage: which level is unknown, and which options provide it.
 pub(super) fn check_known(
     assembled: &Assembled,
     placement: &Placement,
     what_if: &WhatIf,
 ) -> Result<(), CommandError> {
-    let used = placement.used(&what_if.graph);
+    let used = placement.used_levels(&what_if.graph);
     for hop in Hop::ALL.into_iter().filter(|hop| used[*hop as usize]) {
         let parameters = [
             ("latency", assembled.latency[hop as usize], "--latency"),
@@ -81,14 +83,14 @@ pub(super) fn check_known(
         let names = joined(unknown.iter().map(|(name, ..)| *name).collect());
         let options = joined(unknown.iter().map(|(.., option)| *option).collect());
         let level = ["within hosts", "between hosts"][hop as usize];
-        // Options speak of the level that counts.
-        let options = match hop == placement.counts() {
+        // Options set the level that matters.
+        let options = match hop == placement.main_hop() {
             true => format!(", or {options}"),
             false => String::new(),
         };
         return Err(CommandError::usage(format!(
-            "--map: the run has no messages {level} that would show their {names}: give --machine with pairs of class \
-             {}{options}",
+            "--map: the run has no messages {level}, so their {names} cannot be known: give --machine with \
+             pairs of class {}{options}",
             CLASSES[hop as usize]
         )));
     }
@@ -96,9 +98,9 @@ pub(super) fn check_known(
 }
 
 impl Network {
-    /// Takes what a machine says of the levels that the run has; false where that is nothing. The processor's times are
-    /// those of the level that counts.
-    fn take(
+    /// Applies what a machine measured for the levels that the run has; returns false if it has
+    /// nothing for them. CPU times are those of the level that matters.
+    fn apply_machine(
         &mut self,
         machine: &Machine,
         name: &str,
@@ -106,13 +108,13 @@ impl Network {
         placement: &Placement,
     ) -> bool {
         let used = placement.levels();
-        let mut taken = false;
+        let mut applied = false;
         for hop in Hop::ALL.into_iter().filter(|hop| used[*hop as usize]) {
             let class = CLASSES[hop as usize];
             let Some(pairs) = machine.network.class(class) else {
                 self.notes.push(format!(
                     "{name} has no pairs of class {class}: latency, bandwidth and eager \
-                                         limit there stay those of the run."
+                                         limit stay those of the run."
                 ));
                 continue;
             };
@@ -120,25 +122,25 @@ impl Network {
             self.assembled.set_latency(hop, level.latency_s, Origin::Machine);
             self.assembled.set_per_byte(hop, level.s_per_byte, Origin::Machine);
             self.assembled.set_eager(hop, level.eager_bytes, Origin::Machine);
-            if hop == placement.counts() {
+            if hop == placement.main_hop() {
                 let (overhead, per_byte) = (level.overhead_s, level.overhead_s_per_byte);
                 self.assembled.set_overhead(overhead, per_byte, Origin::Machine);
             }
             if !level.latency_is_known {
                 self.notes.push(format!(
-                    "{name}: the latency of class {class} cannot be told from the overheads: \
-                                         both together count."
+                    "{name}: the latency of class {class} cannot be separated from the overheads: \
+                                         only their sum is used."
                 ));
             }
-            taken = true;
+            applied = true;
         }
-        if !taken {
+        if !applied {
             return false;
         }
         self.assembled.machine = Some(name.to_owned());
         let ranks = &what_if.graph.run.ranks;
         let mpi = ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
-        // Other hosts are what the question is about.
+        // Other hosts are the subject of the question.
         let doubts = machine.doubts_for(&[], mpi);
         let of_mpi = doubts.iter().filter(|doubt| matches!(doubt, Doubt::OtherMpi { .. }));
         self.notes.extend(of_mpi.map(doubt_sentence));

@@ -1,4 +1,4 @@
-//! `--map` and `--hosts`: ranks on other hosts.
+//! Reads `--map` and `--hosts`: other placements of the ranks.
 
 use std::path::Path;
 
@@ -6,10 +6,11 @@ use super::WhatIfArguments;
 use crate::cli::CommandError;
 use crate::replay::{Mapping, WhatIf};
 
-/// The mapping that is asked for.
+/// The requested mapping.
 ///
 /// # Errors
-/// A layout without hosts, more hosts than ranks, or a file that does not name a host for each rank.
+/// A layout without hosts, more hosts than ranks, or a file that does not name a host for each
+/// rank.
 pub(super) fn mapping(
     arguments: &WhatIfArguments,
     what_if: &WhatIf,
@@ -19,7 +20,9 @@ pub(super) fn mapping(
     let hosts = || {
         let asked = format!("--map {layout}");
         match arguments.hosts {
-            None => Err(CommandError::usage(format!("{asked}: on how many hosts? Give --hosts"))),
+            None => {
+                Err(CommandError::usage(format!("{asked}: give the number of hosts with --hosts")))
+            }
             Some(hosts) if hosts > ranks => Err(CommandError::usage(format!(
                 "{asked} --hosts {hosts}: the run has {ranks} ranks, fewer than hosts"
             ))),
@@ -36,7 +39,7 @@ pub(super) fn mapping(
     }
 }
 
-/// A name a line, of the host of rank 0 first; empty lines and those that begin with # do not count.
+/// Reads one host name per line, rank 0 first. Empty lines and lines that begin with # are ignored.
 fn from_file(path: &Path, ranks: u32) -> Result<Mapping, String> {
     let wrong = |what: String| format!("--map {}: {what}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| {
@@ -52,14 +55,14 @@ fn from_file(path: &Path, ranks: u32) -> Result<Mapping, String> {
             _ => {
                 let number = number + 1;
                 return Err(wrong(format!(
-                    "line {number} has several words; the host of one rank a line is wanted"
+                    "line {number} has several words; give the host of one rank per line"
                 )));
             }
         }
     }
     if names.len() != ranks as usize {
         return Err(wrong(format!(
-            "names {} hosts, one a line; the run has {ranks} ranks",
+            "names {} hosts, one per line; the run has {ranks} ranks",
             names.len()
         )));
     }
@@ -72,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_names_the_host_of_each_rank() {
+    fn reads_host_of_each_rank_from_file() {
         let path = std::env::temp_dir().join(format!("map-{}", std::process::id()));
         let read = |text: &str, ranks: u32| {
             std::fs::write(&path, text).unwrap();
@@ -81,7 +84,7 @@ mod tests {
         let mapping = read("# ours\nn1\n\n n2 \nn1\n", 3).unwrap();
         assert_eq!([0, 1, 2].map(|rank| mapping.host(rank)), [0, 1, 0]);
         assert!(
-            read("n1\nn2\n", 3).unwrap_err().contains("names 2 hosts, one a line; the run has 3")
+            read("n1\nn2\n", 3).unwrap_err().contains("names 2 hosts, one per line; the run has 3")
         );
         assert!(read("n1 slots=2\n", 2).unwrap_err().contains("line 1 has several words"));
         std::fs::remove_file(&path).unwrap();

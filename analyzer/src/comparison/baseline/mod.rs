@@ -1,4 +1,4 @@
-//! A baseline: a folder of small documents, one a run, that can be kept in git.
+//! A baseline: a folder with one small document per run, which can be kept in git.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,27 +9,27 @@ use thiserror::Error;
 use super::record::{RecordError, RunRecord};
 use crate::trace::run_json::Instant;
 
-/// How the names of the documents end.
+/// Suffix of the documents' names.
 const SUFFIX: &str = ".gammachi.json";
 
 /// Why a baseline cannot be used.
 #[derive(Debug, Error)]
 pub enum BaselineError {
-    /// It is not there.
-    #[error("{0}: no such baseline; `gammachi baseline add RUN… --baseline {0}` makes one")]
+    /// It does not exist.
+    #[error("{0}: no such baseline; `gammachi baseline add RUN… --baseline {0}` creates one")]
     Missing(PathBuf),
-    /// It is something else.
+    /// It is not a folder.
     #[error("{0}: is a file; a baseline is a folder")]
     NotAFolder(PathBuf),
-    /// It has no document.
+    /// It has no documents.
     #[error("{0}: no run in it yet; `gammachi baseline add RUN… --baseline {0}` adds one")]
     Empty(PathBuf),
-    /// The system refuses something.
+    /// The system reported an error.
     #[error("{path}: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A document cannot be read.
@@ -37,26 +37,26 @@ pub enum BaselineError {
     Record {
         /// The document.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         source: RecordError,
     },
 }
 
-/// A document and its file.
+/// A run in a baseline: a document and its file.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct Entry {
     /// The file.
     pub path: PathBuf,
     /// The run.
     pub record: RunRecord,
 }
 
-/// What became of a run that was to be added.
+/// The result of adding a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Added {
-    /// It has this file now.
+    /// It was written to this file.
     New(PathBuf),
-    /// It had this one already.
+    /// It already had this file.
     Already(PathBuf),
 }
 
@@ -65,7 +65,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> BaselineError {
     move |source| BaselineError::Io { path: path.clone(), source }
 }
 
-/// The documents' files, in the order of their names.
+/// The files of the documents, sorted by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, BaselineError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -96,7 +96,7 @@ pub fn is_one(folder: &Path) -> bool {
 /// Reads a document.
 ///
 /// # Errors
-/// It cannot be read, or is none.
+/// It cannot be read, or is not a document.
 pub fn read_file(path: &Path) -> Result<RunRecord, BaselineError> {
     let text = fs::read_to_string(path).map_err(failed(path))?;
     let wrong = |source| BaselineError::Record { path: path.to_owned(), source };
@@ -106,12 +106,12 @@ pub fn read_file(path: &Path) -> Result<RunRecord, BaselineError> {
 /// Reads all documents, the oldest run first.
 ///
 /// # Errors
-/// There is no folder, no document, or one that cannot be read.
-pub fn read(folder: &Path) -> Result<Vec<Kept>, BaselineError> {
+/// There is no folder or no document, or one cannot be read.
+pub fn read(folder: &Path) -> Result<Vec<Entry>, BaselineError> {
     let mut all = Vec::new();
     for path in files(folder)? {
         let record = read_file(&path)?;
-        all.push(Kept { path, record });
+        all.push(Entry { path, record });
     }
     if all.is_empty() {
         return Err(BaselineError::Empty(folder.to_owned()));
@@ -120,13 +120,13 @@ pub fn read(folder: &Path) -> Result<Vec<Kept>, BaselineError> {
     Ok(all)
 }
 
-/// The name of a run's document: the same for the same run.
+/// The file name of a run's document: always the same for the same run.
 fn name_of(record: &RunRecord) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let program: String = record.program.chars().map(plain).take(40).collect();
     let begun = record.begun_ns.map(|ns| Instant::from_unix_ns(ns).utc).unwrap_or_default();
     let date: String = begun.chars().filter(char::is_ascii_alphanumeric).take(15).collect();
-    // Runs that began at the same moment differ in their times.
+    // Runs that began at the same moment differ in their durations.
     let bytes = record.begun_ns.unwrap_or(0).to_le_bytes();
     let bytes = bytes.into_iter().chain(record.elapsed_ns.to_le_bytes());
     let digest =
@@ -134,7 +134,7 @@ fn name_of(record: &RunRecord) -> String {
     format!("{program}-p{}-{date}-{digest:08x}{SUFFIX}", record.ranks)
 }
 
-/// Adds a run to a folder, which is made where it is missing.
+/// Adds a run to a folder, which is created if missing.
 ///
 /// # Errors
 /// The folder or the file cannot be written.
@@ -154,16 +154,17 @@ pub fn add(folder: &Path, record: &RunRecord) -> Result<Added, BaselineError> {
     Ok(Added::New(path))
 }
 
-/// The documents but for the newest so many of each work on each machine: what trimming removes.
-pub fn surplus(all: &[Kept], keep: usize) -> Vec<&Kept> {
+/// All documents except for the newest `keep` of each work on each machine: those that trimming
+/// removes.
+pub fn surplus(all: &[Entry], keep: usize) -> Vec<&Entry> {
     let mut surplus = Vec::new();
-    let mut groups: Vec<Vec<&Kept>> = Vec::new();
-    for kept in all.iter().rev() {
-        let group = groups.iter_mut().find(|group| group[0].record.is_alike(&kept.record));
+    let mut groups: Vec<Vec<&Entry>> = Vec::new();
+    for entry in all.iter().rev() {
+        let group = groups.iter_mut().find(|group| group[0].record.is_alike(&entry.record));
         match group {
-            Some(group) if group.len() >= keep => surplus.push(kept),
-            Some(group) => group.push(kept),
-            None => groups.push(vec![kept]),
+            Some(group) if group.len() >= keep => surplus.push(entry),
+            Some(group) => group.push(entry),
+            None => groups.push(vec![entry]),
         }
     }
     surplus
@@ -173,6 +174,6 @@ pub fn surplus(all: &[Kept], keep: usize) -> Vec<&Kept> {
 ///
 /// # Errors
 /// One cannot be removed.
-pub fn remove(all: &[&Kept]) -> Result<(), BaselineError> {
-    all.iter().try_for_each(|kept| fs::remove_file(&kept.path).map_err(failed(&kept.path)))
+pub fn remove(all: &[&Entry]) -> Result<(), BaselineError> {
+    all.iter().try_for_each(|entry| fs::remove_file(&entry.path).map_err(failed(&entry.path)))
 }

@@ -1,4 +1,4 @@
-//! Messages and collective operations, counted.
+//! Counts messages and collective operations.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use crate::analysis::Analysis;
 use crate::timeline::matching::{CollectiveInstance, MatchSink, Message};
 use crate::trace::Run;
 
-/// What was exchanged.
+/// Counts of messages and collective operations.
 #[derive(Debug, Default)]
 pub(super) struct Exchanged {
     /// Messages by sender and receiver.
     pairs: BTreeMap<(u32, u32), u64>,
-    /// By size class.
+    /// Messages by size class.
     sizes: BTreeMap<u64, u64>,
     bytes: u64,
-    /// By function, ranks and size class.
+    /// Collective operations by function, number of ranks and size class.
     collectives: BTreeMap<(String, u32, u64), u64>,
 }
 
-/// The power of two that a size is not below; 0 of 0.
+/// The largest power of two that does not exceed a size; 0 for 0.
 fn class(bytes: u64) -> u64 {
     bytes.checked_ilog2().map_or(0, |log| 1 << log)
 }
@@ -48,7 +48,7 @@ fn add<K: Ord>(sums: &mut BTreeMap<K, u64>, more: BTreeMap<K, u64>) {
 }
 
 impl Exchanged {
-    /// Of a run; `None` where no rank recorded what its calls say.
+    /// Counts those of a run; `None` if no rank recorded attributes.
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let (_, shares) = analysis.matches(Self::default)?;
         shares.into_iter().reduce(|mut sum, share| {
@@ -60,7 +60,7 @@ impl Exchanged {
         })
     }
 
-    /// Adds its counts; returns the partners.
+    /// Adds the counts to `counts`; returns the partners.
     pub fn into_counts(self, run: &Run, counts: &mut Counts) -> Partners {
         counts.messages = Some(self.pairs.values().sum());
         counts.message_bytes = Some(self.bytes);

@@ -1,4 +1,4 @@
-//! The loops of a run, thinned.
+//! Condenses the loops of a run.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use super::super::record::{Iterations, Phase, Series};
 use super::time::nanoseconds;
 use crate::causes::{Causes, NO_CONTEXT, Phase as FoundPhase};
 
-/// Figures of a loop that a record keeps.
-const MOST_FIGURES: u64 = 64;
-/// Places with figures of their own.
-const MOST_PLACES: usize = 6;
-/// A place that takes less of the loop has none.
-const LEAST_PART: f64 = 0.01;
+/// Maximum number of figures of a loop in a record.
+const MAX_FIGURES: u64 = 64;
+/// Maximum number of places with figures of their own.
+const MAX_PLACES: usize = 6;
+/// Minimum share of the loop for a place with figures of its own.
+const MIN_PART: f64 = 0.01;
 
-/// The longest loop, and all in short.
-pub(super) fn of(causes: &Causes, sites: &mut SiteTable) -> (Option<Iterations>, Vec<Phase>) {
+/// The longest loop, and a summary of all loops.
+pub(super) fn loops(causes: &Causes, sites: &mut SiteTable) -> (Option<Iterations>, Vec<Phase>) {
     let phases = causes.phases.iter().map(|phase| Phase {
         anchor: anchor(causes, phase, sites),
         iterations: phase.iterations.len() as u64,
@@ -23,7 +23,7 @@ pub(super) fn of(causes: &Causes, sites: &mut SiteTable) -> (Option<Iterations>,
     });
     let phases: Vec<Phase> = phases.collect();
     let longest = causes.phases.first().filter(|phase| !phase.iterations.is_empty());
-    let iterations = longest.map(|phase| thinned(causes, phase, sites));
+    let iterations = longest.map(|phase| condensed(causes, phase, sites));
     (iterations, phases)
 }
 
@@ -35,16 +35,16 @@ fn anchor(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Place {
     }
 }
 
-/// Means of so many figures in a row; the last ones of fewer.
+/// Means of consecutive figures; the last one may be of fewer.
 fn means(figures: &[i64], a_figure: u64) -> Vec<i64> {
     let mean = |of: &[i64]| of.iter().sum::<i64>() / of.len() as i64;
     figures.chunks(a_figure as usize).map(mean).collect()
 }
 
-fn thinned(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iterations {
+fn condensed(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iterations {
     let count = phase.iterations.len();
     let ranks = causes.lines.all.iter().map(|line| line.position + 1).max().unwrap_or(1);
-    let a_figure = (count as u64).div_ceil(MOST_FIGURES).max(1);
+    let a_figure = (count as u64).div_ceil(MAX_FIGURES).max(1);
     let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
     for position in 0..ranks {
         phase.for_each_sum(position, causes, |_, context, ticks| {
@@ -55,9 +55,9 @@ fn thinned(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iterat
     }
     let whole = phase.ticks() as f64 * ranks as f64;
     let mut largest: Vec<(u32, i64)> = sums.into_iter().collect();
-    largest.retain(|(_, ticks)| *ticks as f64 >= LEAST_PART * whole);
+    largest.retain(|(_, ticks)| *ticks as f64 >= MIN_PART * whole);
     largest.sort_by_key(|(context, ticks)| (std::cmp::Reverse(*ticks), *context));
-    largest.truncate(MOST_PLACES);
+    largest.truncate(MAX_PLACES);
     let numbers: BTreeMap<u32, usize> =
         largest.iter().enumerate().map(|(at, (context, _))| (*context, at)).collect();
     let mut all = vec![vec![0i64; count]; largest.len()];
@@ -76,7 +76,7 @@ fn thinned(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iterat
             }
         }
     }
-    let thin = |ticks: &[i64], of: usize| -> Vec<i64> {
+    let condense = |ticks: &[i64], of: usize| -> Vec<i64> {
         let ns: Vec<i64> = ticks.iter().map(|t| nanoseconds(causes, *t) / of as i64).collect();
         means(&ns, a_figure)
     };
@@ -85,17 +85,17 @@ fn thinned(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iterat
     };
     let places = largest.iter().enumerate().map(|(at, (context, _))| Series {
         place: sites.place(causes.contexts.get(*context)),
-        mean: thin(&all[at], ranks),
-        most: thin(&most[at], 1),
+        mean: condense(&all[at], ranks),
+        most: condense(&most[at], 1),
     });
     let places = places.collect();
     Iterations {
         anchor: anchor(causes, phase, sites),
         count: count as u64,
         a_figure,
-        elapsed: thin(&figures(|of| of.ticks), 1),
-        computing: thin(&figures(|of| of.computing), ranks),
-        waiting: thin(&figures(|of| of.waiting), ranks),
+        elapsed: condense(&figures(|of| of.ticks), 1),
+        computing: condense(&figures(|of| of.computing), ranks),
+        waiting: condense(&figures(|of| of.waiting), ranks),
         places,
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_in_a_row_become_their_mean() {
+    fn consecutive_figures_are_averaged() {
         assert_eq!(means(&[1, 3, 10, 20, 7], 2), [2, 15, 7]);
         assert_eq!(means(&[5], 1), [5]);
     }

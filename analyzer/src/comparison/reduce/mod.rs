@@ -1,6 +1,6 @@
 //! Reduces a run to its record.
 //!
-//! | file | its idea |
+//! | file | task |
 //! |---|---|
 //! | `time` | where the ranks' time went, in whole nanoseconds |
 //! | `iterations` | the loops |
@@ -27,10 +27,10 @@ use crate::trace::{Run, TraceError};
 
 use exchanged::Exchanged;
 
-/// Names of hosts that a record keeps.
-const MOST_HOSTS: usize = 4;
-/// Groups of ranks that have a figure of their own.
-const MOST_GROUPS: u32 = 32;
+/// Maximum number of host names in a record.
+const MAX_HOSTS: usize = 4;
+/// Maximum number of groups of ranks with a figure of their own.
+const MAX_GROUPS: u32 = 32;
 
 /// Why a run cannot be compared with others.
 #[derive(Debug, Error)]
@@ -39,32 +39,30 @@ pub enum NotComparable {
     #[error(transparent)]
     Run(#[from] TraceError),
     /// Some ranks have no file.
-    #[error(
-        "{0}: {1} of its {2} ranks have no file, so its times say nothing of the others; run it again"
-    )]
+    #[error("{0}: {1} of its {2} ranks have no file, so their times are unknown; run it again")]
     RanksMissing(PathBuf, usize, u32),
-    /// Ranks did not come to their end.
+    /// Some ranks did not end properly.
     #[error(
-        "{0}: rank {1} did not return from MPI_Finalize, so the run has no elapsed time; `gammachi report` says how it \
+        "{0}: rank {1} did not return from MPI_Finalize, so the run has no elapsed time; `gammachi report` shows how it \
          ended; run it again"
     )]
     Unfinished(PathBuf, u32),
     /// A file is damaged.
-    #[error("{0}: damaged: {1}; `gammachi report` says what is left of it; run it again")]
+    #[error("{0}: damaged: {1}; `gammachi report` shows what is left of it; run it again")]
     Damaged(PathBuf, String),
-    /// Not every call is there.
+    /// Not every call was kept.
     #[error(
-        "{0}: keeps totals in place of single calls, which do not say where time was lost; record without \
+        "{0}: has totals instead of single calls, which do not show where time was lost; record without \
          --profile-only and --max-bytes to compare"
     )]
     TotalsOnly(PathBuf),
-    /// It has no length.
+    /// It took no time.
     #[error("{0}: took no time between MPI_Init and MPI_Finalize: there is nothing to compare")]
     Empty(PathBuf),
 }
 
 impl RunRecord {
-    /// Reads a run directory, and reduces the run.
+    /// Reads a run directory and reduces the run.
     ///
     /// # Errors
     /// Why it cannot be compared with other runs.
@@ -90,10 +88,10 @@ impl RunRecord {
             return Err(NotComparable::Empty(run.directory.clone()));
         }
         let ranks = run.ranks.len() as u32;
-        let ranks_a_group = ranks.div_ceil(MOST_GROUPS).max(1);
+        let ranks_a_group = ranks.div_ceil(MAX_GROUPS).max(1);
         let mut sites = SiteTable::default();
         let parts = time::parts(&causes, (elapsed, elapsed_ns), ranks_a_group, &mut sites);
-        let (iterations, phases) = iterations::of(&causes, &mut sites);
+        let (iterations, phases) = iterations::loops(&causes, &mut sites);
         let exchanged = Exchanged::of(&analysis);
         let mut counts = counts(run, timeline, &mut sites);
         let partners = exchanged.map(|found| found.into_counts(run, &mut counts));
@@ -132,7 +130,7 @@ impl RunRecord {
     }
 }
 
-/// Whether the run has all that is compared.
+/// Checks that the run has everything that is compared.
 fn check(run: &Run, timeline: &GlobalTimeline) -> Result<(), NotComparable> {
     let directory = || run.directory.clone();
     if !run.missing.is_empty() {
@@ -172,7 +170,7 @@ fn machine(run: &Run, timeline: &GlobalTimeline) -> Machine {
     let cores = || hosts.values().map(|(_, cores)| cores.len() as u32);
     let rate = timeline.ranks.iter().map(|rank| rank.frequency.ticks_per_s).fold(0.0, f64::max);
     Machine {
-        hosts: hosts.keys().map(|(host, _)| (*host).to_owned()).take(MOST_HOSTS).collect(),
+        hosts: hosts.keys().map(|(host, _)| (*host).to_owned()).take(MAX_HOSTS).collect(),
         host_count: hosts.len() as u32,
         ranks_a_host: hosts.values().map(|(ranks, _)| *ranks).max().unwrap_or(0),
         cores_a_host: (cores().min().unwrap_or(0), cores().max().unwrap_or(0)),
@@ -194,7 +192,8 @@ fn factors(causes: &Causes, analysis: &Analysis) -> Option<Factors> {
     })
 }
 
-/// Whether how often it is called is chance: it asks until something has happened, or takes what has.
+/// Whether the number of calls depends on chance: the function asks until something has happened,
+/// or takes what has happened so far.
 fn is_poll(function: &str) -> bool {
     let name = function.trim_start_matches('P');
     ["MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status", "MPI_Waitsome"]

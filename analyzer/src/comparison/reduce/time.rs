@@ -1,5 +1,6 @@
-//! Where the ranks' time went. Every tick of every rank from the run's begin to its end is in one part, and what is
-//! left when ticks become nanoseconds is shared out, so that the parts add up to elapsed time times ranks.
+//! Splits the ranks' time into parts. Every tick of every rank from the run's begin to its end is
+//! in exactly one part. Rounding errors of the conversion to nanoseconds are distributed, so that
+//! the parts add up to elapsed time times number of ranks.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +8,36 @@ use super::super::place::{Place, SiteTable};
 use super::super::record::{Kind, Part};
 use crate::causes::{Causes, Context, NO_CONTEXT, State};
 
-/// Places of each kind that a record keeps; the rest is "elsewhere".
-const MOST_COMPUTING: usize = 24;
-const MOST_WAITING: usize = 32;
-const MOST_TRANSFER: usize = 24;
+/// Maximum number of places of each kind in a record; the rest is "elsewhere".
+const MAX_COMPUTING: usize = 24;
+const MAX_WAITING: usize = 32;
+const MAX_TRANSFER: usize = 24;
 
-/// Nanoseconds of a length.
+/// Converts a duration to nanoseconds.
 pub(super) fn nanoseconds(causes: &Causes, ticks: i64) -> i64 {
     (causes.clock.seconds(ticks) * 1e9).round() as i64
 }
 
-/// What tells parts apart.
+/// Identifies a part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Which {
+struct PartKey {
     kind: Kind,
     state: Option<State>,
     place: Place,
     culprit: Option<u32>,
 }
 
-impl Which {
+impl PartKey {
     fn at(kind: Kind, place: Place) -> Self {
         Self { kind, state: None, place, culprit: None }
     }
 }
 
 /// Ticks by group of ranks.
-type Sums = BTreeMap<Which, Vec<i64>>;
+type Sums = BTreeMap<PartKey, Vec<i64>>;
 
-/// The ranks' times of a run, gathered.
-struct Gathering<'c> {
+/// Sums the ranks' times of a run.
+struct TimeSums<'c> {
     causes: &'c Causes<'c>,
     /// The places of the contexts.
     places: Vec<Place>,
@@ -45,42 +46,42 @@ struct Gathering<'c> {
     sums: Sums,
 }
 
-impl Gathering<'_> {
-    fn add(&mut self, which: Which, position: usize, ticks: i64) {
+impl TimeSums<'_> {
+    fn add(&mut self, key: PartKey, position: usize, ticks: i64) {
         let (groups, group) = (self.groups, position / self.ranks_a_group);
-        self.sums.entry(which).or_insert_with(|| vec![0; groups])[group] += ticks;
+        self.sums.entry(key).or_insert_with(|| vec![0; groups])[group] += ticks;
     }
 
-    /// All of a rank's time; waiting is not told apart yet.
+    /// Adds all of a rank's time; waiting is not divided yet.
     fn add_rank(&mut self, position: usize) {
         let causes = self.causes;
         let number = causes.lines.first_of(position);
         let line = &causes.lines.all[number as usize];
         let at_end =
-            |state| Which { state: Some(state), ..Which::at(Kind::StartAndEnd, Place::None) };
+            |state| PartKey { state: Some(state), ..PartKey::at(Kind::StartAndEnd, Place::None) };
         self.add(at_end(State::StartSkew), position, line.begin - causes.whole.0);
         self.add(at_end(State::WaitAtFinalize), position, causes.whole.1 - line.end);
         let mut filled = 0;
         for (context, ticks) in causes.profiles[number as usize].all() {
             filled += ticks;
             let place = || self.places[*context as usize].clone();
-            let which = match causes.contexts.get(*context) {
+            let key = match causes.contexts.get(*context) {
                 Context::Waiting | Context::WaitingForUnknown => {
-                    Which::at(Kind::Waiting, Place::Elsewhere)
+                    PartKey::at(Kind::Waiting, Place::Elsewhere)
                 }
-                Context::Recorder => Which::at(Kind::Recorder, Place::None),
-                Context::Totals => Which::at(Kind::Other, Place::None),
-                Context::Transfer(_) => Which::at(Kind::Transfer, place()),
-                Context::Region(_) | Context::Between(..) => Which::at(Kind::Computing, place()),
+                Context::Recorder => PartKey::at(Kind::Recorder, Place::None),
+                Context::Totals => PartKey::at(Kind::Other, Place::None),
+                Context::Transfer(_) => PartKey::at(Kind::Transfer, place()),
+                Context::Region(_) | Context::Between(..) => PartKey::at(Kind::Computing, place()),
             };
-            self.add(which, position, *ticks);
+            self.add(key, position, *ticks);
         }
-        // A line is filled; should it not be, what is missing is said.
+        // A line should be filled; anything missing is shown.
         let missing = line.end - line.begin - filled;
-        self.add(Which::at(Kind::Other, Place::Elsewhere), position, missing);
+        self.add(PartKey::at(Kind::Other, Place::Elsewhere), position, missing);
     }
 
-    /// Tells waiting apart by state, place and culprit.
+    /// Divides waiting by state, place and culprit.
     fn divide_waiting(&mut self) {
         let causes = self.causes;
         for (wait, place) in causes.waits.iter().zip(&causes.wait_contexts) {
@@ -94,14 +95,14 @@ impl Gathering<'_> {
                 place => self.places[place as usize].clone(),
             };
             let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);
-            let which = Which { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
-            self.add(which, line.position, wait.ticks);
-            self.add(Which::at(Kind::Waiting, Place::Elsewhere), line.position, -wait.ticks);
+            let key = PartKey { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
+            self.add(key, line.position, wait.ticks);
+            self.add(PartKey::at(Kind::Waiting, Place::Elsewhere), line.position, -wait.ticks);
         }
     }
 }
 
-/// The parts of a run that took so long, in ticks and nanoseconds.
+/// The parts of a run with the given duration in ticks and nanoseconds.
 pub(super) fn parts(
     causes: &Causes,
     (elapsed, elapsed_ns): (i64, i64),
@@ -112,10 +113,10 @@ pub(super) fn parts(
     let ranks_a_group = ranks_a_group as usize;
     let groups = ranks.div_ceil(ranks_a_group);
     let places = causes.contexts.all.iter().map(|context| sites.place(context)).collect();
-    let mut gathering = Gathering { causes, places, groups, ranks_a_group, sums: Sums::new() };
-    (0..ranks).for_each(|position| gathering.add_rank(position));
-    gathering.divide_waiting();
-    let sums = largest(gathering.sums, groups);
+    let mut time_sums = TimeSums { causes, places, groups, ranks_a_group, sums: Sums::new() };
+    (0..ranks).for_each(|position| time_sums.add_rank(position));
+    time_sums.divide_waiting();
+    let sums = largest(time_sums.sums, groups);
     let shares: Vec<Vec<i64>> = (0..groups)
         .map(|group| {
             let ticks: Vec<i64> = sums.values().map(|of| of[group]).collect();
@@ -123,29 +124,29 @@ pub(super) fn parts(
             in_nanoseconds(&ticks, (count * i128::from(elapsed), count * i128::from(elapsed_ns)))
         })
         .collect();
-    let all = sums.into_keys().enumerate().map(|(at, which)| {
+    let all = sums.into_keys().enumerate().map(|(at, key)| {
         let by_ranks: Vec<i64> = shares.iter().map(|of_group| of_group[at]).collect();
-        part(which, by_ranks)
+        part(key, by_ranks)
     });
     let mut parts: Vec<Part> = all.flatten().collect();
     parts.sort_by_key(|part| (part.kind, std::cmp::Reverse(part.ns)));
     parts
 }
 
-/// A part, where it took any time.
-fn part(which: Which, by_ranks: Vec<i64>) -> Option<Part> {
+/// Makes a part if it took any time.
+fn part(key: PartKey, by_ranks: Vec<i64>) -> Option<Part> {
     if by_ranks.iter().all(|ns| *ns == 0) {
         return None;
     }
-    let Which { kind, state, place, culprit } = which;
+    let PartKey { kind, state, place, culprit } = key;
     let state = state.map(|state| state.key().to_owned());
     let ns = by_ranks.iter().sum();
     let by_ranks = if kind == Kind::Computing { by_ranks } else { Vec::new() };
     Some(Part { kind, place, state, culprit, ns, by_ranks })
 }
 
-/// Ticks as nanoseconds that add up: `ticks` add up to the first of `whole`, the result to the second. What is left by
-/// rounding down goes to the largest remainders.
+/// Converts ticks to nanoseconds that add up: `ticks` add up to the first of `whole`, the result to
+/// the second. The rest from rounding down goes to the largest remainders.
 fn in_nanoseconds(ticks: &[i64], (whole, whole_ns): (i128, i128)) -> Vec<i64> {
     let scaled = ticks.iter().map(|ticks| i128::from(*ticks) * whole_ns);
     let divided: Vec<(i128, i128)> =
@@ -162,26 +163,26 @@ fn in_nanoseconds(ticks: &[i64], (whole, whole_ns): (i128, i128)) -> Vec<i64> {
     shares
 }
 
-/// The largest of each kind; the others of a kind, or of a state, together.
+/// Keeps the largest parts of each kind; the others of a kind, or of a wait state, are combined.
 fn largest(sums: Sums, groups: usize) -> Sums {
-    let mut rows: Vec<(Which, Vec<i64>)> = sums.into_iter().collect();
+    let mut rows: Vec<(PartKey, Vec<i64>)> = sums.into_iter().collect();
     rows.sort_by_key(|(_, of)| std::cmp::Reverse(of.iter().sum::<i64>()));
     let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
     let mut kept = Sums::new();
-    for (which, ticks) in rows {
-        let count = counts.entry(which.kind).or_default();
+    for (key, ticks) in rows {
+        let count = counts.entry(key.kind).or_default();
         *count += 1;
-        let most = match which.kind {
-            Kind::Computing => MOST_COMPUTING,
-            Kind::Waiting => MOST_WAITING,
-            Kind::Transfer => MOST_TRANSFER,
+        let most = match key.kind {
+            Kind::Computing => MAX_COMPUTING,
+            Kind::Waiting => MAX_WAITING,
+            Kind::Transfer => MAX_TRANSFER,
             _ => usize::MAX,
         };
-        let which = match *count > most {
-            true => Which { place: Place::Elsewhere, culprit: None, ..which },
-            false => which,
+        let key = match *count > most {
+            true => PartKey { place: Place::Elsewhere, culprit: None, ..key },
+            false => key,
         };
-        let sum = kept.entry(which).or_insert_with(|| vec![0; groups]);
+        let sum = kept.entry(key).or_insert_with(|| vec![0; groups]);
         for (sum, ticks) in sum.iter_mut().zip(ticks) {
             *sum += ticks;
         }

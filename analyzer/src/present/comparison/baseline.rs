@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::comparison::RunRecord;
-use crate::comparison::baseline::Kept;
+use crate::comparison::baseline::Entry;
 use crate::comparison::statistics::median;
 use crate::present::context::plural;
 use crate::present::quantity::seconds;
@@ -36,7 +36,7 @@ pub(super) fn iteration_ns(record: &RunRecord) -> Option<f64> {
 }
 
 /// The table, in the given order.
-pub fn baseline_screen(all: &[Kept], folder: &Path) -> String {
+pub fn baseline_screen(all: &[Entry], folder: &Path) -> String {
     let records: Vec<&RunRecord> = all.iter().map(|kept| &kept.record).collect();
     let s = |ns: f64| seconds(ns * 1e-9);
     let mut table = Table::default();
@@ -79,7 +79,7 @@ struct Row<'a> {
 ///
 /// # Errors
 /// If it cannot be serialised.
-pub fn baseline_json(all: &[Kept]) -> Result<String, serde_json::Error> {
+pub fn baseline_json(all: &[Entry]) -> Result<String, serde_json::Error> {
     let runs =
         all.iter().map(|kept| Row { file: kept.path.display().to_string(), record: &kept.record });
     let document =

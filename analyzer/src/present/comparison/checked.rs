@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::comparison::guard::{Because, Check, Matching, Verdict};
+use crate::comparison::guard::{Check, Matching, UndecidedReason, Verdict};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
 use crate::plain_text::printable;
@@ -95,7 +95,7 @@ impl Checked<'_> {
             None => "no number of runs would suffice: measure on a quieter machine".to_owned(),
         };
         match check.because {
-            Some(Because::TooFewRuns) => format!(
+            Some(UndecidedReason::TooFewRuns) => format!(
                 "Cannot tell: too few runs to know how much they scatter; {wanted}. So far: {}.",
                 words::change(decisive)
             ),

@@ -354,7 +354,7 @@ fn tested(of: &crate::comparison::quantities::Tested) -> TestedPart {
         lo_s,
         hi_s,
         p: of.estimate.p,
-        found: of.is_found,
+        found: of.is_significant,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::comparison::Comparison;
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
-use crate::comparison::counts::{Change, What};
+use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::place::Spot;
 use crate::comparison::statistics::ASSUMED_SPREAD;
 use crate::comparison::subject::Difference;
@@ -63,10 +63,10 @@ fn of_count(cause: &Cause, change: &Change) -> String {
         _ => String::new(),
     };
     match what {
-        What::Partners { reordered: true } => {
+        CountKind::Partners { reordered: true } => {
             "Ranks exchange messages in another order: the pattern is the same, but between other pairs.".to_owned()
         }
-        What::Partners { .. } => format!(
+        CountKind::Partners { .. } => format!(
             "Ranks exchange messages with other partners: {} pairs before, {} after.",
             count(*before),
             count(*after)

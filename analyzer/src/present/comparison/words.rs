@@ -1,6 +1,6 @@
 //! Words for places, counts, machines and the differences between runs.
 
-use crate::comparison::counts::{Change, What};
+use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::place::{Site, Spot};
 use crate::comparison::record::{Kind, RunRecord};
 use crate::comparison::statistics::Estimate;
@@ -76,23 +76,23 @@ pub(super) fn state(key: &str) -> String {
 }
 
 /// The name of a count.
-pub(super) fn what(of: &What) -> String {
+pub(super) fn what(of: &CountKind) -> String {
     match of {
-        What::Partners { .. } => "pairs of ranks that exchange messages".to_owned(),
-        What::BetweenHosts => "messages between hosts".to_owned(),
-        What::Calls(function) => format!("calls of {function}"),
-        What::CallsAt(place) => format!("calls at {}", spot(place)),
-        What::Messages => "messages".to_owned(),
-        What::MessageBytes => "bytes of messages".to_owned(),
-        What::Sizes(0) => "messages of 0 bytes".to_owned(),
-        What::Sizes(1) => "messages of 1 byte".to_owned(),
-        What::Sizes(from) => {
+        CountKind::Partners { .. } => "pairs of ranks that exchange messages".to_owned(),
+        CountKind::BetweenHosts => "messages between hosts".to_owned(),
+        CountKind::Calls(function) => format!("calls of {function}"),
+        CountKind::CallsAt(place) => format!("calls at {}", spot(place)),
+        CountKind::Messages => "messages".to_owned(),
+        CountKind::MessageBytes => "bytes of messages".to_owned(),
+        CountKind::Sizes(0) => "messages of 0 bytes".to_owned(),
+        CountKind::Sizes(1) => "messages of 1 byte".to_owned(),
+        CountKind::Sizes(from) => {
             format!("messages of {} to {} bytes", count(*from), count(2 * from - 1))
         }
-        What::Collectives(key) => collective(key),
-        What::Bytes(function) => format!("bytes of {function}"),
-        What::Region(name) => format!("occurrences of region {name}"),
-        What::Iterations => "iterations".to_owned(),
+        CountKind::Collectives(key) => collective(key),
+        CountKind::Bytes(function) => format!("bytes of {function}"),
+        CountKind::Region(name) => format!("occurrences of region {name}"),
+        CountKind::Iterations => "iterations".to_owned(),
     }
 }
 
@@ -115,10 +115,10 @@ fn collective(key: &str) -> String {
 /// A count that differs, as a row: before and after.
 pub(super) fn values(of: &Change) -> [String; 2] {
     match of.what {
-        What::Partners { reordered: true } => {
+        CountKind::Partners { reordered: true } => {
             [count(of.before), "the same pattern, ranks in another order".to_owned()]
         }
-        What::Partners { .. } if of.before == of.after => {
+        CountKind::Partners { .. } if of.before == of.after => {
             [count(of.before), format!("{}, others", count(of.after))]
         }
         _ => [count(of.before), count(of.after)],

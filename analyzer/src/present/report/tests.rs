@@ -253,8 +253,8 @@ fn verdict_begins_with_how_the_job_ended() {
 #[test]
 fn names_unsuitable_compute_mode_and_sleeping_rank() {
     let mut rank = SyntheticRank::complete(0, 1, at(0), at(1000));
-    rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 100 * MS, 0, 0);
-    rank.process_used(Phase::Init, 0, 0).process_used(Phase::Finalize, 100 * MS, 0);
+    rank.thread_usage(0, Phase::Init, 0, 0, 0).thread_usage(0, Phase::Finalize, 100 * MS, 0, 0);
+    rank.process_usage(Phase::Init, 0, 0).process_usage(Phase::Finalize, 100 * MS, 0);
     let mut rank = finish(rank, 1000);
     let words = |rank: &SyntheticRank| {
         let [screen, _] = texts_of(std::slice::from_ref(rank), &Selection::Whole);

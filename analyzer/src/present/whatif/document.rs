@@ -138,7 +138,7 @@ struct RegionPart {
 pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
     let what_if = results.what_if;
     let calibration = &what_if.calibration;
-    let right = what_if.is_right();
+    let right = what_if.is_accurate();
     let Network { overhead, overhead_per_byte, latency, per_byte, eager_bytes, .. } =
         calibration.network;
     let hop = |hop: usize| HopPart {

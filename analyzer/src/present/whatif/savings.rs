@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::causes::Causes;
-use crate::replay::{Answer, WhatIf, asked_aside};
+use crate::replay::{Answer, WhatIf, standard_answers};
 
 use super::words;
 
@@ -32,7 +32,7 @@ pub fn savings_for_report(
     analysis: &Analysis,
     causes: Option<&Causes>,
 ) -> (Vec<Saving>, Option<f64>) {
-    match causes.and_then(|_| asked_aside(analysis)) {
+    match causes.and_then(|_| standard_answers(analysis)) {
         Some((what_if, answers)) => (savings(&what_if, &answers), Some(what_if.ideal())),
         None => (Vec::new(), None),
     }

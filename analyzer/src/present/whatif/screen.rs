@@ -4,14 +4,14 @@ use crate::present::blocks::Blocks;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
-use crate::replay::{Answer, Change, MOST_ERROR, Network, Placement};
+use crate::replay::{Answer, Change, MAX_ERROR, Network, Placement};
 
 use super::{WhatIfResults, origin, words};
 
 /// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(results: &WhatIfResults, colour: bool) -> String {
     let mut blocks = Blocks::new(results.run, &verdict(results), colour);
-    if results.what_if.is_right() {
+    if results.what_if.is_accurate() {
         blocks.block("WHAT IF", answers(results));
         blocks.block("TOLERATES", tolerances(results));
     }
@@ -27,7 +27,7 @@ fn verdict(results: &WhatIfResults) -> String {
     let what_if = results.what_if;
     let error = percent(what_if.calibration.error.abs());
     let (recorded, calls) = (seconds(what_if.graph.elapsed_s), count(what_if.graph.calls() as u64));
-    match what_if.is_right() {
+    match what_if.is_accurate() {
         true => format!(
             "The replay of {calls} calls reproduces the recorded {recorded} within {error}{}.",
             scaled(what_if.calibration.scale)
@@ -36,7 +36,7 @@ fn verdict(results: &WhatIfResults) -> String {
             "This run cannot be replayed: the replay of {calls} calls takes {} where the run took \
              {recorded}, {error} off; more than {} is not trusted. {}",
             seconds(what_if.replayed.elapsed_s),
-            percent(MOST_ERROR),
+            percent(MAX_ERROR),
             "Ranks may have shared cores, or calls may have waited for something that is not recorded."
         ),
     }
@@ -148,7 +148,7 @@ const NAMES: [&str; 2] = ["within hosts", "between hosts"];
 
 /// The levels that matter for a placement.
 fn levels(placement: &Placement) -> impl Iterator<Item = usize> {
-    0..=placement.counts() as usize
+    0..=placement.main_hop() as usize
 }
 
 fn bandwidth(s_per_byte: f64) -> String {

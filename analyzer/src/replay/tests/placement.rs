@@ -1,4 +1,4 @@
-//! Programs on other hosts, whose times are known by formula.
+//! Programs on other hosts, with times known by formula.
 
 use super::*;
 
@@ -10,13 +10,13 @@ fn two_levels() -> Network {
     Network { latency: [L * 1e-9, FAR * 1e-9], per_byte: [G * 1e-9, FAR_BYTE * 1e-9], ..network() }
 }
 
-/// Nanoseconds up to the end of the last call on a mapping, and which levels are used.
+/// Nanoseconds up to the end of the last call with a mapping, and the levels that are used.
 fn on(program: &Program, mapping: &Mapping) -> (f64, [bool; 2]) {
     program.with_graph(|graph| {
         let graph = graph.unwrap();
         let placement = Placement::mapped(&graph, mapping);
         let network = two_levels();
-        let conditions = Conditions { network: &network, placement: &placement, pace: as_it_was };
+        let conditions = Conditions { network: &network, placement: &placement, pace: as_recorded };
         let replayed = replay(&graph, &conditions);
         assert_adds_up(&graph, &conditions, &replayed);
         let last_calls = graph
@@ -24,7 +24,7 @@ fn on(program: &Program, mapping: &Mapping) -> (f64, [bool; 2]) {
             .iter()
             .zip(&replayed.ends)
             .map(|(line, end)| (end - graph.ops[line.ops.end as usize - 1].own_s) * 1e9);
-        (last_calls.fold(0.0, f64::max), placement.used(&graph))
+        (last_calls.fold(0.0, f64::max), placement.used_levels(&graph))
     })
 }
 
@@ -40,7 +40,7 @@ fn far(bytes: f64) -> f64 {
 }
 
 #[test]
-fn a_chain_crosses_hosts_once_by_blocks_and_every_time_in_turn() {
+fn chain_crosses_hosts_once_in_blocks_and_always_in_turn() {
     let mut program = Program::new(4);
     for from in 0..3 {
         program.sends(from, from + 1, 800);
@@ -55,7 +55,7 @@ fn a_chain_crosses_hosts_once_by_blocks_and_every_time_in_turn() {
 }
 
 #[test]
-fn a_barrier_meets_once_within_hosts_and_once_between_them() {
+fn barrier_takes_steps_within_and_between_hosts() {
     let mut program = Program::new(4);
     (0..4).for_each(|rank| program.calls(rank, "MPI_Barrier", on_world(0, 0, 0)));
     let (near, far) = (2.0 * O + L, 2.0 * O + FAR);
@@ -66,7 +66,7 @@ fn a_barrier_meets_once_within_hosts_and_once_between_them() {
 }
 
 #[test]
-fn the_recorded_hosts_as_a_mapping_change_nothing_and_other_levels_are_not_shown() {
+fn recorded_placement_changes_nothing_and_unused_level_is_unknown() {
     let mut program = Program::new(4);
     for from in 0..3 {
         program.sends(from, from + 1, 800);

@@ -1,9 +1,10 @@
-//! Connections from programs that may mean harm: reads the head of one request from each, writes one answer,
-//! closes it.
+//! Handles connections from possibly hostile programs: reads the head of one request from each,
+//! writes one answer, and closes the connection.
 //!
-//! Nothing that a client sends can take more than the limits below: no body is ever read, so a declared
-//! length costs nothing; a head has a size and a time; connections that have not shown the token are few,
-//! and the oldest of them gives way to a new one, so stalled ones cannot keep the reader of the page out.
+//! Nothing that a client sends can exceed the limits below. No body is ever read, so a declared
+//! length costs nothing. A head is limited in size and time. The number of connections that have
+//! not shown the token is limited, and a new one replaces the oldest, so stalled connections cannot
+//! keep the reader of the page out.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -11,21 +12,22 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of a request's head.
-const MOST_HEAD_BYTES: usize = 16 * 1024;
-/// Headers of a request.
-const MOST_HEADERS: usize = 64;
+/// Maximum size of the head of a request.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// Maximum number of headers of a request.
+const MAX_HEADERS: usize = 64;
 /// Time in which a head must have arrived.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// Time in which the client must have taken the answer.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// Connections that have not shown the token.
-const MOST_STRANGERS: usize = 32;
-/// Answers that are made at the same time.
-const MOST_ANSWERS: usize = 4;
-/// What a refused client may still send before the connection is reset: as much as lets it read the answer.
-const MOST_DISCARDED_BYTES: usize = 64 * 1024;
-/// How long it may take for that.
+/// Maximum number of connections that have not shown the token.
+const MAX_STRANGERS: usize = 32;
+/// Maximum number of answers that are computed at the same time.
+const MAX_ANSWERS: usize = 4;
+/// How much a refused client may still send before the connection is reset, so that it can read the
+/// answer.
+const MAX_DISCARDED_BYTES: usize = 64 * 1024;
+/// How long it may take to send that.
 const DISCARD_TIME: Duration = Duration::from_millis(500);
 
 /// The head of a request.
@@ -39,7 +41,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// All values of a header, in order; what is not UTF-8 equals no value of ours.
+    /// All values of a header, in order. Values that are not UTF-8 are replaced by a text that
+    /// matches nothing.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = self.headers.iter().filter(move |(found, _)| found.eq_ignore_ascii_case(name));
         named.map(|(_, value)| std::str::from_utf8(value).unwrap_or("\u{fffd}"))
@@ -52,22 +55,22 @@ impl Head {
     }
 }
 
-/// An answer in HTTP's terms.
+/// An HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// Status code and its phrase.
     pub status: (u16, &'static str),
     /// Names and values; `Content-Length` and `Connection` are added.
     pub headers: Vec<(&'static str, String)>,
-    /// What follows.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// What a request is given.
+/// The decision about a request.
 pub enum Verdict<F> {
-    /// It knows the token: the answer is made by this, when its turn comes.
+    /// It knows the token: this function computes the answer when its turn comes.
     Trusted(F),
-    /// It does not, or asks for what there is not.
+    /// It does not know the token, or asks for something that does not exist.
     Refused(Response),
 }
 
@@ -76,9 +79,9 @@ pub enum Verdict<F> {
 pub enum Unreadable {
     /// Not HTTP.
     Malformed,
-    /// Larger than any that the page sends.
+    /// Larger than any head that the page sends.
     TooLarge,
-    /// The client went away or was too slow; there is nobody to tell.
+    /// The client went away or was too slow; no answer can be sent.
     Gone,
 }
 
@@ -93,10 +96,10 @@ impl Strangers {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a connection in; where there are too many the oldest is closed.
+    /// Adds a connection; if there are too many, the oldest is closed.
     fn enter(&self, stream: &Arc<TcpStream>) -> Stranger<'_> {
         let mut connections = self.lock();
-        if connections.len() >= MOST_STRANGERS
+        if connections.len() >= MAX_STRANGERS
             && let Some(oldest) = connections.pop_front()
         {
             let _ = oldest.shutdown(Shutdown::Both);
@@ -106,7 +109,7 @@ impl Strangers {
     }
 }
 
-/// A connection that is counted until this is dropped.
+/// A counted connection; dropping this removes it.
 struct Stranger<'a> {
     among: &'a Strangers,
     stream: Arc<TcpStream>,
@@ -118,20 +121,20 @@ impl Drop for Stranger<'_> {
     }
 }
 
-/// Lets at most [`MOST_ANSWERS`] be made at the same time.
+/// Limits the number of answers that are computed at the same time to [`MAX_ANSWERS`].
 #[derive(Default)]
 struct Turns {
     taken: Mutex<usize>,
     freed: Condvar,
 }
 
-/// A turn, until it is dropped.
+/// A turn; dropping it ends the turn.
 struct Turn<'a>(&'a Turns);
 
 impl Turns {
     fn take(&self) -> Turn<'_> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = |taken: &mut usize| *taken >= MOST_ANSWERS;
+        let full = |taken: &mut usize| *taken >= MAX_ANSWERS;
         *self.freed.wait_while(taken, full).unwrap_or_else(PoisonError::into_inner) += 1;
         Turn(self)
     }
@@ -144,8 +147,8 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Accepts connections until the process ends. `judge` says what a head, or what came instead of one, is
-/// given.
+/// Accepts connections until the process ends. `judge` decides on a head, or on what was received
+/// instead.
 pub fn serve<F: FnOnce() -> Response>(
     listener: &TcpListener,
     judge: &(impl Fn(Result<&Head, Unreadable>) -> Verdict<F> + Sync),
@@ -154,20 +157,20 @@ pub fn serve<F: FnOnce() -> Response>(
     std::thread::scope(|scope| {
         loop {
             let Ok((stream, _)) = listener.accept() else {
-                // Out of descriptors, most likely: some come back as connections end.
+                // Most likely out of descriptors, which become free as connections end.
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
             };
             let stream = Arc::new(stream);
             let stranger = strangers.enter(&stream);
-            // Without a thread the connection is closed, which its client sees.
+            // If no thread can be started, the connection is closed, which its client notices.
             let _ = std::thread::Builder::new()
                 .spawn_scoped(scope, move || converse(&stream, stranger, turns, judge));
         }
     });
 }
 
-/// One request and its answer.
+/// Handles one request.
 fn converse<F: FnOnce() -> Response>(
     stream: &TcpStream,
     stranger: Stranger,
@@ -178,7 +181,7 @@ fn converse<F: FnOnce() -> Response>(
     if head == Err(Unreadable::Gone) {
         return;
     }
-    // A broken connection is its client's affair.
+    // Errors of a broken connection concern only its client.
     let _ = match judge(head.as_ref().map_err(|unreadable| *unreadable)) {
         Verdict::Trusted(answer) => {
             drop(stranger);
@@ -205,15 +208,15 @@ fn read_head(stream: &TcpStream, deadline: Instant) -> Result<Head, Unreadable> 
         if let Some(head) = parse(&received)? {
             return Ok(head);
         }
-        if received.len() >= MOST_HEAD_BYTES {
+        if received.len() >= MAX_HEAD_BYTES {
             return Err(Unreadable::TooLarge);
         }
     }
 }
 
-/// The head, as soon as it is whole.
+/// Parses the head; `None` while it is incomplete.
 fn parse(received: &[u8]) -> Result<Option<Head>, Unreadable> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(received) {
         Ok(httparse::Status::Complete(_)) => {}
@@ -229,7 +232,7 @@ fn parse(received: &[u8]) -> Result<Option<Head>, Unreadable> {
     }))
 }
 
-/// Reads what is there, or waits for it until the deadline.
+/// Reads what is available, or waits for it until the deadline.
 fn read_until(mut stream: &TcpStream, buffer: &mut [u8], deadline: Instant) -> io::Result<usize> {
     loop {
         stream.set_read_timeout(Some(time_left(deadline)?))?;
@@ -269,13 +272,13 @@ fn write_response(stream: &TcpStream, response: &Response, time: Duration) -> io
     stream.shutdown(Shutdown::Write)
 }
 
-/// Takes a little of what a refused client still sends: closing at once would reset the connection, and
-/// take the answer away from it.
+/// Reads a little of what a refused client still sends: closing immediately would reset the
+/// connection before the client has read the answer.
 fn discard(stream: &TcpStream) {
     let deadline = Instant::now() + DISCARD_TIME;
     let mut buffer = [0u8; 4096];
     let mut discarded = 0;
-    while discarded < MOST_DISCARDED_BYTES {
+    while discarded < MAX_DISCARDED_BYTES {
         match read_until(stream, &mut buffer, deadline) {
             Ok(0) | Err(_) => return,
             Ok(length) => discarded += length,

@@ -21,7 +21,7 @@ fn served() -> &'static Arc<Loopback> {
     })
 }
 
-/// Status and whole answer to a request as it stands.
+/// Sends a raw request; returns the status and the whole answer.
 fn ask(request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", served().port())).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -37,7 +37,7 @@ fn get(path: &str, headers: &str) -> (u16, String) {
 }
 
 #[test]
-fn with_the_token_there_is_an_answer_that_may_not_be_used_elsewhere() {
+fn answers_with_token_and_restrictive_headers() {
     let (status, answer) = get(&format!("/{}/known?a=1", served().token), "");
     assert_eq!(status, 200);
     assert!(answer.ends_with("answer a=1"), "{answer}");
@@ -54,7 +54,7 @@ fn with_the_token_there_is_an_answer_that_may_not_be_used_elsewhere() {
 }
 
 #[test]
-fn without_the_token_there_is_nothing() {
+fn refuses_requests_without_token() {
     let token = &served().token;
     let wrong = format!("{}0", &token[..31]);
     for path in [
@@ -77,7 +77,7 @@ fn without_the_token_there_is_nothing() {
 }
 
 #[test]
-fn no_path_leads_anywhere_else() {
+fn no_path_leads_elsewhere() {
     let token = &served().token;
     for path in [
         "",
@@ -105,7 +105,7 @@ fn no_path_leads_anywhere_else() {
 }
 
 #[test]
-fn other_origins_and_other_names_are_refused() {
+fn refuses_other_origins_and_host_names() {
     let (port, token) = (served().port(), &served().token);
     let path = format!("/{token}/known");
     for header in [
@@ -119,7 +119,7 @@ fn other_origins_and_other_names_are_refused() {
         assert_eq!(get(&path, &header).0, 403, "{header}");
     }
     assert_eq!(get(&path, &format!("Origin: http://127.0.0.1:{port}\r\n")).0, 200);
-    // A name that was made to point at this machine.
+    // A name that resolves to this machine.
     let by_name =
         |hosts: &str| ask(&format!("GET {path} HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n")).0;
     for hosts in [
@@ -135,7 +135,7 @@ fn other_origins_and_other_names_are_refused() {
 }
 
 #[test]
-fn only_the_page_itself_may_be_opened_from_elsewhere() {
+fn only_page_itself_may_be_opened_from_elsewhere() {
     let token = &served().token;
     let from_elsewhere = |path: &str, mode: &str, destination: &str| {
         let headers = format!(
@@ -143,7 +143,7 @@ fn only_the_page_itself_may_be_opened_from_elsewhere() {
         );
         get(path, &headers).0
     };
-    // The file that leads a browser here; there is no page in this test, so 404 is "let in".
+    // The file that redirects a browser here; there is no page in this test, so 404 means accepted.
     assert_eq!(from_elsewhere(&format!("/{token}/"), "navigate", "document"), 404);
     assert_eq!(from_elsewhere(&format!("/{token}/"), "navigate", "iframe"), 403);
     assert_eq!(from_elsewhere(&format!("/{token}/"), "no-cors", "script"), 403);
@@ -151,7 +151,7 @@ fn only_the_page_itself_may_be_opened_from_elsewhere() {
 }
 
 #[test]
-fn a_body_is_never_waited_for() {
+fn never_waits_for_body() {
     let (port, token) = (served().port(), &served().token);
     for length in
         ["0", "1", "100000000000000", "18446744073709551615", "99999999999999999999", "-1"]
@@ -170,7 +170,7 @@ fn a_body_is_never_waited_for() {
 }
 
 #[test]
-fn heads_have_a_size_and_are_http() {
+fn refuses_large_heads_and_other_protocols() {
     let (port, token) = (served().port(), &served().token);
     let path = format!("/{token}/known");
     assert_eq!(get(&path, &format!("X: {}\r\n", "x".repeat(8 << 10))).0, 200);
@@ -178,7 +178,7 @@ fn heads_have_a_size_and_are_http() {
     assert_eq!(get(&path, &"X: x\r\n".repeat(200)).0, 431);
     assert_eq!(ask("SSH-2.0-OpenSSH_9.9\r\n\r\n").0, 400);
     assert_eq!(ask("\u{16}\u{3}\u{1}\r\n\r\n").0, 400);
-    // Byte by byte it is the same request.
+    // Sent byte by byte, it is the same request.
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     for byte in format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n").bytes() {
         stream.write_all(&[byte]).unwrap();
@@ -189,7 +189,7 @@ fn heads_have_a_size_and_are_http() {
 }
 
 #[test]
-fn clients_that_stall_do_not_keep_the_page_away() {
+fn stalled_clients_do_not_block_page() {
     let (port, token) = (served().port(), &served().token);
     let stall = |sent: String| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -213,7 +213,7 @@ fn clients_that_stall_do_not_keep_the_page_away() {
 }
 
 #[test]
-fn only_get() {
+fn refuses_methods_other_than_get() {
     let (port, token) = (served().port(), &served().token);
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"] {
         let (status, _) = ask(&format!(

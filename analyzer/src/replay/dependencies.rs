@@ -1,30 +1,33 @@
-//! What the end of a call depends on: the one place that says how messages and collective operations work. It
-//! is asked twice: forwards for times, backwards for what they would change by.
+//! What the end of a call depends on: the only place that defines how messages and collective
+//! operations work. It is used forwards to compute times, and backwards to compute their
+//! derivatives.
 
 use super::graph::{Collective, Graph, LinkKind, Member, Message, NO_OP, Needs, OpNumber};
 use super::network::{Amount, Costs};
 
-/// From when on something takes its time.
+/// The point from which a duration counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Since {
+pub(super) enum StartPoint {
     /// The call's own begin.
     Begin,
     /// Another call's begin.
     Entered(OpNumber),
-    /// The end of the rounds of a collective operation for this member; what they take is not in the time.
-    Exchanged(u32),
-    /// The begin of the last of the parts that a collective operation's members need of each other.
-    Gathered(u32),
+    /// The end of the rounds of a collective operation for this member; their duration is not
+    /// included in the time.
+    RoundsDone(u32),
+    /// The begin of the last of the members that send in this collective operation.
+    LastSender(u32),
 }
 
-/// Says for each thing that a call's end depends on from when on it takes how long: the end is the latest of
-/// all. The call's own work behind what it waited for is in each.
+/// Calls `dependency` with the start point and the duration of everything that a call's end depends
+/// on: the end is the latest of all. The call's own work after what it waited for is included in
+/// each.
 #[inline]
-pub(super) fn branches<T: Amount>(
+pub(super) fn dependencies<T: Amount>(
     graph: &Graph,
     costs: &Costs<T>,
     op: OpNumber,
-    mut branch: impl FnMut(Since, T),
+    mut dependency: impl FnMut(StartPoint, T),
 ) {
     let links = graph.links(op);
     let overhead = costs.network.overhead;
@@ -48,26 +51,26 @@ pub(super) fn branches<T: Amount>(
     if completes {
         after = after + overhead;
     }
-    branch(Since::Begin, before + after);
+    dependency(StartPoint::Begin, before + after);
     for link in links {
         match link.kind {
             LinkKind::Send | LinkKind::CompleteSend => {
                 let message = &graph.messages[link.of as usize];
                 if costs.needs_receiver(message) {
-                    met(costs, message, |since, time| {
-                        branch(since, time + costs.moved(message) + after)
+                    handshake(costs, message, |start, time| {
+                        dependency(start, time + costs.moved(message) + after)
                     });
                 }
             }
             LinkKind::Receive | LinkKind::CompleteReceive => {
                 let message = &graph.messages[link.of as usize];
                 match costs.needs_receiver(message) {
-                    true => met(costs, message, |since, time| {
+                    true => handshake(costs, message, |start, time| {
                         let time = time + costs.moved(message) + costs.latency(message);
-                        branch(since, time + after)
+                        dependency(start, time + after)
                     }),
                     false => {
-                        branch(Since::Entered(message.send), costs.eager(message) + after);
+                        dependency(StartPoint::Entered(message.send), costs.eager(message) + after);
                     }
                 }
             }
@@ -75,45 +78,47 @@ pub(super) fn branches<T: Amount>(
                 let member = &graph.members[link.of as usize];
                 let collective = &graph.collectives[member.collective as usize];
                 if collective.needs == Needs::Everybody {
-                    branch(Since::Exchanged(link.of), after);
+                    dependency(StartPoint::RoundsDone(link.of), after);
                     continue;
                 }
                 let time = costs.collective(collective) + after;
-                needed(graph, (link.of, member), collective, |since| branch(since, time));
+                needed(graph, (link.of, member), collective, |start| dependency(start, time));
             }
             LinkKind::PostSend | LinkKind::PostReceive | LinkKind::PostCollective => {}
         }
     }
 }
 
-/// From when on both sides of a message know of each other.
+/// Calls `start` with the points from which both sides of a message know of each other.
 #[inline]
-fn met<T: Amount>(costs: &Costs<T>, message: &Message, mut since: impl FnMut(Since, T)) {
-    since(Since::Entered(message.send), costs.announced(message));
-    since(Since::Entered(message.receive), costs.network.overhead);
+fn handshake<T: Amount>(costs: &Costs<T>, message: &Message, mut start: impl FnMut(StartPoint, T)) {
+    start(StartPoint::Entered(message.send), costs.announced(message));
+    start(StartPoint::Entered(message.receive), costs.network.overhead);
 }
 
-/// Whose parts a member of a collective operation needs.
+/// Calls `start` with the members whose contributions a member of a collective operation needs.
 #[inline]
 fn needed(
     graph: &Graph,
     (number, member): (u32, &Member),
     collective: &Collective,
-    mut since: impl FnMut(Since),
+    mut start: impl FnMut(StartPoint),
 ) {
     let posted = |number: u32| graph.members[number as usize].posted;
     match collective.needs {
-        Needs::All if member.receives => since(Since::Gathered(member.collective)),
-        Needs::Root if member.receives => since(Since::Entered(posted(collective.root))),
-        Needs::AtRoot if number == collective.root => since(Since::Gathered(member.collective)),
+        Needs::All if member.receives => start(StartPoint::LastSender(member.collective)),
+        Needs::Root if member.receives => start(StartPoint::Entered(posted(collective.root))),
+        Needs::AtRoot if number == collective.root => {
+            start(StartPoint::LastSender(member.collective))
+        }
         Needs::Lower => (collective.members.start..=number)
-            .for_each(|lower| since(Since::Entered(posted(lower)))),
+            .for_each(|lower| start(StartPoint::Entered(posted(lower)))),
         Needs::Everybody | Needs::All | Needs::Root | Needs::AtRoot => {}
     }
 }
 
-/// The calls of a gathering: those of the members that send.
-pub(super) fn gathered<'g>(
+/// The calls of the members that send in a collective operation.
+pub(super) fn senders<'g>(
     graph: &'g Graph<'_>,
     collective: u32,
 ) -> impl Iterator<Item = OpNumber> + 'g {

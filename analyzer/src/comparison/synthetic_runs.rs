@@ -1,4 +1,5 @@
-//! Records of runs that never were: a loop in which four ranks compute in two regions and meet, whose truth is known.
+//! Synthetic records of runs, for tests: a loop in which four ranks compute in two regions and then
+//! meet, with known properties.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +9,24 @@ use super::record::*;
 
 pub const RANKS: u32 = 4;
 const ITERATIONS: usize = 128;
-/// Nanoseconds that a rank computes in an iteration: in smooth, in norm.
+/// Nanoseconds that a rank computes per iteration: in smooth, in norm.
 pub const SMOOTH: f64 = 6e6;
 pub const NORM: f64 = 3e6;
 const TRANSFER: i64 = 400_000;
-/// Start and end of a rank.
+/// Start and end of a rank, nanoseconds.
 const START: i64 = 1_000_000;
 
-/// What a made run is like.
+/// Generates synthetic runs with these properties.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct RunGenerator {
     pub seed: u64,
-    /// Standard deviation of a run's speed, and of an iteration's, as parts.
+    /// Relative standard deviations of a run's speed and of an iteration's.
     pub run_spread: f64,
     pub iteration_spread: f64,
-    /// Extra part of smooth's time, on one rank or on all.
+    /// Extra time of smooth, as a fraction, on one rank or on all.
     pub slower: f64,
     pub slow_rank: Option<u32>,
-    /// Part by which all is slower: another machine.
+    /// Fraction by which everything is slower: another machine.
     pub machine: f64,
     pub allreduces: u64,
     pub message_bytes: u64,
@@ -33,7 +34,7 @@ pub struct Made {
     pub mhz: u32,
 }
 
-impl Default for Made {
+impl Default for RunGenerator {
     fn default() -> Self {
         Self {
             seed: 1,
@@ -50,12 +51,12 @@ impl Default for Made {
     }
 }
 
-/// Normal numbers (Box and Muller 1958) from a simple generator.
+/// Normally distributed numbers (Box and Muller 1958) from a simple generator.
 pub struct Noise(fastrand::Rng);
 
 impl Noise {
     pub fn new(seed: u64) -> Self {
-        // Seeds in a row would give numbers that are spread more evenly than chance.
+        // Consecutive seeds would give numbers that are spread more evenly than random ones.
         let mut mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         Self(fastrand::Rng::with_seed(mixed ^ (mixed >> 31)))
@@ -67,8 +68,8 @@ impl Noise {
     }
 }
 
-impl Made {
-    /// So many runs, alike but for noise.
+impl RunGenerator {
+    /// Generates runs that are alike except for noise.
     pub fn runs(&self, count: u64) -> Vec<RunRecord> {
         (0..count)
             .map(|number| Self { seed: self.seed * 1_000 + number, ..self.clone() }.run())
@@ -78,7 +79,7 @@ impl Made {
     pub fn run(&self) -> RunRecord {
         let mut noise = Noise::new(self.seed);
         let speed = (1.0 + self.machine) * (1.0 + self.run_spread * noise.normal());
-        // Iterations in a row are alike: each has a part of the one before.
+        // Consecutive iterations are correlated: each inherits a part of the previous one.
         let mut drift = 0.0;
         let mut computing = [[0i64; RANKS as usize]; 2];
         let mut waiting: BTreeMap<(u32, u32), i64> = BTreeMap::new();
@@ -188,7 +189,7 @@ impl Made {
     }
 }
 
-/// What a made run's ranks did.
+/// The times of the ranks of a synthetic run.
 struct Sums {
     elapsed: Vec<i64>,
     waits: Vec<i64>,
