@@ -21,7 +21,7 @@ use super::run::host_name;
 use crate::causes::MOST_CALLS_ASIDE;
 use crate::metrics::activity::index::{ActivityIndex, Look};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, KeptIndex, Unusable};
-use crate::present::html::view::{Meetings, View};
+use crate::present::html::view::{Communication, View};
 use crate::present::quantity;
 use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
@@ -240,7 +240,7 @@ fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Opti
             let calls =
                 view.calls(stretch, rows(value("rows")?)?, |from_s, to_s| match replay {
                     Some(replay) => meetings(replay, from_s, to_s),
-                    None => Meetings::default(),
+                    None => Communication::default(),
                 })?;
             let body = serde_json::to_vec(&calls).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
@@ -265,7 +265,7 @@ fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Opti
 struct Stretch {
     from_s: f64,
     to_s: f64,
-    met: Meetings,
+    met: Communication,
     left_out: bool,
 }
 
@@ -294,8 +294,8 @@ impl MatchSink for Stretch {
     }
 }
 
-fn meetings(replay: &Replay, from_s: f64, to_s: f64) -> Meetings {
-    let mut stretch = Stretch { from_s, to_s, met: Meetings::default(), left_out: false };
+fn meetings(replay: &Replay, from_s: f64, to_s: f64) -> Communication {
+    let mut stretch = Stretch { from_s, to_s, met: Communication::default(), left_out: false };
     let whole = replay.between(from_s, to_s, MOST_EVENTS, &mut stretch);
     let mut met = stretch.met;
     if !whole {
