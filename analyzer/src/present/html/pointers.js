@@ -42,7 +42,11 @@ Object.assign(Timeline.prototype, {
       up(event);
       this.showSelection();
     });
-    canvas.addEventListener("dblclick", event => this.zoom(0.25, this.painter.time(this.view, pointOf(event)[0])));
+    canvas.addEventListener("dblclick", event => {
+      const [x] = pointOf(event);
+      // Two quick clicks in the margin select a rank and deselect it.
+      if (x >= GUTTER) this.zoom(0.25, this.painter.time(this.view, x));
+    });
   },
 
   dragKind(event, [x, y]) {

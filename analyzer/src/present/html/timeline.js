@@ -51,7 +51,8 @@ class Timeline {
 
   recolour() {
     this.painter.readColours();
-    this.redraw();
+    // At once: a printer does not wait for the next frame.
+    if (this.painter.width) this.paint();
   }
 
   resize() {
