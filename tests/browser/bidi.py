@@ -17,13 +17,24 @@ from browser import CONTROL, PAPER, SHIFT, BrowserError, Page
 # Keys with a name: https://www.w3.org/TR/webdriver2/#keyboard-actions
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008", "Control": "\ue009", "Escape": "\ue00c", "End": "\ue010",
         "Home": "\ue011", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015"}
-TREE = """(() => {
+# Firefox builds the tree once the service is asked for; until then there is no document in it, or a busy one.
+TREE = """(async () => {
   const service = Cc["@mozilla.org/accessibilityService;1"].getService(Ci.nsIAccessibilityService);
+  const isBusy = node => {
+    const state = {};
+    node.getState(state, {});
+    return state.value & Ci.nsIAccessibleStates.STATE_BUSY;
+  };
+  let page = null;
+  for (let wait = 0; wait < 200 && (!page || isBusy(page)); wait++) {
+    await new Promise(done => setTimeout(done, 50));
+    page = service.getAccessibleFor(gBrowser.selectedBrowser)?.firstChild;
+  }
   const found = [], visit = node => {
     found.push([node.computedARIARole || service.getStringRole(node.role), node.name ?? ""]);
     for (let child = node.firstChild; child; child = child.nextSibling) visit(child);
   };
-  visit(service.getAccessibleFor(gBrowser.selectedBrowser).firstChild);
+  visit(page);
   return found;
 })()"""
 
@@ -62,7 +73,8 @@ class WebSocket:
     def send(self, text):
         data, mask = text.encode(), os.urandom(4)
         size = len(data)
-        head = bytes([0x81, 0x80 | size]) if size < 126 else struct.pack(">BBQ", 0x81, 0x80 | 127, size)
+        head = (struct.pack(">BB", 0x81, 0x80 | size) if size < 126 else struct.pack(">BBH", 0x81, 0xfe, size)
+                if size < 1 << 16 else struct.pack(">BBQ", 0x81, 0xff, size))
         masked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data))
         self.socket.settimeout(60)
         self.socket.sendall(head + mask + masked)
@@ -97,7 +109,7 @@ class Firefox(Page):
         self.window = self.call("browsingContext.getTree", **{"moz:scope": "chrome"})["contexts"][0]["context"]
         self.call("session.subscribe", events=["log.entryAdded", "network.beforeRequestSent"])
         if not javascript:
-            self.call("emulation.setScriptingEnabled", enabled=False, contexts=[self.context])
+            self.evaluate(self.window, "gBrowser.selectedBrowser.browsingContext.allowJavascript = false")
 
     def server(self):
         """Host and port of the web socket, which Firefox writes into the profile."""
@@ -129,6 +141,8 @@ class Firefox(Page):
 
     def navigate(self, url):
         self.call("browsingContext.navigate", context=self.context, url=url, wait="complete")
+        # At first the address bar has the focus.
+        self.evaluate(self.window, "gBrowser.selectedBrowser.focus()")
 
     def evaluate(self, context, expression):
         result = self.call("script.evaluate", expression=expression, target={"context": context}, awaitPromise=True)
