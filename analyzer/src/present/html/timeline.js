@@ -2,6 +2,9 @@
 // The interactive timeline: buttons, keys, and what is in view. It lets the painter draw, and describes in words what
 // the reader chose. `walk.js` and `pointers.js` add methods to it.
 
+// Size of the timeline on A4, in CSS pixels; at most so high that the text around it fits the same sheet.
+const PAPER = { width: 720, height: 760 };
+
 class Timeline {
   constructor(root, source, selection) {
     Object.assign(this, { root, source, selection });
@@ -20,6 +23,13 @@ class Timeline {
     source.onchange = () => this.refresh();
     selection.onchange(() => this.showSelection());
     new ResizeObserver(() => this.resize()).observe(root);
+    // Drawn anew for paper, so that its text is as large as the text around it.
+    const print = onPaper => {
+      this.onPaper = onPaper;
+      this.resize();
+    };
+    addEventListener("beforeprint", () => print(true));
+    addEventListener("afterprint", () => print(false));
     this.resize();
   }
 
@@ -56,10 +66,10 @@ class Timeline {
   }
 
   resize() {
-    const width = this.canvas.parentElement.clientWidth;
+    const width = this.onPaper ? PAPER.width : this.canvas.parentElement.clientWidth;
     if (!width) return;
     const rows = this.view.rows.length;
-    const most = Math.max(160, Math.min(620, innerHeight * 0.65));
+    const most = this.onPaper ? PAPER.height : Math.max(160, Math.min(620, innerHeight * 0.65));
     this.view.rowHeight = Math.max(3, Math.min(26, Math.floor((most - RULER - BAND) / Math.max(1, rows))));
     const height = Math.min(most, RULER + BAND + Math.max(1, rows) * this.view.rowHeight + 4);
     this.painter.resize(width, height);
