@@ -353,9 +353,9 @@ impl<'a> View<'a> {
             let from = self.row(send.rank, send.thread)?;
             let to = self.row(receive.rank, receive.thread)?;
             let comm = communicators.number(&self.communicators.label(message.communicator));
-            let times = (send.begin_s, send.end_s, receive.begin_s, receive.end_s);
-            let (a, b, c, d) = times;
-            Some(json!([from, to, a, b, c, d, message.bytes, message.tag, comm]))
+            let (begin, end) = (send.begin_s, send.end_s);
+            let (posted, ended) = (receive.begin_s, receive.end_s);
+            Some(json!([from, to, begin, end, posted, ended, message.bytes, message.tag, comm]))
         };
         messages.iter().take(MOST_MESSAGES).filter_map(value).collect()
     }
