@@ -51,8 +51,9 @@ class Timeline {
   }
 
   zoomToSelection() {
-    const stretches = this.selection.stretches();
-    if (!stretches.length) return;
+    const stretches = this.selection.stretches(), { time } = this.selection;
+    // No chosen rank may have run at the chosen time.
+    if (!stretches.length) return time && this.move(...time);
     const from = stretches.reduce((least, [, at]) => Math.min(least, at), Infinity);
     const to = stretches.reduce((most, [, , at]) => Math.max(most, at), 0), margin = (to - from) * 0.04;
     this.move(from - margin, to + margin);
