@@ -1,33 +1,22 @@
-"""Headless Chromium over its DevTools pipe: Python's standard library and Debian's chromium are
-enough, no driver, no web socket. Messages are JSON, each ended by a zero byte, on descriptors 3 and 4.
-"""
+"""Headless Chromium over its DevTools pipe: messages are JSON, each ended by a zero byte, on descriptors 3 and 4."""
 
 import base64
 import json
 import os
 import select
-import shutil
 import subprocess
-import tempfile
 import time
 
+from browser import PAPER, BrowserError, Page
 
-# Bits of `modifiers`.
-CONTROL, SHIFT = 2, 8
-
-
-class BrowserError(Exception):
-    """The browser is missing, went away, or did not answer in time."""
+# What the browser itself does at a key (moving the focus, closing a dialog) depends on the key's code.
+KEY_CODES = {"Escape": 27, "Tab": 9}
 
 
-class Page:
-    """One page of one browser; everything that it logs, throws or requests is kept."""
-
-    def __init__(self, width=1280, height=900, dark=False, javascript=True):
-        program = shutil.which("chromium") or shutil.which("chromium-browser")
-        if not program:
-            raise BrowserError("chromium is missing: scripts/install-packages chromium")
-        self.profile = tempfile.mkdtemp(prefix="gammachi-browser-")
+class Chromium(Page):
+    def start(self, width, height, javascript):
+        program = self.program("chromium", "chromium-browser", package="chromium")
+        self.buffer, self.session = b"", None
         to_browser, self.to = os.pipe()
         self.back, from_browser = os.pipe()
 
@@ -45,37 +34,22 @@ class Page:
             preexec_fn=pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)
-        self.number, self.buffer, self.events, self.session = 0, b"", [], None
         targets = self.call("Target.getTargets")["targetInfos"]
         target = next(t["targetId"] for t in targets if t["type"] == "page")
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=1, mobile=False)
-        self.media(dark)
         if not javascript:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
 
-    def media(self, dark=False, kind=""):
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", media=kind, features=[scheme])
+    def send(self, message):
+        if self.session:
+            message["sessionId"] = self.session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self.to, data):]
 
-    def resize(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.settle()
-
-    def accessible(self):
-        """Role and name of everything that a screen reader meets."""
-        nodes = self.call("Accessibility.getFullAXTree")["nodes"]
-        value = lambda node, key: (node.get(key) or {}).get("value", "")
-        return [(value(node, "role"), value(node, "name").strip()) for node in nodes if not node.get("ignored")]
-
-    def printed(self):
-        """The page as a printer gets it, a PDF."""
-        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
-
-    def message(self, deadline):
+    def receive(self, deadline):
         while b"\0" not in self.buffer:
             ready, _, _ = select.select([self.back], [], [], max(0, deadline - time.monotonic()))
             if not ready:
@@ -87,77 +61,79 @@ class Page:
         text, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(text)
 
-    def call(self, method, **parameters):
-        self.number += 1
-        request = {"id": self.number, "method": method, "params": parameters}
-        if self.session:
-            request["sessionId"] = self.session
-        data = json.dumps(request).encode() + b"\0"
-        while data:
-            data = data[os.write(self.to, data):]
+    def end(self):
+        if getattr(self, "process", None):
+            os.close(self.to)
+
+    def navigate(self, url):
+        seen = len(self.events)
+        self.call("Page.navigate", url=url)
         deadline = time.monotonic() + 120
-        while True:
-            message = self.message(deadline)
-            if message.get("id") == self.number:
-                if "error" in message:
-                    raise BrowserError(f"{method}: {message['error']}")
-                return message["result"]
-            self.events.append(message)
-
-    def wait_for(self, method, seconds=120):
-        deadline = time.monotonic() + seconds
-        while not any(event.get("method") == method for event in self.events):
-            self.events.append(self.message(deadline))
-
-    def open(self, path):
-        self.events.clear()
-        started = time.monotonic()
-        self.call("Page.navigate", url=f"file://{os.path.abspath(path)}")
-        self.wait_for("Page.loadEventFired")
-        return time.monotonic() - started
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events[seen:]):
+            self.events.append(self.receive(deadline))
 
     def value(self, expression):
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
-                           awaitPromise=True)
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             raise BrowserError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def settle(self):
-        """Two frames, so that what was asked for is drawn."""
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+    def html(self):
+        root = self.call("DOM.getDocument", depth=0)["root"]["nodeId"]
+        return self.call("DOM.getOuterHTML", nodeId=root)["outerHTML"]
+
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def colours(self, dark):
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def accessible(self):
+        """Role and name of everything that a screen reader meets."""
+        nodes = self.call("Accessibility.getFullAXTree")["nodes"]
+        value = lambda node, key: (node.get(key) or {}).get("value", "")
+        return [(value(node, "role"), value(node, "name").strip()) for node in nodes if not node.get("ignored")]
+
+    def printed(self):
+        """The page as a printer gets it, a PDF."""
+        width, height = (length / 2.54 for length in PAPER)
+        return base64.b64decode(self.call("Page.printToPDF", printBackground=True, paperWidth=width, paperHeight=height)["data"])
+
+    def picture(self, whole):
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"])
 
     def mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
-    def click(self, x, y, **more):
+    def wheel(self, x, y, delta):
+        self.mouse("mouseWheel", x, y, deltaX=0, deltaY=delta)
+
+    def click(self, x, y, modifiers=0):
         for kind in ("mousePressed", "mouseReleased"):
-            self.mouse(kind, x, y, button="left", buttons=1, clickCount=1, **more)
+            self.mouse(kind, x, y, button="left", buttons=1, clickCount=1, modifiers=modifiers)
         self.settle()
 
-    def drag(self, start, end, **more):
-        self.mouse("mousePressed", *start, button="left", buttons=1, clickCount=1, **more)
+    def drag(self, start, end, modifiers=0):
+        self.mouse("mousePressed", *start, button="left", buttons=1, clickCount=1, modifiers=modifiers)
         middle = [(a + b) / 2 for a, b in zip(start, end)]
         for at in (middle, end):
-            self.mouse("mouseMoved", *at, button="left", buttons=1, **more)
-        self.mouse("mouseReleased", *end, button="left", buttons=0, clickCount=1, **more)
+            self.mouse("mouseMoved", *at, button="left", buttons=1, modifiers=modifiers)
+        self.mouse("mouseReleased", *end, button="left", buttons=0, clickCount=1, modifiers=modifiers)
         self.settle()
 
     def key(self, key):
+        code = {"windowsVirtualKeyCode": KEY_CODES[key]} if key in KEY_CODES else {}
         text = {"text": key} if len(key) == 1 else {}
-        if key == "Escape":
-            # What the browser does of itself (closing a dialog) it does by the key's code.
-            text = {"windowsVirtualKeyCode": 27}
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" or key == "Escape" else {}))
+        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", key=key, **code, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
         self.settle()
 
-    def screenshot(self, path, whole=False):
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(data))
+    def type(self, text):
+        self.call("Input.insertText", text=text)
+        self.settle()
 
-    def complaints(self):
+    def errors(self):
         """Errors and warnings of the console, and exceptions."""
         found = []
         for event in self.events:
@@ -170,24 +146,6 @@ class Page:
                 found.append(parameters["entry"]["text"])
         return found
 
-    def requests(self):
-        """Addresses asked for beside the page itself and data in it."""
-        urls = [event["params"]["request"]["url"] for event in self.events
+    def requested(self):
+        return [event["params"]["request"]["url"] for event in self.events
                 if event.get("method") == "Network.requestWillBeSent"]
-        return [url for url in urls if not url.startswith(("data:", "file:"))] + urls[1:][
-            :max(0, sum(url.startswith("file:") for url in urls) - 1)]
-
-    def close(self):
-        os.close(self.to)
-        try:
-            self.process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        shutil.rmtree(self.profile, ignore_errors=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

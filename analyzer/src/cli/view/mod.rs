@@ -21,7 +21,7 @@ use super::run::host_name;
 use crate::causes::MAX_CALLS_FOR_SUMMARY;
 use crate::metrics::activity::index::{ActivityIndex, IndexReader};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, StoredIndex, Unusable};
-use crate::present::html::view::{Meetings, View};
+use crate::present::html::view::{Communication, View};
 use crate::present::quantity;
 use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
@@ -248,7 +248,7 @@ fn answer(
             let calls =
                 view.calls(stretch, rows(value("rows")?)?, |from_s, to_s| match replay {
                     Some(replay) => meetings(replay, from_s, to_s),
-                    None => Meetings::default(),
+                    None => Communication::default(),
                 })?;
             let body = serde_json::to_vec(&calls).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
@@ -273,7 +273,7 @@ fn answer(
 struct StretchSink {
     from_s: f64,
     to_s: f64,
-    met: Meetings,
+    met: Communication,
     left_out: bool,
 }
 
@@ -302,8 +302,8 @@ impl MatchSink for StretchSink {
     }
 }
 
-fn meetings(replay: &CheckpointedMatching, from_s: f64, to_s: f64) -> Meetings {
-    let mut stretch = StretchSink { from_s, to_s, met: Meetings::default(), left_out: false };
+fn meetings(replay: &CheckpointedMatching, from_s: f64, to_s: f64) -> Communication {
+    let mut stretch = StretchSink { from_s, to_s, met: Communication::default(), left_out: false };
     let whole = replay.between(from_s, to_s, MAX_EVENTS, &mut stretch);
     let mut met = stretch.met;
     if !whole {

@@ -32,7 +32,7 @@ pub fn page(all: &[Series]) -> Result<String, PageError> {
         context => printable(&parts.join(" | ")),
         kinds => Vec::<&str>::new(),
         all => all.iter().map(series).collect::<Vec<Value>>(),
-        script => safe(crate::present::html::TABLES.join("\n")),
+        script => safe(crate::present::html::TABLES_SCRIPT.join("\n")),
     };
     Ok(environment()?.get_template("history.html")?.render(context)?)
 }

@@ -78,7 +78,7 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         }).collect::<Vec<Value>>(),
         pictures => pictures,
         caption => timelines.map(|of| printable(&of.caption)),
-        script => safe(crate::present::html::TABLES.join("\n")),
+        script => safe(crate::present::html::TABLES_SCRIPT.join("\n")),
     };
     Ok(environment()?.get_template("comparison.html")?.render(context)?)
 }

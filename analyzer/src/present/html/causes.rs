@@ -1,4 +1,4 @@
-//! What the page draws of why ranks waited: waits with their culprits, the critical path, iterations.
+//! Why ranks waited, as the page draws it: waits with their culprits, the critical path, iterations.
 
 use std::collections::HashMap;
 
@@ -15,34 +15,35 @@ use crate::trace::Run;
 const MOST_WAITS: usize = 3_000;
 const MOST_STRETCHES: usize = 5_000;
 const MOST_ITERATIONS: usize = 5_000;
-/// Ranks times iterations in the map of both.
+/// Cells of the map of ranks and iterations.
 const MOST_HEAT: usize = 60_000;
-/// Rows of the tables.
+/// Rows of the table of regions.
 const MOST_REGIONS: usize = 50;
+/// Rows of the table of slow iterations.
 const MOST_SLOW: usize = 20;
 
-/// Row, culprit's row or null, begin, end of the waiting, when the culprit's call began, state, reason, and the number
-/// of the waits that are like it.
+/// Row, culprit's row or null, begin and end of the waiting, begin of the culprit's call, state, reason, and the group
+/// of waits with the same cause.
 type Wait = (usize, Option<usize>, i64, i64, i64, usize, usize, usize);
 
-/// Times are nanoseconds, rows those of the timeline.
+/// Times are nanoseconds; rows are the timeline's.
 #[derive(Debug, Serialize)]
 pub(super) struct Causes {
     states: Vec<&'static str>,
     reasons: Vec<String>,
     waits: Vec<Wait>,
     waits_left_out: usize,
-    /// Row, from, to; where there are very many, short ones are drawn with the one before.
+    /// Row, from, to. Where there are very many, short stretches are merged into the one before.
     path: Vec<(usize, i64, i64)>,
-    /// Begin, length, waiting of all ranks, culprit's row or null.
+    /// Begin, length, waiting of all ranks together, culprit's row or null.
     iterations: Vec<(i64, i64, i64, Option<usize>)>,
-    /// Rows of the ranks' first threads, and in hundredths of the longest computation of a rank in an iteration what
-    /// each computes in each, row by row; empty where there are very many.
+    /// The row of each rank's first thread; empty where the map would have too many cells.
     heat_rows: Vec<usize>,
+    /// Rank by rank, how long it computes in each iteration, in hundredths of the longest such time.
     heat: Vec<u8>,
 }
 
-/// The number of a name among those that were met, given to it now if it has none.
+/// The number of a name among `all`; a new name is added.
 fn number<T: PartialEq>(all: &mut Vec<T>, name: T) -> usize {
     all.iter().position(|known| *known == name).unwrap_or_else(|| {
         all.push(name);
@@ -50,7 +51,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, name: T) -> usize {
     })
 }
 
-/// What is embedded; `rows` tells the row of a rank's thread.
+/// The data to embed; `rows` maps a rank and thread to its row.
 pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
     let causes = why.causes;
     let ns = |ticks: i64| (causes.clock.seconds(ticks) * 1e9).round() as i64;
@@ -75,15 +76,15 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         waits.push((own, culprit, begin, until, ended, state, reason, group));
     }
     let stretches = &causes.path.stretches;
-    let least = match stretches.len() <= MOST_STRETCHES {
+    let min_ticks = match stretches.len() <= MOST_STRETCHES {
         true => 0,
         false => causes.path.ticks() / MOST_STRETCHES as i64,
     };
     let mut path: Vec<(usize, i64, i64)> = Vec::new();
-    for of in stretches {
+    for stretch in stretches {
         match path.last_mut() {
-            Some((.., to)) if of.to - of.from < least => *to = ns(of.to),
-            _ => path.extend(row(of.line).map(|row| (row, ns(of.from), ns(of.to)))),
+            Some((.., to)) if stretch.to - stretch.from < min_ticks => *to = ns(stretch.to),
+            _ => path.extend(row(stretch.line).map(|row| (row, ns(stretch.from), ns(stretch.to)))),
         }
     }
     let phase = causes.phases.first().filter(|phase| phase.iterations.len() <= MOST_ITERATIONS);
@@ -106,23 +107,23 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
     }
 }
 
-/// What each rank computes in each iteration of the longest phase.
+/// How long each rank computes in each iteration of the longest phase.
 fn phase_heat(why: &Why, row: impl Fn(u32) -> Option<usize>) -> (Vec<usize>, Vec<u8>) {
     let causes = why.causes;
     let Some(phase) = causes.phases.first() else { return Default::default() };
-    let of_each = &phase.computing_of_each;
-    if of_each.len() > MOST_HEAT || phase.iterations.len() > MOST_ITERATIONS {
+    let cells = &phase.computing_of_each;
+    if cells.len() > MOST_HEAT || phase.iterations.len() > MOST_ITERATIONS {
         return Default::default();
     }
-    let ranks = of_each.len() / phase.iterations.len().max(1);
+    let ranks = cells.len() / phase.iterations.len().max(1);
     let rows = (0..ranks).filter_map(|position| row(causes.lines.first_of(position)));
     let rows: Vec<usize> = rows.collect();
     if rows.len() < ranks {
         return Default::default();
     }
-    let most = of_each.iter().max().copied().unwrap_or(0).max(1);
-    let part = |ticks: &i64| (ticks * 100 / most).clamp(0, 100) as u8;
-    (rows, of_each.iter().map(part).collect())
+    let longest = cells.iter().max().copied().unwrap_or(0).max(1);
+    let percent = |ticks: &i64| (ticks * 100 / longest).clamp(0, 100) as u8;
+    (rows, cells.iter().map(percent).collect())
 }
 
 fn tree(tree: Option<Tree>) -> Value {
@@ -137,7 +138,7 @@ fn tree(tree: Option<Tree>) -> Value {
     }
 }
 
-/// Regions, phases and slow iterations in tables.
+/// The tables of regions, phases and slow iterations.
 pub(super) fn tables(run: &Run, why: &Why) -> Value {
     let causes = why.causes;
     let s = |ticks: i64| causes.clock.seconds(ticks);

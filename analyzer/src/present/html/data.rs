@@ -1,4 +1,4 @@
-//! What the timeline in the page draws, as the JSON that `source.js` reads.
+//! The data of the page's timeline, as the JSON that `source.js` reads.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,15 +14,15 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::{GlobalTimeline, whole_ns};
 use crate::trace::Run;
 
-/// Names with numbers of their own, in the order in which they come.
+/// Numbers names in the order in which they first occur.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct NameTable {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
 }
 
-impl Numbers {
-    /// The number of a name, given to it now if it has none.
+impl NameTable {
+    /// The number of a name; a new name gets the next one.
     pub fn number(&mut self, name: &str) -> usize {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -32,12 +32,12 @@ impl Numbers {
         self.names.len() - 1
     }
 
-    /// The number of a name that has one.
-    pub fn known(&self, name: &str) -> Option<usize> {
+    /// The number of a name that is in the table.
+    pub fn find(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
 
-    /// All names by their numbers.
+    /// All names, in the order of their numbers.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -64,15 +64,15 @@ struct Data {
     longest: Vec<(usize, usize, usize, f64, f64)>,
     /// Calls that never returned: row, function, begin.
     open: Vec<(usize, usize, f64)>,
-    /// Whether some calls are kept as totals, so that single calls are not all.
+    /// Whether some calls are kept as totals only, so that the single calls are not all calls.
     summed: bool,
-    /// Kinds that count as computing, where kinds tell.
+    /// Kinds that count as computing; `None` where regions decide what does.
     computing: Option<Vec<usize>>,
     causes: Option<super::causes::Causes>,
 }
 
-/// Single calls as columns. Begins are nanoseconds since the one before in the row, durations
-/// nanoseconds, of a call that did not return −1 − duration.
+/// Single calls as columns, in nanoseconds. A begin is relative to the call before it in the same row. A call that
+/// did not return has −1 − its duration.
 #[derive(Debug, Default, Serialize)]
 struct Events {
     rows: Vec<(usize, usize)>,
@@ -83,15 +83,15 @@ struct Events {
     more: Vec<Value>,
 }
 
-/// The name of the recorder's own time among functions.
+/// The name under which the recorder's own time appears among the functions.
 pub(super) const TOOL_NAME: &str = "recorder";
 
-/// JSON for a `script` element: no `<` in it, so that nothing in it ends the element.
+/// JSON for a `script` element. It holds no `<`, so nothing in it can end the element.
 pub(super) fn json(report: &Report, activity: &Activity, detail: &Detail) -> String {
     for_script(&data(report, activity, detail))
 }
 
-/// A value as such JSON.
+/// Any value as JSON for a `script` element.
 pub(super) fn for_script(value: &impl Serialize) -> String {
     // These types always serialise.
     let text = serde_json::to_string(value).unwrap_or_default();
@@ -103,7 +103,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
     let table = CommunicatorTable::new(run);
     let dump = Dump::new(run, report.timeline, &table);
     let (mut functions, mut hosts, mut communicators, mut region_names) =
-        (Numbers::default(), Numbers::default(), Numbers::default(), Numbers::default());
+        (NameTable::default(), NameTable::default(), NameTable::default(), NameTable::default());
     let rows = activity.rows.iter().map(|row| {
         let host = hosts.number(&run.ranks[row.position].file.header.host);
         (row.rank, row.thread, host, row.begin_s, row.end_s)
@@ -142,14 +142,14 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         }
         events.more.push(more);
     }
-    let position_of = |rank: u32, thread: u32| {
+    let find_row = |rank: u32, thread: u32| {
         row_of.get(&(rank, thread)).or_else(|| row_of.get(&(rank, 0))).copied()
     };
     let label = |index: u32| table.label(index);
     let messages = detail.messages.iter().filter_map(|message| {
         let (send, receive) = (&message.send, &message.receive);
         let (from, to) =
-            (position_of(send.rank, send.thread)?, position_of(receive.rank, receive.thread)?);
+            (find_row(send.rank, send.thread)?, find_row(receive.rank, receive.thread)?);
         let (posted, ended) = (whole_ns(receive.begin_s), receive.end_s.map(whole_ns));
         let comm = communicators.number(&label(message.communicator));
         let (begin, end) = (whole_ns(send.begin_s), send.end_s.map(whole_ns));
@@ -158,7 +158,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
     let messages: Vec<Value> = messages.collect();
     let collectives = detail.collectives.iter().map(|instance| {
         let members = instance.members.iter().filter_map(|member| {
-            let row = position_of(member.rank, member.thread)?;
+            let row = find_row(member.rank, member.thread)?;
             Some(json!([row, whole_ns(member.begin_s), member.end_s.map(whole_ns)]))
         });
         let members: Vec<Value> = members.collect();
@@ -176,8 +176,8 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         (call.row, call.kind as usize, functions.number(name), call.begin_s, call.duration_s)
     });
     let longest = longest.collect();
-    let placed = activity.rows.iter().map(|row| (row.position, row.thread)).enumerate();
-    let open = open_calls(run, report.timeline, placed).into_iter();
+    let threads = activity.rows.iter().map(|row| (row.position, row.thread)).enumerate();
+    let open = open_calls(run, report.timeline, threads).into_iter();
     let open = open.map(|(row, name, begin_s)| (row, functions.number(&name), begin_s)).collect();
     let kind_of = |name: &String| match name.as_str() {
         TOOL_NAME => Kind::Tool,
@@ -208,8 +208,8 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
     }
 }
 
-/// Calls that never returned, of rows with their ranks' positions and threads: row, function, global seconds at the
-/// begin.
+/// Calls that never returned: row, function, and begin in global seconds. `rows` yields each row with its rank's
+/// position and its thread.
 pub(super) fn open_calls(
     run: &Run,
     timeline: &GlobalTimeline,

@@ -1,6 +1,6 @@
 "use strict";
-// Sums over a selection: time by kind of every row, calls by function, waits, messages. What needs single calls is
-// known only where the source has them.
+// Sums over a selection: time by kind of every row, calls by function, waits, messages. Sums of single calls exist only
+// where the source has these.
 
 class Figures {
   constructor(source) {
@@ -17,18 +17,18 @@ class Figures {
         final = false;
         continue;
       }
-      const of = rows.get(row) ?? new Float64Array(K);
+      const sumsOfRow = rows.get(row) ?? new Float64Array(K);
       for (let kind = 0; kind < K; kind++) {
-        of[kind] += sums[kind];
+        sumsOfRow[kind] += sums[kind];
         kinds[kind] += sums[kind];
       }
-      rows.set(row, of);
+      rows.set(row, sumsOfRow);
       time += to - from;
     }
     return { rows, kinds, time, final };
   }
 
-  // Whether the single calls of all that is chosen are here.
+  // Whether all single calls of the selection are loaded.
   knowsCalls(selection) {
     const { source } = this;
     if (selection.time) return source.knows(...selection.time);
@@ -36,7 +36,7 @@ class Figures {
     return selection.stretches().every(([, from, to]) => source.knows(from, to));
   }
 
-  // Function's name → {count, time, max, rank}; null where single calls are not here.
+  // Function's name → {count, time, max, rank}; null if the single calls are not loaded.
   calls(selection) {
     if (!this.knowsCalls(selection)) return null;
     const { source } = this, found = new Map();
@@ -44,19 +44,19 @@ class Figures {
       for (const event of source.events(row, from, to)) {
         const name = source.functions[event.fn], inside = event.inside ?? event.duration;
         const begin = Math.max(from, event.begin), end = Math.min(to, event.begin + inside);
-        const time = Math.max(0, end - begin), of = found.get(name) ?? { count: 0, time: 0, max: -1, rank: -1 };
-        if (event.begin >= from && event.begin < to || event.begin < from && time > 0) of.count += event.polls ?? 1;
-        of.time += time;
+        const time = Math.max(0, end - begin), entry = found.get(name) ?? { count: 0, time: 0, max: -1, rank: -1 };
+        if (event.begin >= from && event.begin < to || event.begin < from && time > 0) entry.count += event.polls ?? 1;
+        entry.time += time;
         const longest = event.polls ? inside / event.polls : time;
-        if (longest > of.max) Object.assign(of, { max: longest, rank: source.rows[row].rank });
-        found.set(name, of);
+        if (longest > entry.max) Object.assign(entry, { max: longest, rank: source.rows[row].rank });
+        found.set(name, entry);
       }
     }
     found.delete("recorder");
     return found;
   }
 
-  // Waits of the selection with the seconds that lie in it; [[wait, seconds]].
+  // The waits of the selection, each with its seconds inside it: [[wait, seconds]].
   waits(selection) {
     const byRow = new Map();
     for (const [row, from, to] of selection.stretches()) byRow.set(row, [...(byRow.get(row) ?? []), [from, to]]);
@@ -70,8 +70,8 @@ class Figures {
     return found;
   }
 
-  // "from>to" → {count, bytes}, of messages that are sent or complete in the selection, from or to a rank of it; null
-  // where single messages are not here.
+  // "from>to" → {count, bytes} of the messages sent or completed in the selection, from or to one of its ranks; null if
+  // the single messages are not loaded.
   pairs(selection) {
     if (selection.region !== null || !this.knowsCalls(selection) || this.source.messagesNote) return null;
     const { source } = this, [from, to] = selection.time ?? [0, source.length_s], found = new Map();
@@ -81,15 +81,15 @@ class Figures {
       const [sender, receiver] = [source.rows[message.fromRow].rank, source.rows[message.toRow].rank];
       const ranks = selection.effectiveRanks;
       if (ranks && !ranks.has(sender) && !ranks.has(receiver)) continue;
-      const of = found.get(`${sender}>${receiver}`) ?? { count: 0, bytes: 0 };
-      of.count++;
-      of.bytes += message.bytes;
-      found.set(`${sender}>${receiver}`, of);
+      const entry = found.get(`${sender}>${receiver}`) ?? { count: 0, bytes: 0 };
+      entry.count++;
+      entry.bytes += message.bytes;
+      found.set(`${sender}>${receiver}`, entry);
     }
     return found;
   }
 
-  // Seconds by kind as a few parts that add up: computing, in MPI, recorder, other code.
+  // Seconds by kind summed up to four parts: computing, in MPI, recorder, other code.
   parts(kinds) {
     const { computing } = this.source;
     const sum = test => kinds.reduce((all, value, kind) => test(kind) ? all + value : all, 0);
@@ -100,5 +100,5 @@ class Figures {
   }
 }
 
-// Kinds by their numbers (metrics::activity::Kind).
+// The numbers of kinds, as in metrics::activity::Kind.
 const FIRST_MPI = 2, LAST_MPI = 8, RECORDER = 9;

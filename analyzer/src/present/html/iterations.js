@@ -1,7 +1,7 @@
 "use strict";
-// The times of the iterations as a strip of bars that leads to the timeline.
+// A strip of bars, one per iteration. A click shows the iteration in the timeline.
 
-// From a light ground to dark blue.
+// A colour between light and dark blue.
 function shade(part) {
   const [from, to] = [[247, 251, 255], [8, 48, 107]];
   return [...from.map((value, i) => Math.round(value + (to[i] - value) * part)), 255];
@@ -26,7 +26,7 @@ class Iterations {
       for (const [name, value] of Object.entries({ x: one.index * step, y: height - high, width: Math.max(step * 0.85, 0.5),
         height: high, class: colours.get(one.culprit) ?? "i-other" })) bar.setAttribute(name, value);
       const title = document.createElementNS(svg.namespaceURI, "title");
-      title.textContent = this.words(one);
+      title.textContent = this.describe(one);
       bar.append(title);
       bar.addEventListener("click", () => this.show(one.index));
       svg.append(bar);
@@ -38,7 +38,7 @@ class Iterations {
     root.hidden = false;
   }
 
-  // The ranks for which others waited longest in most iterations have colours of their own.
+  // The four ranks that are the main culprit in most iterations have their own colours.
   culprits() {
     const counts = new Map();
     for (const { culprit } of this.all) if (culprit >= 0) counts.set(culprit, (counts.get(culprit) ?? 0) + 1);
@@ -52,11 +52,11 @@ class Iterations {
       return span;
     };
     const items = most.map(row => item(colours.get(row), `others waited for ${rowName(this.timeline.source.rows[row])}`));
-    this.root.querySelector("[data-legend]").replaceChildren(...items, item("i-other", "for another, or for nobody"));
+    this.root.querySelector("[data-legend]").replaceChildren(...items, item("i-other", "another rank, or none"));
     return colours;
   }
 
-  // A row for each rank, a column for each iteration: the darker, the longer the rank computes in it.
+  // A map of one row per rank and one column per iteration: the darker, the longer the rank computed.
   heat() {
     const { heat, heatRows } = this.timeline.source, columns = this.all.length, rows = heatRows.length;
     const canvas = this.root.querySelector("[data-heat]"), c = canvas.getContext("2d");
@@ -85,10 +85,10 @@ class Iterations {
     this.root.querySelector("[data-heat-part]").hidden = false;
   }
 
-  words(one) {
+  describe(one) {
     const { rows } = this.timeline.source;
-    const whom = one.culprit < 0 ? "" : ` · mostly for ${rowName(rows[one.culprit])}`;
-    return `iteration ${one.index} · ${seconds(one.length)} · all ranks waited ${seconds(one.waiting)}${whom}`;
+    const culprit = one.culprit < 0 ? "" : ` · mostly for ${rowName(rows[one.culprit])}`;
+    return `iteration ${one.index} · ${seconds(one.length)} · all ranks waited ${seconds(one.waiting)}${culprit}`;
   }
 
   show(index) {
@@ -96,7 +96,7 @@ class Iterations {
     if (!one) return;
     this.at = index;
     this.timeline.move(one.begin, one.begin + one.length);
-    this.timeline.say(this.words(one));
+    this.timeline.say(this.describe(one));
   }
 
   key(event) {

@@ -1,5 +1,5 @@
 "use strict";
-// Keys of the whole page, and the overlay that lists them.
+// Keyboard shortcuts of the whole page, and the dialog that lists them.
 
 class Keys {
   constructor({ timeline, selection, theme, search, help, opener }) {

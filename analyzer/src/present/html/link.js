@@ -1,5 +1,5 @@
 "use strict";
-// The page's state in its address: what is behind the # brings back selection, zoom, order of rows and sorting.
+// Keeps the state of the page in its address: the part after # restores selection, zoom, order of rows and sorting.
 
 class Link {
   constructor({ source, selection, timeline }) {
@@ -17,7 +17,7 @@ class Link {
   }
 
   write() {
-    // What the address says of tables that are still to come stays until they are there.
+    // Until the tables have arrived, the address keeps what it says about them.
     if (!this.panels) return;
     const state = new URLSearchParams(), { selection, timeline, source } = this;
     const digits = value => String(Number(value.toPrecision(12)));
@@ -40,11 +40,11 @@ class Link {
     const text = state.toString();
     if (!text && (this.written === null || !this.written)) return;
     this.written = text ? `#${text}` : "";
-    // Without a hash the address is the page's own.
+    // With nothing to keep, the address loses its hash.
     history.replaceState(null, "", this.written || location.href.split("#")[0]);
   }
 
-  // Returns whether there was anything to come back to.
+  // Returns whether the address held a state to restore.
   read() {
     if (!location.hash.includes("=")) return false;
     const state = new URLSearchParams(location.hash.slice(1)), { selection, timeline, source } = this;

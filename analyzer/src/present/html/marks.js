@@ -1,8 +1,7 @@
 "use strict";
-// What a painter draws over a timeline's rows: the selection, calls that never returned, and where in the run the view
-// lies.
+// Draws over the rows of the timeline: the selection, calls that never returned, and which part of the run is in view.
 
-// How much of what is not chosen is covered.
+// Opacity of the veil over rows and times that are not selected.
 const VEIL = 0.68;
 
 class MarkPainter {
@@ -11,7 +10,7 @@ class MarkPainter {
     this.source = painter.source;
   }
 
-  inPlot(action) {
+  clipToPlot(action) {
     const { painter } = this, c = painter.context;
     c.save();
     c.beginPath();
@@ -21,27 +20,27 @@ class MarkPainter {
     c.restore();
   }
 
-  // Calls in sight that never returned, with where their rows lie.
+  // The visible calls that never returned, with their rectangles.
   *openCalls(view, first, last) {
-    const { painter, source } = this, places = source.open.length ? painter.places(view) : new Map();
+    const { painter, source } = this, positions = source.open.length ? painter.positions(view) : new Map();
     for (const call of source.open) {
-      const place = places.get(call.row);
-      if (place === undefined || place < first || place >= last) continue;
+      const position = positions.get(call.row);
+      if (position === undefined || position < first || position >= last) continue;
       yield { call, begin: Math.max(GUTTER, painter.x(view, call.begin)), end: painter.x(view, source.length_s),
-        top: painter.rowTop(view, place) + 1, height: Math.max(1, view.rowHeight - 2) };
+        top: painter.rowTop(view, position) + 1, height: Math.max(1, view.rowHeight - 2) };
     }
   }
 
-  // They go on to the end of the job: pale behind the last that their rank was heard of.
+  // Calls that never returned last to the end of the job; they are pale after the last sign of life of their rank.
   open(view, first, last) {
     const { painter, source } = this;
-    this.inPlot(c => {
+    this.clipToPlot(c => {
       for (const { call, begin, end, top, height } of this.openCalls(view, first, last)) {
-        const known = Math.max(begin, painter.x(view, source.rows[call.row].end_s));
-        if (end - known < 1) continue;
+        const seen = Math.max(begin, painter.x(view, source.rows[call.row].end_s));
+        if (end - seen < 1) continue;
         c.globalAlpha = 0.35;
         c.fillStyle = painter.colours[source.functionKinds[call.fn]];
-        c.fillRect(known, top, end - known, height);
+        c.fillRect(seen, top, end - seen, height);
         c.globalAlpha = 1;
       }
     });
@@ -49,7 +48,7 @@ class MarkPainter {
 
   openNotes(view, first, last) {
     const { painter, source } = this;
-    this.inPlot(c => {
+    this.clipToPlot(c => {
       for (const { call, begin, end, top, height } of this.openCalls(view, first, last)) {
         c.setLineDash([4, 3]);
         c.strokeStyle = painter.ink;
@@ -61,23 +60,23 @@ class MarkPainter {
     });
   }
 
-  // Words on a ground of their own, so that they can be read on any colour and hatch.
-  note(c, words, x, end, y) {
+  // Text on its own background, so that it can be read on any colour and hatch.
+  note(c, text, x, end, y) {
     const { painter } = this;
     c.font = "11px system-ui, sans-serif";
-    const width = c.measureText(words).width;
+    const width = c.measureText(text).width;
     if (width + 10 > end - x) return;
     c.fillStyle = painter.ground;
     c.fillRect(x - 3, y - 7, width + 6, 14);
     c.fillStyle = painter.ink;
-    c.fillText(words, x, y);
+    c.fillText(text, x, y);
   }
 
-  // What is not chosen lies under a veil; the chosen time has edges.
+  // A veil over everything that is not selected, and lines at the ends of the selected time.
   chosen(view, first, last) {
     const { painter } = this, { time, ranks } = view;
     if (!time && !ranks) return;
-    this.inPlot(c => {
+    this.clipToPlot(c => {
       c.fillStyle = painter.ground;
       c.globalAlpha = VEIL;
       if (ranks) {
@@ -108,7 +107,7 @@ class MarkPainter {
     return (row.fold ?? [row]).some(member => ranks.has(member.rank));
   }
 
-  // A bar before the name of a chosen row.
+  // A bar in front of the name of a selected row.
   label(view, row, index) {
     if (!view.ranks || !this.isChosen(view.ranks, row)) return;
     const { painter } = this, c = painter.context;
@@ -116,7 +115,7 @@ class MarkPainter {
     c.fillRect(0, painter.rowTop(view, index) + 1, 3, Math.max(1, view.rowHeight - 2));
   }
 
-  // A frame around a call of the chosen function.
+  // A frame around a call of the selected function.
   call(x, top, width, height) {
     const { painter } = this, c = painter.context;
     c.strokeStyle = painter.accent;
@@ -124,7 +123,7 @@ class MarkPainter {
     c.strokeRect(x + 1, top + 1, Math.max(1, width - 2), height - 2);
   }
 
-  // The chosen time on the ruler, and, of a part of the run, where in it that part lies.
+  // The selected time on the ruler; when zoomed in, also which part of the run is in view.
   ruler(view) {
     const { painter, source } = this, c = painter.context, { width } = painter;
     if (view.time) {

@@ -1,13 +1,13 @@
-//! The page that explains a run, as one self-contained HTML document, and the same page fed by a server ([`view`]).
+//! The page that explains a run: one self-contained HTML document, or the same page fed by a server ([`view`]).
 //!
 //! `page.html` is the template (minijinja, which escapes everything it fills in). It includes `summary.html`,
 //! `timeline.html` and `panels.html`; `head.html` and `cells.html` also serve the page of a study ([`study`]).
-//! `style.css` and `layout.css` are the looks.
+//! `style.css` holds colours, type and tables, `layout.css` the arrangement on screens and on paper.
 //!
-//! The script is plain JavaScript without modules, one file an idea, concatenated in the order of
-//! `SHARED_SCRIPT`. A source of data comes first: `source.js` reads what the page embeds, `tiles.js` and `served.js`
-//! ask the viewer. Beware: a reader without JavaScript must find summary, tables and figures in the document, and
-//! a content security policy forbids every request of the page.
+//! The script is plain JavaScript without modules, one file per idea, concatenated in the order of
+//! `SHARED_SCRIPT`. The data source comes first: `source.js` reads what the page embeds, `tiles.js` and `served.js`
+//! ask the viewer. Beware: without JavaScript, the document must still show summary, tables and figures; and a content
+//! security policy forbids the page every request.
 
 mod causes;
 mod data;
@@ -29,7 +29,7 @@ use crate::trace::Run;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, context};
 
-/// What both the page and the viewer run, in this order.
+/// Scripts that the page and the viewer share, in the order in which they run.
 const SHARED_SCRIPT: [&str; 19] = [
     include_str!("words.js"),
     include_str!("painter.js"),
@@ -52,15 +52,16 @@ const SHARED_SCRIPT: [&str; 19] = [
     include_str!("page.js"),
 ];
 
-/// The script of pages that have tables only.
-pub(super) const TABLES: [&str; 2] = [include_str!("tables.js"), include_str!("page.js")];
+/// The script of pages whose tables sort and filter, but which have no timeline.
+pub(super) const TABLES_SCRIPT: [&str; 2] =
+    [include_str!("tables.js"), include_str!("tables_page.js")];
 
-/// Why no page could be made: the template is wrong, which its tests would have shown.
+/// A template failed to render: a mistake in the template, which its tests should have caught.
 #[derive(Debug, thiserror::Error)]
 #[error("the page cannot be made: {0}")]
 pub struct PageError(#[from] minijinja::Error);
 
-/// Makes the page; `roofline` is the run under the roofs of a machine, where one is known.
+/// Makes the page; `roofline` places the run under the roofline of a machine, if one is known.
 ///
 /// # Errors
 /// Only when the template itself is wrong.
@@ -94,12 +95,13 @@ fn kinds_used(kinds: impl IntoIterator<Item = usize>) -> Vec<Value> {
     kinds.map(|number| context! { number, name => Kind::ALL[number].name() }).collect()
 }
 
-/// Whether only totals are kept of the calls, so that nothing is known of when they were: `calls` are kept one by one.
+/// Whether the run kept only totals, so that no call's time is known; `calls` is the number of calls kept one by one.
 fn is_totals_only(run: &Run, calls: u64) -> bool {
     let mut threads = run.ranks.iter().flat_map(|rank| &rank.file.threads);
     calls == 0 && threads.any(|thread| thread.totals.is_some())
 }
 
+/// Marks text as HTML, which the template then does not escape.
 pub(super) fn safe(text: String) -> Value {
     Value::from_safe_string(text)
 }
@@ -123,16 +125,16 @@ pub(super) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_template("parts.html", include_str!("parts.html"))?;
     environment.add_template("style.css", include_str!("style.css"))?;
     environment.add_template("layout.css", include_str!("layout.css"))?;
-    let with = |format: fn(f64) -> String| {
+    let or_dash = |format: fn(f64) -> String| {
         move |value: Option<f64>| value.map_or_else(|| "–".to_owned(), format)
     };
-    environment.add_filter("seconds", with(quantity::seconds));
-    environment.add_filter("percent", with(quantity::percent));
-    environment.add_filter("prefix", with(quantity::with_prefix));
-    environment.add_filter("three", with(|value| quantity::significant(value, 3)));
-    environment.add_filter("factor", with(|value| format!("{value:.2}")));
-    environment.add_filter("bytes", with(|value| quantity::with_prefix(value) + "B"));
-    environment.add_filter("count", with(|value| quantity::count(value as u64)));
+    environment.add_filter("seconds", or_dash(quantity::seconds));
+    environment.add_filter("percent", or_dash(quantity::percent));
+    environment.add_filter("prefix", or_dash(quantity::with_prefix));
+    environment.add_filter("three", or_dash(|value| quantity::significant(value, 3)));
+    environment.add_filter("factor", or_dash(|value| format!("{value:.2}")));
+    environment.add_filter("bytes", or_dash(|value| quantity::with_prefix(value) + "B"));
+    environment.add_filter("count", or_dash(|value| quantity::count(value as u64)));
     environment.add_filter("printable", |text: String| printable(&text));
     Ok(environment)
 }
@@ -144,12 +146,14 @@ fn detail_note(activity: &Activity, detail: &Detail) -> String {
         && detail.windows[0].end >= activity.length_s;
     let summed = super::text_timeline::summed_note(activity.summed_s);
     let mut note = match (all, detail.windows.len()) {
-        (true, _) if summed.is_some() => "Calls that are kept one by one are here.".to_owned(),
-        (true, _) => "All calls are here one by one.".to_owned(),
-        (false, 0) => "No call waits: single calls are not embedded.".to_owned(),
+        (true, _) if summed.is_some() => {
+            "Every call that was recorded one by one is embedded.".to_owned()
+        }
+        (true, _) => "Every call is embedded.".to_owned(),
+        (false, 0) => "No call waits, so no single calls are embedded.".to_owned(),
         (false, count) => format!(
-            "Single calls are embedded in {}, marked on the ruler; elsewhere the shares of each kind in \
-             {} bins. Others by --detail FROM,TO.",
+            "Single calls are embedded in {}, marked on the ruler; elsewhere the timeline shows the share of \
+             each kind in {} bins. --detail FROM,TO embeds others.",
             plural(count, "window"),
             quantity::count(activity.bins as u64)
         ),
@@ -165,7 +169,10 @@ fn detail_note(activity: &Activity, detail: &Detail) -> String {
         (detail.regions_left_out, "occurrences of regions"),
     ] {
         if left_out > 0 {
-            note.push_str(&format!(" {} {what} are left out for size.", quantity::count(left_out)));
+            note.push_str(&format!(
+                " {} {what} are left out to keep the page small.",
+                quantity::count(left_out)
+            ));
         }
     }
     note

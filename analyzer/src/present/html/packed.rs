@@ -1,13 +1,13 @@
-//! Bins as a page carries them: shares of kinds come in, base64 text goes out.
+//! Packs the bins of a timeline, the share of each kind in each bin, into base64 text for the page.
 //!
-//! Row after row, bin after bin, each a little-endian word and bytes:
+//! Row after row and bin after bin, each bin is a little-endian 16-bit word and up to ten bytes:
 //!
 //! | word | then |
 //! |---|---|
-//! | bits 0–9: kinds present | a byte a kind, lowest first: its share of the bin in 255ths, at least 1 |
-//! | bit 14 with one kind: it fills the bin | nothing |
-//! | 0 | nothing: not recorded then |
-//! | bit 15, bits 0–14: n | nothing: n more bins of the row are like the one before |
+//! | bits 0–9: kinds present | one byte per kind, lowest kind first: its share of the bin in 255ths, at least 1 |
+//! | bit 14 and one kind: the kind fills the bin | nothing |
+//! | 0: nothing was recorded in the bin | nothing |
+//! | bit 15, bits 0–14 hold n: the next n bins of the row equal the one before | nothing |
 
 use crate::metrics::activity::{Activity, KINDS, Row};
 
@@ -15,7 +15,7 @@ const FULL: u16 = 0x4000;
 const REPEAT: u16 = 0x8000;
 const MOST_REPEATS: u16 = 0x7fff;
 
-/// All rows of an activity.
+/// Packs all rows.
 pub(super) fn rows(activity: &Activity) -> String {
     let bin_s = activity.bin_s();
     let mut bytes = Vec::new();
@@ -26,18 +26,18 @@ pub(super) fn rows(activity: &Activity) -> String {
 }
 
 fn pack_row(row: &Row, bin_s: f64, bytes: &mut Vec<u8>) {
-    let mut before: Vec<u8> = Vec::new();
+    let mut previous: Vec<u8> = Vec::new();
     let mut repeats = 0u16;
     let mut cell = Vec::with_capacity(2 + KINDS);
     for (index, bin) in row.bins.iter().enumerate() {
         pack_bin(bin, bin_s, &mut cell);
-        if index > 0 && cell == before && repeats < MOST_REPEATS {
+        if index > 0 && cell == previous && repeats < MOST_REPEATS {
             repeats += 1;
             continue;
         }
         flush(&mut repeats, bytes);
         bytes.extend(&cell);
-        std::mem::swap(&mut before, &mut cell);
+        std::mem::swap(&mut previous, &mut cell);
     }
     flush(&mut repeats, bytes);
 }
@@ -58,7 +58,7 @@ fn pack_bin(bin: &[f32; KINDS], bin_s: f64, cell: &mut Vec<u8>) {
         return;
     }
     cell.extend(word.to_le_bytes());
-    // What is there at all is never rounded to nothing.
+    // However short a kind was, it is never rounded to nothing.
     cell.extend(present.map(|kind| (share(bin[kind]) * 255.0).round().clamp(1.0, 255.0) as u8));
 }
 
@@ -84,14 +84,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_of_rfc_4648() {
+    fn base64_matches_rfc_4648() {
         for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foobar", "Zm9vYmFy")] {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }
 
     #[test]
-    fn the_least_share_is_kept_and_equal_bins_are_counted() {
+    fn keeps_the_smallest_share_and_counts_equal_bins() {
         let bin = |own: f32, wait: f32| {
             let mut bin = [0.0; KINDS];
             (bin[0], bin[4]) = (own, wait);

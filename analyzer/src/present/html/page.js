@@ -1,10 +1,10 @@
 "use strict";
-// Starts the page: a source, what is chosen of it, and the parts that show it.
+// Starts the page: connects the data source, the selection and the parts that show them.
 
 function start() {
   const byId = id => document.getElementById(id), root = byId("timeline");
   const source = openSource(JSON.parse(byId("timeline-data").textContent)), selection = new Selection(source);
-  selection.onchange(() => source.sumOver?.(selection.time));
+  selection.onchange(() => source.setSumRange?.(selection.time));
   const timeline = root && new Timeline(root, source, selection);
   const link = new Link({ source, selection, timeline });
   const theme = new Theme(byId("theme"), () => timeline?.recolour());
@@ -23,30 +23,30 @@ function start() {
     timeline?.redraw();
   };
   const panels = () => {
-    const made = new Panels(byId("panels"), source, selection, timeline);
-    window.gammachi.panels = link.panels = made;
+    const created = new Panels(byId("panels"), source, selection, timeline);
+    window.gammachi.panels = link.panels = created;
     const changed = source.onchange;
     let waiting = null;
     source.onchange = () => {
       changed();
-      if (!selection.isEmpty) waiting ??= requestAnimationFrame(() => { waiting = null; made.update(); });
+      if (!selection.isEmpty) waiting ??= requestAnimationFrame(() => { waiting = null; created.update(); });
     };
-    if (!link.read() && !selection.isEmpty) made.update();
+    if (!link.read() && !selection.isEmpty) created.update();
   };
   causes();
   if (byId("panels").children.length) panels();
   else link.read();
-  laterParts(source, { causes, panels });
+  loadLaterParts(source, { causes, panels });
 }
 
 document.documentElement.classList.add("js");
 try {
   start();
 } catch (error) {
-  const root = document.getElementById("timeline"), said = root?.querySelector("[data-detail]");
-  if (said) {
+  const root = document.getElementById("timeline"), status = root?.querySelector("[data-detail]");
+  if (status) {
     root.hidden = false;
-    said.textContent = `the timeline cannot be drawn here: ${error.message}`;
+    status.textContent = `The timeline cannot be drawn: ${error.message}`;
   }
   console.error(error);
 }

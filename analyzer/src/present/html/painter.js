@@ -1,9 +1,9 @@
 "use strict";
-// Draws a source's data on a canvas: columns of shares first, then names, arrows and bands where
-// there is room. Knows nothing of keys, pointers or the page around it.
+// Draws the timeline on a canvas: columns of shares first, then names, arrows and bands where there is
+// room. Knows nothing of keys, pointers or the rest of the page.
 
 const GUTTER = 92, RULER = 22, BAND = 16;
-// Pixels across for each arrow of a message.
+// Width in pixels that each message arrow needs.
 const ARROW_ROOM = 9;
 
 class Painter {
@@ -61,7 +61,7 @@ class Painter {
   }
 
   // view: {from, to, rows: [row or fold], rowHeight, scroll, hidden: Set of kinds, selected,
-  //        time, ranks, cause, fn: what the selection holds}
+  //        time, ranks, cause, fn: the selection}
   draw(view) {
     const c = this.context;
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -91,7 +91,7 @@ class Painter {
     this.marks.ruler(view);
   }
 
-  // Stacked shares, a pixel column each; what is there at all has at least one pixel.
+  // Stacked shares, one pixel column each. Every kind that occurs gets at least one pixel.
   shares(view, first, last) {
     const K = this.source.kinds.length, ratio = this.ratio;
     const left = Math.round(GUTTER * ratio), columns = this.canvas.width - left;
@@ -107,11 +107,11 @@ class Painter {
       this.rowShares(view.rows[index], view, columns, out);
       pixels.fill(this.groundWord);
       for (let column = 0; column < columns; column++) {
-        let total = 0, most = -1;
+        let total = 0, largest = -1;
         for (let kind = 0; kind < K; kind++) {
           const share = out[column * K + kind];
           total += share;
-          if (kind > 0 && share > 0 && !view.hidden.has(kind) && (most < 0 || share > out[column * K + most])) most = kind;
+          if (kind > 0 && share > 0 && !view.hidden.has(kind) && (largest < 0 || share > out[column * K + largest])) largest = kind;
         }
         if (total <= 0) continue;
         let y = height, sum = 0;
@@ -124,8 +124,8 @@ class Painter {
           const word = view.hidden.has(kind) ? this.hiddenWord : this.words[kind];
           for (; y > top; y--) pixels[(y - 1) * columns + column] = word;
         }
-        if (most > 0 && out[column * K + most] / total * room < 0.5) {
-          pixels[(height - room) * columns + column] = this.words[most];
+        if (largest > 0 && out[column * K + largest] / total * room < 0.5) {
+          pixels[(height - room) * columns + column] = this.words[largest];
         }
       }
       this.context.putImageData(this.image, left, Math.round((this.rowTop(view, index) + gap / 2) * ratio));
@@ -142,7 +142,7 @@ class Painter {
     }
   }
 
-  // Outlines and names of calls that are wide enough.
+  // Outlines and names of the calls that are wide enough.
   names(view, first, last) {
     if (view.rowHeight < 9) return;
     const c = this.context;
@@ -173,11 +173,11 @@ class Painter {
     return light > 140 ? "#111111" : "#ffffff";
   }
 
-  // Position of each source row among those shown.
-  places(view) {
-    const places = new Map();
-    view.rows.forEach((row, index) => { if (!row.fold) places.set(row.index, index); });
-    return places;
+  // Each row's position among the rows shown.
+  positions(view) {
+    const positions = new Map();
+    view.rows.forEach((row, index) => { if (!row.fold) positions.set(row.index, index); });
+    return positions;
   }
 
   middle(view, index) {
@@ -185,16 +185,16 @@ class Painter {
   }
 
   arrows(view) {
-    const places = this.places(view), c = this.context;
+    const positions = this.positions(view), c = this.context;
     const shown = this.source.messages(view.from, view.to)
-      .filter(m => places.has(m.fromRow) && places.has(m.toRow));
-    const drawn = this.apart(view, shown);
+      .filter(m => positions.has(m.fromRow) && positions.has(m.toRow));
+    const drawn = this.sampleArrows(view, shown);
     this.arrowStep = Math.max(1, Math.round(shown.length / Math.max(1, drawn.size)));
     for (const m of shown) {
       const chosen = view.selected && this.belongs(m, view.selected);
       if (!drawn.has(m) && !chosen) continue;
-      const x0 = this.x(view, m.sendEnd), y0 = this.middle(view, places.get(m.fromRow));
-      const x1 = this.x(view, m.end), y1 = this.middle(view, places.get(m.toRow));
+      const x0 = this.x(view, m.sendEnd), y0 = this.middle(view, positions.get(m.fromRow));
+      const x1 = this.x(view, m.end), y1 = this.middle(view, positions.get(m.toRow));
       c.strokeStyle = c.fillStyle = chosen ? this.accent : this.ink;
       c.globalAlpha = chosen ? 1 : 0.75;
       c.lineWidth = chosen ? 2 : 1;
@@ -207,7 +207,7 @@ class Painter {
         c.lineTo(x1 - 6 * Math.cos(angle + 0.4), y1 - 6 * Math.sin(angle + 0.4));
         c.fill();
       }
-      // From the call that posted the receive to the one that completed it.
+      // Dashed: from the call that posted the receive to the one that completed it.
       if (chosen) {
         c.setLineDash([3, 3]);
         this.clippedLine([[this.x(view, m.postBegin), y1], [x1, y1]]);
@@ -217,20 +217,20 @@ class Painter {
     c.globalAlpha = 1;
   }
 
-  // Messages whose arrows can be told apart: in each stretch as wide as an arrow's head needs, one that begins and one
-  // that ends there for each row, and of all as many as there is room for, picked as if by chance: every other one would
-  // show one direction only.
-  apart(view, messages) {
+  // The messages to draw, so that their arrows do not overlap: on each row, at most one arrow begins or ends per width of
+  // an arrow head, and no more arrows in all than there is room for. They are a pseudo-random sample, because every n-th
+  // message might show one direction only.
+  sampleArrows(view, messages) {
     const taken = new Set(), room = 2 * (this.width - GUTTER) / ARROW_ROOM;
     const slot = (row, time) => `${row}/${Math.floor(this.x(view, time) / ARROW_ROOM)}`;
-    const byChance = (all, step) => all.filter((_, number) => (Math.imul(number + 1, 0x9e3779b1) >>> 8) % step === 0);
-    const apart = byChance(messages, Math.ceil(messages.length / (8 * room))).filter(m => {
+    const sample = (all, step) => all.filter((_, number) => (Math.imul(number + 1, 0x9e3779b1) >>> 8) % step === 0);
+    const separate = sample(messages, Math.ceil(messages.length / (8 * room))).filter(m => {
       const slots = [slot(m.fromRow, m.sendEnd), slot(m.toRow, m.end)];
       if (slots.some(one => taken.has(one))) return false;
       slots.forEach(one => taken.add(one));
       return true;
     });
-    return new Set(byChance(apart, Math.max(1, Math.ceil(apart.length / room))));
+    return new Set(sample(separate, Math.max(1, Math.ceil(separate.length / room))));
   }
 
   clippedLine(points) {
@@ -252,7 +252,7 @@ class Painter {
   }
 
   bands(view) {
-    const places = this.places(view), c = this.context;
+    const positions = this.positions(view), c = this.context;
     const shown = this.source.collectives(view.from, view.to);
     if (shown.length > 400) return;
     c.save();
@@ -260,11 +260,11 @@ class Painter {
     c.rect(GUTTER, RULER + BAND, this.width - GUTTER, this.height);
     c.clip();
     for (const collective of shown) {
-      const members = collective.members.filter(m => places.has(m.row))
-        .map(m => ({ ...m, place: places.get(m.row) })).sort((a, b) => a.place - b.place);
+      const members = collective.members.filter(m => positions.has(m.row))
+        .map(m => ({ ...m, position: positions.get(m.row) })).sort((a, b) => a.position - b.position);
       if (members.length < 2) continue;
       c.beginPath();
-      const edge = (m, time, y) => [this.x(view, time), this.rowTop(view, m.place) + y];
+      const edge = (m, time, y) => [this.x(view, time), this.rowTop(view, m.position) + y];
       for (const m of members) {
         c.lineTo(...edge(m, m.begin, 0));
         c.lineTo(...edge(m, m.begin, view.rowHeight));
@@ -298,7 +298,7 @@ class Painter {
     c.strokeRect(x0 - 1, this.rowTop(view, index), Math.max(2, x1 - x0) + 2, view.rowHeight);
   }
 
-  // As much of a text as has room.
+  // A text, cut to fit a width.
   fitting(text, room) {
     const { context: c } = this;
     if (c.measureText(text).width <= room) return text;
@@ -333,7 +333,7 @@ class Painter {
     c.fillStyle = c.strokeStyle = this.ink;
     c.lineWidth = 1;
     c.font = "11px system-ui, sans-serif";
-    // Far in, the numbers are those since the left edge's last round moment.
+    // Zoomed in far, labels count from the last round moment before the left edge.
     const base = span < Math.abs(view.from) * 1e-3 ? Math.floor(view.from / step) * step : 0;
     c.fillText(base ? this.fitting(`${Number(base.toPrecision(12))} s +`, GUTTER - 8) : "time", 6, RULER / 2);
     for (let n = Math.ceil((view.from - base) / step); n * step + base <= view.to; n++) {
@@ -349,7 +349,7 @@ class Painter {
       const label = this.tick(n * step, step), room = this.width - x - 3;
       if (c.measureText(label).width <= room) c.fillText(label, x + 3, RULER / 2);
     }
-    // Brackets where single calls are.
+    // Bars mark where single calls are.
     c.fillStyle = this.accent;
     for (const [a, b] of this.source.windows) {
       const x0 = Math.max(GUTTER, this.x(view, a)), x1 = Math.min(this.width, this.x(view, b));
@@ -357,7 +357,7 @@ class Painter {
     }
   }
 
-  // All labels of a ruler have the unit and the digits of its step.
+  // All labels of a ruler have the same unit and as many digits as its step needs.
   tick(value, step) {
     const far = Math.max(Math.abs(value), step);
     const [scale, unit] = far >= 0.9995 ? [1, "s"] : far >= 0.9995e-3 ? [1e3, "ms"] : far >= 0.9995e-6 ? [1e6, "µs"] : [1e9, "ns"];

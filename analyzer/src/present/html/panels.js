@@ -1,6 +1,6 @@
 "use strict";
-// The panels beside the timeline: rows that choose, rows that are hidden because nothing of them is chosen, and cells
-// that hold the selection's sums instead of the run's.
+// The panels below the timeline. A click on a row selects what it shows; rows outside the selection are hidden, and cells
+// show the sums of the selection instead of the run's.
 
 class Panels {
   constructor(root, source, selection, timeline) {
@@ -21,7 +21,7 @@ class Panels {
     return table ? [...table.tBodies[0].rows].filter(row => row.cells.length > 1) : [];
   }
 
-  // A button in a row's first cell chooses what the row stands for; so does a click anywhere in the row.
+  // Puts a button into the first cell of a row that selects what the row shows; so does a click anywhere in the row.
   choosable(row, choose) {
     const cell = row.cells[0], button = document.createElement("button");
     button.type = "button";
@@ -41,10 +41,7 @@ class Panels {
     for (const row of this.rows("rank-table")) {
       this.choosable(row, event => this.chooseRank(Number(row.dataset.rank), event));
     }
-    for (const row of this.rows("wait-table")) {
-      const button = row.dataset;
-      this.choosable(row, () => this.chooseCause(Number(button.group)));
-    }
+    for (const row of this.rows("wait-table")) this.choosable(row, () => this.chooseCause(Number(row.dataset.group)));
     document.querySelectorAll("button[data-cause]").forEach(button =>
       button.addEventListener("click", () => this.chooseCause(Number(button.dataset.cause))));
     for (const row of this.rows("region-table")) this.choosable(row, () => selection.toggle("region", row.dataset.region));
@@ -94,7 +91,7 @@ class Panels {
   update() {
     const { selection, source } = this;
     const time = selection.isEmpty ? null : this.figures.time(selection);
-    // Of the whole run the table knows more than single calls tell: MPI_Init lies before them.
+    // For the whole run the table knows more than the single calls: MPI_Init comes before them.
     const part = selection.cutsTime || selection.effectiveRanks;
     const calls = part ? this.figures.calls(selection) : null;
     const waits = selection.isEmpty ? null : this.figures.waits(selection);
@@ -118,18 +115,19 @@ class Panels {
     row.querySelector(".pick")?.setAttribute("aria-pressed", String(pressed));
   }
 
-  // A cell shows a value of the selection, or its own again.
-  cell(cell, value, words) {
+  // Shows a value of the selection in a cell: undefined restores the run's, null means not known.
+  setCell(cell, value, format) {
     const shown = cell.querySelector(".pick") ?? cell;
-    cell.whole ??= { value: cell.dataset.value, words: shown.textContent };
-    const { whole } = cell;
-    cell.dataset.value = value === undefined ? whole.value : value ?? "";
-    shown.textContent = value === undefined ? whole.words : value === null ? "–" : words(value);
+    cell.ofRun ??= { value: cell.dataset.value, text: shown.textContent };
+    const { ofRun } = cell;
+    cell.dataset.value = value === undefined ? ofRun.value : value ?? "";
+    shown.textContent = value === undefined ? ofRun.text : value === null ? "–" : format(value);
   }
 
-  scope(id, words) {
+  // Says above a table what its figures are for.
+  scope(id, text) {
     const note = this.table(id)?.closest("section").querySelector("[data-scope]");
-    if (note) note.textContent = words;
+    if (note) note.textContent = text;
   }
 
   ranks(time) {
@@ -141,38 +139,38 @@ class Panels {
       row.classList.toggle("faded", !chosen);
       const kinds = cut ? time.rows.get(rowOf.get(rank)) : undefined;
       const parts = kinds && this.figures.parts(kinds), all = kinds?.reduce((sum, value) => sum + value, 0);
-      const of = value => !cut || !chosen ? undefined : parts ? value(parts) : null;
-      const values = [of(p => p.computing), of(p => p.computing === null ? null : all - p.computing), of(p => p.mpi),
-        of(p => p.recorder), of(p => p.computing === null ? null : p.other), of(() => null), of(() => null)];
-      values.forEach((value, at) => this.cell(row.cells[3 + at], value, seconds));
-      this.cell(row.cells[10], of(() => null), whole);
+      const ofPart = value => !cut || !chosen ? undefined : parts ? value(parts) : null, unknown = ofPart(() => null);
+      const values = [ofPart(p => p.computing), ofPart(p => p.computing === null ? null : all - p.computing), ofPart(p => p.mpi),
+        ofPart(p => p.recorder), ofPart(p => p.computing === null ? null : p.other), unknown, unknown];
+      values.forEach((value, at) => this.setCell(row.cells[3 + at], value, seconds));
+      this.setCell(row.cells[10], unknown, integer);
       drawBar(row.querySelector(".bar"), cut && chosen ? kinds ?? [] : null, source.kinds);
     }
-    this.scope("rank-table", !cut ? "" : `In the selection${time.final ? "" : " (still reading)"}; a dash: known only of the whole run.`);
+    this.scope("rank-table", !cut ? "" : `In the selection${time.final ? "" : " (still reading)"}; a dash: known only for the whole run.`);
   }
 
   causes(waits) {
     const { selection, source } = this, sums = new Map();
     for (const [wait, time] of waits ?? []) {
-      const of = sums.get(wait.group) ?? { count: 0, time: 0 };
-      of.count++;
-      of.time += time;
-      sums.set(wait.group, of);
+      const sum = sums.get(wait.group) ?? { count: 0, time: 0 };
+      sum.count++;
+      sum.time += time;
+      sums.set(wait.group, sum);
     }
     const filters = selection.cutsTime || selection.ranks;
     for (const row of this.rows("wait-table")) {
-      const group = Number(row.dataset.group), of = filters ? sums.get(group) : undefined, fn = selection.fn;
+      const group = Number(row.dataset.group), sum = filters ? sums.get(group) : undefined, fn = selection.fn;
       const chosen = selection.cause === group;
       this.press(row, chosen);
-      const other = selection.cause === null || chosen;
-      row.hidden = Boolean(filters && other && !of) || Boolean(fn && !row.cells[5].textContent.startsWith(fn));
-      this.cell(row.cells[3], of?.count, whole);
-      this.cell(row.cells[4], of?.time, seconds);
+      const counts = selection.cause === null || chosen;
+      row.hidden = Boolean(filters && counts && !sum) || Boolean(fn && !row.cells[5].textContent.startsWith(fn));
+      this.setCell(row.cells[3], sum?.count, integer);
+      this.setCell(row.cells[4], sum?.time, seconds);
     }
     document.querySelectorAll("button[data-cause]").forEach(button =>
       button.setAttribute("aria-pressed", String(selection.cause === Number(button.dataset.cause))));
     this.scope("wait-table", !filters ? "" : source.waitsLeftOut
-      ? `In the selection, of the ${whole(source.waits.length)} longest waits: at least this much.` : "In the selection.");
+      ? `In the selection, at least: only the ${integer(source.waits.length)} longest waits are known here.` : "In the selection.");
   }
 
   byTime() {
@@ -181,15 +179,15 @@ class Panels {
       let hidden = 0;
       for (const row of this.rows(id)) {
         const ranks = row.dataset.ranks, culprit = row.dataset.culprit;
-        const concerns = ranks === undefined || selection.hasRank(Number(ranks))
+        const ofRanks = ranks === undefined || selection.hasRank(Number(ranks))
           || culprit !== undefined && selection.effectiveRanks?.has(Number(culprit));
         const from = Number(row.dataset.from), to = Number(row.dataset.to);
-        const named = !fn || id !== "longest-table" || row.textContent.includes(fn);
-        row.hidden = !(concerns && named && selection.touches(from, to));
+        const ofFunction = !fn || id !== "longest-table" || row.textContent.includes(fn);
+        row.hidden = !(ofRanks && ofFunction && selection.touches(from, to));
         hidden += row.hidden;
         this.press(row, Boolean(selection.time && selection.time[0] === from && selection.time[1] === to));
       }
-      if (id === "longest-table") this.scope(id, hidden ? `${plural(hidden, "wait")} outside the selection hidden.` : "");
+      if (id === "longest-table") this.scope(id, hidden ? `${plural(hidden, "wait")} outside the selection ${hidden === 1 ? "is" : "are"} hidden.` : "");
     }
   }
 
@@ -204,42 +202,43 @@ class Panels {
       this.press(row, selection.region === name);
       row.hidden = Boolean(selection.time || selection.effectiveRanks) && source.regions.length > 0 && !seen.has(name);
     }
-    this.scope("region-table", selection.isEmpty ? "" : "Regions that the selection touches; figures are those of the whole run.");
+    this.scope("region-table", selection.isEmpty ? "" : "Regions that overlap the selection; figures are for the whole run.");
   }
 
   calls(calls) {
     const { selection } = this;
     for (const row of this.rows("call-table")) {
-      const name = row.dataset.function, of = calls?.get(name), known = calls && !selection.isEmpty;
+      const name = row.dataset.function, sums = calls?.get(name), known = calls && !selection.isEmpty;
       this.press(row, selection.fn === name);
-      row.hidden = Boolean(known && !of?.count || selection.fn && selection.fn !== name);
-      const values = known && of ? [of.count, of.time, of.count ? of.time / of.count : null, of.max, of.rank] : [];
-      [whole, seconds, seconds, seconds, whole].forEach((words, at) => this.cell(row.cells[2 + at], values[at], words));
-      this.cell(row.cells[7], known && of ? null : undefined, bytes);
+      row.hidden = Boolean(known && !sums?.count || selection.fn && selection.fn !== name);
+      const { count, time, max, rank } = sums ?? {};
+      const values = known && sums ? [count, time, count ? time / count : null, max, rank] : [];
+      [integer, seconds, seconds, seconds, integer].forEach((format, at) => this.setCell(row.cells[2 + at], values[at], format));
+      this.setCell(row.cells[7], known && sums ? null : undefined, bytes);
     }
     for (const row of this.rows("site-table")) {
       const name = row.dataset.function;
       this.press(row, selection.fn === name);
       row.hidden = Boolean(calls && !selection.isEmpty && !calls.get(name)?.count || selection.fn && selection.fn !== name);
     }
-    const only = selection.isEmpty || !selection.cutsTime && !selection.effectiveRanks;
-    this.scope("call-table", only ? "" : calls ? "Calls that touch the selection, with their time in it."
-      : "Figures of the whole run: single calls of this selection are not here. Zoom in until the timeline names calls.");
-    this.scope("site-table", only ? "" : "Functions of the selection; figures are those of the whole run.");
+    const isWholeRun = selection.isEmpty || !selection.cutsTime && !selection.effectiveRanks;
+    this.scope("call-table", isWholeRun ? "" : calls ? "Calls that overlap the selection, with their time in it."
+      : "Figures for the whole run: the single calls of this selection are not loaded. Zoom in until the timeline names calls.");
+    this.scope("site-table", isWholeRun ? "" : "Functions of the selection; figures are for the whole run.");
   }
 
   pairs(pairs) {
     const { selection } = this, ranks = selection.effectiveRanks;
     for (const row of this.rows("pair-table")) {
-      const [from, to] = [Number(row.dataset.sender), Number(row.dataset.receiver)], of = pairs?.get(`${from}>${to}`);
+      const [from, to] = [Number(row.dataset.sender), Number(row.dataset.receiver)], sums = pairs?.get(`${from}>${to}`);
       this.press(row, sameRanks(ranksOf(row.dataset.ranks), selection.ranks));
-      row.hidden = pairs && !selection.isEmpty ? !of : Boolean(ranks && !ranks.has(from) && !ranks.has(to));
-      this.cell(row.cells[2], of?.count, whole);
-      this.cell(row.cells[3], of?.bytes, bytes);
+      row.hidden = pairs && !selection.isEmpty ? !sums : Boolean(ranks && !ranks.has(from) && !ranks.has(to));
+      this.setCell(row.cells[2], sums?.count, integer);
+      this.setCell(row.cells[3], sums?.bytes, bytes);
     }
-    const words = selection.isEmpty || !ranks && !selection.cutsTime ? "" : pairs ? "In the selection."
-      : "Figures of the whole run: single messages of this selection are not here.";
-    this.scope("pair-table", words);
+    const isWholeRun = selection.isEmpty || !ranks && !selection.cutsTime;
+    this.scope("pair-table", isWholeRun ? "" : pairs ? "In the selection."
+      : "Figures for the whole run: the single messages of this selection are not loaded.");
   }
 }
 
@@ -247,13 +246,13 @@ function sameRanks(a, b) {
   return Boolean(a && b && a.size === b.size && [...a].every(rank => b.has(rank)));
 }
 
-// A bar of shares by kind, or the bar of the page again.
+// Draws a bar of seconds by kind, or restores the run's bar.
 function drawBar(svg, kinds, names) {
   if (!svg) return;
-  svg.whole ??= { nodes: [...svg.childNodes], label: svg.getAttribute("aria-label") };
+  svg.ofRun ??= { nodes: [...svg.childNodes], label: svg.getAttribute("aria-label") };
   if (!kinds) {
-    svg.replaceChildren(...svg.whole.nodes);
-    svg.setAttribute("aria-label", svg.whole.label);
+    svg.replaceChildren(...svg.ofRun.nodes);
+    svg.setAttribute("aria-label", svg.ofRun.label);
     return;
   }
   const all = kinds.reduce((sum, value) => sum + value, 0) || 1, nodes = [], words = [];

@@ -1,5 +1,5 @@
-//! What stands beside a timeline: the summary above it and the panels below, as values for `summary.html` and
-//! `panels.html`. The page holds them; the viewer hands them out once they are found.
+//! Everything on the page but the timeline: the summary above it and the panels below, as values for `summary.html`
+//! and `panels.html`. The page embeds them; the viewer serves them once they are computed.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -16,16 +16,16 @@ use crate::plain_text::printable;
 use crate::present::{picture, quantity};
 use crate::trace::Run;
 
-/// Pairs in the table of messages.
+/// Pairs of ranks in the table of messages.
 const MOST_PAIRS: usize = 64;
 /// Communicators in their table.
 const MOST_COMMUNICATORS: usize = 200;
 /// Diagnoses listed.
 const MOST_DIAGNOSES: usize = 100;
-/// Causes, and savings, in the summary.
-const MOST_CAUSES: usize = 3;
+/// Savings in the summary.
+const MOST_SAVINGS: usize = 3;
 
-/// What the summary and the panels say of a run.
+/// The values that summary and panels show of a run.
 pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Findings>) -> Value {
     let document = super::super::report::value(report);
     let shown = ranks::shown(report);
@@ -35,7 +35,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let left_out = report.metrics.ranks.len() - shown.len();
     let ranks_left_out = (left_out > 0).then(|| {
         format!(
-            "{} that lose most and the one that loses least; {} lie between (gammachi report --json \
+            "The {} that lose most and the one that loses least; {} lie between (gammachi report --json \
              lists all).",
             plural(shown.len() - 1, "rank"),
             plural(left_out, "rank")
@@ -47,7 +47,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let (sites, sites_left_out) = sites.map_or((None, 0), |(rows, more)| (Some(rows), more));
     let (diagnoses, diagnoses_left_out) = diagnoses(&document);
     let (communicators, communicators_left_out) = communicators(&document);
-    let savings = report.savings.iter().take(MOST_CAUSES).map(|saving| {
+    let savings = report.savings.iter().take(MOST_SAVINGS).map(|saving| {
         context! {
             part => saving.part,
             uncertain_s => saving.uncertain_s,
@@ -87,7 +87,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     }
 }
 
-/// Name and context of a run, for its head.
+/// Name and context of a run, for the head of the page.
 pub(super) fn heading(run: &Run) -> (String, String) {
     let name = run.directory.file_name().map_or_else(
         || run.directory.display().to_string(),
@@ -97,7 +97,7 @@ pub(super) fn heading(run: &Run) -> (String, String) {
     (printable(&name), printable(&parts.join(" | ")))
 }
 
-/// A figure with a name for readers who do not see it.
+/// A figure with a name for screen readers.
 fn figure(name: &str, figure: Option<Figure>) -> Option<Value> {
     let named = |svg: String| svg.replacen("<title></title>", &format!("<title>{name}</title>"), 1);
     figure.map(|figure| safe(named(figure.svg_for_page())))
@@ -111,7 +111,7 @@ fn computed(mode: ComputeMode) -> &'static str {
     }
 }
 
-/// The kinds of the timeline that count as computing; `None` where regions say what does.
+/// The kinds of the timeline that count as computing; `None` where regions decide what does.
 pub(super) fn computing_kinds(mode: ComputeMode) -> Option<Vec<usize>> {
     match mode {
         ComputeMode::Outside => Some(vec![Kind::Own as usize, Kind::Compute as usize]),
@@ -127,7 +127,7 @@ fn selection(report: &Report) -> Option<String> {
         Selection::Region(name) => format!("region {}", printable(name)),
     };
     Some(format!(
-        "{what}: {} of {} elapsed. Figures and tables are those of this stretch; timeline, durations \
+        "{what}: {} of {} elapsed. Figures and tables are for this part; timeline, durations \
          and longest calls show the whole run.",
         quantity::seconds(report.metrics.elapsed_s),
         quantity::seconds(report.metrics.run_elapsed_s)
@@ -149,7 +149,7 @@ fn longest_calls(report: &Report, activity: &Activity) -> Vec<Value> {
     calls.collect()
 }
 
-/// Pairs and pictures of the messages.
+/// The pairs of ranks with most traffic, and the message matrices.
 fn messages(report: &Report) -> Option<Value> {
     let metrics = report.metrics.messages.as_ref()?;
     let places = LabelledMatrix::new(report.run, &metrics.matrix);
@@ -171,7 +171,7 @@ fn diagnoses(document: &serde_json::Value) -> (Value, usize) {
     (Value::from_serialize(listed), all.len() - listed.len())
 }
 
-/// Those of most traffic.
+/// The communicators with most traffic, and how many others there are.
 fn communicators(document: &serde_json::Value) -> (Value, usize) {
     let mut all: Vec<&serde_json::Value> =
         document["communicators"].as_array().into_iter().flatten().collect();

@@ -1,29 +1,28 @@
 "use strict";
-// Mouse, pen and fingers on a timeline: a drag selects a time, or ranks at the margin; with Shift, on the ruler, or by
-// a finger it moves.
+// Mouse, pen and touch on the timeline. A drag selects a time, or ranks in the margin; with Shift, on the ruler, or with
+// a finger it moves the view.
 
 Object.assign(Timeline.prototype, {
   pointers() {
     const { canvas } = this, down = new Map();
-    const place = event => {
+    const pointOf = event => {
       const box = canvas.getBoundingClientRect();
       return [event.clientX - box.left, event.clientY - box.top];
     };
     canvas.addEventListener("wheel", event => {
-      // With nothing to zoom into, the page scrolls.
       event.preventDefault();
       if (event.shiftKey) return this.scrollBy(event.deltaY);
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return this.pan(event.deltaX / this.painter.width);
-      this.zoom(2 ** (event.deltaY / 300), this.painter.time(this.view, place(event)[0]));
+      this.zoom(2 ** (event.deltaY / 300), this.painter.time(this.view, pointOf(event)[0]));
     }, { passive: false });
     canvas.addEventListener("pointerdown", event => {
       canvas.setPointerCapture(event.pointerId);
-      const at = place(event);
+      const at = pointOf(event);
       down.set(event.pointerId, at);
       this.drag = { kind: this.dragKind(event, at), from: at, moved: 0, event };
     });
     canvas.addEventListener("pointermove", event => {
-      const before = down.get(event.pointerId), now = place(event);
+      const before = down.get(event.pointerId), now = pointOf(event);
       if (!before) {
         canvas.style.cursor = now[0] < GUTTER ? "pointer" : now[1] < RULER || event.shiftKey ? "grab" : "crosshair";
         return;
@@ -36,14 +35,18 @@ Object.assign(Timeline.prototype, {
     });
     const up = event => {
       if (!down.delete(event.pointerId) || event.type !== "pointerup" || down.size) return;
-      this.dropped(place(event), event);
+      this.dropped(pointOf(event), event);
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", event => {
       up(event);
       this.showSelection();
     });
-    canvas.addEventListener("dblclick", event => this.zoom(0.25, this.painter.time(this.view, place(event)[0])));
+    canvas.addEventListener("dblclick", event => {
+      const [x] = pointOf(event);
+      // Two quick clicks in the margin select a rank and deselect it.
+      if (x >= GUTTER) this.zoom(0.25, this.painter.time(this.view, x));
+    });
   },
 
   dragKind(event, [x, y]) {
@@ -57,7 +60,7 @@ Object.assign(Timeline.prototype, {
     this.zoom(was / spread, this.painter.time(this.view, (now[0] + other) / 2));
   },
 
-  // What a drag would select is drawn while it goes on.
+  // While a drag goes on, draws what it would select.
   dragged(before, now) {
     const { kind, from, moved } = this.drag;
     if (kind === "move") {
@@ -85,7 +88,7 @@ Object.assign(Timeline.prototype, {
     return [Math.max(0, from), Math.min(source.length_s, to)];
   },
 
-  // Ranks of the rows between two heights, those of folded hosts included; null where there is no row.
+  // Ranks of the rows between two heights, including those of folded hosts; null if there is no row.
   ranksBetween(a, b) {
     const { view, painter } = this, ranks = new Set();
     const [first, last] = [painter.rowAt(view, Math.min(a, b)), painter.rowAt(view, Math.max(a, b))];
@@ -99,8 +102,8 @@ Object.assign(Timeline.prototype, {
   chooseRows(a, b, event) {
     const { selection } = this, ranks = this.ranksBetween(a, b);
     if (!ranks) return this.showSelection();
-    const place = this.painter.rowAt(this.view, b);
-    if (place >= 0) this.view.focus = place;
+    const position = this.painter.rowAt(this.view, b);
+    if (position >= 0) this.view.focus = position;
     const [rank] = ranks;
     if (event.shiftKey && this.lastRank !== undefined && ranks.size === 1) {
       const [low, high] = [Math.min(rank, this.lastRank), Math.max(rank, this.lastRank)];

@@ -1,4 +1,4 @@
-//! The rows of ranks in tables and bars.
+//! The rows of the rank table and their bars.
 
 use serde::Serialize;
 
@@ -7,18 +7,19 @@ use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::metrics::{RankMetrics, Selection};
 use crate::present::{Report, quantity};
 
-/// Ranks that have a row in the tables; of more, those of most overhead and the one of least.
+/// Rows of the rank table. Of more ranks it shows those that lose most and the one that loses least.
 const MOST_RANKS: usize = 256;
 
 #[derive(Debug, Serialize)]
 struct Part {
     class: String,
-    /// Percent of τ, and where it begins.
+    /// Percent of τ.
     percent: f64,
+    /// Where the part begins, percent of τ.
     from: f64,
 }
 
-/// A rank's time as parts of τ.
+/// A bar of the parts of τ that a rank spent on each kind.
 #[derive(Debug, Serialize)]
 pub(super) struct Bar {
     rank: u32,
@@ -26,7 +27,7 @@ pub(super) struct Bar {
     parts: Vec<Part>,
 }
 
-/// What a colour of the bars means.
+/// What one colour of the bars means.
 #[derive(Debug, Serialize)]
 pub(super) struct LegendItem {
     class: String,
@@ -36,7 +37,7 @@ pub(super) struct LegendItem {
 /// Time before a rank began, and after it ended.
 const START_AND_END: &str = "start and end";
 
-/// Positions of the ranks with a row, ascending.
+/// Positions of the ranks that have a row, ascending.
 pub(super) fn shown(report: &Report) -> Vec<usize> {
     let ranks = &report.metrics.ranks;
     let mut order: Vec<usize> = (0..ranks.len()).collect();
@@ -50,7 +51,8 @@ pub(super) fn shown(report: &Report) -> Vec<usize> {
     order
 }
 
-/// The colours that bars use: kinds of call for the whole run, else what the metrics tell apart.
+/// The colours of the bars: the kinds of call for the whole run; for a part of it only the classes that the metrics
+/// have.
 pub(super) fn legend(report: &Report, activity: &Activity) -> Vec<LegendItem> {
     let item = |class: String, name| LegendItem { class, name };
     let mut items: Vec<LegendItem> = match report.metrics.selection {
@@ -58,13 +60,13 @@ pub(super) fn legend(report: &Report, activity: &Activity) -> Vec<LegendItem> {
             .into_iter()
             .map(|kind| item(format!("k{kind}"), Kind::ALL[kind].name()))
             .collect(),
-        _ => PARTS.map(|(class, name)| item(class.to_owned(), name)).into(),
+        _ => CLASSES.map(|(class, name)| item(class.to_owned(), name)).into(),
     };
     items.push(item("k-outside".to_owned(), START_AND_END));
     items
 }
 
-/// A rank's time as parts of τ: by kind for the whole run, by what the metrics tell apart else.
+/// The bar of a rank: by kind of call for the whole run, by the classes of the metrics for a part of it.
 pub(super) fn bar(report: &Report, activity: &Activity, index: usize) -> Bar {
     let metrics = report.metrics;
     let rank = &metrics.ranks[index];
@@ -76,7 +78,7 @@ pub(super) fn bar(report: &Report, activity: &Activity, index: usize) -> Bar {
                 .map(|kind| (format!("k{kind}"), Kind::ALL[kind].name(), row.totals_s[kind]));
             kinds.chain([("k-outside".into(), START_AND_END, rank.outside_s)]).collect()
         }
-        None => of_selection(rank),
+        None => selection_parts(rank),
     };
     let total = metrics.elapsed_s.max(f64::MIN_POSITIVE);
     let parts: Vec<_> = parts.into_iter().filter(|(_, _, seconds)| *seconds > 0.0).collect();
@@ -91,13 +93,13 @@ pub(super) fn bar(report: &Report, activity: &Activity, index: usize) -> Bar {
     Bar { rank: rank.rank, words, parts: parts.into_iter().map(part).collect() }
 }
 
-/// Parts of a stretch, in which kinds of call are not told apart.
-const PARTS: [(&str, &str); 4] =
+/// The classes of a part of the run, for which kinds of call are not known.
+const CLASSES: [(&str, &str); 4] =
     [("k1", "computing"), ("k8", "in MPI"), ("k9", "recorder"), ("k0", "other code")];
 
-fn of_selection(rank: &RankMetrics) -> Vec<(String, &'static str, f64)> {
+fn selection_parts(rank: &RankMetrics) -> Vec<(String, &'static str, f64)> {
     let seconds = [rank.compute_s, rank.mpi_s, rank.tool_s, rank.other_s];
-    let parts = PARTS.iter().zip(seconds);
+    let parts = CLASSES.iter().zip(seconds);
     let parts = parts.map(|((class, name), seconds)| ((*class).to_owned(), *name, seconds));
     parts.chain([("k-outside".into(), START_AND_END, rank.outside_s)]).collect()
 }

@@ -1,5 +1,5 @@
 "use strict";
-// A field that finds functions, call sites, regions, ranks and hosts, and chooses what is found.
+// The search field: finds functions, call sites, regions, ranks and hosts, and selects them.
 
 const MOST_HITS = 14;
 
@@ -28,7 +28,7 @@ class Search {
     }
   }
 
-  // [kind, words, what choosing it does], those that begin with the text first.
+  // [kind, text, action] of everything that matches; matches at the beginning come first.
   candidates(text) {
     const { source, selection } = this, found = [], wanted = text.toLowerCase();
     const ranks = text.match(/^(?:ranks?\s*)?(\d[\d,\s-]*)$/i);
@@ -36,8 +36,8 @@ class Search {
       const all = new Set(source.rows.map(row => row.rank)), chosen = new Set([...ranksOf(ranks[1], 1e5)].filter(rank => all.has(rank)));
       if (chosen.size) found.push(["rank", `rank${chosen.size > 1 ? "s" : ""} ${shortList(chosen)}`, () => this.chooseRanks(chosen)]);
     }
-    const add = (kind, words, action) => {
-      if (words.toLowerCase().includes(wanted)) found.push([kind, words, action]);
+    const add = (kind, name, action) => {
+      if (name.toLowerCase().includes(wanted)) found.push([kind, name, action]);
     };
     const hosts = new Map();
     for (const row of source.rows) hosts.set(row.host, (hosts.get(row.host) ?? new Set()).add(row.rank));
@@ -48,7 +48,7 @@ class Search {
       add("call site", `${row.cells[1].textContent} · ${row.dataset.function}`, () => this.chooseSite(row));
     }
     for (const [host, ranks] of hosts) add("host", host, () => this.chooseRanks(ranks));
-    const begins = ([, words]) => words.toLowerCase().replace("mpi_", "").startsWith(wanted.replace("mpi_", ""));
+    const begins = ([, name]) => name.toLowerCase().replace("mpi_", "").startsWith(wanted.replace("mpi_", ""));
     return [...found.filter(begins), ...found.filter(one => !begins(one))];
   }
 
@@ -68,13 +68,13 @@ class Search {
     const text = this.field.value.trim();
     if (!text) return this.close();
     this.hits = this.candidates(text).slice(0, MOST_HITS);
-    this.list.replaceChildren(...this.hits.map(([kind, words], number) => {
+    this.list.replaceChildren(...this.hits.map(([kind, name], number) => {
       const item = document.createElement("li"), small = document.createElement("small");
       item.id = `hit-${number}`;
       item.setAttribute("role", "option");
       item.setAttribute("aria-selected", "false");
       small.textContent = kind;
-      item.append(words, " ", small);
+      item.append(name, " ", small);
       item.addEventListener("pointerdown", event => {
         event.preventDefault();
         this.choose(this.hits[number]);

@@ -1,4 +1,4 @@
-//! Parts of the page that not every run has: what did not finish, waits, call sites, the roofline, as values for
+//! Sections that only some runs have: what did not finish, waits, call sites, the roofline, as values for
 //! `panels.html`.
 
 use std::collections::HashMap;
@@ -15,18 +15,18 @@ use crate::present::causes::{Why, longest_waits, wait_rows};
 use crate::present::report::sites;
 use crate::present::{roofline, unfinished};
 
-/// Positions of ranks that did not finish.
+/// Rows of the table of ranks that did not finish.
 const MOST_POSITIONS: usize = 200;
-/// Kinds of waits in their table.
+/// Rows of the table of causes.
 const MOST_WAITS: usize = 50;
-/// Single waits in their table.
+/// Rows of the table of the longest waits.
 const MOST_LONGEST: usize = 20;
-/// Call sites in their table.
+/// Rows of the table of call sites.
 const MOST_SITES: usize = 200;
 
-/// Where ranks stand and who waits for whom.
-pub(super) fn unfinished(of: &Unfinished) -> Value {
-    let (positions, left_out) = unfinished::positions(of, MOST_POSITIONS);
+/// Where each rank stopped and what it waits for.
+pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
+    let (positions, left_out) = unfinished::positions(unfinished, MOST_POSITIONS);
     let rows = positions.iter().map(|row| {
         context! {
             ranks => row.ranks,
@@ -41,13 +41,13 @@ pub(super) fn unfinished(of: &Unfinished) -> Value {
         positions => rows.collect::<Vec<Value>>(),
         processes => positions.iter().any(|row| !row.process.is_empty()),
         left_out => left_out,
-        sentences => unfinished::sentences(of),
-        last => unfinished::last_call_lines(of),
+        sentences => unfinished::sentences(unfinished),
+        last => unfinished::last_call_lines(unfinished),
     }
 }
 
-/// Waits that are alike, those of most time, and how many more kinds there are; then the longest one by one. Whom a rank
-/// waits for in a call that never returned, `unfinished` knows.
+/// Groups of waits with the same cause, those with most time first, and how many groups are left out; then the longest
+/// single waits. `unfinished` tells whom a rank waits for in a call that never returned.
 pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     let (rows, left_out) = wait_rows(why, MOST_WAITS);
     let all_s: f64 =
@@ -58,7 +58,7 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
             waiters => row.waiters,
             culprit => row.culprit,
             culprit_rank => row.culprit_rank,
-            ranks => runs(&row.ranks),
+            ranks => rank_ranges(&row.ranks),
             group => row.group,
             count => row.count,
             time_s => row.seconds,
@@ -91,44 +91,44 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     }
 }
 
-/// Whom ranks wait for that did not finish.
+/// Whom each rank that did not finish waits for.
 fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
     let (positions, _) = unfinished::positions(unfinished, MOST_POSITIONS);
     let waits =
         positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
     let each = waits.flat_map(|row| {
-        let whom = match row.waits_for.parse::<u32>() {
+        let culprit = match row.waits_for.parse::<u32>() {
             Ok(rank) => format!("rank {rank}"),
             Err(_) => row.waits_for.clone(),
         };
-        let runs = row.ranks.split(',').filter_map(|run| {
-            let (first, last) = run.split_once('-').unwrap_or((run, run));
+        let ranges = row.ranks.split(',').filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
             Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
         });
-        runs.flatten().map(move |rank| (rank, whom.clone())).collect::<Vec<_>>()
+        ranges.flatten().map(move |rank| (rank, culprit.clone())).collect::<Vec<_>>()
     });
     each.collect()
 }
 
-/// Ranks, ascending, for the script: `0-3,8`.
-fn runs(ranks: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
+/// Ascending ranks as the script reads them: `0-3,8`.
+fn rank_ranges(ranks: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &rank in ranks {
-        match runs.last_mut() {
+        match ranges.last_mut() {
             Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
-            _ => runs.push((rank, rank)),
+            _ => ranges.push((rank, rank)),
         }
     }
     let text = |(first, last): (u32, u32)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     };
-    runs.into_iter().map(text).collect::<Vec<_>>().join(",")
+    ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// Calls by where they were made, those of most time, and how many more there are; `total_s` is p·τ.
-pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
-    let rows = of.rows.iter().take(MOST_SITES).map(|row| {
+/// Call sites, those with most time first, and how many are left out; `total_s` is p·τ.
+pub(super) fn sites(metrics: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
+    let rows = metrics.rows.iter().take(MOST_SITES).map(|row| {
         context! {
             function => row.function,
             place => printable(&sites::place(row)),
@@ -139,17 +139,17 @@ pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
             ranks => row.ranks,
         }
     });
-    (rows.collect(), of.rows.len().saturating_sub(MOST_SITES))
+    (rows.collect(), metrics.rows.len().saturating_sub(MOST_SITES))
 }
 
-/// A run under the roofs of a machine.
+/// The run under the roofline of a machine.
 pub(super) fn roofline(findings: &Findings) -> Value {
     let document = roofline::value(findings);
     let placed: Vec<_> = findings.runs.iter().flat_map(|run| &run.assessed).collect();
     let documents = document["runs"].as_array().into_iter().flatten();
     let documents = documents.flat_map(|run| run["points"].as_array().into_iter().flatten());
-    let both = |moved: &serde_json::Value| {
-        moved["sent"].as_f64().zip(moved["received"].as_f64()).map(|(out, into)| out + into)
+    let total_bytes = |bytes: &serde_json::Value| {
+        bytes["sent"].as_f64().zip(bytes["received"].as_f64()).map(|(out, into)| out + into)
     };
     let points = placed.iter().zip(documents).map(|(placed, point)| {
         context! {
@@ -157,8 +157,8 @@ pub(super) fn roofline(findings: &Findings) -> Value {
             ranks => point["ranks"].as_u64(),
             elapsed_s => point["elapsed_s"].as_f64(),
             flops => point["flops"].as_f64(),
-            between => both(&point["bytes_between_hosts"]),
-            inside => both(&point["bytes_inside_hosts"]),
+            between => total_bytes(&point["bytes_between_hosts"]),
+            inside => total_bytes(&point["bytes_inside_hosts"]),
             flops_per_byte => point["flops_per_byte"].as_f64(),
             attained => point["attained_flops_per_s"].as_f64(),
             of_roof => point["of_roof"].as_f64(),

@@ -1,22 +1,22 @@
 "use strict";
-// The bar that says what is chosen and what it sums to.
+// The bar that names the selection and gives its sums.
 
 function showSelection(bar, selection, source, { time, calls, waits, pairs }, figures) {
   bar.hidden = selection.isEmpty;
-  const chips = bar.querySelector("[data-chips]"), said = bar.querySelector("[data-figures]");
+  const chips = bar.querySelector("[data-chips]"), status = bar.querySelector("[data-figures]");
   if (selection.isEmpty) {
     chips.replaceChildren();
-    said.textContent = "";
+    status.textContent = "";
     return;
   }
-  const chip = (part, words) => {
+  const chip = (part, text) => {
     const button = document.createElement("button"), cross = document.createElement("span");
     button.type = "button";
     button.className = "chip";
-    button.setAttribute("aria-label", `${words}: let go`);
+    button.setAttribute("aria-label", `Deselect ${text}`);
     cross.textContent = "×";
     cross.setAttribute("aria-hidden", "true");
-    button.append(words, cross);
+    button.append(text, cross);
     button.addEventListener("click", () => selection.set({ [part]: null }));
     return button;
   };
@@ -34,28 +34,28 @@ function showSelection(bar, selection, source, { time, calls, waits, pairs }, fi
   const parts = [], rows = time.rows.size;
   if (!time.final) parts.push("still reading");
   const span = selection.time ? `${seconds(selection.time[1] - selection.time[0])}, ` : "";
-  parts.push(`${span}${plural(rows, "row")}, ${seconds(time.time)} together`);
+  parts.push(`${span}${plural(rows, "row")}, ${seconds(time.time)} in total`);
   const share = value => `${seconds(value)} (${percent(value / (time.time || 1))})`;
-  const sums = figures.parts(time.kinds);
-  if (sums.computing !== null) parts.push(`computing (γ) ${share(sums.computing)}`);
-  parts.push(`in MPI ${share(sums.mpi)}`);
+  const { computing, mpi } = figures.parts(time.kinds);
+  if (computing !== null) parts.push(`computing (γ) ${share(computing)}`);
+  parts.push(`in MPI ${share(mpi)}`);
   const waiting = waits.reduce((sum, [, seconds]) => sum + seconds, 0);
   if (source.waits.length) parts.push(`waiting ${source.waitsLeftOut ? "at least " : ""}${share(waiting)}, ${plural(waits.length, "wait")}`);
   if (selection.fn !== null) {
-    const of = calls?.get(selection.fn);
-    if (calls) parts.push(`${selection.fn}: ${plural(of?.count ?? 0, "call")}, ${seconds(of?.time ?? 0)}`);
+    const sums = calls?.get(selection.fn);
+    if (calls) parts.push(`${selection.fn}: ${plural(sums?.count ?? 0, "call")}, ${seconds(sums?.time ?? 0)}`);
   } else if (calls) {
-    parts.push(plural([...calls.values()].reduce((sum, of) => sum + of.count, 0), "call"));
+    parts.push(plural([...calls.values()].reduce((sum, entry) => sum + entry.count, 0), "call"));
   }
   if (pairs) {
     const all = [...pairs.values()];
-    parts.push(`${plural(all.reduce((sum, of) => sum + of.count, 0), "message")}, ${bytes(all.reduce((sum, of) => sum + of.bytes, 0))}`);
+    parts.push(`${plural(all.reduce((sum, entry) => sum + entry.count, 0), "message")}, ${bytes(all.reduce((sum, entry) => sum + entry.bytes, 0))}`);
   }
-  const words = parts.join(" · ");
-  if (said.textContent !== words) said.textContent = words;
+  const text = parts.join(" · ");
+  if (status.textContent !== text) status.textContent = text;
 }
 
-// A moment, with as many digits as the length of a stretch around it needs.
+// A moment, with as many digits as the length of the time around it needs.
 function moment(at, length) {
   const [scale, unit] = at >= 0.9995 ? [1, "s"] : at >= 0.9995e-3 ? [1e3, "ms"] : [1e6, "µs"];
   const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(length, 1e-9) * scale)) + 2));

@@ -1,6 +1,6 @@
 "use strict";
-// What the reader has chosen: a time, ranks, a region, a cause, a function. Every part of the page shows it, and any
-// may change it. Knows nothing of the page.
+// The selection: a time, ranks, a region, a cause, a function. Every part of the page shows it, and any may change it.
+// Knows nothing of the page.
 
 class Selection {
   constructor(source) {
@@ -31,7 +31,7 @@ class Selection {
     this.set(Selection.nothing());
   }
 
-  // Chooses the value of a part, or lets go of it if it is chosen already.
+  // Selects a value, or deselects it if it is selected already.
   toggle(part, value) {
     this.set({ [part]: this[part] === value ? null : value });
   }
@@ -44,7 +44,7 @@ class Selection {
     this.set({ ranks });
   }
 
-  // Ranks that count: those that were chosen, else those of the chosen cause.
+  // The selected ranks, or else those of the selected cause.
   get effectiveRanks() {
     return this.ranks ?? (this.cause !== null ? this.causeRanks ?? null : null);
   }
@@ -54,30 +54,30 @@ class Selection {
     return !ranks || ranks.has(rank);
   }
 
-  // Whether a stretch of time touches what is chosen.
+  // Whether a stretch of time overlaps the selected one.
   touches(from, to) {
     return !this.time || from <= this.time[1] && to >= this.time[0];
   }
 
-  // From when to when each chosen row counts: [row's index, from, to], rows ascending.
+  // The selected stretches of each row: [row's index, from, to], rows ascending.
   stretches() {
     const { source, region } = this, [from, to] = this.time ?? [0, source.length_s];
-    const rows = index => this.hasRank(source.rows[index].rank);
+    const isSelected = index => this.hasRank(source.rows[index].rank);
     if (region === null) {
       return source.rows.flatMap((row, index) => {
         const begin = Math.max(from, row.begin_s), end = Math.min(to, row.end_s);
-        return rows(index) && end > begin ? [[index, begin, end]] : [];
+        return isSelected(index) && end > begin ? [[index, begin, end]] : [];
       });
     }
     const found = [];
     for (const one of source.regions) {
       const begin = Math.max(from, one.from), end = Math.min(to, one.to);
-      if (one.name === region && rows(one.row) && end > begin) found.push([one.row, begin, end]);
+      if (one.name === region && isSelected(one.row) && end > begin) found.push([one.row, begin, end]);
     }
     return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   }
 
-  // Whether more than ranks is chosen, so that a rank's figures are not those of its whole time.
+  // Whether the selection is limited in time, so that a rank's figures are not those of its whole time.
   get cutsTime() {
     return Boolean(this.time) || this.region !== null;
   }

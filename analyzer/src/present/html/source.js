@@ -1,21 +1,21 @@
 "use strict";
-// Where a timeline's data come from. The drawing code knows only this interface; the page embeds
-// its data (EmbeddedSource), a server hands out tiles (TileSource in tiles.js):
+// Where the timeline's data come from. The page embeds them (EmbeddedSource); the viewer serves them in tiles
+// (TileSource in tiles.js). The drawing code knows only this interface:
 //
 //   length_s, kinds[], functions[], rows[{rank, thread, host, begin_s, end_s}], windows[[from, to]],
 //   regions[{row, name, from, to}], longest[{row, kind, fn, begin, duration}]
 //   shares(row, from_s, to_s, columns, out)   fills out[columns * kinds] with the share of each kind
-//                                             in each column; true when these are final
-//   events(row, from_s, to_s)                 single calls, or null where they are not known
+//                                             in each column; true if these are final
+//   events(row, from_s, to_s)                 single calls that overlap this time
 //   messages(from_s, to_s), collectives(from_s, to_s)
-//   sums(row, from_s, to_s)                   seconds by kind, or null where they are on their way
-//   knows(from_s, to_s)                       whether all single calls between are here; asks for nothing
+//   sums(row, from_s, to_s)                   seconds by kind, or null while they load
+//   knows(from_s, to_s)                       whether all single calls between are loaded; requests nothing
 //   open[{row, fn, begin}]                    calls that never returned
-//   computing                                 kinds that count as computing, null where kinds do not tell
+//   computing                                 kinds that count as computing; null if regions decide that
 //   waits[{row, culprit, begin, until, ended, state, reason, group}], path[{row, from, to}],
-//   iterations[{index, begin, length, waiting, culprit}]   rows, or -1 where nobody is known
-//   hint                                      what to say where no single calls are
-//   onchange                                  called when data have come that were not there before
+//   iterations[{index, begin, length, waiting, culprit}]   rows; -1 if unknown
+//   hint                                      text for where no single calls are loaded
+//   onchange                                  called when more data have arrived
 
 const NS = 1e-9;
 
@@ -29,7 +29,7 @@ class EmbeddedSource {
     this.windows = data.windows;
     this.bins = data.bins;
     this.onchange = () => {};
-    this.hint = "shares of time a column; single calls lie under the brackets of the ruler";
+    this.hint = "shares of time per column; bars on the ruler mark where single calls are";
     this.rows = data.rows.map(([rank, thread, host, begin_s, end_s]) =>
       ({ rank, thread, host: data.hosts[host], begin_s, end_s }));
     this.regions = data.regions.map(([row, name, from, to]) =>
@@ -52,7 +52,7 @@ class EmbeddedSource {
       to: Math.max(...members.map(([, begin, end]) => end ?? begin)) * NS }));
   }
 
-  // Bins: a word of the kinds present, a byte each for their shares; see packed.rs.
+  // The format of the bins is explained in packed.rs.
   unpack(text) {
     const K = this.kinds.length, n = this.bins;
     const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
@@ -75,7 +75,7 @@ class EmbeddedSource {
         bin++;
       }
     }
-    // Coarser levels: means of pairs.
+    // Each coarser level holds the means of pairs.
     this.levels = [{ bins: n, data: base }];
     while (this.levels.at(-1).bins > 1) {
       const { bins, data } = this.levels.at(-1);
@@ -127,15 +127,15 @@ class EmbeddedSource {
     const depth = this.levels.findIndex(level => level.bins === bins);
     const bin_s = this.length_s / this.bins * 2 ** depth;
     const scale = 1 / bin_s, step = column_s * scale;
-    // The bins at a row's ends are filled only as far as the row reaches.
+    // The bins at the ends of a row count only where the row exists.
     const begin = this.rows[row].begin_s * scale, end = this.rows[row].end_s * scale;
     let at = from_s * scale;
     for (let column = 0; column < columns; column++, at += step) {
       const first = Math.max(0, Math.floor(at)), last = Math.min(bins - 1, Math.ceil(at + step) - 1);
       for (let bin = first; bin <= last; bin++) {
         const left = Math.max(bin, begin), right = Math.min(bin + 1, end);
-        const known = Math.max(right - left, 1e-9);
-        const part = (Math.min(right, at + step) - Math.max(left, at)) / known / step;
+        const length = Math.max(right - left, 1e-9);
+        const part = (Math.min(right, at + step) - Math.max(left, at)) / length / step;
         if (!(part > 0)) continue;
         const cell = (row * bins + bin) * K;
         for (let kind = 0; kind < K; kind++) out[column * K + kind] += data[cell + kind] * part;
@@ -145,7 +145,7 @@ class EmbeddedSource {
     return true;
   }
 
-  // Bins are halved by columns, so that inside the windows single calls are counted.
+  // Columns are narrower than half a bin, so that inside the windows single calls are counted.
   sums(row, from_s, to_s) {
     const K = this.kinds.length, bin_s = this.length_s / this.bins;
     const columns = Math.max(1, Math.min(8192, Math.ceil(2.1 * (to_s - from_s) / bin_s)));
@@ -155,7 +155,7 @@ class EmbeddedSource {
     return sums;
   }
 
-  // Inside the windows whose single calls are here, shares are counted from them.
+  // Inside the windows whose single calls are embedded, shares are computed from these.
   exactShares(row, from_s, to_s, columns, out) {
     const K = this.kinds.length, column_s = (to_s - from_s) / columns, { begin_s, end_s } = this.rows[row];
     for (const [a, b] of this.windows) {
@@ -171,21 +171,21 @@ class EmbeddedSource {
         }
       };
       let cursor = Math.max(from, begin_s);
-      const known = Math.min(to, end_s);
+      const last = Math.min(to, end_s);
       for (const event of this.events(row, from, to)) {
-        const x0 = Math.max(event.begin, cursor), x1 = Math.min(event.begin + (event.inside ?? event.duration), known);
+        const x0 = Math.max(event.begin, cursor), x1 = Math.min(event.begin + (event.inside ?? event.duration), last);
         if (x1 <= cursor && event.duration > 0) continue;
-        add(0, cursor, Math.min(x0, known));
+        add(0, cursor, Math.min(x0, last));
         if (x1 > x0) add(this.functionKinds[event.fn], x0, x1);
-        // A call of no length is there all the same.
-        else if (x0 <= known) add(this.functionKinds[event.fn], x0, x0 + column_s * 1e-3);
+        // A call of zero length shows all the same.
+        else if (x0 <= last) add(this.functionKinds[event.fn], x0, x0 + column_s * 1e-3);
         cursor = Math.max(cursor, x1);
       }
-      add(0, cursor, known);
+      add(0, cursor, last);
     }
   }
 
-  // Whether all single calls between two moments are here.
+  // Whether all single calls between two moments are embedded.
   covers(from_s, to_s) {
     return this.windows.some(([a, b]) => a <= Math.max(0, from_s) && Math.min(to_s, this.length_s) <= b);
   }
@@ -201,7 +201,7 @@ class EmbeddedSource {
       const middle = low + high >> 1;
       if (list[middle].begin < from_s) low = middle + 1; else high = middle;
     }
-    // Calls that began before; at most some lie around each other.
+    // Calls that began earlier and still run; calls do not nest deeply.
     let first = low;
     for (let back = low - 1; back >= 0 && back >= low - 64; back--) {
       if (list[back].end >= from_s) first = back;
@@ -226,5 +226,5 @@ function openSource(data) {
   return new EmbeddedSource(data);
 }
 
-// All of it is here.
-function laterParts() {}
+// The page embeds everything: nothing is left to load.
+function loadLaterParts() {}

@@ -1,12 +1,12 @@
-//! The page of a study: its table of runs and the efficiency model of them come in, one self-contained
-//! HTML document goes out. `study.html` is the template; looks and tables are those of a run's page.
+//! The page of a study: its table of runs and their efficiency model, as one self-contained HTML document.
+//! `study.html` is the template; styles and tables are those of a run's page.
 
 use std::path::Path;
 
 use minijinja::context;
 use minijinja::value::Value;
 
-use super::{PageError, environment, safe};
+use super::{PageError, TABLES_SCRIPT, environment, safe};
 use crate::models::observations::{self, Observations};
 use crate::models::scaling::{self, Scaling, ScalingError};
 use crate::plain_text::printable;
@@ -14,22 +14,20 @@ use crate::present::scaling::{drawings, error_sentence, value};
 use crate::present::{context, quantity};
 use crate::trace::study_json::StudyJson;
 
-const SCRIPT: [&str; 2] = [include_str!("tables.js"), include_str!("study.js")];
-
-/// A study and what was found of it.
+/// A study and its evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Study<'a> {
     /// Its directory.
     pub directory: &'a Path,
-    /// What it measures.
+    /// Its settings: the command, the runs planned.
     pub json: &'a StudyJson,
-    /// Region that the table is of.
+    /// The region that the figures are for; `None` for whole runs.
     pub region: Option<&'a str>,
-    /// Its runs that could be read.
+    /// The runs that could be read.
     pub table: &'a Observations,
     /// The model, or why there is none.
     pub scaling: Result<&'a Scaling, &'a ScalingError>,
-    /// What is not in the table.
+    /// What a reader should know, such as runs left out of the table.
     pub notes: &'a [String],
 }
 
@@ -69,7 +67,7 @@ pub fn page(study: &Study) -> Result<String, PageError> {
         region => study.region,
         directory => study.directory.display().to_string(),
         notes => study.notes,
-        script => safe(SCRIPT.join("\n")),
+        script => safe(TABLES_SCRIPT.join("\n")),
     };
     Ok(environment()?.get_template("study.html")?.render(context)?)
 }
@@ -89,19 +87,19 @@ fn fits(scaling: &Scaling, notes: &[String]) -> Vec<Value> {
 fn figure((name, figure): (&'static str, crate::present::figure::Figure)) -> Value {
     let caption = match name {
         "tau-chi.svg" => {
-            "A run is a point: its elapsed time across, its overhead up. On a line through the origin \
-             efficiency is the same."
+            "Each point is a run: its elapsed time across, its overhead up. Runs on one line through the origin \
+             have the same efficiency."
         }
-        "fit.svg" => "The line through (1 − ε')/ε' is what the model knows.",
+        "fit.svg" => "The model is the line fitted to (1 − ε')/ε'.",
         "time.svg" => "Elapsed time over the rank count, measured and by the model.",
         "overhead.svg" => "Overhead over the rank count, measured and by the model.",
-        "prediction.svg" => "Where runs are expected to lie, nine of ten inside the band.",
+        "prediction.svg" => "Where runs are expected to lie: nine in ten inside the band.",
         _ => "",
     };
     context! { svg => safe(figure.svg_for_page()), caption => caption }
 }
 
-/// Heads and cells of the table of runs: what `gammachi table` prints, with the efficiency.
+/// Headings and cells of the table of runs: what `gammachi table` prints, and the efficiency.
 fn table(table: &Observations) -> (Vec<Value>, Vec<Vec<Value>>) {
     use observations::{CHI_MAX_S, CHI_MIN_S, CHI_S, FLOPS, GAMMA_THREADS, P, REP, RUN};
     use observations::{SUM_GAMMA_S, TAU_S};
@@ -129,9 +127,9 @@ fn table(table: &Observations) -> (Vec<Value>, Vec<Vec<Value>>) {
         })
         .collect();
     columns.push(context! { title => "ε_p", text => false });
-    let place = |name: &str| names.iter().position(|other| other == name);
+    let column = |name: &str| names.iter().position(|other| other == name);
     let rows = table.rows().iter().map(|row| {
-        let number = |name: &str| row.cells[place(name)?].parse::<f64>().ok();
+        let number = |name: &str| row.cells[column(name)?].parse::<f64>().ok();
         let cells = names.iter().zip(&row.cells).map(|(name, cell)| {
             let shown = match (figure(name), cell.parse::<f64>()) {
                 (Some((_, shown)), Ok(value)) => shown(value),
@@ -140,7 +138,7 @@ fn table(table: &Observations) -> (Vec<Value>, Vec<Vec<Value>>) {
             };
             context! { value => cell, shown => shown }
         });
-        // Σγ of runs whose ranks have several threads is a sum over these.
+        // Where ranks have several threads, Σγ is the sum over these.
         let workers = number(P).map(|p| p * number(GAMMA_THREADS).unwrap_or(1.0));
         let efficiency = match (number(SUM_GAMMA_S), number(TAU_S), workers) {
             (Some(gamma), Some(tau), Some(workers)) if tau > 0.0 => Some(gamma / (workers * tau)),

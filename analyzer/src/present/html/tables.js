@@ -1,5 +1,5 @@
 "use strict";
-// Tables that sort by their heads; without JavaScript they are plain tables.
+// Tables that sort by a click on a heading; without JavaScript they are plain tables.
 
 function sortable(table) {
   table.querySelectorAll("th[data-sort]").forEach(head => {
@@ -14,7 +14,7 @@ function sortable(table) {
   });
 }
 
-// By a column, the largest first unless `up`; cells without a value stay last.
+// Sorts by a column, largest first unless `up`; cells without a value come last.
 function sortTable(table, column, up) {
   const head = table.tHead?.rows[0].cells[column];
   if (!head?.hasAttribute("data-sort")) return;
@@ -31,13 +31,13 @@ function sortTable(table, column, up) {
   [...body.rows].filter(row => row.cells.length > column).sort(compare).forEach(row => body.append(row));
 }
 
-// The column a table is sorted by: [column, up], or null.
+// How a table is sorted, [column, up], or null.
 function sortingOf(table) {
   const head = table.querySelector("th[aria-sort]");
   return head && [head.cellIndex, head.getAttribute("aria-sort") === "ascending"];
 }
 
-// A table of a study's runs filters by a field.
+// A field that filters the rows of a table.
 function filterable(field) {
   const table = document.getElementById(field.dataset.filters);
   field.addEventListener("input", () => {
@@ -46,7 +46,7 @@ function filterable(field) {
   });
 }
 
-// Figures that choose between parts of the page.
+// A menu that shows one of several parts.
 function switchable(group) {
   const parts = document.querySelectorAll(`[data-part="${group.dataset.switch}"]`);
   const show = () => parts.forEach(part => { part.hidden = part.dataset.of !== group.value; });

@@ -38,7 +38,7 @@ fn page_of(ranks: &[SyntheticRank], bins: usize) -> (String, serde_json::Value) 
     (page(&report, &activity, &detail, None).unwrap(), json)
 }
 
-/// Whether a cell holds the value; a parser of JSON may be off by the last bit.
+/// Whether a cell holds the value. A JSON parser may be off by the last bit.
 fn holds(page: &str, value: f64) -> bool {
     let cells = page.split("data-value=\"").skip(1).filter_map(|rest| rest.split('"').next());
     let mut numbers = cells.filter_map(|cell| cell.parse::<f64>().ok());
@@ -53,7 +53,7 @@ fn rank(number: u32, of: u32) -> SyntheticRank {
 }
 
 #[test]
-fn text_of_a_trace_never_becomes_markup() {
+fn escapes_text_of_the_trace() {
     let mut rank = rank(0, 1);
     rank.header.host = HOSTILE.into();
     rank.header.program = format!("/bin/{HOSTILE}");
@@ -70,7 +70,7 @@ fn text_of_a_trace_never_becomes_markup() {
 }
 
 #[test]
-fn the_page_asks_for_nothing() {
+fn page_makes_no_requests() {
     let (page, _) = page_of(&[rank(0, 2), rank(1, 2)], 64);
     for forbidden in ["src=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("] {
         assert!(!page.contains(forbidden), "{forbidden}");
@@ -83,7 +83,7 @@ fn the_page_asks_for_nothing() {
 }
 
 #[test]
-fn numbers_are_those_of_the_json_report() {
+fn shows_the_numbers_of_the_json_report() {
     let (page, json) = page_of(&[rank(0, 2), rank(1, 2)], 64);
     let value = |id: &str| {
         let start = page.find(&format!("id=\"{id}\" data-value=\"")).unwrap();
@@ -99,7 +99,7 @@ fn numbers_are_those_of_the_json_report() {
 }
 
 #[test]
-fn runs_that_are_odd_have_a_page() {
+fn makes_a_page_of_odd_runs() {
     // One rank without a call, a missing file, a rank that died inside a call.
     let mut idle = SyntheticRank::complete(0, 3, B, B + 1000);
     idle.threads = vec![Vec::new()];
@@ -118,7 +118,7 @@ fn runs_that_are_odd_have_a_page() {
 }
 
 #[test]
-fn many_ranks_stay_small() {
+fn page_of_many_ranks_stays_small() {
     let ranks: Vec<_> = (0..600).map(|number| rank(number, 600)).collect();
     let (page, _) = page_of(&ranks, crate::metrics::activity::bins_for(600));
     assert!(page.len() < 3_000_000, "{}", page.len());
@@ -126,7 +126,7 @@ fn many_ranks_stay_small() {
 }
 
 #[test]
-fn calls_that_never_returned_are_known_to_the_timeline() {
+fn timeline_data_holds_calls_that_never_returned() {
     let mut dead = rank(1, 2);
     dead.killed();
     dead.open_call(0, "MPI_Recv", B + 2_000_000);
@@ -140,14 +140,14 @@ fn calls_that_never_returned_are_known_to_the_timeline() {
 }
 
 #[test]
-fn every_table_and_picture_has_a_name() {
+fn names_every_table_and_picture() {
     let (page, _) = page_of(&[rank(0, 2), rank(1, 2)], 64);
     assert_eq!(page.matches("<table").count(), page.matches("<caption").count());
     assert!(!page.contains("<title></title>") && !page.contains("aria-label=\"\""));
 }
 
 #[test]
-fn what_did_not_finish_says_who_waits() {
+fn lists_ranks_that_did_not_finish() {
     let mut dead = rank(1, 2);
     dead.killed();
     dead.open_call(0, "MPI_Recv", B + 2_000_000);
@@ -164,7 +164,7 @@ fn what_did_not_finish_says_who_waits() {
 }
 
 #[test]
-fn the_roofline_is_that_of_its_own_document() {
+fn shows_the_numbers_of_the_roofline_document() {
     let mut rank = SyntheticRank::complete(0, 1, B, B + 1_000_000);
     rank.call(0, "MPI_Barrier", B + 100_000, B + 300_000);
     rank.compute("cblas_dgemm", B + 400_000, B + 900_000, 6.4e6, 4096);
@@ -245,7 +245,7 @@ fn study_page(csv: &str, region: Option<&str>) -> (String, serde_json::Value) {
 }
 
 #[test]
-fn a_study_has_the_numbers_of_the_scaling_document() {
+fn study_shows_the_numbers_of_the_scaling_document() {
     let csv = "p,tau_s,sum_gamma_s,chi_s,run\n1,100.5,97,3.5,<b>r1\n2,52,97.5,3.25,r2\n4,28,98,3.5,r4\n8,17,99,\
                4.6,r8\n16,13,100,6.7,r16\n";
     let (page, json) = study_page(csv, Some(HOSTILE));
@@ -265,7 +265,7 @@ fn a_study_has_the_numbers_of_the_scaling_document() {
 }
 
 #[test]
-fn a_study_without_a_model_says_why() {
+fn study_without_a_model_says_why() {
     let csv = "p,tau_s,sum_gamma_s,N,run\n1,10,9,100,r1\n2,10.5,19,200,r2\n4,11,38,400,r4\n";
     let (page, _) = study_page(csv, None);
     assert!(page.contains("No efficiency model") && page.contains("--work"));
@@ -275,8 +275,8 @@ fn a_study_without_a_model_says_why() {
 }
 
 #[test]
-fn what_is_not_there_leaves_no_trace() {
-    // No message, no call, no call site: neither figures nor the template's word for nothing.
+fn missing_parts_leave_no_trace() {
+    // Without messages, calls or call sites, no empty figure and no "none" of the template engine may appear.
     let mut silent = SyntheticRank::complete(0, 1, B, B + 1000);
     silent.finalize(B + 1000, B + 2000);
     let (page, _) = page_of(&[silent], 64);

@@ -1,21 +1,21 @@
 "use strict";
-// Dark, light, or as the system says; the choice is remembered where the browser lets a page remember.
+// Dark, light, or the system's colours. The choice is stored if the browser lets the page store something.
 
 const THEMES = ["auto", "light", "dark"];
 
 class Theme {
   constructor(button, onchange) {
     Object.assign(this, { button, onchange });
-    let kept = null;
+    let stored = null;
     try {
-      kept = localStorage.getItem("gammachi-theme");
+      stored = localStorage.getItem("gammachi-theme");
     } catch {
-      // A page from a file may have no storage.
+      // A page opened from a file may have no storage.
     }
-    this.set(THEMES.includes(kept) ? kept : "auto");
+    this.set(THEMES.includes(stored) ? stored : "auto");
     button.addEventListener("click", () => this.next());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", onchange);
-    // Paper is light; the canvas has to be drawn for it.
+    // Print in light colours; the canvas has to be redrawn for that.
     addEventListener("beforeprint", () => this.show("light"));
     addEventListener("afterprint", () => this.show(this.name));
   }
@@ -25,13 +25,13 @@ class Theme {
     try {
       localStorage.setItem("gammachi-theme", this.name);
     } catch {
-      // As above.
+      // No storage: the choice holds for this visit.
     }
   }
 
   set(name) {
     this.name = name;
-    this.button.setAttribute("aria-label", `Colours: ${name === "auto" ? "as the system" : name}`);
+    this.button.setAttribute("aria-label", `Colours: ${name === "auto" ? "same as the system" : name}`);
     this.button.title = `${this.button.getAttribute("aria-label")} (T)`;
     this.button.textContent = { auto: "◐", light: "☀", dark: "☾" }[name];
     this.show(name);

@@ -1,7 +1,7 @@
 "use strict";
-// A timeline whose data a server computes when they are looked at: shares come in tiles of BINS bins and
-// BLOCK rows, level by level, each bin half as long as one of the level above; single calls and messages
-// come for the stretch in view once it is short enough. What is not there yet is drawn from a coarser tile.
+// A source whose data the viewer computes on request. Shares come in tiles of BINS bins and BLOCK rows; the bins of each
+// level are half as long as those of the level above. Single calls and messages come for the time in view once it is
+// short enough. Until a tile has arrived, a coarser one is drawn.
 
 const BINS = 256, BLOCK = 32, MOST_TILES = 160, MOST_REQUESTS = 4, MOST_ROWS = 1024;
 
@@ -19,7 +19,7 @@ class TileSource {
     this.rowSums = new Map();
     this.windows = [];
     readCauses(this, data.causes);
-    this.hint = "shares of time a column; zoom in for single calls";
+    this.hint = "shares of time per column; zoom in for single calls";
     this.onchange = () => {};
     this.tiles = new Map();
     this.wanted = new Map();
@@ -32,8 +32,8 @@ class TileSource {
 
   fail(error) {
     this.errors.push(String(error));
-    const said = document.querySelector("[data-where]");
-    if (said) said.textContent = `gammachi view does not answer (${error.message ?? error}): is it still running?`;
+    const status = document.querySelector("[data-where]");
+    if (status) status.textContent = `gammachi view does not answer (${error.message ?? error}): is it still running?`;
   }
 
   // Tiles
@@ -45,7 +45,7 @@ class TileSource {
   want(level, tile, block) {
     const key = `${level}/${tile}/${block}`;
     if (this.tiles.has(key) || this.wanted.get(key) === "running") return;
-    // What was asked for last is looked at now.
+    // The newest request comes first: that is where the reader looks now.
     this.wanted.delete(key);
     this.wanted.set(key, "waiting");
     for (const [old, state] of this.wanted) {
@@ -77,7 +77,7 @@ class TileSource {
     const answer = await fetch(`shares?level=${level}&tile=${tile}&rows=${first}-${end - 1}`);
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const data = new Float32Array(await answer.arrayBuffer());
-    if (data.length !== (end - first) * BINS * this.kinds.length) throw new Error("a tile of another size");
+    if (data.length !== (end - first) * BINS * this.kinds.length) throw new Error("a tile has the wrong size");
     this.tiles.set(key, data);
     for (const old of this.tiles.keys()) {
       if (this.tiles.size <= MOST_TILES) break;
@@ -93,7 +93,7 @@ class TileSource {
       return true;
     }
     this.seen.add(row);
-    // Bins of some counter ticks are the shortest.
+    // Bins do not get shorter than a few ticks of the counter.
     const finest = Math.floor(Math.log2(this.length_s / (BINS * 4e-9)));
     const level = Math.max(0, Math.min(48, finest, Math.ceil(Math.log2(this.length_s / (BINS * column_s)) - 1e-6)));
     const tile_s = this.length_s / 2 ** level, block = Math.floor(row / BLOCK);
@@ -102,28 +102,28 @@ class TileSource {
     let final = true;
     for (let tile = first; tile <= last; tile++) {
       const from = Math.max(from_s, tile * tile_s), to = Math.min(to_s, (tile + 1) * tile_s);
-      let data = this.tileAt(level, tile, block), at = level, of = tile;
+      let data = this.tileAt(level, tile, block), coarser = level, index = tile;
       if (data) {
-        // Kept longest: what was looked at last.
+        // To the end of the map: the tiles used least recently go first.
         const key = `${level}/${tile}/${block}`;
         this.tiles.delete(key);
         this.tiles.set(key, data);
       } else {
         final = false;
         this.want(level, tile, block);
-        while (!data && at > 0) {
-          at--;
-          of = Math.floor(of / 2);
-          data = this.tileAt(at, of, block);
+        while (!data && coarser > 0) {
+          coarser--;
+          index = Math.floor(index / 2);
+          data = this.tileAt(coarser, index, block);
         }
       }
-      if (data) this.spread(data, row % BLOCK, [from, to], [of * this.length_s / 2 ** at, this.length_s / 2 ** at / BINS],
+      if (data) this.spread(data, row % BLOCK, [from, to], [index * this.length_s / 2 ** coarser, this.length_s / 2 ** coarser / BINS],
         [from_s, column_s, columns], out);
     }
     return final;
   }
 
-  // Adds the bins of a tile between two moments to columns.
+  // Adds the bins of a tile that lie between two moments to the columns.
   spread(data, row, [from, to], [start, bin_s], [left, column_s, columns], out) {
     const K = this.kinds.length, base = row * BINS * K;
     const first = Math.max(0, Math.floor((from - start) / bin_s));
@@ -141,11 +141,11 @@ class TileSource {
 
   // Sums
 
-  // Of a time they come for all rows at once; of single stretches they are told from tiles.
+  // The sums of the selected time come from the server, for many rows at once; those of other stretches from tiles.
   sums(row, from_s, to_s) {
     const { begin_s, end_s, totals } = this.rows[row];
     if (from_s <= begin_s && to_s >= end_s) return Float64Array.from(totals);
-    const stretch = this.sumsOf, K = this.kinds.length;
+    const stretch = this.sumRange, K = this.kinds.length;
     if (stretch && Math.max(stretch[0], begin_s) === from_s && Math.min(stretch[1], end_s) === to_s) {
       const block = Math.floor(row / MOST_ROWS), data = this.rowSums.get(block);
       if (!data) this.wantSums(block);
@@ -157,21 +157,21 @@ class TileSource {
     return final ? sums : null;
   }
 
-  // The time whose sums will be asked for.
-  sumOver(time) {
-    if (time && this.sumsOf && time[0] === this.sumsOf[0] && time[1] === this.sumsOf[1]) return;
-    this.sumsOf = time;
+  // The selected time.
+  setSumRange(time) {
+    if (time && this.sumRange && time[0] === this.sumRange[0] && time[1] === this.sumRange[1]) return;
+    this.sumRange = time;
     this.rowSums.clear();
   }
 
   wantSums(block) {
-    const stretch = this.sumsOf, first = block * MOST_ROWS, end = Math.min(this.rows.length, first + MOST_ROWS);
+    const stretch = this.sumRange, first = block * MOST_ROWS, end = Math.min(this.rows.length, first + MOST_ROWS);
     if (this.rowSums.has(block)) return;
     this.rowSums.set(block, null);
     fetch(`sums?from=${stretch[0]}&to=${stretch[1]}&rows=${first}-${end - 1}`).then(async answer => {
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       const data = new Float32Array(await answer.arrayBuffer());
-      if (this.sumsOf !== stretch) return;
+      if (this.sumRange !== stretch) return;
       this.rowSums.set(block, data);
       this.onchange();
     }).catch(error => this.fail(error));
@@ -187,7 +187,7 @@ class TileSource {
     return Boolean(there);
   }
 
-  // Of all rows.
+  // Whether the single calls of all rows are loaded.
   knows(from_s, to_s) {
     const { calls } = this;
     return Boolean(!this.summed && calls && calls.from <= from_s && to_s <= calls.to && calls.rows.size === this.rows.length);
@@ -211,7 +211,7 @@ class TileSource {
     this.seen.clear();
     const wide = rows.length > 0 && rows.at(-1) - rows[0] >= MOST_ROWS;
     if (!rows.length || wide) {
-      // Rows that were seen on the way count no more once those in sight are drawn again.
+      // Too many rows were drawn on the way here: draw again and count only those in sight.
       if (wide && !this.wide) this.onchange();
       this.wide = wide;
       return;
@@ -227,7 +227,7 @@ class TileSource {
         this.tooMany = { from: stretch[0], to: stretch[1] };
       } else {
         this.tooMany = null;
-        this.takeCalls(data, stretch, rows);
+        this.storeCalls(data, stretch, rows);
       }
     } finally {
       this.loading = false;
@@ -239,7 +239,7 @@ class TileSource {
     }
   }
 
-  takeCalls(data, [from, to], rows) {
+  storeCalls(data, [from, to], rows) {
     const byRow = new Map();
     for (let row = rows[0]; row <= rows.at(-1); row++) byRow.set(row, []);
     for (const name of data.functions.slice(this.functions.length)) this.functions.push(name);

@@ -1,13 +1,16 @@
 "use strict";
-// A timeline that people steer: wheel, drag, touch, keys and the buttons around it. Owns the view,
-// asks the painter to draw it, says in words what is chosen. `walk.js` and `pointers.js` add to it.
+// The interactive timeline: buttons, keys, and what is in view. It lets the painter draw, and describes in words what
+// the reader chose. `walk.js` and `pointers.js` add methods to it.
+
+// Size of the timeline on A4, in CSS pixels; at most so high that the text around it fits the same sheet.
+const PAPER = { width: 720, height: 760 };
 
 class Timeline {
   constructor(root, source, selection) {
     Object.assign(this, { root, source, selection });
     this.moves = [];
     this.canvas = root.querySelector("canvas");
-    this.said = root.querySelector("[data-detail]");
+    this.status = root.querySelector("[data-detail]");
     this.where = root.querySelector("[data-where]");
     this.painter = new Painter(this.canvas, source);
     this.frames = [];
@@ -20,16 +23,23 @@ class Timeline {
     source.onchange = () => this.refresh();
     selection.onchange(() => this.showSelection());
     new ResizeObserver(() => this.resize()).observe(root);
+    // Drawn anew for paper, so that its text is as large as the text around it.
+    const print = onPaper => {
+      this.onPaper = onPaper;
+      this.resize();
+    };
+    addEventListener("beforeprint", () => print(true));
+    addEventListener("afterprint", () => print(false));
     this.resize();
   }
 
-  // Data have come: what was chosen from afar may be known as a single call now.
+  // More data have arrived: the chosen call may now be there with its details.
   refresh() {
     const chosen = this.view.selected;
     if (chosen && !("open" in chosen)) {
-      const near = this.source.events(chosen.row, chosen.begin - 1e-8, chosen.begin + 1e-8);
-      const known = near.find(event => event.fn === chosen.fn && Math.abs(event.begin - chosen.begin) < 2e-9);
-      if (known) return this.choose(known);
+      const nearby = this.source.events(chosen.row, chosen.begin - 1e-8, chosen.begin + 1e-8);
+      const call = nearby.find(event => event.fn === chosen.fn && Math.abs(event.begin - chosen.begin) < 2e-9);
+      if (call) return this.choose(call);
     }
     this.redraw();
   }
@@ -41,8 +51,9 @@ class Timeline {
   }
 
   zoomToSelection() {
-    const stretches = this.selection.stretches();
-    if (!stretches.length) return;
+    const stretches = this.selection.stretches(), { time } = this.selection;
+    // No chosen rank may have run at the chosen time.
+    if (!stretches.length) return time && this.move(...time);
     const from = stretches.reduce((least, [, at]) => Math.min(least, at), Infinity);
     const to = stretches.reduce((most, [, , at]) => Math.max(most, at), 0), margin = (to - from) * 0.04;
     this.move(from - margin, to + margin);
@@ -51,18 +62,19 @@ class Timeline {
 
   recolour() {
     this.painter.readColours();
-    this.redraw();
+    // At once: a printer does not wait for the next frame.
+    if (this.painter.width) this.paint();
   }
 
   resize() {
-    const width = this.canvas.parentElement.clientWidth;
+    const width = this.onPaper ? PAPER.width : this.canvas.parentElement.clientWidth;
     if (!width) return;
     const rows = this.view.rows.length;
-    const most = Math.max(160, Math.min(620, innerHeight * 0.65));
+    const most = this.onPaper ? PAPER.height : Math.max(160, Math.min(620, innerHeight * 0.65));
     this.view.rowHeight = Math.max(3, Math.min(26, Math.floor((most - RULER - BAND) / Math.max(1, rows))));
     const height = Math.min(most, RULER + BAND + Math.max(1, rows) * this.view.rowHeight + 4);
     this.painter.resize(width, height);
-    // A canvas of another size is empty: it is drawn before it can be seen.
+    // Resizing empties the canvas: draw before the browser shows it.
     this.paint();
   }
 
@@ -79,7 +91,7 @@ class Timeline {
     this.frames.push(performance.now() - start);
     if (this.frames.length > 5000) this.frames.shift();
     const step = this.painter.arrowStep;
-    const single = () => ["single calls", step > 1 ? `of some ${step} messages one has an arrow` : "", source.messagesNote];
+    const single = () => ["single calls", step > 1 ? `about one in ${step} messages has an arrow` : "", source.messagesNote];
     this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
       + (source.covers(from, to) ? single().filter(Boolean).join(" · ") : source.hint);
   }
@@ -109,10 +121,10 @@ class Timeline {
     this.redraw();
   }
 
-  // Order, filter and folding of rows.
+  // Applies order, filter and folding to the rows.
   arrange() {
-    const order = this.order ?? "rank", wanted = this.wanted ?? null;
-    let rows = this.all.filter(row => !wanted || wanted(row));
+    const order = this.order ?? "rank", filter = this.filter ?? null;
+    let rows = this.all.filter(row => !filter || filter(row));
     const mpi = row => {
       const shares = new Float32Array(this.source.kinds.length);
       this.source.shares(row.index, 0, this.source.length_s, 1, shares);
@@ -161,7 +173,7 @@ class Timeline {
       this.moves.forEach(listener => listener());
     });
     on("filter", "input", el => {
-      this.wanted = rankFilter(el.value);
+      this.filter = rankFilter(el.value);
       this.arrange();
       this.resize();
       this.say(`${this.view.rows.length} of ${this.all.length} rows shown`);
@@ -169,10 +181,10 @@ class Timeline {
   }
 
   reveal(index) {
-    const place = this.view.rows.findIndex(row => row.index === index);
-    if (place < 0) return;
-    this.view.focus = place;
-    const top = place * this.view.rowHeight, room = this.painter.height - RULER - BAND - this.view.rowHeight;
+    const position = this.view.rows.findIndex(row => row.index === index);
+    if (position < 0) return;
+    this.view.focus = position;
+    const top = position * this.view.rowHeight, room = this.painter.height - RULER - BAND - this.view.rowHeight;
     if (top < this.view.scroll || top > this.view.scroll + room) this.scrollBy(top - this.view.scroll - room / 2);
   }
 
@@ -184,7 +196,7 @@ class Timeline {
   }
 
   say(text) {
-    this.said.textContent = text;
+    this.status.textContent = text;
   }
 
   describe(event) {
@@ -199,7 +211,7 @@ class Timeline {
     if (event.site !== undefined) parts.push(event.site);
     if (event.polls !== undefined) parts.push(`${event.polls} polls, ${seconds(event.inside)} inside`);
     parts.push(`host ${row.host}`);
-    if (this.view.wait) parts.push(this.waitWords(this.view.wait));
+    if (this.view.wait) parts.push(this.describeWait(this.view.wait));
     for (const m of this.source.messages(event.begin - 1e-9, event.end + 1e-9).filter(m => this.painter.belongs(m, event)).slice(0, 4)) {
       const [a, b] = [rowName(this.source.rows[m.fromRow]), rowName(this.source.rows[m.toRow])];
       parts.push(`message ${a} → ${b}, ${m.bytes} bytes, tag ${m.tag}, sent ${m.sendEnd.toFixed(9)} s, complete ${m.end.toFixed(9)} s`);
@@ -207,12 +219,12 @@ class Timeline {
     this.say(parts.join(" · "));
   }
 
-  // What lies under a point.
+  // Chooses what is under a point.
   pick(x, y) {
-    const place = this.painter.rowAt(this.view, y);
-    if (place < 0 || x < GUTTER) return;
-    this.view.focus = place;
-    const row = this.view.rows[place], at = this.painter.time(this.view, x);
+    const position = this.painter.rowAt(this.view, y);
+    if (position < 0 || x < GUTTER) return;
+    this.view.focus = position;
+    const row = this.view.rows[position], at = this.painter.time(this.view, x);
     const pixel = (this.view.to - this.view.from) / (this.painter.width - GUTTER);
     if (!row.fold && this.source.windows.some(([a, b]) => a <= at && at <= b)) {
       const near = this.source.events(row.index, at - 2 * pixel, at + 2 * pixel);
@@ -227,11 +239,11 @@ class Timeline {
     this.painter.rowShares(row, { from: at - pixel / 2, to: at + pixel / 2 }, 1, shares);
     const words = [...shares].map((share, kind) => [share, this.source.kinds[kind]]).filter(([share]) => share > 0)
       .sort((a, b) => b[0] - a[0]).map(([share, kind]) => `${kind} ${(share * 100).toPrecision(2)} %`);
-    this.say(`${rowName(row)} · around ${at.toFixed(6)} s · ${words.join(", ") || "not recorded"}`);
+    this.say(`${rowName(row)} · near ${at.toFixed(6)} s · ${words.join(", ") || "not recorded"}`);
     this.redraw();
   }
 
-  // What a key does; letters do so wherever the focus is, the others where the timeline has it.
+  // The action of a key. Letters work wherever the focus is, other keys only while the timeline has it.
   action(key, focused) {
     const { view, selection } = this, row = view.rows[view.focus];
     const letters = {
@@ -254,9 +266,9 @@ class Timeline {
   }
 
   focusRow(step) {
-    const place = Math.max(0, Math.min(this.view.rows.length - 1, this.view.focus + step));
-    this.view.focus = place;
-    const row = this.view.rows[place];
+    const position = Math.max(0, Math.min(this.view.rows.length - 1, this.view.focus + step));
+    this.view.focus = position;
+    const row = this.view.rows[position];
     if (row && !row.fold) this.reveal(row.index);
     this.say(row ? rowName(row) : "no row");
     this.redraw();

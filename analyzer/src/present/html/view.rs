@@ -1,6 +1,6 @@
-//! The page as a server hands it out bit by bit: first the page with its timeline, then what `tiles.js` and
-//! `served.js` ask for: tiles of shares, sums and single calls of stretches, and, once they are found, the causes of
-//! waits, the summary and the panels.
+//! The page in the pieces that `gammachi view` serves: first the page with its timeline, then the answers to `tiles.js`
+//! and `served.js`: tiles of shares, sums and single calls between two moments, and, once they are computed, causes of
+//! waits, summary and panels.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use minijinja::context;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::data::{Numbers, TOOL_NAME};
+use super::data::{NameTable, TOOL_NAME};
 use super::{PageError, environment, parts, safe};
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes};
@@ -19,6 +19,7 @@ use crate::metrics::activity::index::IndexReader;
 use crate::metrics::activity::{self, Kind, bins_for};
 use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::causes::Why;
+use crate::present::context::plural;
 use crate::present::dump::Dump;
 use crate::present::whatif::savings_for_report;
 use crate::present::{Report, text_timeline};
@@ -26,47 +27,47 @@ use crate::replay::NoIdeal;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
 
-/// Bins of a tile; `BINS` of `tiles.js`.
+/// Bins of a tile; equals `BINS` in `tiles.js`.
 pub const TILE_BINS: usize = 256;
 /// Rows that one request may ask for.
 pub const MOST_ROWS: usize = 1024;
-/// Levels of tiles: each halves the bins.
+/// The deepest level of tiles; each level halves the bins of the one above.
 pub const MOST_LEVEL: u32 = 48;
 /// Single calls that one answer may hold.
 const MOST_CALLS: usize = 40_000;
-/// Messages, and calls of collective operations, likewise.
+/// Messages, and calls of collective operations, that one answer may hold.
 const MOST_MESSAGES: usize = 20_000;
-/// Single calls come by stretches, not with the panels.
+/// The panels need no single calls: the script asks for these when it draws them.
 const NO_DETAIL: Budget = Budget { events: 0, messages: 0, regions: 0 };
 
-/// Messages and collective operations of a stretch.
+/// Messages and collective operations between two moments.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Meetings {
-    /// Messages sent or completed in it.
+pub struct Communication {
+    /// Messages that were sent or completed then.
     pub messages: Vec<Message>,
-    /// Collective operations that touch it.
+    /// Collective operations that were under way then.
     pub collectives: Vec<CollectiveInstance>,
-    /// What a reader should know: some are left out, or they are not known yet.
+    /// What the reader should know: that some are left out, or not matched yet.
     pub note: Option<String>,
 }
 
-/// A run as it is looked at.
+/// A run that is being viewed.
 pub struct View<'a> {
     look: IndexReader<'a>,
     communicators: &'a CommunicatorTable,
     dump: Dump<'a>,
-    functions: Numbers,
+    functions: NameTable,
     row_of: HashMap<(u32, u32), usize>,
-    /// Why ranks waited, once somebody has asked.
+    /// Why ranks waited, computed at the first request.
     causes: OnceLock<Option<Causes<'a>>>,
-    /// Summary and panels, likewise.
+    /// Summary and panels, computed at the first request.
     parts: OnceLock<Option<Value>>,
 }
 
 impl<'a> View<'a> {
-    /// Of a run and its communicators.
+    /// A view of a run and its communicators.
     pub fn new(look: IndexReader<'a>, communicators: &'a CommunicatorTable) -> Self {
-        let mut functions = Numbers::default();
+        let mut functions = NameTable::default();
         for rank in &look.run.ranks {
             rank.file.function_names().iter().for_each(|name| {
                 functions.number(name);
@@ -87,18 +88,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Rows that there are.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.look.index.rows.len()
     }
 
-    /// Length of the run, seconds from 0.
+    /// Length of the run, in seconds.
     pub fn length_s(&self) -> f64 {
         let ends = self.look.timeline.ranks.iter().map(|rank| rank.end_s());
         ends.fold(0.0, f64::max)
     }
 
-    /// The page; `nonce` is what its own script and style are known by.
+    /// The page; `nonce` marks its own script and style for the content security policy.
     ///
     /// # Errors
     /// Only when the template itself is wrong.
@@ -144,15 +145,15 @@ impl<'a> View<'a> {
         match self.look.run.diagnoses.len() {
             0 => String::new(),
             count => {
-                format!("{count} things are wrong with the files: gammachi report names them.")
+                format!("The files have {}: gammachi report names them.", plural(count, "fault"))
             }
         }
     }
 
-    /// What the timeline knows from the start.
+    /// The data that the page embeds: rows, regions, the longest calls.
     fn data(&self) -> Value {
         let (run, timeline) = (self.look.run, self.look.timeline);
-        let (mut hosts, mut names) = (Numbers::default(), Numbers::default());
+        let (mut hosts, mut names) = (NameTable::default(), NameTable::default());
         let mut regions = Vec::new();
         let rows: Vec<Value> = (self.look.index.rows.iter().enumerate())
             .map(|(index, row)| {
@@ -179,9 +180,9 @@ impl<'a> View<'a> {
             let function = self.function(position, Some(call.function));
             json!([call.row, call.kind as usize, function, call.begin_s, call.duration_s])
         });
-        let placed = self.look.index.rows.iter().map(|row| (row.position, row.thread)).enumerate();
-        let open = super::data::open_calls(run, timeline, placed).into_iter();
-        let number = |name: &str| self.functions.known(name).unwrap_or_default();
+        let threads = self.look.index.rows.iter().map(|row| (row.position, row.thread)).enumerate();
+        let open = super::data::open_calls(run, timeline, threads).into_iter();
+        let number = |name: &str| self.functions.find(name).unwrap_or_default();
         let open = open.map(|(row, name, begin_s)| json!([row, number(&name), begin_s]));
         let open: Vec<Value> = open.collect();
         json!({
@@ -214,47 +215,46 @@ impl<'a> View<'a> {
             None => TOOL_NAME,
             Some(function) => file.function_name(function).unwrap_or_default(),
         };
-        self.functions.known(name).unwrap_or_default()
+        self.functions.find(name).unwrap_or_default()
     }
 
-    /// A tile: the shares of rows, in [`TILE_BINS`] bins each, as `f32` little-endian; `None` where there is
-    /// no such tile.
+    /// A tile: the shares of each row in [`TILE_BINS`] bins, as little-endian `f32`; `None` if there is no such tile.
     pub fn shares(&self, level: u32, tile: u64, rows: RangeInclusive<usize>) -> Option<Vec<u8>> {
-        let sound = level <= MOST_LEVEL
+        let is_valid = level <= MOST_LEVEL
             && tile < 1 << level
             && *rows.end() < self.rows()
             && rows.clone().count() <= MOST_ROWS;
-        if !sound {
+        if !is_valid {
             return None;
         }
         let tile_s = self.length_s() / (1u64 << level) as f64;
         let (from, to) = (tile as f64 * tile_s, (tile + 1) as f64 * tile_s);
-        let of_row = |row: usize| {
+        let row_shares = |row: usize| {
             let shares = self.look.shares(row, from, to, TILE_BINS);
             shares.into_iter().flatten().flat_map(f32::to_le_bytes).collect::<Vec<u8>>()
         };
-        Some(rows.into_par_iter().map(of_row).collect::<Vec<_>>().concat())
+        Some(rows.into_par_iter().map(row_shares).collect::<Vec<_>>().concat())
     }
 
-    /// Single calls of rows in a stretch, and what `meetings` knows of it; `{"too_many": true}` where there
-    /// are too many to be drawn.
+    /// Single calls of rows between two moments, and what `communication` finds there; `{"too_many": true}` if there are
+    /// too many to draw.
     pub fn calls(
         &self,
         (from_s, to_s): (f64, f64),
         rows: RangeInclusive<usize>,
-        meetings: impl FnOnce(f64, f64) -> Meetings,
+        communication: impl FnOnce(f64, f64) -> Communication,
     ) -> Option<Value> {
         if *rows.end() >= self.rows() || rows.clone().count() > MOST_ROWS || from_s > to_s {
             return None;
         }
-        let mut communicators = Numbers::default();
+        let mut communicators = NameTable::default();
         let mut shown = Vec::new();
-        let mut left = MOST_CALLS;
+        let mut remaining = MOST_CALLS;
         for row in rows {
-            let Some(events) = self.look.events(row, from_s, to_s, left) else {
+            let Some(events) = self.look.events(row, from_s, to_s, remaining) else {
                 return Some(json!({ "too_many": true }));
             };
-            left -= events.len();
+            remaining -= events.len();
             let facts = &self.look.index.rows[row];
             let events: Vec<Value> = events
                 .iter()
@@ -275,34 +275,34 @@ impl<'a> View<'a> {
                 .collect();
             shown.push(json!([row, events]));
         }
-        let met = meetings(from_s, to_s);
-        let messages = self.messages(&met.messages, &mut communicators);
-        let collectives = self.collectives(&met.collectives, &mut communicators);
+        let found = communication(from_s, to_s);
+        let messages = self.messages(&found.messages, &mut communicators);
+        let collectives = self.collectives(&found.collectives, &mut communicators);
         Some(json!({
             "functions": self.functions.names(),
             "function_kinds": self.function_kinds(),
             "rows": shown,
             "messages": messages,
             "collectives": collectives,
-            "messages_note": met.note,
+            "messages_note": found.note,
             "communicators": communicators.names(),
         }))
     }
 
-    /// Seconds by kind of rows between two moments: `f32` little-endian; `None` where there are no such rows.
+    /// Seconds by kind of each row between two moments, as little-endian `f32`; `None` if there are no such rows.
     pub fn sums(&self, (from_s, to_s): (f64, f64), rows: RangeInclusive<usize>) -> Option<Vec<u8>> {
         if *rows.end() >= self.rows() || rows.clone().count() > MOST_ROWS || from_s > to_s {
             return None;
         }
-        let of_row = |row: usize| {
+        let row_sums = |row: usize| {
             let shares = self.look.shares(row, from_s, to_s, 1).into_iter().flatten();
             let seconds = shares.map(|share| (f64::from(share) * (to_s - from_s)) as f32);
             seconds.flat_map(f32::to_le_bytes).collect::<Vec<u8>>()
         };
-        Some(rows.into_par_iter().map(of_row).collect::<Vec<_>>().concat())
+        Some(rows.into_par_iter().map(row_sums).collect::<Vec<_>>().concat())
     }
 
-    /// Why ranks waited, found when it is asked for first; `None` of runs with more than so many calls.
+    /// Why ranks waited, computed at the first request; `None` for runs of more than `most_calls` calls.
     fn causes_of(&self, most_calls: u64) -> Option<&Causes<'a>> {
         let found = self.causes.get_or_init(|| {
             let (run, timeline) = (self.look.run, self.look.timeline);
@@ -313,7 +313,7 @@ impl<'a> View<'a> {
         found.as_ref()
     }
 
-    /// Why ranks waited, as the page embeds it; null of runs with more than so many calls.
+    /// Why ranks waited, as the page embeds it; null for runs of more than `most_calls` calls.
     pub fn causes(&self, most_calls: u64) -> Value {
         let (run, timeline) = (self.look.run, self.look.timeline);
         let Some(causes) = self.causes_of(most_calls) else { return Value::Null };
@@ -322,8 +322,7 @@ impl<'a> View<'a> {
         json!(super::causes::data(&why, &self.row_of))
     }
 
-    /// Summary and panels as the page holds them, found when they are asked for first; `None` where the run cannot be
-    /// reported.
+    /// Summary and panels as the page holds them, computed at the first request; `None` if the run cannot be reported.
     pub fn parts(&self, most_calls: u64) -> Option<&Value> {
         let found = self.parts.get_or_init(|| {
             let (run, timeline) = (self.look.run, self.look.timeline);
@@ -348,15 +347,15 @@ impl<'a> View<'a> {
         self.row_of.get(&(rank, thread)).or_else(|| self.row_of.get(&(rank, 0))).copied()
     }
 
-    fn messages(&self, messages: &[Message], communicators: &mut Numbers) -> Vec<Value> {
+    fn messages(&self, messages: &[Message], communicators: &mut NameTable) -> Vec<Value> {
         let value = |message: &Message| {
             let (send, receive) = (&message.send, &message.receive);
             let from = self.row(send.rank, send.thread)?;
             let to = self.row(receive.rank, receive.thread)?;
             let comm = communicators.number(&self.communicators.label(message.communicator));
-            let times = (send.begin_s, send.end_s, receive.begin_s, receive.end_s);
-            let (a, b, c, d) = times;
-            Some(json!([from, to, a, b, c, d, message.bytes, message.tag, comm]))
+            let (begin, end) = (send.begin_s, send.end_s);
+            let (posted, ended) = (receive.begin_s, receive.end_s);
+            Some(json!([from, to, begin, end, posted, ended, message.bytes, message.tag, comm]))
         };
         messages.iter().take(MOST_MESSAGES).filter_map(value).collect()
     }
@@ -364,14 +363,14 @@ impl<'a> View<'a> {
     fn collectives(
         &self,
         instances: &[CollectiveInstance],
-        communicators: &mut Numbers,
+        communicators: &mut NameTable,
     ) -> Vec<Value> {
         let value = |instance: &CollectiveInstance| {
             let members = instance.members.iter().filter_map(|member| {
                 Some(json!([self.row(member.rank, member.thread)?, member.begin_s, member.end_s]))
             });
             let members: Vec<Value> = members.collect();
-            let function = self.functions.known(&instance.function).unwrap_or_default();
+            let function = self.functions.find(&instance.function).unwrap_or_default();
             let comm = communicators.number(&self.communicators.label(instance.communicator));
             json!([function, comm, instance.number, members])
         };

@@ -1,13 +1,12 @@
 "use strict";
-// Why ranks waited, on a painter's canvas: a hatch over waits, an arrow from the culprit to who waited for it, the
-// critical path.
+// Draws why ranks waited: hatched waits, an arrow from each culprit to the rank that waited for it, the critical path.
 
-// Waits narrower than this are not hatched, pixels.
+// Waits narrower than this many pixels are not hatched.
 const LEAST_WAIT = 3;
-// Arrows that are drawn without being asked for.
+// If more waits are visible, only the chosen one has an arrow.
 const MOST_ARROWS = 40;
 
-// Waits, the critical path and iterations; a source without them has none.
+// Reads waits, critical path and iterations into a source; without data all are empty.
 function readCauses(source, data) {
   const row = value => value ?? -1, ns = 1e-9;
   source.waits = (data?.waits ?? []).map(([own, culprit, begin, until, ended, state, reason, group]) => ({
@@ -29,7 +28,7 @@ class WaitPainter {
     this.source = painter.source;
   }
 
-  // Stripes in the colour of the ground: a wait is told from transfer by texture, not by colour.
+  // Stripes in the background colour: texture, not colour, tells waiting from transfer.
   hatch() {
     const { ground, context } = this.painter;
     if (this.hatchOf === ground) return this.pattern;
@@ -74,22 +73,22 @@ class WaitPainter {
     return shown;
   }
 
-  // From the entry of the culprit's call to the end of the waiting.
+  // Arrows run from the start of the culprit's call to the end of the waiting.
   arrows(view, shown) {
-    const { painter } = this, places = painter.places(view), { wait: chosen } = view;
+    const { painter } = this, positions = painter.positions(view), { wait: chosen } = view;
     const all = shown && shown.length <= MOST_ARROWS ? shown : [];
     for (const wait of chosen && !all.includes(chosen) ? [...all, chosen] : all) {
-      if (!places.has(wait.culprit) || !places.has(wait.row)) continue;
-      const c = painter.context, is = wait === chosen;
-      const from = [painter.x(view, wait.ended), painter.middle(view, places.get(wait.culprit))];
-      const to = [painter.x(view, wait.until), painter.middle(view, places.get(wait.row))];
+      if (!positions.has(wait.culprit) || !positions.has(wait.row)) continue;
+      const c = painter.context, isChosen = wait === chosen;
+      const from = [painter.x(view, wait.ended), painter.middle(view, positions.get(wait.culprit))];
+      const to = [painter.x(view, wait.until), painter.middle(view, positions.get(wait.row))];
       c.strokeStyle = c.fillStyle = painter.accent;
-      c.globalAlpha = is ? 1 : 0.7;
-      c.lineWidth = is ? 2.5 : 1.2;
+      c.globalAlpha = isChosen ? 1 : 0.7;
+      c.lineWidth = isChosen ? 2.5 : 1.2;
       painter.clippedLine([from, to]);
       if (to[0] >= GUTTER && to[0] <= painter.width) {
         c.beginPath();
-        c.arc(...to, is ? 4 : 2.5, 0, 7);
+        c.arc(...to, isChosen ? 4 : 2.5, 0, 7);
         c.fill();
       }
       c.globalAlpha = 1;
@@ -98,10 +97,10 @@ class WaitPainter {
 
   path(view) {
     if (!view.path) return;
-    const { painter } = this, places = painter.places(view), points = [];
+    const { painter } = this, positions = painter.positions(view), points = [];
     for (const stretch of this.source.path) {
-      if (stretch.to < view.from || stretch.from > view.to || !places.has(stretch.row)) continue;
-      const y = painter.middle(view, places.get(stretch.row));
+      if (stretch.to < view.from || stretch.from > view.to || !positions.has(stretch.row)) continue;
+      const y = painter.middle(view, positions.get(stretch.row));
       points.push([painter.x(view, stretch.from), y], [painter.x(view, stretch.to), y]);
     }
     if (!points.length) return;

@@ -1,5 +1,5 @@
 "use strict";
-// Walks along a timeline: from call to call, from wait to wait, to whom a wait was for.
+// Steps through the timeline: from call to call, from wait to wait, from a wait to its culprit.
 
 Object.assign(Timeline.prototype, {
   nextWindow() {
@@ -20,7 +20,7 @@ Object.assign(Timeline.prototype, {
     this.choose(known ?? { ...call, end: call.begin + call.duration });
   },
 
-  // The wait of a row around a moment; of several the shortest.
+  // The wait of a row that overlaps a time; the shortest if there are several.
   waitAt(row, from, to) {
     const found = (this.source.waitsByRow.get(row) ?? []).filter(wait => wait.begin <= to && wait.until >= from);
     return found.sort((a, b) => (a.until - a.begin) - (b.until - b.begin))[0] ?? null;
@@ -28,7 +28,7 @@ Object.assign(Timeline.prototype, {
 
   nextWait() {
     const waits = this.chosenWaits();
-    if (!waits.length) return this.say(this.source.waits.length ? "no wait in the selection" : "no wait is known");
+    if (!waits.length) return this.say(this.source.waits.length ? "no wait in the selection" : "no waits are known");
     this.waitNumber = ((this.waitNumber ?? -1) + 1) % waits.length;
     const wait = waits[this.waitNumber], length = wait.until - wait.begin;
     this.reveal(wait.row);
@@ -36,7 +36,7 @@ Object.assign(Timeline.prototype, {
     this.chooseWait(wait);
   },
 
-  // Those of the selection, the longest first.
+  // The waits of the selection, longest first.
   chosenWaits() {
     const { selection, source } = this;
     if (!selection || selection.isEmpty) return source.waits;
@@ -47,38 +47,38 @@ Object.assign(Timeline.prototype, {
 
   chooseWait(wait) {
     Object.assign(this.view, { wait, selected: null });
-    this.say(this.waitWords(wait));
+    this.say(this.describeWait(wait));
     this.redraw();
   },
 
-  waitWords(wait) {
+  describeWait(wait) {
     const { rows } = this.source, length = seconds(wait.until - wait.begin);
-    const whom = wait.culprit < 0 ? "" : ` for ${rowName(rows[wait.culprit])}`;
-    const parts = [`${rowName(rows[wait.row])} waits ${length}${whom} (${wait.state})`];
+    const culprit = wait.culprit < 0 ? "" : ` for ${rowName(rows[wait.culprit])}`;
+    const parts = [`${rowName(rows[wait.row])} waits ${length}${culprit} (${wait.state})`];
     if (wait.reason) parts.push(wait.reason);
-    if (wait.culprit >= 0) parts.push("C goes there");
+    if (wait.culprit >= 0) parts.push("press C to go there");
     return parts.join(" · ");
   },
 
-  // What the culprit of the chosen wait did while it was waited for.
+  // Goes to what the culprit was doing while others waited for it.
   toCulprit() {
     const { wait } = this.view;
-    if (!wait || wait.culprit < 0) return this.say("no wait with a culprit is chosen");
+    if (!wait || wait.culprit < 0) return this.say("choose a wait with a known culprit first");
     const length = wait.until - wait.begin;
     this.reveal(wait.culprit);
     this.move(wait.ended - length * 1.3, wait.ended + length * 0.3);
     const inner = this.waitAt(wait.culprit, wait.ended - length, wait.ended);
-    this.say([this.waitWords(wait), inner ? this.waitWords(inner) : ""].filter(Boolean).join(" · before that "));
+    this.say([this.describeWait(wait), inner ? this.describeWait(inner) : ""].filter(Boolean).join(" · before that "));
     if (inner) this.view.wait = inner;
     this.redraw();
   },
 
-  // The next or previous call of the focused row whose single calls are known.
+  // Goes to the next or previous single call of the focused row.
   step(direction) {
     const row = this.view.rows[this.view.focus];
     if (!row || row.fold) return;
     const events = this.source.byRow ? this.source.byRow[row.index] : this.source.events(row.index, this.view.from, this.view.to);
-    if (!events.length) return this.say(`${rowName(row)}: no single calls embedded`);
+    if (!events.length) return this.say(`${rowName(row)}: no single calls here`);
     let at = events.indexOf(this.view.selected);
     if (at < 0) {
       at = events.findIndex(event => event.begin >= this.view.from);

@@ -1,5 +1,5 @@
 "use strict";
-// Numbers, ranks and rows as words.
+// Numbers, ranks and rows as text.
 
 function seconds(value) {
   const size = Math.abs(value);
@@ -8,14 +8,14 @@ function seconds(value) {
   return `${significant(value * scale)} ${unit}`;
 }
 
-// Three digits, with the zeros that say how sure the last one is.
+// Three significant digits, trailing zeros included.
 function significant(value) {
   if (value === 0) return "0";
   const text = value.toPrecision(3);
-  return text.includes("e") ? whole(value) : text;
+  return text.includes("e") ? integer(value) : text;
 }
 
-function whole(value) {
+function integer(value) {
   return Math.round(value).toLocaleString("en-US");
 }
 
@@ -32,14 +32,14 @@ function percent(part) {
 }
 
 function plural(number, noun) {
-  return `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;
+  return `${integer(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 function rowName(row) {
   return row.fold ? row.name : row.thread ? `rank ${row.rank}.${row.thread}` : `rank ${row.rank}`;
 }
 
-// Ranks ascending as "0-3,8", and back.
+// Ranks as ascending ranges, "0-3,8"; ranksOf() reads them back.
 function rankList(ranks) {
   const sorted = [...ranks].sort((a, b) => a - b), runs = [];
   for (const rank of sorted) {
@@ -60,7 +60,7 @@ function ranksOf(text, most = 1 << 20) {
   return ranks;
 }
 
-// "0-3,8 n12": ranks and ranges, or parts of host names; all rows when empty.
+// A test for rows from a text such as "0-3,8 n12": ranks, ranges, or parts of host names. Null if the text is empty.
 function rankFilter(text) {
   const parts = text.split(/[\s,]+/).filter(Boolean);
   if (!parts.length) return null;

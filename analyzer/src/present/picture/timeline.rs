@@ -376,7 +376,7 @@ fn legend(text: &mut String, used: &[bool; KINDS], y: f64, single: bool, arrows:
             x + 10.0,
             kind.name()
         );
-        x += 17.0 + 3.1 * kind.name().len() as f64;
+        x += 18.0 + 3.2 * kind.name().len() as f64;
     }
     let note = match (single, arrows) {
         (true, Some(0)) => "single calls",

@@ -1,5 +1,5 @@
 "use strict";
-// Starts the page of a study.
+// Starts pages that have tables but no timeline: of studies, comparisons and histories.
 
 document.documentElement.classList.add("js");
 document.querySelectorAll("table[data-sortable]").forEach(sortable);
