@@ -1,5 +1,5 @@
-"""Headless Chromium over its DevTools pipe: Python's standard library and Debian's chromium are
-enough, no driver, no web socket. Messages are JSON, each ended by a zero byte, on descriptors 3 and 4.
+"""Controls headless Chromium through its DevTools pipe. Needs only Python's standard library and Debian's
+chromium, no driver and no web socket. Messages are JSON, each ended by a zero byte, on descriptors 3 and 4.
 """
 
 import base64
@@ -17,11 +17,11 @@ CONTROL, SHIFT = 2, 8
 
 
 class BrowserError(Exception):
-    """The browser is missing, went away, or did not answer in time."""
+    """The browser is missing, ended, or did not answer in time."""
 
 
 class Page:
-    """One page of one browser; everything that it logs, throws or requests is kept."""
+    """A page in a browser of its own; keeps everything that it logs, throws or requests."""
 
     def __init__(self, width=1280, height=900, dark=False, javascript=True):
         program = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -66,13 +66,13 @@ class Page:
         self.settle()
 
     def accessible(self):
-        """Role and name of everything that a screen reader meets."""
+        """Role and name of everything that a screen reader reads."""
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
         value = lambda node, key: (node.get(key) or {}).get("value", "")
         return [(value(node, "role"), value(node, "name").strip()) for node in nodes if not node.get("ignored")]
 
     def printed(self):
-        """The page as a printer gets it, a PDF."""
+        """The printed page as PDF."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def message(self, deadline):
@@ -82,7 +82,7 @@ class Page:
                 raise BrowserError("the browser did not answer in time")
             piece = os.read(self.back, 1 << 16)
             if not piece:
-                raise BrowserError("the browser went away")
+                raise BrowserError("the browser ended")
             self.buffer += piece
         text, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(text)
@@ -124,7 +124,7 @@ class Page:
         return result["result"].get("value")
 
     def settle(self):
-        """Two frames, so that what was asked for is drawn."""
+        """Waits two frames, so that changes are drawn."""
         self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def mouse(self, kind, x, y, **more):
@@ -146,7 +146,7 @@ class Page:
     def key(self, key):
         text = {"text": key} if len(key) == 1 else {}
         if key == "Escape":
-            # What the browser does of itself (closing a dialog) it does by the key's code.
+            # The browser's own reaction (closing a dialog) depends on the key's code.
             text = {"windowsVirtualKeyCode": 27}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" or key == "Escape" else {}))
@@ -171,7 +171,7 @@ class Page:
         return found
 
     def requests(self):
-        """Addresses asked for beside the page itself and data in it."""
+        """Requested addresses, except the page itself and its data URLs."""
         urls = [event["params"]["request"]["url"] for event in self.events
                 if event.get("method") == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith(("data:", "file:"))] + urls[1:][

@@ -1,5 +1,5 @@
-"""What a page of a run does when something of it is selected, searched, printed or read aloud: checks that the page and
-the viewer share. Each takes a function that notes what holds, and an open page.
+"""Checks of selection, search, printing and accessibility that the page and the viewer share. Each takes an open page
+and a function that records what holds.
 """
 
 from devtools import CONTROL
@@ -10,13 +10,13 @@ SELECTED = "(() => { const s = gammachi.selection; return [s.time, s.ranks && [.
 
 
 def visible(page, table):
-    """Cells of the rows of a table that are shown; None where there is no such table."""
+    """Cells of the visible rows of a table; None if there is no such table."""
     return page.value(f"(() => {{ const t = document.getElementById('{table}'); return t && [...t.tBodies[0].rows]"
                       ".filter(r => !r.hidden).map(r => [...r.cells].map(c => c.dataset.value ?? c.textContent)) })()")
 
 
 def canvas(page):
-    """Left, top, width, height of the timeline, in sight."""
+    """Scrolls to the timeline and returns its left, top, width and height."""
     page.value("document.querySelector('#timeline canvas').scrollIntoView({block: 'center'})")
     page.settle()
     return page.value("(() => { const b = document.querySelector('#timeline canvas').getBoundingClientRect();"
@@ -29,7 +29,7 @@ def clear(page):
 
 
 def timeline(check, page, shots):
-    """A drag selects a time, the margin ranks; the figures are the sums of what lies in it."""
+    """A drag selects a time, the margin selects ranks; the figures are the sums over the selection."""
     page.value("gammachi.view.scroll = 0; gammachi.move(0, gammachi.source.length_s)")
     clear(page)
     left, top, width, _ = canvas(page)
@@ -40,7 +40,7 @@ def timeline(check, page, shots):
     check("a drag selects a time", time and abs(time[0] - length / 4) < length / 100 and abs(time[1] - length * 3 / 4) < length / 100, time)
     page.value("new Promise(done => { const look = () => gammachi.panels.figures.time(gammachi.selection).final ? done(1) : setTimeout(look, 50); look() })")
     page.settle()
-    check("and the bar gives its figures", "in MPI" in page.value(FIGURES), page.value(FIGURES))
+    check("and the bar shows its figures", "in MPI" in page.value(FIGURES), page.value(FIGURES))
     shown = page.value("[...document.querySelectorAll('#rank-table tbody tr')].map(r => [Number(r.dataset.rank), Number(r.cells[3].dataset.value) + Number(r.cells[4].dataset.value)])")
     known = page.value("""Object.fromEntries(gammachi.source.rows.filter(r => !r.thread).map(r => [r.rank,
       Math.max(0, Math.min(r.end_s, gammachi.selection.time[1]) - Math.max(r.begin_s, gammachi.selection.time[0]))]))""")
@@ -53,7 +53,7 @@ def timeline(check, page, shots):
         counts = {name: count for name, count in whole[1] if count}
         check("the calls are those of the selection", {row[0]: float(row[2]) for row in calls if len(row) > 2} == counts, counts)
     else:
-        check("calls that are not here are said to be those of the run",
+        check("calls that are not loaded are labelled as those of the run",
               "whole run" in page.value("document.querySelector('#call-table').closest('section').querySelector('[data-scope]').textContent"))
     if shots:
         page.screenshot(f"{shots}-selected.png")
@@ -64,7 +64,7 @@ def timeline(check, page, shots):
     pressed = page.value("[...document.querySelectorAll('#rank-table .pick[aria-pressed=true]')].map(b => Number(b.textContent))")
     check("and its row in the table", pressed in ([rank], []), pressed)
     page.click(left + 20, first)
-    check("a second click lets go", page.value(SELECTED)[1] is None)
+    check("a second click deselects it", page.value(SELECTED)[1] is None)
     if page.value("gammachi.view.rows.length") > 1:
         height = page.value("gammachi.view.rowHeight")
         page.click(left + 20, first)
@@ -77,17 +77,17 @@ def timeline(check, page, shots):
     check("Escape clears", page.value("gammachi.selection.isEmpty && document.getElementById('selection').hidden"))
     page.key("0")
     page.key("s")
-    check("S selects what is in sight", page.value(SELECTED)[0] == [0, length])
+    check("S selects what is visible", page.value(SELECTED)[0] == [0, length])
     clear(page)
     before = page.value("[...document.querySelectorAll('#rank-table tbody tr, #call-table tbody tr')].map(r => r.textContent)")
     page.value("gammachi.selection.set({time: [0, gammachi.source.length_s / 3]})")
     clear(page)
     after = page.value("[...document.querySelectorAll('#rank-table tbody tr, #call-table tbody tr')].map(r => r.textContent)")
-    check("once cleared the tables are as before", before == after)
+    check("after clearing, the tables are as before", before == after)
 
 
 def panels(check, page):
-    """Rows choose what they stand for; heads sort."""
+    """Clicking a row selects what it shows; clicking a column head sorts."""
     clear(page)
     for head in range(page.value("document.querySelectorAll('#rank-table th button').length")):
         page.value(f"document.querySelectorAll('#rank-table th button')[{head}].click()")
@@ -130,7 +130,7 @@ def panels(check, page):
         page.settle()
         name = page.value("gammachi.selection.fn")
         rows = visible(page, "call-table")
-        check("a function leaves its own row", [row[0] for row in rows] == [name], rows)
+        check("a function keeps only its own row", [row[0] for row in rows] == [name], rows)
         clear(page)
     if page.value("!!document.querySelector('svg[data-places]')"):
         spot = page.value("""(() => { const s = document.querySelector('figure:not([hidden]) svg[data-places]'); s.scrollIntoView({block: 'center'});
@@ -144,11 +144,11 @@ def panels(check, page):
     longest = page.value("document.querySelectorAll('#longest-table tbody tr').length")
     if longest and page.value("gammachi.source.waits.length"):
         heads = page.value("[...document.querySelectorAll('#longest-table th')].map(h => h.textContent)")
-        check("the longest waits name whom they waited for", "waited for" in heads, heads)
+        check("the longest waits name the rank that they waited for", "waited for" in heads, heads)
 
 
 def search(check, page):
-    """The field finds functions, sites, regions and ranks, and chooses them by keys."""
+    """The search field finds functions, sites, regions and ranks, and selects them by keyboard."""
     rank = page.value("gammachi.source.rows.at(-1).rank")
     page.key("/")
     check("/ goes to the search", page.value("document.activeElement.id") == "search")
@@ -158,24 +158,24 @@ def search(check, page):
     hits = page.value("[...document.querySelectorAll('#search-hits li')].map(l => l.textContent)")
     check("a rank is found", any(f"rank {rank}" in hit for hit in hits), hits)
     page.key("Enter")
-    check("Enter chooses it", page.value(SELECTED)[1] == [rank], page.value(SELECTED))
+    check("Enter selects it", page.value(SELECTED)[1] == [rank], page.value(SELECTED))
     clear(page)
     name = page.value("document.querySelector('#call-table tr[data-function]')?.dataset.function")
     if name:
         page.key("/")
         page.call("Input.insertText", text=name.lower())
         page.key("Enter")
-        check("a function is found and chosen", page.value(SELECTED)[4] == name, page.value(SELECTED))
+        check("a function is found and selected", page.value(SELECTED)[4] == name, page.value(SELECTED))
     clear(page)
     page.key("/")
     page.call("Input.insertText", text="no such thing")
     page.key("Enter")
-    check("what is not there chooses nothing", page.value("gammachi.selection.isEmpty"))
+    check("an unknown text selects nothing", page.value("gammachi.selection.isEmpty"))
     page.key("Escape")
 
 
 def address(check, page, path):
-    """Selection, zoom and sorting stand in the address and come back."""
+    """Selection, zoom and sorting are part of the address and are restored from it."""
     has = page.value("!!gammachi.view")
     page.value("gammachi.selection.set({time: [gammachi.source.length_s * 0.2, gammachi.source.length_s * 0.5], ranks: new Set([gammachi.source.rows[0].rank])})")
     if has:
@@ -185,21 +185,21 @@ def address(check, page, path):
     hash_ = page.value("location.hash")
     wanted = page.value(SELECTED)
     view = page.value("gammachi.view && [gammachi.view.from, gammachi.view.to]")
-    check("the address says what is chosen", "time=" in hash_ and "sort=" in hash_, hash_)
+    check("the address has the selection", "time=" in hash_ and "sort=" in hash_, hash_)
     page.value("gammachi.selection.clear()")
     page.call("Page.navigate", url="about:blank")
     page.events[:] = [event for event in page.events if event.get("method") != "Page.loadEventFired"]
     url = path if path.startswith("http") else f"file://{path}"
     page.call("Page.navigate", url=url + hash_)
     page.wait_for("Page.loadEventFired")
-    # The page itself, asked for once more on purpose.
+    # Ignore the page itself, which is requested again on purpose.
     page.events[:] = [event for event in page.events if not (event.get("method") == "Network.requestWillBeSent"
                                                              and event["params"].get("type") == "Document")]
     wait_for_panels(page)
     page.settle()
     near = lambda a, b: a == b or (a and b and all(abs(x - y) < 1e-6 * max(abs(x), 1e-9) + 1e-12 for x, y in zip(a, b)))
     found = page.value(SELECTED)
-    check("the selection comes back", near(found[0], wanted[0]) and found[1:] == wanted[1:], (found, wanted))
+    check("the selection is restored", near(found[0], wanted[0]) and found[1:] == wanted[1:], (found, wanted))
     check("so does the zoom", near(page.value("gammachi.view && [gammachi.view.from, gammachi.view.to]"), view))
     check("and the order of the calls", page.value("document.querySelectorAll('#call-table th')[2].ariaSort") == "descending")
     clear(page)
@@ -225,11 +225,11 @@ def keyboard(check, page, shots):
         order.append(page.value("document.activeElement.tagName"))
     check("Tab goes from control to control", "BUTTON" in order, order)
     ring = page.value("(() => { const b = document.getElementById('help-open'); b.focus(); return getComputedStyle(b).outlineStyle })()")
-    check("the focus is seen", ring != "none", ring)
+    check("the focus is visible", ring != "none", ring)
 
 
 def looks(check, page, shots):
-    """Dark and light, paper, and widths."""
+    """Dark and light colours, print, and widths."""
     ground = lambda: page.value("getComputedStyle(document.body).backgroundColor")
     page.media(dark=False)
     light = ground()
@@ -242,7 +242,7 @@ def looks(check, page, shots):
         page.value("document.getElementById('theme').click()")
         page.settle()
         seen.append((page.value("document.getElementById('theme').getAttribute('aria-label')"), ground()))
-    check("the switch goes through light and dark and back", [colour for _, colour in seen] == [light, dark, light], seen)
+    check("the switch cycles through light and dark", [colour for _, colour in seen] == [light, dark, light], seen)
     pdf = page.printed()
     check("it prints", pdf.startswith(b"%PDF") and len(pdf) > 5000, len(pdf))
     if shots:
@@ -270,17 +270,17 @@ def looks(check, page, shots):
 
 
 def names(check, page):
-    """What a screen reader meets has a role and a name."""
+    """Everything that a screen reader reads has a role and a name."""
     tree = page.accessible()
     nameless = [role for role, name in tree if not name and role in
                 ("button", "textbox", "searchbox", "combobox", "table", "region", "application", "image", "img", "dialog", "toolbar", "columnheader")]
-    # Heads of columns that hold words only may be empty.
+    # Heads of columns that contain only words may be empty.
     check("every control, table and picture has a name", not nameless, nameless[:5])
     roles = {role for role, _ in tree}
-    check("landmarks are there", {"main", "banner", "contentinfo"} <= roles, sorted(roles))
+    check("landmarks exist", {"main", "banner", "contentinfo"} <= roles, sorted(roles))
     ids = page.value("(() => { const all = [...document.querySelectorAll('[id]')].map(e => e.id); return all.filter((id, i) => all.indexOf(id) !== i) })()")
-    check("no id stands twice", ids == [], ids)
+    check("no id occurs twice", ids == [], ids)
     live = page.value("document.querySelector('#selection [data-figures]').getAttribute('aria-live')")
     check("the selection's figures are announced", live == "polite")
     unscoped = page.value("[...document.querySelectorAll('th')].filter(h => !h.scope).length")
-    check("heads say what they are heads of", unscoped == 0, unscoped)
+    check("heads have a scope", unscoped == 0, unscoped)
