@@ -1,18 +1,18 @@
 /* Small programs in which chosen ranks are late: `gammachi why` has to name them (scripts/check-causes).
 
    Usage: delayed SHAPE ITERATIONS BASE BYTES [RANK:ITERATION:MILLISECONDS:PLACE]...
-   Work is sleep: at each place of each iteration every rank sleeps BASE milliseconds, and as told as much longer;
-   ITERATION "all" is all but the first and the last. A message has BYTES. Shapes and their places:
+   Work is sleep: at each place of each iteration every rank sleeps BASE milliseconds, plus the delays in the arguments;
+   ITERATION "all" means all but the first and the last. A message has BYTES. Shapes and their places:
 
-   stencil   `exchange`, a row sent round a ring, `sum`, a sum of all
+   stencil   `exchange`, a row sent around a ring, `sum`, a sum over all ranks
    halo      regions of gammachi.h: `pack`, receives and sends to both neighbours in a ring are posted, `interior`,
-             they are completed, `edge`; a barrier behind every fourth iteration
-   master    rank 0 deals a task to each rank, `work` (rank 0 too), it collects the results in turn, `tidy`
+             they are completed, `edge`; a barrier after every fourth iteration
+   master    rank 0 hands a task to each rank, `work` (rank 0 too), it collects the results in turn, `tidy`
    pipeline  each rank receives an item from the rank before it, `stage`, and sends it to the next one
 
-   A barrier stands behind MPI_Init, another before MPI_Finalize. At the end each rank prints lines
+   There is a barrier after MPI_Init and another before MPI_Finalize. At the end each rank prints lines
        slept RANK PLACE EXTRA BASE WORST
-   seconds by the clock: what it slept as told, all its base sleeps, and the longest of those. */
+   in seconds by the clock: its delays, all its base sleeps, and the longest base sleep. */
 #define _GNU_SOURCE
 #include "gammachi.h"
 #include <dlfcn.h>
@@ -64,9 +64,9 @@ static void leave_the_core(void)
     nanosleep(&time, NULL);
 }
 
-/* There are more ranks than cores: who waits must not keep others from ending their sleep in time. Open MPI yields
-   when it is told to; MPICH never does, but asks UCX in a loop. Both come here, for a program's own functions go
-   before those of libraries. */
+/* There are more ranks than cores: waiting ranks must not keep others from ending their sleep in time. Open MPI yields
+   if configured to; MPICH never does, but polls UCX in a loop. Both call these functions, because a program's own
+   functions take precedence over those of libraries. */
 int sched_yield(void)
 {
     leave_the_core();
@@ -207,7 +207,7 @@ static void say(void)
                            slept[i].extra, slept[i].base, slept[i].worst);
     /* At once, so that the lines of ranks do not mix. */
     if (write(STDOUT_FILENO, text, length) != length)
-        wrong("cannot say how long it slept");
+        wrong("cannot print how long it slept");
 }
 
 int main(int argc, char **argv)

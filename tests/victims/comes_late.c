@@ -1,6 +1,6 @@
-/* Twenty iterations of a row sent round a ring and a sum of all. Each argument RANK:ITERATION:MILLISECONDS:PLACE makes a
- * rank sleep in one of them, and say how long: PLACE e before the exchange, s before the sum, r before the sum in a region
- * "late". */
+/* Twenty iterations of a row sent around a ring and a sum over all ranks. Each argument
+ * RANK:ITERATION:MILLISECONDS:PLACE makes a rank sleep in one of them and print how long: PLACE e before the exchange,
+ * s before the sum, r before the sum in a region "late". */
 #include "victim.h"
 #include "gammachi.h"
 #include <string.h>

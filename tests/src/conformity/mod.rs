@@ -58,7 +58,7 @@ pub fn not_applicable(mpi: Mpi, name: &str) -> Option<&'static str> {
     match (mpi, name) {
         (Mpi::OpenMpi, "large_counts" | "mpi_4") => Some("Open MPI 4.1 has no MPI 4 procedures"),
         (Mpi::Intel | Mpi::IntelAbi, "tests_of_requests") => {
-            Some("Intel MPI completes messages to itself later than the program allows, bare too")
+            Some("Intel MPI, even bare, completes messages to itself later than the program allows")
         }
         (Mpi::OpenMpi5, "large_counts") => Some("Open MPI 5.0 has no procedures of large counts"),
         _ => None,
