@@ -25,7 +25,7 @@
 
 enum { BARRIER_EVERY = 4, MOST = 8 };
 
-struct told {
+struct delay {
     int rank, iteration; /* -1: all */
     double seconds;
     char place[16];
@@ -39,7 +39,7 @@ struct slept {
 static int rank, ranks, iterations, bytes, count, places;
 static char *sent[2], *received[2];
 static double base;
-static struct told told[MOST];
+static struct delay delays[MOST];
 static struct slept slept[MOST];
 
 static double now(void)
@@ -96,9 +96,9 @@ static void work(const char *place, int iteration)
     if (seconds > here->worst)
         here->worst = seconds;
     for (int i = 0; i < count; i++) {
-        int all = told[i].iteration < 0 && iteration > 0 && iteration < iterations - 1;
-        if (told[i].rank == rank && (all || told[i].iteration == iteration) && strcmp(told[i].place, place) == 0)
-            here->extra += sleep_for(told[i].seconds);
+        int all = delays[i].iteration < 0 && iteration > 0 && iteration < iterations - 1;
+        if (delays[i].rank == rank && (all || delays[i].iteration == iteration) && strcmp(delays[i].place, place) == 0)
+            here->extra += sleep_for(delays[i].seconds);
     }
 }
 
@@ -189,7 +189,7 @@ static void read_arguments(int argc, char **argv)
         received[i] = calloc(bytes, 1);
     }
     for (int i = 5; i < argc; i++) {
-        struct told *next = &told[count++];
+        struct delay *next = &delays[count++];
         char when[16];
         if (sscanf(argv[i], "%d:%15[^:]:%lf:%15s", &next->rank, when, &next->seconds, next->place) != 4)
             wrong(argv[i]);

@@ -8,8 +8,8 @@ use crate::{Job, Mpi, Recorded, victim};
 /// Attempts to make a recording that can be replayed.
 const MAX_ATTEMPTS: u32 = 6;
 
-/// Records `comes_late` with this number of ranks and this delay. A busy machine may delay a rank in a way that a
-/// replay cannot reproduce, and the run is refused; then it is recorded again.
+/// Records `comes_late` with this number of ranks and this delay. A busy machine may delay a rank
+/// in a way that a replay cannot reproduce, and the run is refused; then it is recorded again.
 pub fn record_delayed(mpi: Mpi, ranks: u32, delay: &str) -> Recorded {
     for number in 1.. {
         let recorded =

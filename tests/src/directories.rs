@@ -18,8 +18,8 @@ pub fn target_directory() -> PathBuf {
 
 /// The top folder of this repository.
 pub fn repository() -> PathBuf {
-    // The run-time variable comes first: a checkout that shares its target directory with another one
-    // may run a program that was compiled in the other.
+    // The run-time variable comes first: a checkout that shares its target directory with another
+    // one may run a program that was compiled in the other.
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     here.parent().expect("the tests are in the repository").to_owned()

@@ -1,8 +1,9 @@
 //! Runs a program under an MPI's launcher, bare or recorded.
 //!
-//! A [`Job`] describes the program and its environment. Running it gives an [`Output`] (what it printed
-//! and how it ended) and, if recorded, a [`Recorded`] with the run directory. A job still running after
-//! [`DEADLINE`] is killed with all its processes, and the test fails and shows what it printed.
+//! A [`Job`] describes the program and its environment. Running it gives an [`Output`] (what it
+//! printed and how it ended) and, if recorded, a [`Recorded`] with the run directory. A job still
+//! running after [`DEADLINE`] is killed with all its processes, and the test fails and shows what
+//! it printed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -17,8 +18,9 @@ use crate::library::library_for;
 use crate::mpi::Mpi;
 use crate::trace::Trace;
 
-/// A job still running after this time hangs and is killed. Ranks that share a busy core take a hundred times as
-/// long as on a quiet machine. A victim's own alarm and the recorder's longest deadline are later.
+/// A job still running after this time hangs and is killed. Ranks that share a busy core take a
+/// hundred times as long as on a quiet machine. A victim's own alarm and the recorder's longest
+/// deadline are later.
 pub const DEADLINE: Duration = Duration::from_secs(240);
 /// Time that a launcher gets, after SIGTERM, to end its ranks.
 const GRACE: Duration = Duration::from_secs(3);
@@ -246,8 +248,8 @@ impl Output {
         self.stderr.lines().filter(|line| line.contains("gammachi:")).collect()
     }
 
-    /// Fails the test unless standard output and exit code equal those of the bare run and the recorder
-    /// wrote nothing to standard error.
+    /// Fails the test unless standard output and exit code equal those of the bare run and the
+    /// recorder wrote nothing to standard error.
     #[track_caller]
     pub fn expect_same(&self, bare: &Self) -> &Self {
         assert_eq!(self.stdout, bare.stdout, "standard output\n{self}");

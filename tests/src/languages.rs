@@ -76,8 +76,9 @@ impl Binding {
         }
     }
 
-    /// Calls that the comparison leaves out: around the program's calls, mpi4py queries handles, sizes and
-    /// attributes, and each version does so differently. They are recorded like all other calls.
+    /// Calls that the comparison leaves out: around the program's calls, mpi4py queries handles,
+    /// sizes and attributes, and each version does so differently. They are recorded like all other
+    /// calls.
     pub fn left_out(self) -> &'static [&'static str] {
         match self {
             Self::DebianMpi4py | Self::PypiMpi4py => &[
@@ -194,8 +195,8 @@ pub fn mpi4py(mpi: Mpi) -> Job {
         Mpi::OpenMpi5 => python("openmpi5"),
         Mpi::Mpich43 => python("mpich43"),
         Mpi::Mpich5 => python("mpich5"),
-        // Both of Intel's wheels contain the library. mpi4py finds the other copy first, and Intel's
-        // library does not start as the second copy in a process.
+        // Both of Intel's wheels contain the library. mpi4py finds the other copy first, and
+        // Intel's library does not start as the second copy in a process.
         Mpi::Intel => {
             python("impi").environment("MPI4PY_LIBMPI", cache.join("impi/lib/libmpi.so.12"))
         }

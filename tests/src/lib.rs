@@ -15,7 +15,8 @@
 //! | [`exit_codes`] | compares exit codes that vary between runs |
 //! | [`trace`] | opens what was recorded: names and times of calls by rank and thread |
 //!
-//! A test runs a program and compares the trace with what the program does, or its output with the bare program's:
+//! A test runs a program and compares the trace with what the program does, or its output with the
+//! bare program's:
 //!
 //! ```ignore
 //! under_both! {
@@ -27,9 +28,9 @@
 //! }
 //! ```
 //!
-//! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package, and a test
-//! can be skipped only if `tests/may-skip` names it ([`mod@skip`]). No test measures time. A job that
-//! does not end is killed after [`job::DEADLINE`], and its output is shown.
+//! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package, and a
+//! test can be skipped only if `tests/may-skip` names it ([`mod@skip`]). No test measures time. A
+//! job that does not end is killed after [`job::DEADLINE`], and its output is shown.
 
 pub mod conformity;
 pub mod delays;

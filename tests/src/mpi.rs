@@ -1,7 +1,7 @@
 //! The MPIs that tests run under.
 //!
-//! Some are Debian packages; the others are virtual environments that `scripts/mpi-matrix --setup` makes
-//! of PyPI's wheels. [`Mpi`] gives the compiler and the launcher of each as commands.
+//! Some are Debian packages; the others are virtual environments that `scripts/mpi-matrix --setup`
+//! makes of PyPI's wheels. [`Mpi`] gives the compiler and the launcher of each as commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -112,7 +112,8 @@ impl Mpi {
         }
     }
 
-    /// Its folder, a virtual environment or unpacked packages; `None` if it is installed in the system.
+    /// Its folder, a virtual environment or unpacked packages; `None` if it is installed in the
+    /// system.
     pub fn environment_folder(self) -> Option<PathBuf> {
         let name = match self {
             Self::OpenMpi | Self::Mpich => return None,
@@ -170,8 +171,8 @@ impl Mpi {
             .unwrap_or_else(|| panic!("{} has no compiler for {language:?}", self.suffix()))
     }
 
-    /// The system's compiler with the paths of this MPI. A wrapper would put the libraries after the
-    /// program's objects; here `--no-as-needed` keeps them whatever their position.
+    /// The system's compiler with the paths of this MPI. A wrapper would put the libraries after
+    /// the program's objects; here `--no-as-needed` keeps them whatever their position.
     fn plain_compiler(self, language: Language, libraries: &[&str]) -> Command {
         let folder = self.environment_folder().expect("an MPI of a virtual environment");
         assert!(folder.is_dir(), "{} is missing; {}", folder.display(), self.how_to_install());
@@ -206,8 +207,8 @@ impl Mpi {
             }
             // It starts the emulator, which is a native program.
             Self::MpichAarch64 => Self::Mpich.launcher(),
-            // On some machines Intel's own launcher loses data that ranks exchange at the start, even
-            // without the recorder; MPICH 5's launcher uses the same protocol.
+            // On some machines Intel's own launcher loses data that ranks exchange at the start,
+            // even without the recorder; MPICH 5's launcher uses the same protocol.
             Self::Intel | Self::IntelAbi => Self::Mpich5.in_environment("mpirun"),
             _ => self.in_environment("mpirun"),
         };
@@ -235,7 +236,8 @@ impl Mpi {
                 ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
                 ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
                 ("OMPI_MCA_mpi_yield_when_idle", "1"),
-                // Containers forbid the mechanism that it tries first; the fallback prints no warning.
+                // Containers forbid the mechanism that it tries first; the fallback prints no
+                // warning.
                 ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
             ],
             Self::OpenMpi5 => &[

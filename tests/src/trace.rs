@@ -1,7 +1,7 @@
 //! Reads what was recorded: calls and markers by rank and thread.
 //!
-//! Opening a [`Trace`] reads every stream of a run to its end and checks it: no diagnosis, no damage,
-//! events in order, no event ends before it begins, no two events of a thread overlap.
+//! Opening a [`Trace`] reads every stream of a run to its end and checks it: no diagnosis, no
+//! damage, events in order, no event ends before it begins, no two events of a thread overlap.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,8 +71,8 @@ impl Trace {
         Ok(Self { directory: directory.to_owned(), ranks: ranks.collect::<Result<_, _>>()? })
     }
 
-    /// Opens the files of a job that is still running; `None` while a file is missing or its header is
-    /// not yet written.
+    /// Opens the files of a job that is still running; `None` while a file is missing or its header
+    /// is not yet written.
     pub fn open_unfinished(directory: &Path, ranks: u32) -> Option<Self> {
         Self::open(directory, ranks).ok()
     }
@@ -187,9 +187,9 @@ impl ThreadTrace {
     }
 }
 
-/// Checks that events are in order and do not overlap. There are two exceptions: MPI_Finalize contains a
-/// tool event, the recorder's work before it calls the library's function; and runs of alternating polls
-/// overlap each other.
+/// Checks that events are in order and do not overlap. There are two exceptions: MPI_Finalize
+/// contains a tool event, the recorder's work before it calls the library's function; and runs of
+/// alternating polls overlap each other.
 fn check_order(events: &[Named]) -> Result<(), String> {
     let mut free_from = 0;
     for (index, Named { name, event }) in events.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Builds the programs that are measured.
 //!
-//! A program of `tests/victims` is built by an MPI's compiler, once for each [`Build`], and again when its
-//! source is newer.
+//! A program of `tests/victims` is built by an MPI's compiler, once for each [`Build`], and again
+//! when its source is newer.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -167,7 +167,8 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     } else {
         command
             .args(["-Wall", "-Wextra", "-Werror"])
-            // gcc 12 mistakes MPI_STATUSES_IGNORE for an array, and some victims are wrong on purpose.
+            // gcc 12 mistakes MPI_STATUSES_IGNORE for an array, and some victims are wrong on
+            // purpose.
             .args(["-Wno-stringop-overflow", "-Wno-stringop-overread", "-Wno-nonnull"])
             // The C++ bindings are unused, and their headers cause warnings.
             .args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]);

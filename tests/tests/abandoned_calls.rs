@@ -41,8 +41,8 @@ under_both! {
         assert_eq!(trace.rank(0).calls(), sequence(&expected));
     }
 
-    // The wrapper of a call with more arguments has a larger frame: its stack pointer is below that of
-    // the abandoned call, although the same function made both.
+    // The wrapper of a call with more arguments has a larger frame: its stack pointer is below that
+    // of the abandoned call, although the same function made both.
     fn by_longjmp_then_calls_with_more_arguments(mpi) {
         let job = Job::new(mpi, &victim(mpi, "longjmp_then_more_arguments"));
         job.bare().expect_code(0);

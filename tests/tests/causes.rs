@@ -36,12 +36,13 @@ fn ticks(value: &serde_json::Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("{value} is not a whole number"))
 }
 
-/// Attempts to make a recording in which no rank was delayed inside MPI for longer than the ranks slept.
+/// Attempts to make a recording in which no rank was delayed inside MPI for longer than the ranks
+/// slept.
 const MAX_ATTEMPTS: u32 = 4;
 
-/// Records a job with delays; returns screen, document and standard output, where the ranks print how long they
-/// slept. A busy machine may take a rank off its core inside a call for longer than the delays; then it is
-/// recorded again.
+/// Records a job with delays; returns screen, document and standard output, where the ranks print
+/// how long they slept. A busy machine may take a rank off its core inside a call for longer than
+/// the delays; then it is recorded again.
 fn record_delayed(mpi: Mpi, delays: &[&str]) -> (String, serde_json::Value, String) {
     for number in 1.. {
         let mut job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS);
@@ -91,8 +92,9 @@ fn cost(why: &serde_json::Value, rank: u32, context: &str) -> f64 {
     found.map(|cause| number(&cause["seconds"])).sum()
 }
 
-/// Checks that the others' waiting for a rank's sleep, given in seconds, is charged to this rank. More may be
-/// charged: where cores are shared, the same code takes longer in other iterations, too.
+/// Checks that the others' waiting for a rank's sleep, given in seconds, is charged to this rank.
+/// More may be charged: where cores are shared, the same code takes longer in other iterations,
+/// too.
 fn assert_costs(why: &serde_json::Value, rank: u32, context: &str, slept: f64) {
     let expected = f64::from(RANKS - 1) * slept;
     let found = cost(why, rank, context);
@@ -122,7 +124,8 @@ under_both! {
         let (_, why, stdout) = record_delayed(mpi, &["1:3:400:e"]);
         assert_sums(&why);
         assert_eq!(why["causes"][0]["rank"], 1, "{why:#}");
-        // The next rank in the ring waits for the message; the others wait for both of them in the reduction.
+        // The next rank in the ring waits for the message; the others wait for both of them in the
+        // reduction.
         assert_costs(&why, 1, "MPI_Allreduce", slept(&stdout, 1, 'e'));
     }
 

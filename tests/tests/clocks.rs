@@ -54,8 +54,9 @@ under_both! {
             let found = exchanges(trace.rank(1));
             let phases: Vec<Phase> = found.iter().map(|exchange| exchange.phase).collect();
             assert_eq!(phases, [Phase::Init, Phase::Finalize]);
-            // The hook converts nanoseconds with a rate that it measures for 2 ms: the shift must agree
-            // with the truth within 1 %, and the two exchanges with each other within their bounds.
+            // The hook converts nanoseconds with a rate that it measures for 2 ms: the shift must
+            // agree with the truth within 1 %, and the two exchanges with each other within their
+            // bounds.
             let rate = ticks_per_ns(trace.rank(0));
             for exchange in &found {
                 assert_eq!(exchange.parent, 0);
@@ -192,8 +193,8 @@ under_both! {
     }
 }
 
-/// 100 µs one way and 20 µs back: no two-way exchange can distinguish that from an offset of 40 µs, so the bound
-/// has to cover it.
+/// 100 µs one way and 20 µs back: no two-way exchange can distinguish that from an offset of 40 µs,
+/// so the bound has to cover it.
 #[test]
 fn bound_covers_an_asymmetric_path() {
     let rig = repository().join("tests/rigs/two-hosts");

@@ -1,5 +1,5 @@
-//! Compares each program of `tests/conformity` under both of Debian's MPIs with the `.expected` file
-//! beside it; `scripts/mpi-matrix` does the same under every MPI and for every language.
+//! Compares each program of `tests/conformity` under both of Debian's MPIs with the `.expected`
+//! file beside it; `scripts/mpi-matrix` does the same under every MPI and for every language.
 
 use system_tests::conformity::{
     PROGRAMS, compare, expected_text, facts, not_applicable, prepared, program, record,

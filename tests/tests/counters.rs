@@ -9,7 +9,8 @@ use gammachi_analyzer::metrics::{CounterMetrics, Metrics, NoCount, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 
-/// Page faults beyond those that the program provokes: of stacks, the C library, reading the counters.
+/// Page faults beyond those that the program provokes: of stacks, the C library, reading the
+/// counters.
 const SLACK: f64 = 60.0;
 /// An event source with this number exists on no machine.
 const ABSENT: &str = "flops=4000000000:1";

@@ -1,5 +1,5 @@
-//! Truncations and bit flips of a real trace: the reader returns the valid prefix and a diagnosis, never
-//! panics, and needs bounded time and memory.
+//! Truncations and bit flips of a real trace: the reader returns the valid prefix and a diagnosis,
+//! never panics, and needs bounded time and memory.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Every way to die: the trace contains each call that had returned and shows the others as open, and the
-//! job ends as it would without the recorder.
+//! Every way to die: the trace contains each call that had returned and shows the others as open,
+//! and the job ends as it would without the recorder.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -12,8 +12,9 @@ const MIN_RUNS: usize = 2;
 /// Bare and recorded runs of each if exit codes vary and are compared as distributions.
 const MAX_RUNS: usize = 12;
 
-/// Runs a victim whose rank 1 dies after 1000 calls, a barrier, and calls that `check` checks. The process itself
-/// has to end as the bare one does, every time; the launcher's exit codes need the same distribution.
+/// Runs a victim whose rank 1 dies after 1000 calls, a barrier, and calls that `check` checks. The
+/// process itself has to end as the bare one does, every time; the launcher's exit codes need the
+/// same distribution.
 fn check_death_by(mpi: Mpi, name: &str, check: impl Fn(&Recorded) -> usize) {
     let program = victim(mpi, name);
     let alone = Job::new(mpi, &program).without_launcher().argument("alone");
@@ -76,8 +77,8 @@ fn check_trace_of_death(recorded: &Recorded) -> usize {
 
 /// Starts ranks that wait in MPI_Recv and outside MPI, ends the job by `kill`, and checks their traces.
 ///
-/// The exit code is printed, not checked: the exit code of a launcher that itself received the signals
-/// depends on which process ends first (MPICH's: 255, and 0 once under load).
+/// The exit code is printed, not checked: the exit code of a launcher that itself received the
+/// signals depends on which process ends first (MPICH's: 255, and 0 once under load).
 fn check_killed_job(mpi: Mpi, name: &str, kill: impl Fn(&Recording)) {
     let job = Job::new(mpi, &victim(mpi, "blocks_in_recv")).ranks(2);
     let mut running = job.start_recording();

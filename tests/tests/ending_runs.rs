@@ -1,6 +1,7 @@
 //! Runs that are read while they end: the recorder shortens its files then, while others read them.
 //!
-//! `GAMMACHI_TEST_READS=10000` makes that many reports on ending runs of each kind instead of a few.
+//! `GAMMACHI_TEST_READS=10000` makes that many reports on ending runs of each kind instead of a
+//! few.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;

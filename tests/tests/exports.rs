@@ -1,5 +1,5 @@
-//! Other programs read in our exports what was recorded; imports keep every call and message; a failed
-//! export leaves no files.
+//! Other programs read in our exports what was recorded; imports keep every call and message; a
+//! failed export leaves no files.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -119,7 +119,8 @@ fn interrupted_export(run: &Path, folder: &Path) -> Option<i32> {
     let mut export = Command::new(command());
     export.arg("export").arg(run).args(["--to", "csv", "--out"]);
     export.arg(folder.join("out")).stderr(Stdio::null());
-    // SAFETY: `signal` may be called between fork and exec. (A script's background jobs ignore SIGINT.)
+    // SAFETY: `signal` may be called between fork and exec. (A script's background jobs ignore
+    // SIGINT.)
     unsafe {
         export.pre_exec(|| {
             libc::signal(libc::SIGINT, libc::SIG_DFL);

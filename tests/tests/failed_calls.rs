@@ -1,5 +1,5 @@
-//! Calls that return errors, and messages that did not fit their buffers: failed calls are excluded from
-//! messages, collective operations and bytes.
+//! Calls that return errors, and messages that did not fit their buffers: failed calls are excluded
+//! from messages, collective operations and bytes.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! Floating-point operations: of every interposed function of BLAS, LAPACK and FFTW, compared with counts
-//! made in the program itself; of nested and threaded calls; and as the program declares them.
+//! Floating-point operations: of every interposed function of BLAS, LAPACK and FFTW, compared with
+//! counts made in the program itself; of nested and threaded calls; and as the program declares
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -98,7 +99,8 @@ under_both! {
     }
 
     fn counts_driver_once_with_any_number_of_threads(mpi) {
-        // dgesv calls dgemm and dtrsm inside; with several threads, some of these run on other threads.
+        // dgesv calls dgemm and dtrsm inside; with several threads, some of these run on other
+        // threads.
         let of = |threads: &str| {
             let job = counting(mpi, "5").environment("OPENBLAS_NUM_THREADS", threads);
             let recorded = job.environment("GAMMACHI_FLOPS", "1").record();
@@ -161,8 +163,8 @@ under_both! {
         let of = |region: &str| {
             metrics(&recorded, &Selection::Region(region.to_owned())).flops.unwrap()
         };
-        // From the loops of Gaussian elimination: step k divides n − k numbers, and multiplies and subtracts
-        // (n − k)² times; daxpy adds 2n.
+        // From the loops of Gaussian elimination: step k divides n − k numbers, and multiplies and
+        // subtracts (n − k)² times; daxpy adds 2n.
         let n = 300u64;
         let elimination: u64 = (1..=n).map(|k| (n - k) + 2 * (n - k) * (n - k)).sum();
         let expected = 2.0 * 3.0 * (elimination + 2 * n) as f64;

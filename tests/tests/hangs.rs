@@ -97,7 +97,8 @@ under_both! {
                 && trace.rank(1).open_calls().is_empty();
             (waits && outside).then(|| trace.rank(1).file.fixed.pid)
         });
-        // SAFETY: plain numbers; the process is rank 1 of our own job, which does not end by itself.
+        // SAFETY: plain numbers; the process is rank 1 of our own job, which does not end by
+        // itself.
         unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
         let recorded = running.end();
         let (screen, found) = report(&recorded.directory());

@@ -3,8 +3,8 @@
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, skip, under_both, victim};
 
-/// Checks that a program built with a sanitizer ends as the bare one does, and that the sanitizer reports
-/// nothing about the recorder.
+/// Checks that a program built with a sanitizer ends as the bare one does, and that the sanitizer
+/// reports nothing about the recorder.
 fn check_sanitized(mpi: Mpi, build: Build) {
     let program = built(mpi, "many_threads", build);
     // GCC 12's ThreadSanitizer does not support all address layouts that newer kernels choose.
@@ -40,8 +40,9 @@ fn can_disable_address_randomisation() -> bool {
     tried.is_ok_and(|output| output.status.success())
 }
 
-/// Checks that a handler that calls MPI at any instruction blocks nothing, and that every event that it may interrupt
-/// is recorded: `per_round` events in each of the rounds that the victim prints.
+/// Checks that a handler that calls MPI at any instruction blocks nothing, and that every event
+/// that it may interrupt is recorded: `per_round` events in each of the rounds that the victim
+/// prints.
 fn check_handler(mpi: Mpi, kind: &str, event: &str, per_round: usize) {
     let job = Job::new(mpi, &victim(mpi, "marks_under_signals")).argument(kind);
     let recorded = job.environment("GAMMACHI_FLOPS", "1").record();

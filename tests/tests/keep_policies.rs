@@ -1,4 +1,5 @@
-//! What is kept if not every event can be: limits, rings, totals alone, memory that cannot be mapped.
+//! What is kept if not every event can be: limits, rings, totals alone, memory that cannot be
+//! mapped.
 
 use std::collections::BTreeSet;
 
@@ -104,7 +105,8 @@ under_both! {
         }
     }
 
-    // A killed run with each policy: every call that returned is counted, individually or in totals.
+    // A killed run with each policy: every call that returned is counted, individually or in
+    // totals.
     fn killed_process_loses_no_totals(mpi) {
         for (keep, max_bytes) in [("first", 1 << 20), ("last", 1 << 20), ("totals", 0)] {
             let recorded = job(mpi, keep, max_bytes).argument("die").record();
@@ -120,7 +122,8 @@ under_both! {
         }
     }
 
-    // The limits also apply to definitions, on disk and in memory; objects not yet freed are described.
+    // The limits also apply to definitions, on disk and in memory; objects not yet freed are
+    // described.
     fn freed_communicators_take_no_space(mpi) {
         const TIMES: u64 = 20_000;
         let limits = [("totals", 0, 100_000), ("first", 1 << 20, (1 << 20) + (700 << 10)), ("last", 1 << 20, (1 << 20) + (700 << 10))];
@@ -158,7 +161,8 @@ under_both! {
         }
     }
 
-    // Errors that a file server reports when it writes data back are printed and noted in the trace.
+    // Errors that a file server reports when it writes data back are printed and noted in the
+    // trace.
     fn reports_late_write_errors(mpi) {
         let library = built(mpi, "refuses_late", Build::Shared);
         let recorded = job(mpi, "first", 0).preload_before(&library).record();
@@ -245,7 +249,8 @@ under_both! {
             let count: u64 = barriers.iter().map(|row| row.count).sum();
             let time_s: f64 = barriers.iter().map(|row| row.time_s).sum();
             assert!(count >= 19 && time_s > 0.02, "{barriers:?}");
-            // The compiler may have made several copies of a loop or function (`middle.constprop.0`).
+            // The compiler may have made several copies of a loop or function
+            // (`middle.constprop.0`).
             for row in barriers {
                 let name = |frame: &Frame| frame.place.function.clone().unwrap_or_default();
                 let found: Vec<String> = row.frames.iter().map(name).collect();

@@ -1,5 +1,6 @@
-//! The kernels under real MPIs: correct results at every rank count, protocol switches where the library
-//! is configured to switch, wrong usage refused, tables from a recorded run. No test asserts a time.
+//! The kernels under real MPIs: correct results at every rank count, protocol switches where the
+//! library is configured to switch, wrong usage refused, tables from a recorded run. No test
+//! asserts a time.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,8 +15,9 @@ use system_tests::directories::TempDir;
 use system_tests::job::Output;
 use system_tests::{Job, Mpi, command, kernels, skip, under_both};
 
-/// Time limit of a kernel. Ranks that share a processor give it up only when the system takes it from them,
-/// some milliseconds per message: a few seconds on a quiet machine become a minute on a crowded one.
+/// Time limit of a kernel. Ranks that share a processor give it up only when the system takes it
+/// from them, some milliseconds per message: a few seconds on a quiet machine become a minute on a
+/// crowded one.
 const DEADLINE: Duration = Duration::from_secs(400);
 
 /// A job that runs a kernel; `words` are its arguments.
@@ -98,8 +100,8 @@ under_both! {
         let rows: Vec<(char, u64, usize)> =
             blocking.messages.iter().map(|row| (row.case, row.bytes, row.send_s.len())).collect();
         assert_eq!(rows, [('A', 8, 2), ('A', 1 << 20, 2), ('B', 8, 2), ('B', 1 << 20, 2)]);
-        // The receive waits for a send that is 50 ms late (the receiver may lose its core, but not in
-        // both repetitions), and a large send waits for its receive.
+        // The receive waits for a send that is 50 ms late (the receiver may lose its core, but not
+        // in both repetitions), and a large send waits for its receive.
         let longest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
         assert!(longest(&blocking.messages[2].receive_s) > 0.025, "{:?}", blocking.messages[2]);
         assert!(longest(&blocking.messages[1].send_s) > 0.025, "{:?}", blocking.messages[1]);
@@ -244,8 +246,8 @@ fn pairs_between_hosts_have_their_own_class() {
         return skip("two-hosts", String::from_utf8_lossy(&possible.stderr).trim());
     }
     let temp = TempDir::new();
-    // With two ranks on a host, Debian's MPICH over TCP hangs in MPI_Finalize in about half of its runs,
-    // whatever the program (docs/guide/record.md): one rank on each host for MPICH.
+    // With two ranks on a host, Debian's MPICH over TCP hangs in MPI_Finalize in about half of its
+    // runs, whatever the program (docs/guide/record.md): one rank on each host for MPICH.
     for (mpi, here) in [(Mpi::OpenMpi, "2"), (Mpi::Mpich, "1")] {
         let out = temp.join(format!("{}.json", mpi.suffix()));
         let output = Command::new(&rig)

@@ -1,9 +1,10 @@
-//! SIGKILL at random moments: every call that had returned is in the trace, and every trace can be read.
+//! SIGKILL at random moments: every call that had returned is in the trace, and every trace can be
+//! read.
 //!
-//! One kind of job exchanges many small messages; the other makes very short calls, so that much of its time goes into
-//! encoding and writing full windows. The program proves which calls had returned: after each call it counts in a mapped
-//! file of its own. The event is closed before the call returns, so a trace has as many calls as were counted, or one
-//! more.
+//! One kind of job exchanges many small messages; the other makes very short calls, so that much of
+//! its time goes into encoding and writing full windows. The program proves which calls had
+//! returned: after each call it counts in a mapped file of its own. The event is closed before the
+//! call returns, so a trace has as many calls as were counted, or one more.
 //!
 //! `GAMMACHI_TEST_KILLS` says how many jobs (both MPIs together; `scripts/kill-ranks` sets it),
 //! `GAMMACHI_TEST_SEED` repeats a run.

@@ -1,4 +1,5 @@
-//! Messages and bytes of each pair of ranks in the trace equal those that the program's own wrappers count.
+//! Messages and bytes of each pair of ranks in the trace equal those that the program's own
+//! wrappers count.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The recorder together with other tools: a second PMPI tool, auditors, sanitizers, MPI loaded by dlopen.
+//! The recorder together with other tools: a second PMPI tool, auditors, sanitizers, MPI loaded by
+//! dlopen.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -105,7 +106,8 @@ under_both! {
         let name = format!("ring-asan-{}", mpi.suffix());
         let flags = ["-fsanitize=address,undefined", "-g"];
         let program = compile(mpi.compiler(Language::C), "ring.c", &name, &flags);
-        // The sanitizer expects to be loaded first; MPI libraries leak, with and without the recorder.
+        // The sanitizer expects to be loaded first; MPI libraries leak, with and without the
+        // recorder.
         let job = Job::new(mpi, &program)
             .ranks(RANKS)
             .environment("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0");

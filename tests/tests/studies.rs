@@ -1,5 +1,5 @@
-//! A study from measurement to model, under real MPIs: every run is in the table with what the program
-//! did, failed runs are marked, an interrupted sweep can be resumed.
+//! A study from measurement to model, under real MPIs: every run is in the table with what the
+//! program did, failed runs are marked, an interrupted sweep can be resumed.
 
 use std::fs;
 use std::io::{Read, Write};

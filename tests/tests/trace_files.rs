@@ -1,5 +1,5 @@
-//! Files of a trace: windows, unusable directories, full disks, limits, modes, several jobs with the same
-//! directory.
+//! Files of a trace: windows, unusable directories, full disks, limits, modes, several jobs with
+//! the same directory.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use system_tests::{Job, skip, under_both, victim};
 use trace_format::files::rank_file_path;
 use trace_format::markers::ToolReason;
 
-/// Multiplies the counter's rate by 2 · 10⁷: 215 ticks exceed 32 bits, and two minutes of a counter at 4 GHz still
-/// fit in 63.
+/// Multiplies the counter's rate by 2 · 10⁷: 215 ticks exceed 32 bits, and two minutes of a counter
+/// at 4 GHz still fit in 63.
 const FAST_COUNTER: &str = "0,2e13";
 
 /// A small file system, unmounted when dropped.
@@ -79,8 +79,8 @@ under_both! {
         }
     }
 
-    // The counter's rate is skewed so that every call exceeds a slot's 32 bits without taking long; the two
-    // counts put the end of the window before and between the two slots of an event.
+    // The counter's rate is skewed so that every call exceeds a slot's 32 bits without taking long;
+    // the two counts put the end of the window before and between the two slots of an event.
     fn keeps_long_events_over_window_changes(mpi) {
         let slow = built(mpi, "slow_comm_rank", Build::Shared);
         for calls in [40_000, 40_001] {

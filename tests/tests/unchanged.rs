@@ -1,5 +1,5 @@
-//! At each level, a program gets exactly what the bare MPI returns: statuses, arrays and the bytes around
-//! them, error codes, errno, results.
+//! At each level, a program gets exactly what the bare MPI returns: statuses, arrays and the bytes
+//! around them, error codes, errno, results.
 
 use system_tests::{Job, under_both, victim};
 

@@ -101,8 +101,8 @@ fn program_continues_without_a_rank_and_one_line_says_why() {
     assert!(!temp.join("run").exists(), "a run directory was made");
 }
 
-/// Runs a program of the system's compiler with and without the recorder, checks that it behaves the same and that
-/// nothing is recorded, and returns the recorder's lines.
+/// Runs a program of the system's compiler with and without the recorder, checks that it behaves
+/// the same and that nothing is recorded, and returns the recorder's lines.
 fn run_with_and_without_recorder(
     temp: &TempDir,
     source: &str,
@@ -126,7 +126,8 @@ fn run_with_and_without_recorder(
 #[test]
 fn procedures_found_by_dlsym_answer_as_if_there_were_no_mpi() {
     let lines = run_with_and_without_recorder(&TempDir::new(), "probes_without_mpi.c", None);
-    // Each missing procedure is named once; procedures that can answer without an MPI cause no message.
+    // Each missing procedure is named once; procedures that can answer without an MPI cause no
+    // message.
     for name in ["MPI_Init,", "MPI_Is_thread_main,"] {
         assert_eq!(lines.iter().filter(|line| line.contains(name)).count(), 1, "{lines:?}");
     }

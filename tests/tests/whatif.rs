@@ -1,4 +1,5 @@
-//! `gammachi whatif`: a program whose time is known from its sleeps, replayed with a faster rank or region.
+//! `gammachi whatif`: a program whose time is known from its sleeps, replayed with a faster rank or
+//! region.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -159,7 +160,8 @@ under_both! {
         let seconds = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
         assert_eq!(block["answers"][0]["question"], "network+map_block_2");
         assert_eq!(block["asked"]["between"]["latency_from"], "given");
-        // Twenty times around a ring that crosses the hosts; ranks that share cores hide a part of it.
+        // Twenty times around a ring that crosses the hosts; ranks that share cores hide a part of
+        // it.
         let near = document(&recorded, &[&two[..], &["--latency", "1us", "--bandwidth", "1G"]].concat());
         assert!(seconds(&block) > seconds(&near) + 1.0, "{near:#}{block:#}");
         let temp = TempDir::new();

@@ -36,7 +36,7 @@ static void *touches_400(void *unused)
 
 static atomic_int turn;
 
-static void *touches_250_when_told(void *unused)
+static void *touch_250_in_turn(void *unused)
 {
     while (turn == 0)
         usleep(1000);
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     int thread = !*what;
 
     if (thread)
-        pthread_create(&earlier, NULL, touches_250_when_told, NULL);
+        pthread_create(&earlier, NULL, touch_250_in_turn, NULL);
     MPI_Init(&argc, &argv);
     if (thread) {
         all(earlier);

@@ -1,9 +1,9 @@
 //! Formats a recorded trace as the lines of an `.expected` file.
 //!
-//! [`lines`] gives one line per call, by rank and thread. Everything that depends on the MPI library
-//! gets a name there: requests `r1`, `r2` … in order of creation, messages of matched probes `m1` …,
-//! communicators `world`, `self`, `c1` … in order of definition on that rank, windows `w1`, files `f1`,
-//! and MPI's constants.
+//! [`lines`] gives one line per call, by rank and thread. Everything that depends on the MPI
+//! library gets a name there: requests `r1`, `r2` … in order of creation, messages of matched
+//! probes `m1` …, communicators `world`, `self`, `c1` … in order of definition on that rank,
+//! windows `w1`, files `f1`, and MPI's constants.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -72,8 +72,8 @@ fn group(ranks: &[i64]) -> String {
     ranks.iter().map(name).collect::<Vec<_>>().join(",")
 }
 
-/// Local and remote group of each communicator: one entry for an intracommunicator, one per side for
-/// an intercommunicator.
+/// Local and remote group of each communicator: one entry for an intracommunicator, one per side
+/// for an intercommunicator.
 type Members = HashMap<Identity, Vec<(Vec<i64>, Vec<i64>)>>;
 
 /// Checks that exactly the members of each communicator defined it, identically and once.

@@ -13,11 +13,12 @@
 //! | `?openmpi: `, `?mpich,abi: `, `?!mpi4py: ` | a line only where one (or, with `!`, none) of these holds:
 //! |   | a family, an MPI (`openmpi4`, `mpich40`, else its short name), a language |
 //!
-//! The bytes of a call are `sent` if it only sends, `received` if it only receives, and `posted` if it
-//! returns before the message arrives. A completed receive is `r1:SOURCE/TAG/BYTES`; other requests are
-//! `r1:sent`, `r1:file/BYTES` or `r1:done`. A new communicator is `c1[members]#instance` in world ranks
-//! (the instance counts earlier communicators of the same parent); `|` separates the groups of an
-//! intercommunicator. `polls` is the number of merged calls that found nothing.
+//! The bytes of a call are `sent` if it only sends, `received` if it only receives, and `posted` if
+//! it returns before the message arrives. A completed receive is `r1:SOURCE/TAG/BYTES`; other
+//! requests are `r1:sent`, `r1:file/BYTES` or `r1:done`. A new communicator is
+//! `c1[members]#instance` in world ranks (the instance counts earlier communicators of the same
+//! parent); `|` separates the groups of an intercommunicator. `polls` is the number of merged calls
+//! that found nothing.
 
 use std::collections::BTreeMap;
 

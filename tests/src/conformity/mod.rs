@@ -1,8 +1,9 @@
 //! Compares what level 1 records, call by call, with the `.expected` file beside the program.
 //!
 //! The MPI standard determines everything that these programs do: which rank sends what to which,
-//! which call completes which request, how many polls find nothing. Only handles and constants differ
-//! between MPIs; [`actual`] gives them names. [`expected`] describes the format of the files.
+//! which call completes which request, how many polls find nothing. Only handles and constants
+//! differ between MPIs; [`actual`] gives them names. [`expected`] describes the format of the
+//! files.
 
 pub mod actual;
 pub mod difference;
@@ -90,8 +91,8 @@ pub fn facts(mpi: Mpi) -> Vec<&'static str> {
     vec![mpi.family(), version]
 }
 
-/// Compares a trace with the expected text (facts as in [`expected`]), except for the calls named in
-/// `left_out`, and returns the number of events.
+/// Compares a trace with the expected text (facts as in [`expected`]), except for the calls named
+/// in `left_out`, and returns the number of events.
 ///
 /// # Errors
 /// The differences of all ranks.

@@ -116,7 +116,8 @@ fn deadly_parts(mpi: Mpi) -> &'static str {
     }
 }
 
-/// Runs programs that print everything MPI returns to them, bare and recorded, and compares the lines.
+/// Runs programs that print everything MPI returns to them, bare and recorded, and compares the
+/// lines.
 pub fn unchanged(mpi: Mpi) -> Cell {
     guarded(|| {
         let mut lines = 0;

@@ -1,8 +1,9 @@
-//! `mpi-matrix ROW…`: runs the conformity suite under every MPI and in every language and prints a table.
+//! `mpi-matrix ROW…`: runs the conformity suite under every MPI and in every language and prints a
+//! table.
 //!
-//! A cell shows the number of events that were recorded exactly as the program makes them, the reason
-//! why there are none, or a failure. The differences of a failure go to standard error, and the exit
-//! code is 1.
+//! A cell shows the number of events that were recorded exactly as the program makes them, the
+//! reason why there are none, or a failure. The differences of a failure go to standard error, and
+//! the exit code is 1.
 
 mod cell;
 mod table;
