@@ -1,15 +1,15 @@
 """Decodes the slots of an encoded chunk, independently of the analyzer's decoder.
 
-In: the bytes behind a chunk's header. Out: its slots. Written from docs/reference/encoded-chunks.md alone (its
-sections are named below), standard library only. Values that no slots lead to (an exponent above 63, a
-content with what stands apart) are damage here.
+`decode` takes the bytes after a chunk's header and returns its slots. Written from docs/reference/encoded-chunks.md
+alone (its sections are named below), standard library only. Values that no encoder writes (an exponent above 63, a
+content with values that are encoded separately) count as damage here.
 """
 
 import struct
 
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
-MOST_SLOTS = (64 << 20) // 40
-MOST_SLOTS_OF_CALL = 64
+MAX_SLOTS = (64 << 20) // 40
+MAX_SLOTS_OF_CALL = 64
 # Templates, and entries of the table of expectations; both a power of 2.
 TEMPLATES = ENTRIES = 2048
 RING = 64
@@ -19,10 +19,10 @@ NO_DURATION = 0xFFFFFFFF
 # Fields of a slot in the order in which they are written: bits, width of the difference.
 FIELDS = ((64, 6), (32, 5), (32, 5), (32, 5), (32, 5), (32, 5), (32, 5), (64, 6))
 ZERO_SLOT = (0,) * len(FIELDS)
-# Words of 64 zero bits behind the stream: more than one call takes, so that its end is looked for once.
+# Words of 64 zero bits after the stream: more than a call takes, so that one check per call finds its end.
 PAD_WORDS = 1024
 MASKS = [(1 << bits) - 1 for bits in range(65)]
-# The code `1111111`: no exponent is in range with it.
+# The change for the code `1111111`: out of range with any exponent.
 ESCAPE = 1 << 10
 
 
@@ -35,7 +35,7 @@ def unzigzag(z):
 
 
 def code_table():
-    """For each 13 bits, the length of the time code at their beginning and what it adds to the exponent."""
+    """For each value of 13 bits, the length of the time code at its beginning and the change of the exponent."""
     table = []
     for bits in range(1 << 13):
         ones = (~bits & bits + 1).bit_length() - 1
@@ -51,14 +51,14 @@ CODES = code_table()
 
 
 def words_of(body):
-    """The stream as overlapping words of 128 bits, one each 64 bits: each has 65 bits from any bit on."""
+    """The stream as overlapping words of 128 bits, one every 64 bits: any 65 bits are within one of them."""
     tail = bytes(-len(body) % 8 + 8 * PAD_WORDS)
     halves = struct.unpack(f"<{(len(body) + len(tail)) // 8}Q", bytes(body) + tail)
     return [low | high << 64 for low, high in zip(halves, halves[1:])]
 
 
 class Expectations:
-    """What is expected of a slot: its request, and three exponents of its times."""
+    """The expected request of a slot and three exponents of its times."""
 
     __slots__ = ("last", "stride", "distance", "exponents")
 
@@ -71,10 +71,11 @@ class Expectations:
 
 
 class Template:
-    """Contents of a call's slots (section Calls), and what is expected of the next one like it.
+    """Contents of a call's slots (section Calls), and the expectations for the next such call.
 
-    `event` holds the expectations of the event, its first two exponents those of gap and duration. `slots`
-    are the contents as slots, values that are apart zero; `requests` and `times` are these values' places."""
+    `event` has the expectations of the event; its first two exponents are those of gap and duration. `slots`
+    are the contents as slots, with separately encoded values set to zero; `requests` and `times` are the
+    positions of these values."""
 
     __slots__ = ("contents", "slots", "orphan", "lasts", "event", "next", "first_entry", "requests", "times",
                  "plain")
@@ -100,7 +101,7 @@ class Template:
                 self.times.append((place, True))
                 right = begin == peer == tag == size == request == 0
             if not right:
-                raise DamagedChunk(f"the content of slot {place} of a call has what stands apart")
+                raise DamagedChunk(f"the content of slot {place} of a call has a value that is encoded separately")
             if request and (place == 0 and not self.orphan or low in REQUEST_KINDS):
                 self.requests.append(place)
                 request = 0
@@ -108,12 +109,12 @@ class Template:
         self.plain = len(contents) == 1 and not self.orphan and self.lasts and not self.requests
 
     def entries(self):
-        """How many entries of the table of expectations it takes."""
+        """Number of entries that it takes in the table of expectations."""
         return len(self.contents) if len(self.contents) > 1 or self.orphan else 0
 
 
 class Stream:
-    """A stream's bits and all that is remembered from call to call."""
+    """A stream's bits, and the state that is kept from call to call."""
 
     def __init__(self, body, opened_ticks):
         if len(body) < 8:
@@ -121,7 +122,7 @@ class Stream:
         self.most, self.step = struct.unpack_from("<II", body)
         if self.step == 0:
             raise DamagedChunk("the step is 0")
-        if self.most > MOST_SLOTS:
+        if self.most > MAX_SLOTS:
             raise DamagedChunk(f"{self.most} slots are more than a chunk can have")
         self.words, self.at, self.bits = words_of(body), 64, 8 * len(body)
         self.end = opened_ticks & U64
@@ -138,10 +139,10 @@ class Stream:
 
     def check_end(self):
         if self.at > self.bits:
-            raise DamagedChunk(f"the bits end behind {len(self.slots)} of {self.most} slots")
+            raise DamagedChunk(f"the bits end after {len(self.slots)} of {self.most} slots")
 
     def ones(self, most):
-        """The number of ones before a zero; at most so many, and behind as many no zero is read."""
+        """Number of ones before a zero; stops after `most` ones without reading a zero."""
         for number in range(most):
             if not self.take(1):
                 return number
@@ -157,7 +158,7 @@ class Stream:
         return change
 
     def rest(self, change, exponents, place, step):
-        """The time that a code's rest makes; sets the exponent that is expected next."""
+        """Reads the rest of a time after its code; sets the exponent that is expected next."""
         if change == ESCAPE:
             return self.difference(6) & U64
         exponent = exponents[place] + change
@@ -174,7 +175,7 @@ class Stream:
         return min(self.count, TEMPLATES)
 
     def template(self):
-        """The template of the next call, the previous one from now on (Calls, 1)."""
+        """Reads the template of the next call and makes it the previous one (Calls, 1)."""
         kind = self.ones(3)
         if kind == 0:
             if not self.templates:
@@ -192,7 +193,7 @@ class Stream:
         return self.templates[number]
 
     def new_template(self, beside_other):
-        """Makes the next template; its number."""
+        """Makes the next template and returns its number."""
         other = None
         if beside_other:
             ones = self.ones(17)
@@ -227,7 +228,7 @@ class Stream:
         return number
 
     def content(self, other):
-        """A slot's content that is written beside another."""
+        """Reads a slot's content, written as differences from another."""
         differs, fields = self.take(8), list(other)
         if differs:
             for place, (bits, width) in enumerate(FIELDS):
@@ -241,7 +242,7 @@ class Stream:
         return self.table[(template.first_entry + place) % ENTRIES]
 
     def read_requests(self, template, slots):
-        """Puts in the requests that are apart (Calls, 3)."""
+        """Fills in the separately encoded requests (Calls, 3)."""
         some_unexpected, ring, pushed = self.take(1), self.ring, self.pushed
         for place in template.requests:
             of = self.expectations(template, place)
@@ -259,7 +260,7 @@ class Stream:
                 request = of.last + of.stride & U32
             if request == 0:
                 self.check_end()
-                raise DamagedChunk("a request that stands apart is 0")
+                raise DamagedChunk("a separately encoded request is 0")
             of.last = request
             begin, word, object_, amount, site = slots[place]
             slots[place] = (begin, word, object_, amount | request << 32, site)
@@ -270,7 +271,7 @@ class Stream:
                 self.pushed += 1
 
     def read_times(self, template, slots, event_begin):
-        """Puts in the times of continuations (Calls, 4)."""
+        """Fills in the times of continuations (Calls, 4)."""
         for place, polls in template.times:
             exponents = self.expectations(template, place).exponents
             begin, word, object_, amount, site = slots[place]
@@ -288,7 +289,7 @@ class Stream:
                 self.end = event_begin + ticks & U64
 
     def read_call(self):
-        """The next call, whatever it is."""
+        """Reads the next call, of any kind."""
         template = self.template()
         if len(template.slots) > self.most - len(self.slots):
             self.check_end()
@@ -316,7 +317,7 @@ class Stream:
         self.slots += slots
 
     def read(self):
-        """All calls: those of one slot and a template that is expected here, the others by `read_call`."""
+        """Reads all calls: those with one slot and an expected template here, the others with `read_call`."""
         words, templates, slots, step, most = self.words, self.templates, self.slots, self.step, self.most
         while len(slots) < most:
             at, end = self.at, self.end

@@ -1,4 +1,4 @@
-"""What the scripts that measure the recorder share: runs that fail, the machine, spreads."""
+"""Shared by the scripts that measure: failed runs, the machine, spreads."""
 import argparse
 import pathlib
 import platform
@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Failure(Exception):
-    """A run failed; the text says which and what to do."""
+    """A run failed; the text names it and gives advice."""
 
 
 def positive(text):
@@ -20,7 +20,7 @@ def positive(text):
 
 
 def built(mpi):
-    """The path of the kernels' binary, built when it is not up to date."""
+    """The path of the kernels' binary, built if it is not up to date."""
     done = subprocess.run([ROOT / "scripts/build-kernels", mpi], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure(f"scripts/build-kernels {mpi} failed with exit code {done.returncode}")
@@ -28,7 +28,7 @@ def built(mpi):
 
 
 def tree_bytes(directory):
-    """Bytes of disk that everything under `directory` takes."""
+    """Bytes on disk of all files under `directory`."""
     return sum(f.stat().st_blocks * 512 for f in directory.rglob("*") if f.is_file())
 
 
@@ -48,7 +48,7 @@ def machine():
 
 
 def file_system(directory):
-    """Type of the file system that holds `directory`."""
+    """Type of the file system that contains `directory`."""
     done = subprocess.run(["findmnt", "-n", "-o", "FSTYPE", "-T", directory], stdout=subprocess.PIPE, text=True, check=False)
     return done.stdout.strip() or "unknown"
 

@@ -1,7 +1,8 @@
 """Reads a rank file of a run directory, independently of the analyzer's reader.
 
-In: a path. Out: `RankFile`, the valid prefix; what is left out is said on standard error. Written
-from docs/reference/trace-format.md (its sections are named below) and docs/reference/encoded-chunks.md, standard library only.
+`RankFile` reads the valid prefix of a file; warnings about the rest go to standard error. Written from
+docs/reference/trace-format.md (its sections are named below) and docs/reference/encoded-chunks.md, standard library
+only.
 """
 
 import struct
@@ -15,7 +16,7 @@ from encoded_chunks import DamagedChunk, decode
 
 GRANULE = 64
 HEADER_BYTES = 32768
-MOST_PAYLOAD_BYTES = 4 << 20
+MAX_PAYLOAD_BYTES = 4 << 20
 TOOL, REGION_BEGIN, REGION_END, CONTINUATION, FIRST_FUNCTION = 1, 2, 3, 4, 16
 # Kinds of continuations; the last in files of version 1 only.
 DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE, SITE = 1, 2, 3, 4, 5, 6, 7
@@ -25,7 +26,7 @@ LONG_DURATION = 0xFFFFFFFF
 
 
 class Unreadable(Exception):
-    """The run, or one of its files, cannot be used; the text says why."""
+    """The run or one of its files cannot be used; the text says why."""
 
 
 def warn(text):
@@ -89,9 +90,9 @@ Chunk = namedtuple("Chunk", "at end thread sequence opened_ticks encoded")
 class Thread:
     """A thread's events as columns: function, begin, end, the work of compute functions.
 
-    `settled` is 0 for open and abandoned calls, whose end is not known. A run of polls has their
-    number in `calls`, and in `busy` its begin plus the time inside them; `busy` is `end` elsewhere.
-    `site` is the address that a call returns to, 0 where none was recorded (at level 0)."""
+    `settled` is 0 for open and abandoned calls, whose end is not known. For a run of polls, `calls` is
+    their number and `busy` its begin plus the time inside them; otherwise `busy` is `end`. `site` is the
+    address that a call returns to, 0 if none was recorded (at level 0)."""
 
     def __init__(self, number):
         self.number = number
@@ -185,7 +186,7 @@ class RankFile:
                 continue
             end = min(at + length, len(self.data))
             if kind == 1 and struct.unpack_from("<Q", self.data, at + 56)[0]:
-                pass  # A window whose slots were being cleared: they are kept elsewhere.
+                pass  # A window whose slots were being cleared: they are in another chunk.
             elif kind == 1:
                 events.append(Chunk(at, end, thread, sequence, opened, None))
             elif kind == 5:
@@ -204,7 +205,7 @@ class RankFile:
         for chunk in sorted(events, key=lambda chunk: (chunk.thread, chunk.sequence)):
             chain = threads.setdefault(chunk.thread, [])
             if chunk.sequence < len(chain):
-                continue  # A window and its copy: they hold the same.
+                continue  # A window and its copy have the same contents.
             if chunk.sequence != len(chain):
                 self.warn(chunk.at, f"thread {chunk.thread}: an earlier chunk is missing")
             else:
@@ -216,7 +217,7 @@ class RankFile:
             length, crc = struct.unpack_from("<II", self.data, at)
             if length == 0:
                 return
-            if length > MOST_PAYLOAD_BYTES or at + 8 + length > end:
+            if length > MAX_PAYLOAD_BYTES or at + 8 + length > end:
                 self.warn(at, "a definition is longer than its chunk; the rest is left out")
                 return
             payload = self.data[at + 8 : at + 8 + length]
@@ -268,7 +269,7 @@ class RankFile:
         return thread
 
     def read_events(self, thread, chunk, limit):
-        """Adds a chunk's events to a thread; the offset and nature of damage, if any."""
+        """Adds a chunk's events to a thread; returns the offset and nature of damage, if any."""
         first, size = chunk.at + 64, self.slot_bytes
         slots = self.data[first : first + (chunk.end - first) // size * size]
         if chunk.encoded:
@@ -336,7 +337,7 @@ class RankFile:
         return None, None
 
     def module(self, address, ticks):
-        """The module that an address belonged to at a moment: the last one seen there before."""
+        """The module that contained an address at a moment: the last one defined there before."""
         for module in reversed(self.modules):
             if module.begin <= address < module.end and module.ticks <= ticks:
                 return module
@@ -357,7 +358,7 @@ class RankFile:
                 and self.name(function) in ("MPI_Init", "MPI_Init_thread")
             ]
             if not inits:
-                raise Unreadable(f"{self.path}: it does not say when the rank began")
+                raise Unreadable(f"{self.path}: the beginning of the rank is not recorded")
             begin = inits[0]
         main = [thread for thread in self.threads if thread.number == 0]
         stamps = [thread.last_stamp() for thread in self.threads if thread.begin]

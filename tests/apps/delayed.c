@@ -1,18 +1,18 @@
 /* Small programs in which chosen ranks are late: `gammachi why` has to name them (scripts/check-causes).
 
    Usage: delayed SHAPE ITERATIONS BASE BYTES [RANK:ITERATION:MILLISECONDS:PLACE]...
-   Work is sleep: at each place of each iteration every rank sleeps BASE milliseconds, and as told as much longer;
-   ITERATION "all" is all but the first and the last. A message has BYTES. Shapes and their places:
+   Work is sleep: at each place of each iteration every rank sleeps BASE milliseconds, plus the delays in the arguments;
+   ITERATION "all" means all but the first and the last. A message has BYTES. Shapes and their places:
 
-   stencil   `exchange`, a row sent round a ring, `sum`, a sum of all
+   stencil   `exchange`, a row sent around a ring, `sum`, a sum over all ranks
    halo      regions of gammachi.h: `pack`, receives and sends to both neighbours in a ring are posted, `interior`,
-             they are completed, `edge`; a barrier behind every fourth iteration
-   master    rank 0 deals a task to each rank, `work` (rank 0 too), it collects the results in turn, `tidy`
+             they are completed, `edge`; a barrier after every fourth iteration
+   master    rank 0 hands a task to each rank, `work` (rank 0 too), it collects the results in turn, `tidy`
    pipeline  each rank receives an item from the rank before it, `stage`, and sends it to the next one
 
-   A barrier stands behind MPI_Init, another before MPI_Finalize. At the end each rank prints lines
+   There is a barrier after MPI_Init and another before MPI_Finalize. At the end each rank prints lines
        slept RANK PLACE EXTRA BASE WORST
-   seconds by the clock: what it slept as told, all its base sleeps, and the longest of those. */
+   in seconds by the clock: its delays, all its base sleeps, and the longest base sleep. */
 #define _GNU_SOURCE
 #include "gammachi.h"
 #include <dlfcn.h>
@@ -25,7 +25,7 @@
 
 enum { BARRIER_EVERY = 4, MOST = 8 };
 
-struct told {
+struct delay {
     int rank, iteration; /* -1: all */
     double seconds;
     char place[16];
@@ -39,7 +39,7 @@ struct slept {
 static int rank, ranks, iterations, bytes, count, places;
 static char *sent[2], *received[2];
 static double base;
-static struct told told[MOST];
+static struct delay delays[MOST];
 static struct slept slept[MOST];
 
 static double now(void)
@@ -64,9 +64,9 @@ static void leave_the_core(void)
     nanosleep(&time, NULL);
 }
 
-/* There are more ranks than cores: who waits must not keep others from ending their sleep in time. Open MPI yields
-   when it is told to; MPICH never does, but asks UCX in a loop. Both come here, for a program's own functions go
-   before those of libraries. */
+/* There are more ranks than cores: waiting ranks must not keep others from ending their sleep in time. Open MPI yields
+   if configured to; MPICH never does, but polls UCX in a loop. Both call these functions, because a program's own
+   functions take precedence over those of libraries. */
 int sched_yield(void)
 {
     leave_the_core();
@@ -96,9 +96,9 @@ static void work(const char *place, int iteration)
     if (seconds > here->worst)
         here->worst = seconds;
     for (int i = 0; i < count; i++) {
-        int all = told[i].iteration < 0 && iteration > 0 && iteration < iterations - 1;
-        if (told[i].rank == rank && (all || told[i].iteration == iteration) && strcmp(told[i].place, place) == 0)
-            here->extra += sleep_for(told[i].seconds);
+        int all = delays[i].iteration < 0 && iteration > 0 && iteration < iterations - 1;
+        if (delays[i].rank == rank && (all || delays[i].iteration == iteration) && strcmp(delays[i].place, place) == 0)
+            here->extra += sleep_for(delays[i].seconds);
     }
 }
 
@@ -189,7 +189,7 @@ static void read_arguments(int argc, char **argv)
         received[i] = calloc(bytes, 1);
     }
     for (int i = 5; i < argc; i++) {
-        struct told *next = &told[count++];
+        struct delay *next = &delays[count++];
         char when[16];
         if (sscanf(argv[i], "%d:%15[^:]:%lf:%15s", &next->rank, when, &next->seconds, next->place) != 4)
             wrong(argv[i]);
@@ -207,7 +207,7 @@ static void say(void)
                            slept[i].extra, slept[i].base, slept[i].worst);
     /* At once, so that the lines of ranks do not mix. */
     if (write(STDOUT_FILENO, text, length) != length)
-        wrong("cannot say how long it slept");
+        wrong("cannot print how long it slept");
 }
 
 int main(int argc, char **argv)

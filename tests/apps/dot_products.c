@@ -1,6 +1,6 @@
-/* Allreduce-heavy: the dot products of an iterative solver. Each iteration multiplies two vectors of 1,000
-   doubles and sums over the ranks by MPI_Allreduce of one double. The argument is the number of iterations.
-   Prints the sum, which is known, and the seconds of the loop of rank 0. */
+/* The dot products of an iterative solver, with many calls of MPI_Allreduce. Each iteration multiplies two vectors of
+   1,000 doubles and sums over the ranks with MPI_Allreduce of one double. The argument is the number of iterations.
+   Prints the sum, which is known, and the seconds of rank 0's loop. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

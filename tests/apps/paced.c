@@ -1,10 +1,10 @@
-/* Two regions of work and two kinds of communication an iteration, for predictions of what a change would do: an
-   exchange with the next and the last rank behind "smooth", a sum of all ranks behind "solve".
+/* Two regions of work and two kinds of communication per iteration, for predictions of the effect of changes: an
+   exchange with the next and the previous rank after "smooth", a sum over all ranks after "solve".
 
        mpicc -O2 -I pmpi-shim/include tests/apps/paced.c -o paced
        paced ITERATIONS UNITS BYTES [RANK SPEED [REGION SPEED]]
 
-   A unit of work takes about a microsecond. Region smooth has UNITS of it, more on higher ranks, solve half as many;
+   A unit of work takes about a microsecond. Region smooth has UNITS of them, more on higher ranks, solve half as many;
    every third iteration has twice as many. RANK (-1: none) and REGION (smooth, solve) compute SPEED times as fast.
    Prints the seconds of the loop. */
 #include <mpi.h>

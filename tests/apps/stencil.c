@@ -1,5 +1,5 @@
 /* Jacobi's iteration for Laplace's equation on a square, its rows divided among the ranks: two exchanges of a
-   row with the neighbours and one residual of all ranks an iteration.
+   row with the neighbours and one residual of all ranks per iteration.
 
    Usage: stencil N ITERATIONS [SLOW_RANK TIMES]
    SLOW_RANK does the work of its rows TIMES times. Prints the residual, and the seconds of the loop. */

@@ -56,7 +56,7 @@ class Chromium(Page):
                 raise BrowserError("the browser did not answer in time")
             piece = os.read(self.back, 1 << 16)
             if not piece:
-                raise BrowserError("the browser went away")
+                raise BrowserError("the browser ended")
             self.buffer += piece
         text, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(text)

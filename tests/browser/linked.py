@@ -27,13 +27,13 @@ SELECTED = "(() => { const s = gammachi.selection; return [s.time, s.ranks && [.
 
 
 def visible(page, table):
-    """Cells of the rows of a table that are shown; None where there is no such table."""
+    """Cells of the visible rows of a table; None if there is no such table."""
     return page.value(f"(() => {{ const t = document.getElementById('{table}'); return t && [...t.tBodies[0].rows]"
                       ".filter(r => !r.hidden).map(r => [...r.cells].map(c => c.dataset.value ?? c.textContent)) })()")
 
 
 def canvas(page):
-    """Left, top, width, height of the timeline, in sight."""
+    """Scrolls to the timeline and returns its left, top, width and height."""
     page.value("document.querySelector('#timeline canvas').scrollIntoView({block: 'center'})")
     page.settle()
     return page.value("(() => { const b = document.querySelector('#timeline canvas').getBoundingClientRect();"
@@ -46,7 +46,7 @@ def clear(page):
 
 
 def timeline(check, page, shots):
-    """A drag selects a time, the margin ranks; the figures are the sums of what lies in it."""
+    """A drag selects a time, the margin selects ranks; the figures are the sums over the selection."""
     page.value("gammachi.view.scroll = 0; gammachi.move(0, gammachi.source.length_s)")
     clear(page)
     left, top, width, _ = canvas(page)
@@ -57,7 +57,7 @@ def timeline(check, page, shots):
     check("a drag selects a time", time and abs(time[0] - length / 4) < length / 100 and abs(time[1] - length * 3 / 4) < length / 100, time)
     page.value("new Promise(done => { const look = () => gammachi.panels.figures.time(gammachi.selection).final ? done(1) : setTimeout(look, 50); look() })")
     page.settle()
-    check("and the bar gives its figures", "in MPI" in page.value(FIGURES), page.value(FIGURES))
+    check("and the bar shows its figures", "in MPI" in page.value(FIGURES), page.value(FIGURES))
     shown = page.value("[...document.querySelectorAll('#rank-table tbody tr')].map(r => [Number(r.dataset.rank), Number(r.cells[3].dataset.value) + Number(r.cells[4].dataset.value)])")
     known = page.value("""Object.fromEntries(gammachi.source.rows.filter(r => !r.thread).map(r => [r.rank,
       Math.max(0, Math.min(r.end_s, gammachi.selection.time[1]) - Math.max(r.begin_s, gammachi.selection.time[0]))]))""")
@@ -147,7 +147,7 @@ def panels(check, page):
         page.settle()
         name = page.value("gammachi.selection.fn")
         rows = visible(page, "call-table")
-        check("a function leaves its own row", [row[0] for row in rows] == [name], rows)
+        check("a function keeps only its own row", [row[0] for row in rows] == [name], rows)
         clear(page)
     if page.value("!!document.querySelector('svg[data-places]')"):
         spot = page.value("""(() => { const s = document.querySelector('figure:not([hidden]) svg[data-places]'); s.scrollIntoView({block: 'center'});
@@ -162,7 +162,7 @@ def panels(check, page):
     longest = page.value("document.querySelectorAll('#longest-table tbody tr').length")
     if longest and page.value("gammachi.source.waits.length"):
         heads = page.value("[...document.querySelectorAll('#longest-table th')].map(h => h.textContent)")
-        check("the longest waits name whom they waited for", "waited for" in heads, heads)
+        check("the longest waits name the rank that they waited for", "waited for" in heads, heads)
 
 
 def search(check, page):
@@ -175,14 +175,14 @@ def search(check, page):
     hits = page.value("[...document.querySelectorAll('#search-hits li')].map(l => l.textContent)")
     check("a rank is found", any(f"rank {rank}" in hit for hit in hits), hits)
     page.key("Enter")
-    check("Enter chooses it", page.value(SELECTED)[1] == [rank], page.value(SELECTED))
+    check("Enter selects it", page.value(SELECTED)[1] == [rank], page.value(SELECTED))
     clear(page)
     name = page.value("document.querySelector('#call-table tr[data-function]')?.dataset.function")
     if name:
         page.key("/")
         page.type(name.lower())
         page.key("Enter")
-        check("a function is found and chosen", page.value(SELECTED)[4] == name, page.value(SELECTED))
+        check("a function is found and selected", page.value(SELECTED)[4] == name, page.value(SELECTED))
     clear(page)
     page.key("/")
     page.type("no such thing")
@@ -210,7 +210,7 @@ def address(check, page, path):
     page.settle()
     near = lambda a, b: a == b or (a and b and all(abs(x - y) < 1e-6 * max(abs(x), 1e-9) + 1e-12 for x, y in zip(a, b)))
     found = page.value(SELECTED)
-    check("the selection comes back", near(found[0], wanted[0]) and found[1:] == wanted[1:], (found, wanted))
+    check("the selection is restored", near(found[0], wanted[0]) and found[1:] == wanted[1:], (found, wanted))
     check("so does the zoom", near(page.value("gammachi.view && [gammachi.view.from, gammachi.view.to]"), view))
     check("and the order of the calls", page.value("document.querySelectorAll('#call-table th')[2].ariaSort") == "descending")
     clear(page)
@@ -275,10 +275,10 @@ def names(check, page):
     tree = page.accessible()
     nameless = [role for role, name in tree if not name and role in
                 ("button", "textbox", "searchbox", "combobox", "table", "region", "application", "image", "img", "dialog", "toolbar", "columnheader")]
-    # Heads of columns that hold words only may be empty.
+    # Heads of columns that contain only words may be empty.
     check("every control, table and picture has a name", not nameless, nameless[:5])
     roles = {role for role, _ in tree}
-    check("landmarks are there", {"main", "banner", "contentinfo"} <= roles, sorted(roles))
+    check("landmarks exist", {"main", "banner", "contentinfo"} <= roles, sorted(roles))
     ids = page.value("(() => { const all = [...document.querySelectorAll('[id]')].map(e => e.id); return all.filter((id, i) => all.indexOf(id) !== i) })()")
     check("no id occurs twice", ids == [], ids)
     live = page.value("document.querySelector('#selection [data-figures]').getAttribute('aria-live')")

@@ -1,4 +1,4 @@
-/* Blocking sends in all modes, receives with and without a status, wildcards, nobody, nothing. */
+/* Blocking sends in all modes, receives with and without a status, wildcards, MPI_PROC_NULL, empty messages. */
 #include "conformity.h"
 
 int main(void)
@@ -22,7 +22,7 @@ int main(void)
         MPI_Request ready;
         MPI_Recv(values, 10, MPI_INT, 0, 7, MPI_COMM_WORLD, &status);
         MUST(status.MPI_SOURCE == 0 && status.MPI_TAG == 7);
-        /* More room than the message needs. */
+        /* A buffer larger than the message. */
         MPI_Recv(values, 40, MPI_CHAR, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Recv(values, 40, MPI_CHAR, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Irecv(values, 2, MPI_INT, 0, 11, MPI_COMM_WORLD, &ready);

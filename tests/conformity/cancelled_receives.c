@@ -21,7 +21,7 @@ int main(void)
     MPI_Test_cancelled(&statuses[0], &flag);
     MUST(flag);
 
-    /* As nobody asks for the status. */
+    /* Without asking for the status. */
     MPI_Irecv(in, 4, MPI_INT, other, 73, MPI_COMM_WORLD, &requests[0]);
     MPI_Cancel(&requests[0]);
     MPI_Waitall(1, requests, MPI_STATUSES_IGNORE);

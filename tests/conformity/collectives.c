@@ -1,5 +1,5 @@
-/* Every blocking collective operation, root in the middle. Bytes are those that the rank puts in and gets
-   out, its own part included. */
+/* Every blocking collective operation, with a root in the middle. Bytes are those of the rank's send and receive
+   buffers, its own part included. */
 #include "conformity.h"
 
 int main(void)
@@ -18,12 +18,12 @@ int main(void)
     MPI_Scan(in, out, 9, MPI_INT, MPI_SUM, comm);
     /* Rank 0 receives nothing. */
     MPI_Exscan(in, out, 10, MPI_INT, MPI_SUM, comm);
-    /* Only the root says where to receive, or what to send. */
+    /* Only the root specifies where to receive, or what to send. */
     MPI_Gather(in, 2, MPI_INT, rank == 1 ? out : NULL, rank == 1 ? 2 : -7,
                rank == 1 ? MPI_INT : MPI_DATATYPE_NULL, 1, comm);
     MPI_Scatter(rank == 1 ? in : NULL, rank == 1 ? 3 : -7, rank == 1 ? MPI_INT : MPI_DATATYPE_NULL,
                 out, 3, MPI_INT, 1, comm);
-    /* Nothing at all. */
+    /* Empty operations. */
     MPI_Bcast(NULL, 0, MPI_INT, 1, comm);
     MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm);
     MPI_Allreduce(in, out, 2, MPI_INT, MPI_SUM, MPI_COMM_SELF);

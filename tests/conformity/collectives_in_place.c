@@ -1,5 +1,5 @@
-/* MPI_IN_PLACE: the buffer that is left out stands for the rank's own part of the other. What goes with it
-   is not looked at: counts may be NULL, types MPI_DATATYPE_NULL. */
+/* MPI_IN_PLACE: the omitted buffer is the rank's own part of the other. The arguments that belong to it are
+   ignored: counts may be NULL, types MPI_DATATYPE_NULL. */
 #include "conformity.h"
 
 int main(void)
@@ -22,7 +22,7 @@ int main(void)
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, 4, MPI_INT, comm);
     MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts, offsets, MPI_INT, comm);
     MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, 5, MPI_INT, comm);
-    /* The same count between any two. */
+    /* The same count between any two ranks. */
     counts[0] = counts[1] = counts[2] = 2;
     offsets[1] = 2;
     offsets[2] = 4;

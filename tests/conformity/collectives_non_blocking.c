@@ -1,4 +1,4 @@
-/* The non-blocking collective operations: bytes as those of the blocking ones, a request each. */
+/* The non-blocking collective operations: the same bytes as the blocking ones, and a request each. */
 #include "conformity.h"
 
 int main(void)

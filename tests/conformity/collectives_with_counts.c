@@ -1,4 +1,4 @@
-/* The v and w forms: a count, and a type, for each rank. */
+/* The v and w variants: a count, or a count and a type, for each rank. */
 #include "conformity.h"
 
 int main(void)
@@ -20,7 +20,7 @@ int main(void)
         all[other] = other + 1;
     }
     MPI_Alltoallv(in, to, in_offsets, MPI_INT, out, from, out_offsets, MPI_INT, comm);
-    /* As pairs to and from rank 2, as single ones else. */
+    /* As pairs to and from rank 2, otherwise as single elements. */
     for (int other = 0; other < 3; other++) {
         int pairs = rank == 2 || other == 2;
         send_types[other] = receive_types[other] = pairs ? pair : MPI_INT;

@@ -1,5 +1,5 @@
-/* Every way to make a communicator: members, and the count of earlier ones with these members, are alike on
-   all ranks. */
+/* Every way to make a communicator: all ranks agree on the members and on the count of earlier communicators with
+   these members. */
 #include "conformity.h"
 
 int main(void)

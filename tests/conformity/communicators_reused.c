@@ -1,5 +1,4 @@
-/* Communicators made and freed a thousand times, some kept: handles and ids are used again, identities are
-   not. */
+/* Communicators made and freed a thousand times, some kept: handles and ids are reused, identities are not. */
 #include "conformity.h"
 
 int main(void)
@@ -13,7 +12,7 @@ int main(void)
         MPI_Sendrecv_replace(&value, 1, MPI_INT, 1 - rank, i, 1 - rank, i, twin, MPI_STATUS_IGNORE);
         MPI_Comm_free(&twin);
     }
-    /* The ranks make different numbers of their own. */
+    /* The ranks make different numbers of communicators of their own. */
     for (int i = 0; i < 3 + rank; i++)
         MPI_Comm_dup(MPI_COMM_SELF, &alone);
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);

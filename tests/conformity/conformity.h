@@ -1,4 +1,4 @@
-/* What all programs of this folder share. */
+/* Shared by all programs of this folder. */
 #ifndef CONFORMITY_H
 #define CONFORMITY_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A program that the harness could not reach ends by itself. */
+/* Ends the program if the harness cannot. */
 __attribute__((constructor)) static void end_some_day(void) { alarm(120); }
 
 /* MPI_Init, MPI_Comm_rank. */
@@ -20,11 +20,11 @@ static inline int begin(void)
     return rank;
 }
 
-/* Ends the program with a message unless what MPI said is what the program knows. */
+/* Ends the program with a message unless MPI returned what is known. */
 #define MUST(condition)                                                            \
     do {                                                                           \
         if (!(condition)) {                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
             exit(70);                                                              \
         }                                                                          \
     } while (0)

@@ -1,5 +1,5 @@
-/* Bytes of user datatypes are their size, not their extent; a handle that is freed and used again for
-   another size is seen as the new one. */
+/* The bytes of a user datatype are its size, not its extent; a handle that is freed and reused for another size
+   has the new size. */
 #include "conformity.h"
 
 static void exchange(int rank, int count, MPI_Datatype type, int tag)
@@ -40,7 +40,7 @@ int main(void)
         exchange(rank, 1, type, size);
         MPI_Type_free(&type);
     }
-    /* More types at once than a small cache holds, each used twice. */
+    /* More simultaneous types than fit a small cache, each used twice. */
     MPI_Datatype many[40];
     for (int i = 0; i < 40; i++) {
         MPI_Type_contiguous(i + 1, MPI_SHORT, &many[i]);

@@ -1,5 +1,5 @@
-/* MPI-IO: bytes and file of each call; what the library calls inside is not there. The file lies in the
-   working directory. */
+/* MPI-IO: bytes and file of each call; the library's own calls are not recorded. The file is in the working
+   directory. */
 #include "conformity.h"
 
 int main(void)
@@ -20,7 +20,7 @@ int main(void)
     MPI_File_sync(file);
     MPI_Barrier(twin);
     MPI_File_read_at(file, rank * 64, in, 16, MPI_INT, MPI_STATUS_IGNORE);
-    /* Room for more than there is: 8 bytes before the end. */
+    /* A larger buffer than the 8 bytes before the end of the file. */
     MPI_File_read_at(file, 120, in, 16, MPI_INT, &status);
     MPI_File_read_at(file, 120, in, 16, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_read_at_all(file, rank * 64, in, 4, MPI_INT, MPI_STATUS_IGNORE);

@@ -1,11 +1,11 @@
-/* Intercommunicators, one group of rank 0, the other of ranks 1 to 3: made, used, merged. */
+/* Intercommunicators of rank 0 and ranks 1 to 3: created, used, merged. */
 #include "conformity.h"
 
 int main(void)
 {
     int rank = begin(), in[64] = {0}, out[64], left = rank == 0, group_size = left ? 1 : 3;
     int counts[3] = {left ? 6 : 2, 2, 2};
-    /* Roots: rank 0 alone in its group; rank 2 of the world, rank 1 of the other group. */
+    /* Roots: rank 0 alone in its group; rank 2 of the world, which is rank 1 of the other group. */
     int from_left = left ? MPI_ROOT : 0;
     int from_right = left ? 1 : rank == 2 ? MPI_ROOT : MPI_PROC_NULL;
     MPI_Comm local, inter, merged, twin;
@@ -26,7 +26,7 @@ int main(void)
     MPI_Allgather(in, 1, MPI_INT, out, 1, MPI_INT, inter);
     MPI_Alltoall(in, 2, MPI_INT, out, 2, MPI_INT, inter);
     MPI_Allreduce(in, out, 5, MPI_INT, MPI_SUM, inter);
-    /* A count for each rank of the own group, 6 elements in all. */
+    /* A count for each rank of the local group, 6 elements in all. */
     MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, inter);
     MPI_Reduce_scatter_block(in, out, 6 / group_size, MPI_INT, MPI_SUM, inter);
     MPI_Comm_dup(inter, &twin);

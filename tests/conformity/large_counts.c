@@ -1,4 +1,4 @@
-/* The large-count twins of MPI-4: the events of the base names, counts of 64 bits. */
+/* The large-count procedures of MPI-4: events with the base names and counts of 64 bits. */
 #include "conformity.h"
 
 int main(void)
@@ -28,7 +28,7 @@ int main(void)
     MPI_Allgatherv_c(in, counts[rank], MPI_INT, out, counts, offsets, MPI_INT, MPI_COMM_WORLD);
     MPI_Alltoallv_c(in, to, offsets, MPI_INT, out, from, offsets, MPI_INT, MPI_COMM_WORLD);
 
-    /* More bytes than 32 bits count, which go nowhere. */
+    /* More bytes than fit 32 bits, to MPI_PROC_NULL. */
     MPI_Type_contiguous_c((MPI_Count)1 << 30, MPI_INT, &huge);
     MPI_Type_commit(&huge);
     MPI_Send_c(in, 1, huge, MPI_PROC_NULL, 4, MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/* What MPI-4 added: combined non-blocking messages, persistent collectives, partitioned messages. */
+/* Additions of MPI-4: combined non-blocking messages, persistent collectives, partitioned messages. */
 #include "conformity.h"
 
 int main(void)
@@ -22,7 +22,7 @@ int main(void)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Request_free(&request);
 
-    /* Nothing is sent before the receiver has looked three times. */
+    /* Nothing is sent before the receiver has tested three times. */
     if (rank == 0) {
         MPI_Recv(NULL, 0, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Psend_init(out, 4, 3, MPI_INT, 1, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &request);

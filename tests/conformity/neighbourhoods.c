@@ -1,5 +1,5 @@
-/* Neighbourhood collectives on all topologies, 4 ranks in a line (ends without a neighbour), a ring, a star
-   and a directed chain. Nothing goes to or comes from MPI_PROC_NULL. */
+/* Neighbourhood collectives on all topologies: 4 ranks in a line (ends without a neighbour), a ring, a star
+   and a directed chain. No bytes are sent to or received from MPI_PROC_NULL. */
 #include "conformity.h"
 
 static int in[64], out[64];
@@ -39,7 +39,7 @@ int main(void)
     counts[0] = 1;
     counts[1] = 2;
     types[0] = types[1] = MPI_INT;
-    /* In a ring what goes to the right comes from the left. */
+    /* In a ring, data sent to the right arrives from the left. */
     MPI_Neighbor_alltoallw(in, counts, bytes, types, out, (int[]){2, 1}, bytes, types, ring);
     MPI_Ineighbor_alltoall(in, 2, MPI_INT, out, 2, MPI_INT, star, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

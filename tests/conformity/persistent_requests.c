@@ -1,4 +1,4 @@
-/* Persistent requests: started many times, alone and together; waited for when inactive; freed. */
+/* Persistent requests: started many times, alone and together; waited for while inactive; freed. */
 #include "conformity.h"
 
 int main(void)

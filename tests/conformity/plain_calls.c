@@ -1,4 +1,4 @@
-/* Calls that say nothing but their name: attributes, groups, infos, operations, errors; and MPI_Pcontrol. */
+/* Calls without recorded arguments: attributes, groups, infos, operations, errors; and MPI_Pcontrol. */
 #include "conformity.h"
 
 static void add(void *in, void *inout, int *length, MPI_Datatype *type)
@@ -40,11 +40,11 @@ int main(void)
     MPI_Initialized(&flag);
     MPI_Query_thread(&flag);
     MPI_Op_create(add, 1, &op);
-    /* The operation calls nothing; the collective has its bytes. */
+    /* The operation makes no calls; the collective has its bytes. */
     MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, op, MPI_COMM_WORLD);
     MPI_Op_free(&op);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    /* A call that MPI refuses is a call. */
+    /* A call that MPI refuses is recorded. */
     MPI_Send(&value, 1, MPI_INT, 99, 8, MPI_COMM_WORLD);
     MPI_Comm_get_name(MPI_COMM_WORLD, text, &size);
     MPI_Pcontrol(2);

@@ -1,5 +1,5 @@
-/* Runs of polls that find nothing. A message is sent only after so many polls, to the rank itself or by
-   the other rank when it is told to, so their number is known. */
+/* Runs of polls that find nothing. A message is sent only after a given number of polls, to the rank itself or
+   by the other rank on request, so the number of polls is known. */
 #include "conformity.h"
 
 int main(void)
@@ -24,19 +24,19 @@ int main(void)
     }
     MUST(nothing == 1000);
     MPI_Send(&out, 0, MPI_INT, 1, 1, MPI_COMM_WORLD);
-    /* This comes behind the other. */
+    /* This message arrives after the other. */
     MPI_Recv(&in[1], 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
     MUST(flag);
 
     for (int i = 0; i < 7; i++)
         MPI_Iprobe(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    /* Calls that are not recorded do not end a run; another communicator has one of its own. */
+    /* Calls that are not recorded do not end a run; another communicator has its own run. */
     for (int i = 0; i < 3; i++) {
         MPI_Wtime();
         MPI_Iprobe(0, 5, twin, &flag, MPI_STATUS_IGNORE);
     }
-    /* Kinds in turn are a run each; a call that is none of the kind ends them. */
+    /* Alternating kinds are a run each; any other call ends them. */
     MPI_Irecv(in, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &requests[0]);
     MPI_Irecv(&in[1], 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &requests[1]);
     for (int i = 0; i < 4; i++) {

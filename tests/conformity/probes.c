@@ -12,7 +12,7 @@ int main(void)
             MPI_Send(out, tag, MPI_INT, 1, tag, MPI_COMM_WORLD);
         MPI_Send(out, 6, MPI_INT, 1, 6, MPI_COMM_WORLD);
     } else {
-        /* The last message is there, so the others are. */
+        /* The last message has arrived, so the others have. */
         MPI_Probe(0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
         MUST(status.MPI_SOURCE == 0 && status.MPI_TAG == 1);

@@ -1,4 +1,4 @@
-/* A parent that starts one more process of itself, talks to it over the intercommunicator and leaves it. */
+/* A parent that spawns one more process, exchanges messages with it over the intercommunicator and disconnects. */
 #include "conformity.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Every test, of messages that one rank sends to itself: what it finds is known. */
+/* Every test procedure, on messages that a rank sends to itself, so that the results are known. */
 #include "conformity.h"
 
 #define MANY 40

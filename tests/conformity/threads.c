@@ -44,7 +44,7 @@ int main(void)
     MPI_Irecv(&in[1], 1, MPI_INT, 0, 2, twin, &some[1]);
     run(complete);
     MPI_Waitall(3, some, MPI_STATUSES_IGNORE);
-    /* The handle of the freed one may come back. */
+    /* The handle of the freed communicator may be reused. */
     MPI_Comm_dup(MPI_COMM_SELF, &again);
     MPI_Sendrecv(&out, 1, MPI_INT, 0, 9, &in[2], 1, MPI_INT, 0, 9, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);

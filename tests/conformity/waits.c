@@ -1,5 +1,5 @@
-/* Non-blocking messages and every wait: null, inactive and completed requests, with and without statuses,
-   in small and larger arrays. Rank 1 sends only what it is asked for, so it is known what completes. */
+/* Non-blocking messages and every wait procedure: null, inactive and completed requests, with and without statuses,
+   in small and larger arrays. Rank 1 sends only on request, so it is known which requests complete. */
 #include "conformity.h"
 
 #define MANY 40
@@ -26,7 +26,7 @@ static void receiver(void)
     MPI_Wait(&none, &status);
     MPI_Wait(&none, MPI_STATUS_IGNORE);
 
-    /* A wait for all of receives, sends and nothing. */
+    /* MPI_Waitall with receives, sends and null requests. */
     MPI_Irecv(&in[0], 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[0]);
     requests[1] = MPI_REQUEST_NULL;
     MPI_Irecv(&in[1], 8, MPI_INT, 1, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[2]);
@@ -36,7 +36,7 @@ static void receiver(void)
     MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
     MPI_Waitall(0, requests, MPI_STATUSES_IGNORE);
 
-    /* More than fit a small array, statuses ignored and given. */
+    /* More requests than fit a small array, with and without statuses. */
     for (int way = 0; way < 2; way++) {
         for (int i = 0; i < MANY; i++)
             MPI_Irecv(&in[i], 1, MPI_INT, 1, 10, MPI_COMM_WORLD, &requests[i]);
@@ -45,7 +45,7 @@ static void receiver(void)
     }
     MUST(statuses[MANY - 1].MPI_SOURCE == 1 && statuses[MANY - 1].MPI_TAG == 10);
 
-    /* Any: the last of three is sent first. */
+    /* MPI_Waitany: the last of three messages is sent first. */
     for (int i = 0; i < 3; i++)
         MPI_Irecv(&in[i], 4, MPI_INT, 1, 20 + i, MPI_COMM_WORLD, &requests[i]);
     ask();
@@ -62,7 +62,7 @@ static void receiver(void)
     MPI_Waitany(0, requests, &index, MPI_STATUS_IGNORE);
     MUST(index == MPI_UNDEFINED);
 
-    /* Some: one at a time, of a larger array, statuses ignored and given. */
+    /* MPI_Waitsome: one request at a time, of a larger array, with and without statuses. */
     for (int i = 0; i < MANY; i++)
         MPI_Irecv(&in[i], 1, MPI_INT, 1, 30 + i, MPI_COMM_WORLD, &requests[i]);
     for (int i = 0; i < MANY; i++) {
@@ -73,7 +73,7 @@ static void receiver(void)
     MPI_Waitsome(MANY, requests, &count, indices, MPI_STATUSES_IGNORE);
     MUST(count == MPI_UNDEFINED);
 
-    /* Nobody. */
+    /* MPI_PROC_NULL. */
     MPI_Isend(out, 3, MPI_INT, MPI_PROC_NULL, 4, MPI_COMM_WORLD, &requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     MPI_Irecv(in, 3, MPI_INT, MPI_PROC_NULL, 4, MPI_COMM_WORLD, &requests[1]);
@@ -104,7 +104,7 @@ static void sender(void)
         asked();
         give(1, 30 + i);
     }
-    /* Every mode of a non-blocking send, to oneself. */
+    /* Every mode of a non-blocking send, from a rank to itself. */
     MPI_Request requests[4];
     char *buffer = malloc(1024);
     int size;

@@ -1,4 +1,4 @@
-"""mpi4py's lower-case methods: each is one or more MPI calls on pickles."""
+"""mpi4py's lower-case methods: each makes one or more MPI calls with pickles."""
 
 import signal
 

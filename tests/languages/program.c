@@ -1,5 +1,5 @@
-/* The little program that is written in every language here; program.expected has its events. It is C++
-   too. Two ranks. */
+/* The small program that every language here repeats; program.expected has its events. It is also valid C++.
+   Two ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #define MUST(condition)                                                 \
     do {                                                                \
         if (!(condition)) {                                             \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
+            fprintf(stderr, "line %d: failed: %s\n", __LINE__, #condition); \
             exit(70);                                                   \
         }                                                               \
     } while (0)

@@ -1,4 +1,4 @@
-"""The little program of program.c with mpi4py's upper-case methods."""
+"""The small program of program.c with mpi4py's upper-case methods."""
 
 import signal
 from array import array

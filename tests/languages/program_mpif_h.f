@@ -1,4 +1,4 @@
-C     The little program of program.c in Fortran with mpif.h.
+C     The small program of program.c in Fortran with mpif.h.
       program little
       implicit none
       include 'mpif.h'
@@ -8,7 +8,7 @@ C     The little program of program.c in Fortran with mpif.h.
       integer twin, half, three, window, mine, total, memory(16)
       integer(kind=MPI_ADDRESS_KIND) bytes, place
       double precision out(2), back(2), part(2), whole(2)
-C     Changed by MPI after the calls that name them have returned.
+C     MPI changes these after the calls that name them have returned.
       common /seen/ rank, values, in
       common /window/ memory
 

@@ -1,10 +1,10 @@
-! The little program of program.c in Fortran with `use mpi`.
+! The small program of program.c in Fortran with `use mpi`.
 program little
 use mpi
 implicit none
 integer size, other, ierr, i, way, n
 integer both(2), status(MPI_STATUS_SIZE)
-! Changed by MPI after the calls that name them have returned.
+! MPI changes these after the calls that name them have returned.
 integer, asynchronous :: values(6), in(6), memory(16), rank
 integer statuses(MPI_STATUS_SIZE, 2), requests(2)
 integer twin, half, three, window, mine, total

@@ -1,5 +1,5 @@
-! The little program of program.c in Fortran with `use mpi_f08`: handles are types, ierror is left out
-! but once, and the buffers of the blocking calls are assumed-shape arrays.
+! The small program of program.c in Fortran with `use mpi_f08`: handles are types, ierror is omitted
+! except once, and the buffers of the blocking calls are assumed-shape arrays.
 program little
   use mpi_f08
   implicit none

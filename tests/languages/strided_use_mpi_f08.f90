@@ -1,5 +1,5 @@
-! Every other element of an array, passed as it is: the mpi_f08 of MPICH sends it as a datatype that it
-! makes for it (subarrays are supported); the one of Open MPI 4 is given a contiguous copy.
+! Every other element of an array, passed without a copy: the mpi_f08 of MPICH makes a datatype for the section
+! (subarrays are supported); that of Open MPI 4 receives a contiguous copy.
 program strided
   use mpi_f08
   implicit none

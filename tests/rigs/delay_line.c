@@ -1,5 +1,5 @@
-/* Forwards Ethernet frames between two interfaces after a delay, each direction with its own: what netem
- * does where the kernel has it. The order of frames is kept.
+/* Forwards Ethernet frames between two interfaces, in order, with a delay for each direction, like netem
+ * in kernels that have it.
  *
  * Usage: delay_line IF_A IF_B DELAY_AB JITTER_AB DELAY_BA JITTER_BA     (microseconds)
  * A frame is delayed by DELAY plus an exponentially distributed time of mean JITTER. */
@@ -40,7 +40,7 @@ static int64_t now_ns(void)
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-/* Between 0 and 1, both excluded (xorshift). */
+/* Between 0 and 1, exclusive (xorshift). */
 static double uniform(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -68,7 +68,7 @@ static void *forward(void *argument)
 {
     struct direction *way = argument;
     struct frame *ring = malloc(FRAMES * sizeof *ring);
-    unsigned first = 0, next = 0; /* waiting are first … next − 1 */
+    unsigned first = 0, next = 0; /* frames first … next − 1 are waiting */
     int64_t last_due = 0;
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     while (ring != NULL) {

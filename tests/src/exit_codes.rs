@@ -1,15 +1,16 @@
-//! Whether two lists of exit codes can come from one lottery.
+//! Decides whether two lists of exit codes can come from one distribution.
 //!
-//! A launcher that sees a rank die kills the others, and which of them it reports varies: MPICH's gives 5
-//! for an `exit(5)` in 95 of 100 bare runs, else 1 or 9. So codes are compared as distributions.
+//! A launcher that sees a rank die kills the others, and which of them it reports varies: for an
+//! `exit(5)`, MPICH's launcher returns 5 in 95 of 100 bare runs, otherwise 1 or 9. Exit codes are
+//! therefore compared as distributions.
 
 use std::collections::BTreeMap;
 
-/// Two lists that differ so much by chance in fewer cases than this are different.
+/// Lists whose distance is less probable than this count as different.
 pub const LEAST_PROBABILITY: f64 = 1e-4;
 const SHUFFLES: u32 = 50_000;
 
-/// How far two equally long lists are apart: the number of runs whose code would have to change.
+/// Distance of two equally long lists: the number of runs whose code would have to change.
 fn distance(first: &[i32], second: &[i32]) -> u32 {
     let mut surplus: BTreeMap<i32, i32> = BTreeMap::new();
     for code in first {
@@ -21,11 +22,11 @@ fn distance(first: &[i32], second: &[i32]) -> u32 {
     surplus.values().filter(|count| **count > 0).sum::<i32>() as u32
 }
 
-/// Probability that two lists drawn from one distribution lie at least as far apart as these: by shuffling all
-/// codes together (a permutation test; the same answer each time).
+/// Probability that two lists drawn from one distribution are at least as far apart as these, by a
+/// permutation test with a fixed seed.
 ///
 /// # Panics
-/// When the lists are not equally long.
+/// If the lists are not equally long.
 pub fn probability_of_one_distribution(first: &[i32], second: &[i32]) -> f64 {
     assert_eq!(first.len(), second.len());
     let found = distance(first, second);
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn one_lottery_is_accepted() {
+    fn accepts_lists_from_one_distribution() {
         for (first, second) in [
             (&[(5, 12)][..], &[(5, 12)][..]),
             (&[(5, 11), (9, 1)], &[(5, 12)]),
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn other_codes_are_not_accepted_for_one_that_matches() {
+    fn rejects_lists_from_different_distributions() {
         for (first, second) in [
             (&[(5, 12)][..], &[(0, 12)][..]),
             (&[(5, 12)], &[(5, 2), (137, 10)]),

@@ -1,8 +1,9 @@
 //! Runs a program under an MPI's launcher, bare or recorded.
 //!
-//! In: a [`Job`]. Out: [`Output`] (what it printed and how it ended) and, when recorded,
-//! [`Recorded`] with the run directory. A job that does not end by [`DEADLINE`] is killed with all
-//! its processes and fails the test with what it had printed.
+//! A [`Job`] describes the program and its environment. Running it gives an [`Output`] (what it
+//! printed and how it ended) and, if recorded, a [`Recorded`] with the run directory. A job still
+//! running after [`DEADLINE`] is killed with all its processes, and the test fails and shows what
+//! it printed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -12,15 +13,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::directories::TempDir;
 use crate::library::library_for;
 use crate::mpi::Mpi;
-use crate::place::Fresh;
 use crate::trace::Trace;
 
-/// A job still running after this is killed: it hangs. Ranks that share a busy core take a hundred times as
-/// long as on a quiet machine; a victim's own alarm comes later, the recorder's longest deadline too.
+/// A job still running after this time hangs and is killed. Ranks that share a busy core take a
+/// hundred times as long as on a quiet machine. A victim's own alarm and the recorder's longest
+/// deadline are later.
 pub const DEADLINE: Duration = Duration::from_secs(240);
-/// What a launcher that was told to end gets to take its ranks with it.
+/// Time that a launcher gets, after SIGTERM, to end its ranks.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Ranks that run the same program with the same environment.
@@ -31,14 +33,14 @@ struct Part {
     command: Vec<OsString>,
 }
 
-/// A program and how it is to be started.
+/// A program and how to start it.
 #[derive(Debug, Clone)]
 pub struct Job {
     mpi: Mpi,
     parts: Vec<Part>,
     environment: Vec<(String, OsString)>,
-    before: Vec<PathBuf>,
-    after: Vec<PathBuf>,
+    preloaded_before: Vec<PathBuf>,
+    preloaded_after: Vec<PathBuf>,
     launched: bool,
     standard_error: Option<PathBuf>,
     directory: Option<PathBuf>,
@@ -56,8 +58,8 @@ impl Job {
                 command: vec![program.as_os_str().to_owned()],
             }],
             environment: Vec::new(),
-            before: Vec::new(),
-            after: Vec::new(),
+            preloaded_before: Vec::new(),
+            preloaded_after: Vec::new(),
             launched: true,
             standard_error: None,
             directory: None,
@@ -69,56 +71,56 @@ impl Job {
         self.parts.last_mut().expect("a job has a part")
     }
 
-    /// Ranks of the (latest) program.
+    /// Number of ranks of the latest part.
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.part().ranks = ranks;
         self
     }
 
-    /// One more argument of the (latest) program.
+    /// Adds an argument to the latest part.
     pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.part().command.push(argument.as_ref().to_owned());
         self
     }
 
-    /// A variable for the ranks of the latest program alone.
+    /// Sets a variable for the ranks of the latest part only.
     pub fn rank_environment(mut self, name: &str, value: &str) -> Self {
         self.part().environment.push((name.to_owned(), value.into()));
         self
     }
 
-    /// More ranks, of the same program with the same arguments, started as a part of their own.
+    /// Adds a part: more ranks of the same program with the same arguments.
     pub fn and_ranks(mut self, ranks: u32) -> Self {
         let command = self.part().command.clone();
         self.parts.push(Part { ranks, environment: Vec::new(), command });
         self
     }
 
-    /// A variable for launcher and all ranks.
+    /// Sets a variable for the launcher and all ranks.
     pub fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Another library, preloaded before ours.
+    /// Preloads another library before the recorder.
     pub fn preload_before(mut self, library: &Path) -> Self {
-        self.before.push(library.to_owned());
+        self.preloaded_before.push(library.to_owned());
         self
     }
 
-    /// Another library, preloaded after ours.
+    /// Preloads another library after the recorder.
     pub fn preload_after(mut self, library: &Path) -> Self {
-        self.after.push(library.to_owned());
+        self.preloaded_after.push(library.to_owned());
         self
     }
 
-    /// Starts the program itself, without the launcher.
+    /// Starts the program without the launcher.
     pub fn without_launcher(mut self) -> Self {
         self.launched = false;
         self
     }
 
-    /// Standard error goes to this file instead of being caught.
+    /// Sends standard error to this file instead of capturing it.
     pub fn standard_error_to(mut self, path: &Path) -> Self {
         self.standard_error = Some(path.to_owned());
         self
@@ -130,7 +132,7 @@ impl Job {
         self
     }
 
-    /// Kills it after this instead of [`DEADLINE`]; for jobs that must not wait for something.
+    /// Sets another time limit than [`DEADLINE`].
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -141,21 +143,21 @@ impl Job {
         self.start(None).end()
     }
 
-    /// Runs it recorded into a fresh directory.
+    /// Records it into a new temporary directory.
     pub fn record(&self) -> Recorded {
         self.start_recording().end()
     }
 
-    /// Runs it recorded to a place that the test chose.
+    /// Records it into a directory that the test chooses.
     pub fn record_to(&self, out: &Path) -> Output {
         self.start(Some(out)).end()
     }
 
-    /// Starts it recorded into a fresh directory; for tests that act while it runs.
+    /// Starts recording into a new temporary directory, for tests that act while the job runs.
     pub fn start_recording(&self) -> Recording {
-        let fresh = Fresh::new();
-        let running = self.start(Some(&fresh.join("run")));
-        Recording { running, fresh, ranks: self.parts.iter().map(|part| part.ranks).sum() }
+        let directory = TempDir::new();
+        let running = self.start(Some(&directory.join("run")));
+        Recording { running, directory, ranks: self.parts.iter().map(|part| part.ranks).sum() }
     }
 
     fn command(&self) -> Command {
@@ -194,12 +196,12 @@ impl Job {
                 command.env_remove(name);
             }
         }
-        let mut preload = self.before.clone();
+        let mut preload = self.preloaded_before.clone();
         if let Some(out) = out {
             preload.push(library_for(self.mpi));
             command.env(trace_format::settings::OUT.name, out);
         }
-        preload.extend(self.after.iter().cloned());
+        preload.extend(self.preloaded_after.iter().cloned());
         let preload: Vec<String> = preload.iter().map(|path| path.display().to_string()).collect();
         command
             .env("LD_PRELOAD", preload.join(":"))
@@ -229,30 +231,30 @@ pub struct Output {
 }
 
 impl Output {
-    /// Exit code, or 128 + the signal that ended it, as a shell would say.
+    /// Exit code, or 128 + the signal that ended it, as in a shell.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
     }
 
-    /// Fails the test with everything printed when the job ended otherwise.
+    /// Fails the test, and shows all output, if the job ended with another code.
     #[track_caller]
     pub fn expect_code(&self, code: i32) -> &Self {
         assert_eq!(self.code(), code, "the exit code\n{self}");
         self
     }
 
-    /// Lines that the recorder wrote on standard error.
-    pub fn own_lines(&self) -> Vec<&str> {
+    /// Lines that the recorder wrote to standard error.
+    pub fn recorder_lines(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| line.contains("gammachi:")).collect()
     }
 
-    /// Fails the test unless it printed and returned the same as the other; of standard error only
-    /// the recorder's absence is asked.
+    /// Fails the test unless standard output and exit code equal those of the bare run and the
+    /// recorder wrote nothing to standard error.
     #[track_caller]
     pub fn expect_same(&self, bare: &Self) -> &Self {
         assert_eq!(self.stdout, bare.stdout, "standard output\n{self}");
         assert_eq!(self.code(), bare.code(), "the exit code\n{self}");
-        assert!(self.own_lines().is_empty(), "the recorder has something to say\n{self}");
+        assert!(self.recorder_lines().is_empty(), "the recorder printed a message\n{self}");
         self
     }
 }
@@ -264,7 +266,7 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Debug)]
 struct Running {
     child: Child,
@@ -274,7 +276,7 @@ struct Running {
     deadline: Duration,
 }
 
-/// Reads a pipe to its end in a thread of its own.
+/// Reads a pipe to its end in a separate thread.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -307,7 +309,7 @@ impl Running {
         Self { child, started_as, stdout, stderr, deadline }
     }
 
-    /// Waits for the process; `None` after the time is up.
+    /// Waits for the process; `None` if it is still running after this time.
     fn wait(&mut self, time: Duration) -> Option<ExitStatus> {
         let step = Duration::from_millis(2);
         for _ in 0..time.as_millis() / step.as_millis() {
@@ -334,8 +336,7 @@ impl Running {
                 self.child.wait().expect("our own child can be waited for")
             })
         });
-        // A process that outlives the launcher may hold the pipe: what it says later is not waited
-        // for for ever.
+        // A process that outlives the launcher may hold the pipe open: do not wait for it forever.
         let text = |pipe: &Receiver<String>| pipe.recv_timeout(GRACE).unwrap_or_default();
         let (stdout, stderr) = (text(&self.stdout), text(&self.stderr));
         let output = Output { started_as: self.started_as, stdout, stderr, status };
@@ -344,40 +345,40 @@ impl Running {
     }
 }
 
-/// A recorded job that runs.
+/// A job that is being recorded.
 #[derive(Debug)]
 pub struct Recording {
     running: Running,
-    fresh: Fresh,
+    directory: TempDir,
     ranks: u32,
 }
 
 impl Recording {
-    /// Looks at the trace while the job runs until `found` finds what it waits for.
+    /// Reads the trace repeatedly while the job runs, until `found` returns a value.
     ///
     /// # Panics
-    /// When that does not happen before [`DEADLINE`].
+    /// If that does not happen before [`DEADLINE`].
     pub fn wait_for<T>(&mut self, mut found: impl FnMut(&Trace) -> Option<T>) -> T {
         let step = Duration::from_millis(10);
         for _ in 0..DEADLINE.as_millis() / step.as_millis() {
-            let trace = Trace::open_unfinished(&self.fresh.join("run"), self.ranks);
+            let trace = Trace::open_unfinished(&self.directory.join("run"), self.ranks);
             if let Some(value) = trace.as_ref().and_then(&mut found) {
                 return value;
             }
             std::thread::sleep(step);
         }
         self.running.signal_group(libc::SIGKILL);
-        panic!("what the test waits for does not come\n{}", self.running.started_as);
+        panic!("the event that the test waits for does not happen\n{}", self.running.started_as);
     }
 
-    /// Where it is recorded.
+    /// The run directory.
     pub fn directory(&self) -> PathBuf {
-        self.fresh.join("run")
+        self.directory.join("run")
     }
 
-    /// A path beside the trace, for what the program writes itself.
+    /// A path beside the run directory, for files that the program writes itself.
     pub fn beside(&self, name: &str) -> PathBuf {
-        self.fresh.join(name)
+        self.directory.join(name)
     }
 
     /// Sends the launcher a signal.
@@ -386,15 +387,15 @@ impl Recording {
         unsafe { libc::kill(self.running.child.id() as libc::pid_t, signal) };
     }
 
-    /// Sends launcher and ranks a signal, as a batch system does at the end of a job's time.
+    /// Sends launcher and ranks a signal, as a batch system does at a job's time limit.
     pub fn signal_all(&self, signal: libc::c_int) {
         self.running.signal_group(signal);
     }
 
     /// Waits for the end.
     pub fn end(self) -> Recorded {
-        let Self { running, fresh, ranks } = self;
-        Recorded { output: running.end(), fresh, ranks }
+        let Self { running, directory, ranks } = self;
+        Recorded { output: running.end(), directory, ranks }
     }
 }
 
@@ -403,24 +404,24 @@ impl Recording {
 pub struct Recorded {
     /// What it printed and how it ended.
     pub output: Output,
-    fresh: Fresh,
+    directory: TempDir,
     ranks: u32,
 }
 
 impl Recorded {
-    /// What `GAMMACHI_OUT` said.
+    /// The run directory, as set in `GAMMACHI_OUT`.
     pub fn directory(&self) -> PathBuf {
-        self.fresh.join("run")
+        self.directory.join("run")
     }
 
     /// The trace of all ranks.
     ///
     /// # Panics
-    /// When it is not there or not sound: see [`Trace::open`].
+    /// If it is missing or unsound: see [`Trace::open`].
     #[track_caller]
     pub fn trace(&self) -> Trace {
         Trace::open(&self.directory(), self.ranks)
-            .unwrap_or_else(|what| panic!("{what}\n{}", self.output))
+            .unwrap_or_else(|error| panic!("{error}\n{}", self.output))
     }
 
     /// As [`Output::expect_code`].

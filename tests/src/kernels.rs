@@ -1,16 +1,16 @@
-//! Where the kernels and the command are: built here, once for each MPI.
+//! Builds the kernels, once for each MPI, and the command.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::directories::{repository, target_directory};
 use crate::mpi::Mpi;
-use crate::place::{repository, target_directory};
 
 /// Path of the program `kernels` for this MPI, brought up to date once by `scripts/build-kernels`.
 ///
 /// # Panics
-/// When it does not build; the message is cargo's.
+/// If it does not build; the message is cargo's.
 pub fn kernels(mpi: Mpi) -> PathBuf {
     static KERNELS: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
     let once = &KERNELS[usize::from(mpi == Mpi::Mpich)];
@@ -22,10 +22,10 @@ pub fn kernels(mpi: Mpi) -> PathBuf {
     .clone()
 }
 
-/// Path of the command `gammachi`: `GAMMACHI_COMMAND` where it is set, else built here.
+/// Path of the command `gammachi`: `GAMMACHI_COMMAND` if it is set, otherwise built here.
 ///
 /// # Panics
-/// When there is none, or it cannot be built.
+/// If it cannot be built.
 pub fn command() -> PathBuf {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND
@@ -45,8 +45,8 @@ pub fn command() -> PathBuf {
 
 fn last_line(mut command: Command) -> String {
     let output = command.output().expect("the build can be started");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?} fails:\n{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} fails:\n{stderr}");
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().last().unwrap_or_default().to_owned()
 }

@@ -1,10 +1,10 @@
-//! The same little program in every language: how each is built and started under an MPI.
+//! The same small program in every language: how to build and start it under an MPI.
 
 use std::path::PathBuf;
 
 use crate::Job;
+use crate::directories::{build_directory, repository};
 use crate::mpi::{Language, Mpi};
-use crate::place::{build_directory, repository};
 use crate::victim::{Build, built};
 
 /// A way to call MPI.
@@ -28,10 +28,11 @@ pub enum Binding {
     Rsmpi,
 }
 
-/// What Open MPI 4.1 has left for windows, without UCX and CMA, refuses mpi4py's MPI_THREAD_MULTIPLE.
+/// Without UCX and CMA, the component that Open MPI 4.1 has left for windows refuses mpi4py's
+/// MPI_THREAD_MULTIPLE.
 const THREAD_LEVEL: (&str, &str) = ("MPI4PY_RC_THREAD_LEVEL", "serialized");
 
-/// Where a program and its events lie, seen from `tests/victims`.
+/// Folder of the programs and their expected events, relative to `tests/victims`.
 const FOLDER: &str = "../languages";
 
 impl Binding {
@@ -61,7 +62,7 @@ impl Binding {
         }
     }
 
-    /// What holds for it in an `.expected` file.
+    /// The conditions of an `.expected` file that hold for it.
     pub fn facts(self) -> &'static [&'static str] {
         match self {
             Self::C => &["c"],
@@ -75,8 +76,9 @@ impl Binding {
         }
     }
 
-    /// Calls that its comparison leaves out: mpi4py asks MPI about handles, sizes and attributes around
-    /// what the program calls, each version otherwise. They are recorded like all others.
+    /// Calls that the comparison leaves out: around the program's calls, mpi4py queries handles,
+    /// sizes and attributes, and each version does so differently. They are recorded like all other
+    /// calls.
     pub fn left_out(self) -> &'static [&'static str] {
         match self {
             Self::DebianMpi4py | Self::PypiMpi4py => &[
@@ -104,7 +106,7 @@ impl Binding {
         }
     }
 
-    /// The programs in it: name of the source and of the expected events.
+    /// Its programs: name of the source and of the expected events.
     pub fn programs(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::C | Self::Cpp => &[("program", "program")],
@@ -121,7 +123,7 @@ impl Binding {
         }
     }
 
-    /// Why a program cannot be run in it under an MPI, where it cannot.
+    /// Why it cannot be used under an MPI; `None` if it can.
     pub fn not_applicable(self, mpi: Mpi) -> Option<&'static str> {
         match self {
             Self::C | Self::Cpp => None,
@@ -148,10 +150,10 @@ impl Binding {
         }
     }
 
-    /// How one of its [programs](Self::programs) is started.
+    /// A job that runs one of its [programs](Self::programs).
     ///
     /// # Panics
-    /// When it does not build; the message is the compiler's.
+    /// If it does not build; the message is the compiler's.
     pub fn job(self, mpi: Mpi, program: &str) -> Job {
         let script = repository().join("tests/languages").join(format!("{program}.py"));
         match self {
@@ -179,7 +181,7 @@ fn build(mpi: Mpi, program: &str, build: Build) -> PathBuf {
     built(mpi, &format!("{FOLDER}/{program}"), build)
 }
 
-/// PyPI's mpi4py under an MPI, as a job that a script is still to be given to.
+/// A job that runs PyPI's mpi4py under an MPI; the caller adds the script as an argument.
 pub fn mpi4py(mpi: Mpi) -> Job {
     let cache = crate::mpi::cache_folder();
     let python = |name: &str| Job::new(mpi, &cache.join(name).join("bin/python"));
@@ -193,13 +195,13 @@ pub fn mpi4py(mpi: Mpi) -> Job {
         Mpi::OpenMpi5 => python("openmpi5"),
         Mpi::Mpich43 => python("mpich43"),
         Mpi::Mpich5 => python("mpich5"),
-        // Both wheels of Intel's hold the library; mpi4py finds the other copy first, and Intel's does
-        // not start as the second copy in a process.
+        // Both of Intel's wheels contain the library. mpi4py finds the other copy first, and
+        // Intel's library does not start as the second copy in a process.
         Mpi::Intel => {
             python("impi").environment("MPI4PY_LIBMPI", cache.join("impi/lib/libmpi.so.12"))
         }
         Mpi::Mpich5Abi => python("abi").environment("LD_LIBRARY_PATH", cache.join("mpich5/lib")),
         Mpi::IntelAbi => python("abi").environment("LD_LIBRARY_PATH", cache.join("impi/lib")),
-        Mpi::MpichAarch64 => panic!("no Python is emulated"),
+        Mpi::MpichAarch64 => panic!("there is no emulated Python"),
     }
 }

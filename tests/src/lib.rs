@@ -7,16 +7,20 @@
 //! | [`mod@kernels`] | builds the kernels for each MPI, and the command |
 //! | [`conformity`] | compares every recorded call with what a program is known to do |
 //! | [`library`] | finds or builds `libgammachi.so` |
-//! | [`job`] | runs a victim, bare or recorded, with a deadline; catches output and exit code |
-//! | [`mod@skip`] | says that a test cannot be run here, where that is accepted |
-//! | [`exit_codes`] | compares exit codes that a launcher draws by lot |
+//! | [`job`] | runs a victim, bare or recorded, with a deadline; captures output and exit code |
+//! | [`delays`] | records a victim in which rank 0 sleeps |
+//! | [`languages`] | the same small program in every language |
+//! | [`directories`] | where tests build and record |
+//! | [`mod@skip`] | skips a test that cannot run here, if `tests/may-skip` permits it |
+//! | [`exit_codes`] | compares exit codes that vary between runs |
 //! | [`trace`] | opens what was recorded: names and times of calls by rank and thread |
 //!
-//! A test says what a program does and compares it with the trace or with the bare program:
+//! A test runs a program and compares the trace with what the program does, or its output with the
+//! bare program's:
 //!
 //! ```ignore
 //! under_both! {
-//!     fn all_calls_are_there(mpi) {
+//!     fn records_all_calls(mpi) {
 //!         let recorded = Job::new(mpi, &victim(mpi, "many_calls")).argument("10").record();
 //!         recorded.expect_code(0);
 //!         assert_eq!(recorded.trace().rank(0).count("MPI_Comm_rank"), 10);
@@ -24,18 +28,19 @@
 //! }
 //! ```
 //!
-//! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package, and what
-//! `tests/may-skip` does not name may not be skipped ([`mod@skip`]). No test measures time; a job that does not end is killed after [`job::DEADLINE`] and shown.
+//! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package, and a
+//! test can be skipped only if `tests/may-skip` names it ([`mod@skip`]). No test measures time. A
+//! job that does not end is killed after [`job::DEADLINE`], and its output is shown.
 
 pub mod conformity;
+pub mod delays;
+pub mod directories;
 pub mod exit_codes;
 pub mod job;
 pub mod kernels;
 pub mod languages;
-pub mod late;
 pub mod library;
 pub mod mpi;
-pub mod place;
 pub mod skip;
 pub mod trace;
 pub mod victim;
@@ -46,9 +51,9 @@ pub use mpi::Mpi;
 pub use skip::skip;
 pub use victim::victim;
 
-/// Writes each function as two tests, one for each MPI: `name::open_mpi` and `name::mpich`.
+/// Makes two tests of each function, one for each MPI: `name::open_mpi` and `name::mpich`.
 ///
-/// `fn name(mpi) { … }` is the body; attributes (`#[ignore = "…"]`) go to both tests.
+/// `fn name(mpi) { … }` is the body; attributes (`#[ignore = "…"]`) apply to both tests.
 #[macro_export]
 macro_rules! under_both {
     ($($(#[$attribute:meta])* fn $name:ident($mpi:ident) $body:block)*) => {$(
@@ -73,7 +78,7 @@ macro_rules! under_both {
     )*};
 }
 
-/// A sequence of names from runs of equal ones: `[("MPI_Init", 1), ("MPI_Send", 3)]`.
+/// Expands names with repeat counts to a sequence: `[("MPI_Init", 1), ("MPI_Send", 3)]`.
 pub fn sequence<'a>(runs: &[(&'a str, usize)]) -> Vec<&'a str> {
     runs.iter().flat_map(|(name, count)| std::iter::repeat_n(*name, *count)).collect()
 }

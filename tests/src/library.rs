@@ -1,27 +1,27 @@
-//! Where the recorder is: `GAMMACHI_LIBRARY`, or built here.
+//! Finds the recorder (`GAMMACHI_LIBRARY`) or builds it.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::directories::{repository, target_directory};
 use crate::mpi::Mpi;
-use crate::place::{repository, target_directory};
 
-/// Path of `libgammachi.so`: `GAMMACHI_LIBRARY` where it is set, else
+/// Path of `libgammachi.so`: `GAMMACHI_LIBRARY` if it is set, otherwise
 /// `<target>/release/libgammachi.so`, brought up to date once by `cargo build`.
 ///
 /// # Panics
-/// When there is none, or it cannot be built.
+/// If the file does not exist or cannot be built.
 pub fn library() -> PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| named("GAMMACHI_LIBRARY").unwrap_or_else(build)).clone()
 }
 
-/// The recorder for the programs of an MPI: [`library`], or, for another architecture, what
+/// The recorder for the programs of an MPI: [`library`] or, for another architecture, the file that
 /// `GAMMACHI_LIBRARY_AARCH64` names (`scripts/mpi-matrix` builds it).
 ///
 /// # Panics
-/// As [`library`]; for another architecture also when the variable is not set.
+/// As [`library`]; for another architecture also if the variable is not set.
 pub fn library_for(mpi: Mpi) -> PathBuf {
     match mpi {
         Mpi::MpichAarch64 => named("GAMMACHI_LIBRARY_AARCH64")
@@ -33,7 +33,7 @@ pub fn library_for(mpi: Mpi) -> PathBuf {
 fn named(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable).filter(|value| !value.is_empty())?;
     let path = std::path::absolute(PathBuf::from(value)).expect("there is a working directory");
-    assert!(path.is_file(), "{variable} names {}, which is no file", path.display());
+    assert!(path.is_file(), "{variable} names {}, which is not a file", path.display());
     Some(path)
 }
 

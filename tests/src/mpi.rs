@@ -1,7 +1,7 @@
 //! The MPIs that tests run under.
 //!
-//! In: what Debian installs, and the virtual environments that `scripts/mpi-matrix --setup` makes of
-//! PyPI's wheels. Out: compiler and launcher of each, as commands ready for arguments.
+//! Some are Debian packages; the others are virtual environments that `scripts/mpi-matrix --setup`
+//! makes of PyPI's wheels. [`Mpi`] gives the compiler and the launcher of each as commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ impl Mpi {
         Self::MpichAarch64,
     ];
 
-    /// A short name; ending of the files built for it and, of Debian's, of its commands.
+    /// A short name: the suffix of files built for it and, for Debian's MPIs, of its commands.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::OpenMpi => "openmpi",
@@ -70,12 +70,12 @@ impl Mpi {
         }
     }
 
-    /// The one of that name.
+    /// The MPI with that short name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mpi| mpi.suffix() == name)
     }
 
-    /// Where it comes from and which ABI its programs have, in words.
+    /// Its package and the ABI of its programs, for the table.
     pub fn origin(self) -> &'static str {
         match self {
             Self::OpenMpi => "Debian libopenmpi3",
@@ -89,7 +89,7 @@ impl Mpi {
         }
     }
 
-    /// The family of ABIs, as a trace names it.
+    /// Its family of ABIs, as named in a trace.
     pub fn family(self) -> &'static str {
         match self {
             Self::OpenMpi | Self::OpenMpi5 => "openmpi",
@@ -100,7 +100,7 @@ impl Mpi {
         }
     }
 
-    /// How a report must call it, as far as the version is fixed here.
+    /// Beginning of the name that a report must show: only the fixed part of the version.
     pub fn reported_as(self) -> &'static str {
         match self {
             Self::OpenMpi => "Open MPI 4.1",
@@ -112,7 +112,8 @@ impl Mpi {
         }
     }
 
-    /// The folder that holds it, a virtual environment or unpacked packages; `None` for what is installed.
+    /// Its folder, a virtual environment or unpacked packages; `None` if it is installed in the
+    /// system.
     pub fn environment_folder(self) -> Option<PathBuf> {
         let name = match self {
             Self::OpenMpi | Self::Mpich => return None,
@@ -133,11 +134,11 @@ impl Mpi {
         }
     }
 
-    /// Its compiler, which knows where headers and libraries are; `None` where it has none for the
+    /// Its compiler, which knows where headers and libraries are; `None` if it has none for the
     /// language.
     ///
     /// # Panics
-    /// When it is not installed; the message says how to.
+    /// If it is not installed; the message says how to install it.
     pub fn find_compiler(self, language: Language) -> Option<Command> {
         let stem = match language {
             Language::C => "mpicc",
@@ -148,15 +149,15 @@ impl Mpi {
             (Self::OpenMpi | Self::Mpich, _) => {
                 self.installed(format!("{stem}.{}", self.suffix()).into())
             }
-            // Intel's scripts look for Intel's compilers and carry the path of their build.
+            // Intel's wrappers look for Intel's compilers and contain the path of their build.
             (Self::Intel, _) => self.plain_compiler(language, &["-lmpifort", "-lmpi"]),
-            (Self::MpichAarch64, Language::C) => self.of_environment("mpicc"),
-            (Self::MpichAarch64, Language::Cpp) => self.of_environment("mpicxx"),
+            (Self::MpichAarch64, Language::C) => self.in_environment("mpicc"),
+            (Self::MpichAarch64, Language::Cpp) => self.in_environment("mpicxx"),
             (Self::IntelAbi, Language::Fortran) => return None,
             (Self::IntelAbi, _) => self.plain_compiler(language, &["-lmpi_abi"]),
             (_, Language::Fortran) => return None,
-            (Self::Mpich5Abi, _) => self.of_environment(&format!("{stem}_abi")),
-            _ => self.of_environment(stem),
+            (Self::Mpich5Abi, _) => self.in_environment(&format!("{stem}_abi")),
+            _ => self.in_environment(stem),
         };
         Some(command)
     }
@@ -164,14 +165,14 @@ impl Mpi {
     /// As [`Mpi::find_compiler`].
     ///
     /// # Panics
-    /// Also when it has none for the language.
+    /// Also if it has none for the language.
     pub fn compiler(self, language: Language) -> Command {
         self.find_compiler(language)
             .unwrap_or_else(|| panic!("{} has no compiler for {language:?}", self.suffix()))
     }
 
-    /// The system's compiler, told where this MPI lies. A wrapper would put libraries behind the
-    /// program's objects; here `--no-as-needed` keeps them wherever they stand.
+    /// The system's compiler with the paths of this MPI. A wrapper would put the libraries after
+    /// the program's objects; here `--no-as-needed` keeps them whatever their position.
     fn plain_compiler(self, language: Language, libraries: &[&str]) -> Command {
         let folder = self.environment_folder().expect("an MPI of a virtual environment");
         assert!(folder.is_dir(), "{} is missing; {}", folder.display(), self.how_to_install());
@@ -195,22 +196,21 @@ impl Mpi {
         command
     }
 
-    /// Its launcher with what tests need everywhere: root allowed, more ranks than cores allowed,
-    /// waiting ranks give the core away.
+    /// Its launcher, with options that all tests need: more ranks than cores are allowed.
     ///
     /// # Panics
-    /// When it is not installed; the message says how to.
+    /// If it is not installed; the message says how to install it.
     pub fn launcher(self) -> Command {
         let mut command = match self {
             Self::OpenMpi | Self::Mpich => {
                 self.installed(format!("mpirun.{}", self.suffix()).into())
             }
-            // It starts the emulator, which is a program of this machine.
+            // It starts the emulator, which is a native program.
             Self::MpichAarch64 => Self::Mpich.launcher(),
-            // Intel's own launcher loses what ranks tell each other at the start on some machines, without
-            // the recorder too; the one of MPICH 5 speaks the same protocol.
-            Self::Intel | Self::IntelAbi => Self::Mpich5.of_environment("mpirun"),
-            _ => self.of_environment("mpirun"),
+            // On some machines Intel's own launcher loses data that ranks exchange at the start,
+            // even without the recorder; MPICH 5's launcher uses the same protocol.
+            Self::Intel | Self::IntelAbi => Self::Mpich5.in_environment("mpirun"),
+            _ => self.in_environment("mpirun"),
         };
         if self.family() == "openmpi" {
             command.arg("--oversubscribe");
@@ -218,7 +218,7 @@ impl Mpi {
         command
     }
 
-    /// What stands before a program of it on the command line: an emulator, where it needs one.
+    /// The words before a program on the command line: an emulator, if it needs one.
     pub fn emulator(self) -> Vec<OsString> {
         match self {
             Self::MpichAarch64 => {
@@ -236,7 +236,8 @@ impl Mpi {
                 ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
                 ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
                 ("OMPI_MCA_mpi_yield_when_idle", "1"),
-                // Containers forbid what it tries first; the fallback is the same and quiet.
+                // Containers forbid the mechanism that it tries first; the fallback prints no
+                // warning.
                 ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
             ],
             Self::OpenMpi5 => &[
@@ -249,7 +250,7 @@ impl Mpi {
         }
     }
 
-    fn of_environment(self, name: &str) -> Command {
+    fn in_environment(self, name: &str) -> Command {
         let folder = self.environment_folder().expect("an MPI of a virtual environment");
         self.installed(folder.join("bin").join(name))
     }
@@ -266,8 +267,8 @@ impl Mpi {
     }
 }
 
-/// Where `scripts/mpi-matrix` keeps the virtual environments: below `$GAMMACHI_CACHE`, else
-/// `$XDG_CACHE_HOME/gammachi`, else `~/.cache/gammachi`.
+/// Where `scripts/mpi-matrix` keeps the virtual environments: below `$GAMMACHI_CACHE`, otherwise
+/// `$XDG_CACHE_HOME/gammachi`, otherwise `~/.cache/gammachi`.
 pub fn cache_folder() -> PathBuf {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let own = set("GAMMACHI_CACHE")

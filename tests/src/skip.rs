@@ -1,17 +1,17 @@
-//! Tests that cannot be run on this machine.
+//! Skips tests that cannot run on this machine.
 
 use std::process::Command;
 
-/// Says that a test is not run, and why; `key` is a line's of `tests/may-skip`.
+/// Reports that a test is skipped, and why; `key` is in `tests/may-skip`.
 ///
 /// # Panics
-/// When `tests/may-skip` does not name the key: then the test has failed.
+/// If `tests/may-skip` does not contain the key: then the test fails.
 #[track_caller]
 pub fn skip(key: &str, why: &str) {
-    // Cargo says at run time too where the sources lie that are tested.
+    // The run-time variable comes first, as in `directories::repository`.
     let package = std::env::var("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
     let script = format!("{package}/../tests/skip");
-    let said = Command::new(script).arg(key).arg(why).output().expect("tests/skip starts");
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr).trim());
-    eprint!("{}", String::from_utf8_lossy(&said.stderr));
+    let output = Command::new(script).arg(key).arg(why).output().expect("tests/skip starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
 }

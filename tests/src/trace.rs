@@ -1,8 +1,7 @@
-//! What was recorded: calls and markers by rank and thread.
+//! Reads what was recorded: calls and markers by rank and thread.
 //!
-//! In: a run directory. Out: [`Trace`], in which every stream was read to its end and found sound:
-//! no diagnosis, no damage, events in order, begin not after end, no two events of a thread
-//! overlapping.
+//! Opening a [`Trace`] reads every stream of a run to its end and checks it: no diagnosis, no
+//! damage, events in order, no event ends before it begins, no two events of a thread overlap.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +12,10 @@ use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
 use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RankFile};
 
-/// A run's ranks.
+/// The ranks of a run.
 #[derive(Debug)]
 pub struct Trace {
-    /// Where it lies.
+    /// The run directory.
     pub directory: PathBuf,
     /// By rank.
     pub ranks: Vec<RankTrace>,
@@ -27,7 +26,7 @@ pub struct Trace {
 pub struct RankTrace {
     /// The open file, for header and definitions.
     pub file: RankFile,
-    /// By number of the thread.
+    /// By thread number.
     pub threads: Vec<ThreadTrace>,
 }
 
@@ -45,12 +44,12 @@ pub struct ThreadTrace {
 pub struct Named {
     /// Name of the function; `TOOL`, `BEGIN name` or `END name` for markers.
     pub name: String,
-    /// What the file holds.
+    /// The event as read from the file.
     pub event: Event,
 }
 
 impl Named {
-    /// Whether it is a call and no marker.
+    /// Whether it is a call, not a marker.
     pub fn is_call(&self) -> bool {
         !matches!(self.event.function, TOOL | REGION_BEGIN | REGION_END)
     }
@@ -72,8 +71,8 @@ impl Trace {
         Ok(Self { directory: directory.to_owned(), ranks: ranks.collect::<Result<_, _>>()? })
     }
 
-    /// Opens the files of a job that still runs; `None` while one of them is not there or its
-    /// header is not yet written.
+    /// Opens the files of a job that is still running; `None` while a file is missing or its header
+    /// is not yet written.
     pub fn open_unfinished(directory: &Path, ranks: u32) -> Option<Self> {
         Self::open(directory, ranks).ok()
     }
@@ -141,7 +140,7 @@ impl RankTrace {
         self.threads.iter().map(|thread| thread.count(name)).sum()
     }
 
-    /// Stretches of the recorder's own time for a reason, over all threads.
+    /// Number of tool events with this reason, over all threads.
     pub fn tool_events(&self, reason: ToolReason) -> usize {
         let events = self.threads.iter().flat_map(|thread| &thread.events);
         let of_reason =
@@ -155,12 +154,12 @@ impl RankTrace {
         events.filter(|named| named.is_open()).map(|named| named.name.as_str()).collect()
     }
 
-    /// Whether the file says that MPI_Finalize returned.
+    /// Whether MPI_Finalize returned.
     pub fn is_finalized(&self) -> bool {
         self.file.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. }))
     }
 
-    /// Why recording ended before the program, where it did.
+    /// Why recording stopped before the program ended; `None` if it did not.
     pub fn stopped(&self) -> Option<&str> {
         self.file.definitions.iter().find_map(|definition| match definition {
             Definition::Stopped { reason, .. } => Some(reason.as_str()),
@@ -176,7 +175,7 @@ impl ThreadTrace {
         calls.map(|named| named.name.as_str()).collect()
     }
 
-    /// Names of calls and markers in order, the recorder's own time left out.
+    /// Names of calls and markers in order, without tool events.
     pub fn marked(&self) -> Vec<&str> {
         let events = self.events.iter().filter(|named| named.event.function != TOOL);
         events.map(|named| named.name.as_str()).collect()
@@ -188,19 +187,20 @@ impl ThreadTrace {
     }
 }
 
-/// Checks that events neither overlap nor run backwards. MPI_Finalize alone holds another event: the
-/// recorder's own work before the library's finalize is reached. Runs of polls in turn lie side by side.
+/// Checks that events are in order and do not overlap. There are two exceptions: MPI_Finalize
+/// contains a tool event, the recorder's work before it calls the library's function; and runs of
+/// alternating polls overlap each other.
 fn check_order(events: &[Named]) -> Result<(), String> {
     let mut free_from = 0;
     for (index, Named { name, event }) in events.iter().enumerate() {
         let inside_finalize = event.function == TOOL
             && index.checked_sub(1).is_some_and(|before| events[before].name == "MPI_Finalize");
-        let in_turn = event.polls.is_some()
+        let alternating = event.polls.is_some()
             && index.checked_sub(1).is_some_and(|before| {
                 let before = &events[before].event;
                 before.polls.is_some() && before.begin <= event.begin
             });
-        if event.begin < free_from && !inside_finalize && !in_turn {
+        if event.begin < free_from && !inside_finalize && !alternating {
             return Err(format!("event {index} ({name}) begins before the one before it ended"));
         }
         match event.end {

@@ -1,7 +1,7 @@
 //! Builds the programs that are measured.
 //!
-//! In: a name in `tests/victims`. Out: a program built by one MPI's compiler, made once for each way
-//! of building and made again when its source is newer.
+//! A program of `tests/victims` is built by an MPI's compiler, once for each [`Build`], and again
+//! when its source is newer.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
+use crate::directories::{build_directory, repository};
 use crate::mpi::{Language, Mpi};
-use crate::place::{build_directory, repository};
 
 /// How a victim is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ pub enum Build {
     Cpp,
     /// C++, executable at a fixed address.
     CppNoPie,
-    /// C, shared library to be preloaded.
+    /// C, shared library for preloading.
     Shared,
     /// C with OpenBLAS.
     Blas,
@@ -97,7 +97,7 @@ impl Build {
             | Self::Tsan => mpi.compiler(Language::C),
             Self::Cpp | Self::CppNoPie => {
                 let mut command = mpi.compiler(Language::Cpp);
-                // A program in C's file is compiled as C++ too.
+                // A C file, too, is compiled as C++.
                 command.args(["-x", "c++"]);
                 command
             }
@@ -107,7 +107,7 @@ impl Build {
     }
 }
 
-/// The program of `victims/NAME.c`, built as C for this MPI.
+/// Builds `victims/NAME.c` as C for this MPI.
 ///
 /// # Panics
 /// As [`built`].
@@ -115,10 +115,10 @@ pub fn victim(mpi: Mpi, name: &str) -> PathBuf {
     built(mpi, name, Build::C)
 }
 
-/// The program of `victims/NAME.c` (or `.cc`), built this way for this MPI.
+/// Builds `victims/NAME.c` (or `.cc`, `.f`, `.f90`) in this way for this MPI.
 ///
 /// # Panics
-/// When the compiler is missing or refuses; the message is the compiler's.
+/// If the compiler is missing or fails; the message is the compiler's.
 pub fn built(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     type Made = Arc<OnceLock<PathBuf>>;
     type AllMade = Mutex<HashMap<(Mpi, String, Build), Made>>;
@@ -153,23 +153,24 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     if changed(&program).is_some_and(|made| newest.is_some_and(|newest| made > newest)) {
         return program;
     }
-    // Another test program may build the same: the finished file takes its place in one step.
+    // Another test program may build the same victim: the finished file is renamed in one step.
     let unfinished = program.with_added_process_id();
     let mut command = build.compiler(mpi);
     command.args(["-g", "-O1"]);
     if build == Build::Fortran {
-        // Two builds at once must not write one module file.
+        // Two simultaneous builds must not write the same module file.
         let mut modules = unfinished.clone().into_os_string();
         modules.push(".modules");
         std::fs::create_dir_all(&modules).expect("the build directory is writable");
-        // One buffer argument takes integers here and reals there.
+        // A buffer argument takes integers in one call and reals in another.
         command.arg("-fallow-argument-mismatch").arg("-w").arg("-J").arg(modules);
     } else {
         command
             .args(["-Wall", "-Wextra", "-Werror"])
-            // gcc 12 takes MPI_STATUSES_IGNORE for an array, and some victims are wrong on purpose.
+            // gcc 12 mistakes MPI_STATUSES_IGNORE for an array, and some victims are wrong on
+            // purpose.
             .args(["-Wno-stringop-overflow", "-Wno-stringop-overread", "-Wno-nonnull"])
-            // Bindings of C++ are not used and their headers warn.
+            // The C++ bindings are unused, and their headers cause warnings.
             .args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]);
     }
     command
@@ -192,12 +193,12 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     program
 }
 
-/// A name beside a path that no other process uses.
-trait Beside {
+/// Derives a file name that no other process uses.
+trait ProcessPath {
     fn with_added_process_id(&self) -> PathBuf;
 }
 
-impl Beside for PathBuf {
+impl ProcessPath for PathBuf {
     fn with_added_process_id(&self) -> PathBuf {
         let mut name = self.clone().into_os_string();
         name.push(format!(".{}", std::process::id()));

@@ -1,13 +1,13 @@
-//! The measured program's behaviour never changes; a process without MPI is left as it is.
+//! The recorder never changes the behaviour of the program; a process without MPI is unaffected.
 
 use std::process::{Command, Stdio};
 
+use system_tests::directories::TempDir;
 use system_tests::library::library;
-use system_tests::place::Fresh;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, under_both, victim};
 
-/// Standard output, standard error and exit code of a command, preloaded when told where to write.
+/// Standard output, standard error and exit code of a command, recorded to `out` if given.
 fn run(command: &[&str], out: Option<&std::path::Path>) -> (String, String, Option<i32>) {
     let mut process = Command::new(command[0]);
     process.args(&command[1..]).stdin(Stdio::null()).env("LC_ALL", "C");
@@ -21,12 +21,12 @@ fn run(command: &[&str], out: Option<&std::path::Path>) -> (String, String, Opti
 }
 
 under_both! {
-    fn results_errors_statuses_and_errno_are_the_same(mpi) {
+    fn keeps_results_errors_statuses_and_errno(mpi) {
         let program = built(mpi, "results", Build::CNoPie);
         let job = Job::new(mpi, &program).ranks(2);
         job.bare().expect_code(0);
         job.record().expect_code(0);
-        // A launcher may mix the lines of two ranks: let one speak at a time.
+        // A launcher may mix the lines of two ranks: let one print at a time.
         for rank in ["0", "1"] {
             let only = format!(
                 "if [ \"${{PMI_RANK-$OMPI_COMM_WORLD_RANK}}\" = {rank} ]; then exec \"$0\"; \
@@ -44,23 +44,23 @@ under_both! {
         }
     }
 
-    fn arguments_that_do_not_count_are_not_read(mpi) {
+    fn does_not_read_insignificant_arguments(mpi) {
         check_insignificant_arguments(mpi, "1");
     }
 
-    fn arguments_that_do_not_count_are_not_read_at_level_0(mpi) {
+    fn does_not_read_insignificant_arguments_at_level_0(mpi) {
         check_insignificant_arguments(mpi, "0");
     }
 
-    fn wrong_arguments_are_the_same_errors(mpi) {
+    fn wrong_arguments_give_the_same_errors(mpi) {
         check_wrong_arguments(mpi, "1");
     }
 
-    fn wrong_arguments_are_the_same_errors_at_level_0(mpi) {
+    fn wrong_arguments_give_the_same_errors_at_level_0(mpi) {
         check_wrong_arguments(mpi, "0");
     }
 
-    fn the_exit_code_after_finalize_is_the_programs(mpi) {
+    fn keeps_exit_code_after_finalize(mpi) {
         let job = Job::new(mpi, &victim(mpi, "returns_3")).ranks(2);
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
@@ -74,7 +74,7 @@ under_both! {
         assert!(trace.ranks.iter().any(|rank| rank.is_finalized()));
     }
 
-    fn mpi_init_again_is_the_same_error(mpi) {
+    fn second_mpi_init_gives_the_same_error(mpi) {
         let job = Job::new(mpi, &victim(mpi, "initialises_twice"));
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
@@ -82,40 +82,40 @@ under_both! {
         assert_eq!(trace.rank(0).count("MPI_Comm_rank"), if recorded.output.code() == 0 { 5 } else { 0 });
     }
 
-    fn the_launcher_alone_is_left_as_it_is(mpi) {
-        let fresh = Fresh::new();
+    fn launcher_alone_is_unaffected(mpi) {
+        let temp = TempDir::new();
         let launcher = format!("mpirun.{}", mpi.suffix());
         for command in [&[launcher.as_str(), "--version"][..], &[&launcher, "--help"]] {
-            assert_eq!(run(command, Some(&fresh.join("run"))), run(command, None), "{command:?}");
+            assert_eq!(run(command, Some(&temp.join("run"))), run(command, None), "{command:?}");
         }
-        assert!(!fresh.join("run").exists(), "a run directory was made");
+        assert!(!temp.join("run").exists(), "a run directory was made");
     }
 
-    fn ranks_without_mpi_are_left_as_they_are(mpi) {
-        let fresh = Fresh::new();
+    fn ranks_without_mpi_are_unaffected(mpi) {
+        let temp = TempDir::new();
         let job = Job::new(mpi, "/bin/sh".as_ref()).argument("-c").argument("echo hi; exit 5").ranks(2);
-        let recorded = job.record_to(&fresh.join("run"));
+        let recorded = job.record_to(&temp.join("run"));
         recorded.expect_same(&job.bare());
         recorded.expect_code(5);
-        assert!(!fresh.join("run").exists(), "a run directory was made");
+        assert!(!temp.join("run").exists(), "a run directory was made");
     }
 
-    fn a_program_that_never_initialises_makes_no_run(mpi) {
-        let fresh = Fresh::new();
+    fn program_without_mpi_init_makes_no_run_directory(mpi) {
+        let temp = TempDir::new();
         let job = Job::new(mpi, &victim(mpi, "never_initialises")).without_launcher();
-        let recorded = job.record_to(&fresh.join("run"));
+        let recorded = job.record_to(&temp.join("run"));
         recorded.expect_same(&job.bare());
         recorded.expect_code(4);
-        assert!(!fresh.join("run").exists(), "a run directory was made");
+        assert!(!temp.join("run").exists(), "a run directory was made");
     }
 
-    fn a_program_started_without_the_launcher_is_recorded(mpi) {
+    fn records_program_started_without_launcher(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "returns_3")).without_launcher().record();
         recorded.expect_code(3);
         assert_eq!(recorded.trace().rank(0).count("MPI_Comm_rank"), 10);
     }
 
-    fn few_descriptors_allowed(mpi) {
+    fn records_with_few_file_descriptors(mpi) {
         let job = Job::new(mpi, "/bin/sh".as_ref())
             .argument("-c")
             .argument("ulimit -n 128; exec \"$0\" 100000")
@@ -127,8 +127,8 @@ under_both! {
 }
 
 #[test]
-fn processes_without_mpi_are_left_as_they_are() {
-    let fresh = Fresh::new();
+fn processes_without_mpi_are_unaffected() {
+    let temp = TempDir::new();
     let program = built(Mpi::OpenMpi, "without_mpi", Build::WithoutMpi);
     let program = program.to_str().expect("paths of this repository are text");
     for command in [
@@ -138,9 +138,9 @@ fn processes_without_mpi_are_left_as_they_are() {
         &["/bin/true"],
         &["/bin/false"],
     ] {
-        assert_eq!(run(command, Some(&fresh.join("run"))), run(command, None), "{command:?}");
+        assert_eq!(run(command, Some(&temp.join("run"))), run(command, None), "{command:?}");
     }
-    assert!(!fresh.join("run").exists(), "a run directory was made");
+    assert!(!temp.join("run").exists(), "a run directory was made");
 }
 
 fn check_insignificant_arguments(mpi: Mpi, level: &str) {
@@ -151,26 +151,26 @@ fn check_insignificant_arguments(mpi: Mpi, level: &str) {
     let recorded = job.record();
     recorded.expect_code(0);
     assert_eq!(recorded.output.stdout, "alive\n");
-    assert!(recorded.output.own_lines().is_empty(), "{}", recorded.output);
+    assert!(recorded.output.recorder_lines().is_empty(), "{}", recorded.output);
     assert!(recorded.trace().ranks.iter().all(|rank| rank.is_finalized()));
 }
 
-/// Makes each wrong call of the victim in a process of its own; one failure names all that differ.
+/// Makes each wrong call of the victim in its own process; one failure lists all differences.
 fn check_wrong_arguments(mpi: Mpi, level: &str) {
     let mut different = Vec::new();
-    for which in 0..=25 {
+    for call in 0..=25 {
         let job = Job::new(mpi, &victim(mpi, "wrong_arguments"))
             .without_launcher()
             .environment("GAMMACHI_LEVEL", level)
-            .argument(which.to_string());
+            .argument(call.to_string());
         let bare = job.bare();
-        assert_ne!(bare.code(), 77, "there is no call {which}");
+        assert_ne!(bare.code(), 77, "there is no call {call}");
         if bare.code() != 0 {
-            continue; // This MPI dies of it by itself.
+            continue; // This MPI ends the bare program, too.
         }
         let recorded = job.record();
         if (&recorded.output.stdout, recorded.output.code()) != (&bare.stdout, bare.code()) {
-            different.push(format!("call {which}: {}", recorded.output));
+            different.push(format!("call {call}: {}", recorded.output));
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));

@@ -1,4 +1,4 @@
-//! `gammachi why`: delays that are put into a program are found, with rank, place and cost.
+//! `gammachi why` finds delays inserted into a program, with rank, place and cost.
 
 use std::process::{Command, Stdio};
 
@@ -19,7 +19,7 @@ fn why(recorded: &Recorded, more: &[&str]) -> (String, serde_json::Value) {
     (run(&[]), serde_json::from_str(&run(&["--json"])).expect("JSON"))
 }
 
-/// What `gammachi report` prints of a run.
+/// The output of `gammachi report`.
 fn report(recorded: &Recorded, more: &[&str]) -> String {
     let mut command = Command::new(command());
     command.arg("report").arg(recorded.directory()).args(more).stdin(Stdio::null());
@@ -29,19 +29,21 @@ fn report(recorded: &Recorded, more: &[&str]) -> String {
 }
 
 fn number(value: &serde_json::Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn ticks(value: &serde_json::Value) -> i64 {
-    value.as_i64().unwrap_or_else(|| panic!("{value} is no whole number"))
+    value.as_i64().unwrap_or_else(|| panic!("{value} is not a whole number"))
 }
 
-/// Recordings that are made until no rank was held up inside MPI for longer than any slept.
-const MOST_RECORDINGS: u32 = 4;
+/// Attempts to make a recording in which no rank was delayed inside MPI for longer than the ranks
+/// slept.
+const MAX_ATTEMPTS: u32 = 4;
 
-/// A job with delays: its screen and document, and what its ranks say how long they slept. A busy machine may take a
-/// rank off its core inside a call for longer than the delays; then it is recorded again.
-fn late(mpi: Mpi, delays: &[&str]) -> (String, serde_json::Value, String) {
+/// Records a job with delays; returns screen, document and standard output, where the ranks print
+/// how long they slept. A busy machine may take a rank off its core inside a call for longer than
+/// the delays; then it is recorded again.
+fn record_delayed(mpi: Mpi, delays: &[&str]) -> (String, serde_json::Value, String) {
     for number in 1.. {
         let mut job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS);
         for delay in delays {
@@ -50,23 +52,23 @@ fn late(mpi: Mpi, delays: &[&str]) -> (String, serde_json::Value, String) {
         let recorded = job.record();
         recorded.expect_code(0);
         let (screen, why) = why(&recorded, &[]);
-        if why["causes"][0]["kind"] == "computation" || number == MOST_RECORDINGS {
+        if why["causes"][0]["kind"] == "computation" || number == MAX_ATTEMPTS {
             return (screen, why, recorded.output.stdout.clone());
         }
     }
     unreachable!("the last recording is returned");
 }
 
-/// How long a rank slept at a place, seconds.
-fn slept(said: &str, rank: u32, place: char) -> f64 {
+/// Seconds that a rank slept at a place.
+fn slept(stdout: &str, rank: u32, place: char) -> f64 {
     let begins = format!("rank {rank} slept ");
-    let found = said.lines().filter_map(|line| line.strip_prefix(&begins)?.split_once(" s at "));
+    let found = stdout.lines().filter_map(|line| line.strip_prefix(&begins)?.split_once(" s at "));
     let mut found = found.filter(|(_, at)| at.starts_with(place)).map(|(seconds, _)| seconds);
     let seconds = found.next().and_then(|seconds| seconds.parse().ok());
-    seconds.unwrap_or_else(|| panic!("nothing of rank {rank} at {place}: {said}"))
+    seconds.unwrap_or_else(|| panic!("rank {rank} printed no sleep at {place}: {stdout}"))
 }
 
-/// What holds of every document.
+/// Checks the sums that hold in every document.
 fn assert_sums(why: &serde_json::Value) {
     assert_eq!(why["complete"], true, "{why}");
     let causes = why["causes"].as_array().expect("a list");
@@ -81,7 +83,7 @@ fn assert_sums(why: &serde_json::Value) {
     assert_eq!(ticks(&why["critical_path"]["ticks"]), ticks(&why["elapsed_ticks"]));
 }
 
-/// Costs of a rank in contexts of which a text is a part, seconds.
+/// Seconds charged to a rank in contexts that contain a text.
 fn cost(why: &serde_json::Value, rank: u32, context: &str) -> f64 {
     let causes = why["causes"].as_array().expect("a list").iter();
     let found = causes.filter(|cause| {
@@ -90,8 +92,9 @@ fn cost(why: &serde_json::Value, rank: u32, context: &str) -> f64 {
     found.map(|cause| number(&cause["seconds"])).sum()
 }
 
-/// That the others' waiting for a rank's sleep of so many seconds is charged to it. More may be: where cores are
-/// shared, the same code takes longer in other iterations, too.
+/// Checks that the others' waiting for a rank's sleep, given in seconds, is charged to this rank.
+/// More may be charged: where cores are shared, the same code takes longer in other iterations,
+/// too.
 fn assert_costs(why: &serde_json::Value, rank: u32, context: &str, slept: f64) {
     let expected = f64::from(RANKS - 1) * slept;
     let found = cost(why, rank, context);
@@ -100,15 +103,15 @@ fn assert_costs(why: &serde_json::Value, rank: u32, context: &str, slept: f64) {
 }
 
 under_both! {
-    fn the_rank_that_slept_is_to_blame_and_the_place_is_named(mpi) {
-        let (screen, why, said) = late(mpi, &["2:7:400:s"]);
+    fn blames_sleeping_rank_and_names_the_place(mpi) {
+        let (screen, why, stdout) = record_delayed(mpi, &["2:7:400:s"]);
         assert_sums(&why);
         let first = &why["causes"][0];
         assert_eq!((&first["rank"], &first["kind"]), (&2.into(), &"computation".into()), "{why:#}");
         let context = first["context"].as_str().expect("a text");
         assert!(context.starts_with("between MPI_Sendrecv"), "{context}");
-        assert_costs(&why, 2, "between MPI_Sendrecv", slept(&said, 2, 's'));
-        // Sentences are broken into lines.
+        assert_costs(&why, 2, "between MPI_Sendrecv", slept(&stdout, 2, 's'));
+        // Lines break inside sentences.
         let words: Vec<&str> = screen.split_whitespace().collect();
         let sentence = "Rank 2 makes the others wait: it computes longer between MPI_Sendrecv";
         assert!(words.join(" ").contains(sentence), "{screen}");
@@ -117,46 +120,47 @@ under_both! {
         assert_eq!(longest["function"], "MPI_Allreduce");
     }
 
-    fn a_delay_before_an_exchange_is_passed_on_by_those_who_waited(mpi) {
-        let (_, why, said) = late(mpi, &["1:3:400:e"]);
+    fn charges_propagated_delay_to_its_origin(mpi) {
+        let (_, why, stdout) = record_delayed(mpi, &["1:3:400:e"]);
         assert_sums(&why);
         assert_eq!(why["causes"][0]["rank"], 1, "{why:#}");
-        // The next in the ring waits for the message; the others for both of them in the sum.
-        assert_costs(&why, 1, "MPI_Allreduce", slept(&said, 1, 'e'));
+        // The next rank in the ring waits for the message; the others wait for both of them in the
+        // reduction.
+        assert_costs(&why, 1, "MPI_Allreduce", slept(&stdout, 1, 'e'));
     }
 
-    fn two_culprits_are_told_apart_and_a_region_is_named(mpi) {
-        let (_, why, said) = late(mpi, &["0:4:300:s", "3:12:500:r"]);
+    fn separates_two_causes_and_names_the_region(mpi) {
+        let (_, why, stdout) = record_delayed(mpi, &["0:4:300:s", "3:12:500:r"]);
         assert_sums(&why);
         let first = &why["causes"][0];
         assert_eq!((&first["rank"], &first["region"]), (&3.into(), &"late".into()), "{why:#}");
-        assert_costs(&why, 3, "region late", slept(&said, 3, 'r'));
-        assert_costs(&why, 0, "between MPI_Sendrecv", slept(&said, 0, 's'));
+        assert_costs(&why, 3, "region late", slept(&stdout, 3, 'r'));
+        assert_costs(&why, 0, "between MPI_Sendrecv", slept(&stdout, 0, 's'));
     }
 
-    fn iterations_and_regions_are_found_and_the_slow_one_is_named(mpi) {
+    fn finds_iterations_and_regions_and_names_the_slow_ones(mpi) {
         let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS);
         let recorded = job.argument("2:7:400:s").argument("1:12:300:r").record();
         recorded.expect_code(0);
-        let said = &recorded.output.stdout;
+        let stdout = &recorded.output.stdout;
         let (screen, all) = why(&recorded, &[]);
         let iterations = &all["iterations"];
         assert_eq!(iterations["count"], 20, "{iterations:#}");
         let slow = iterations["slow"].as_array().expect("a list");
-        // A machine that is busy may stretch either.
+        // A busy machine may prolong either iteration.
         for (index, culprit) in [(7, 2), (12, 1)] {
-            let is_it = |one: &&serde_json::Value| one["index"] == index;
-            let found = slow.iter().take(2).find(is_it).map(|one| &one["culprit"]);
+            let matches = |one: &&serde_json::Value| one["index"] == index;
+            let found = slow.iter().take(2).find(matches).map(|one| &one["culprit"]);
             assert_eq!(found, Some(&culprit.into()), "iteration {index}: {iterations:#}");
         }
         assert!(screen.contains("ITERATIONS  20 iterations"), "{screen}");
         assert!(all["phases"][0]["tree"]["moving_imbalance"].is_number(), "{all:#}");
         let region = &all["regions"][0];
         assert_eq!((&region["name"], &region["count"]), (&"late".into(), &80.into()));
-        // The part of the run that is asked for has its own waits and causes, which still add up.
+        // The selected part of the run has its own waits and causes, which still add up.
         let (screen, seventh) = why(&recorded, &["--iteration", "7"]);
         assert_sums(&seventh);
-        assert_costs(&seventh, 2, "between MPI_Sendrecv", slept(said, 2, 's'));
+        assert_costs(&seventh, 2, "between MPI_Sendrecv", slept(stdout, 2, 's'));
         let waits = seventh["waits"].as_array().expect("a list");
         assert!(waits.iter().all(|wait| wait["iteration"] == 7), "{seventh:#}");
         assert!(cost(&seventh, 1, "region late") < 0.01, "{screen}");
@@ -168,13 +172,13 @@ under_both! {
         for (option, value, words) in
             [("--iteration", "20", "has the iterations 0 to 19"), ("--region", "lat", "there are: late")]
         {
-            let refused = command(option, value);
-            assert_eq!(refused.status.code(), Some(2));
-            assert!(String::from_utf8_lossy(&refused.stderr).contains(words), "{refused:?}");
+            let output = command(option, value);
+            assert_eq!(output.status.code(), Some(2));
+            assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
         }
     }
 
-    fn exported_tables_have_waits_causes_iterations_and_the_path(mpi) {
+    fn exports_waits_causes_iterations_and_critical_path(mpi) {
         let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS).argument("2:7:400:s");
         let recorded = job.record();
         recorded.expect_code(0);
@@ -202,7 +206,7 @@ under_both! {
         assert!((path as f64 - elapsed).abs() < 1e4, "{path} ns of {elapsed}");
     }
 
-    fn probes_fences_duplicates_and_a_wrong_order_have_their_culprits(mpi) {
+    fn finds_causes_of_waits_in_probe_fence_dup_and_wrong_order(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "waits_in_other_calls")).ranks(3).record();
         recorded.expect_code(0);
         let (_, why) = why(&recorded, &[]);
@@ -215,17 +219,17 @@ under_both! {
             (2, 1, "wait_at_nxn", "MPI_Comm_dup"),
             (0, 2, "late_sender_wrong_order", "MPI_Recv"),
         ] {
-            let is_it = |wait: &&serde_json::Value| {
+            let matches = |wait: &&serde_json::Value| {
                 wait["rank"] == rank && wait["function"] == function && number(&wait["seconds"]) > 0.15
             };
-            let found = waits.iter().find(is_it).unwrap_or_else(|| panic!("{function}: {why:#}"));
+            let found = waits.iter().find(matches).unwrap_or_else(|| panic!("{function}: {why:#}"));
             assert_eq!((&found["state"], &found["culprit"]), (&state.into(), &culprit.into()), "{why:#}");
         }
-        let said = why["missing"].to_string();
-        assert!(!said.contains("one-sided") && !said.contains("probe"), "{said}");
+        let missing = why["missing"].to_string();
+        assert!(!missing.contains("one-sided") && !missing.contains("probe"), "{missing}");
     }
 
-    fn a_report_and_its_page_lead_with_the_cause(mpi) {
+    fn report_and_page_start_with_the_cause(mpi) {
         let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS).argument("2:7:400:s");
         let recorded = job.record();
         recorded.expect_code(0);
@@ -244,12 +248,12 @@ under_both! {
         report(&recorded, &["--html", page.to_str().expect("UTF-8")]);
         let page = std::fs::read_to_string(page).expect("a page");
         assert!(page.contains(r#"id="wait-table""#) && page.contains("rank 2 computes longer"));
-        // Who does not want messages gets no causes, and nothing that needs them.
+        // Without messages there are no causes and nothing that needs them.
         let screen = report(&recorded, &["--no-messages"]);
         assert!(!screen.contains("makes the others wait") && !screen.contains("WAITS"), "{screen}");
     }
 
-    fn a_killed_job_has_an_answer_for_what_is_there(mpi) {
+    fn explains_the_recorded_part_of_a_killed_job(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(2).record();
         let (screen, why) = why(&recorded, &[]);
         assert_eq!(why["complete"], false, "{screen}");
@@ -262,7 +266,7 @@ under_both! {
 }
 
 #[test]
-fn a_rank_that_the_run_has_not_is_wrong_usage() {
+fn rejects_rank_outside_the_world() {
     let recorded = Job::new(Mpi::Mpich, &victim(Mpi::Mpich, "ring")).ranks(2).record();
     let mut command = Command::new(command());
     let output = command.arg("why").arg(recorded.directory()).args(["--rank", "2"]).output();

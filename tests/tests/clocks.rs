@@ -1,9 +1,9 @@
-//! Clock exchanges against a known truth: rank 1's counter is skewed by the test hook.
+//! Clock exchanges compared with a known offset: a test hook skews rank 1's counter.
 
 use std::process::Command;
 
+use system_tests::directories::{TempDir, repository};
 use system_tests::kernels::command;
-use system_tests::place::{Fresh, repository};
 use system_tests::trace::{RankTrace, Trace};
 use system_tests::{Job, Mpi, skip, under_both, victim};
 use trace_format::header::{ClockAnchor, ClockBound, ClockExchange, Definition, Phase};
@@ -27,7 +27,7 @@ fn bounds(rank: &RankTrace) -> Vec<ClockBound> {
     found.collect()
 }
 
-/// The counter's ticks a nanosecond over the whole run, by the first and last anchor.
+/// The counter's ticks per nanosecond over the whole run, from the first and last anchor.
 fn ticks_per_ns(rank: &RankTrace) -> f64 {
     let definitions = rank.file.definitions.iter();
     let anchors: Vec<ClockAnchor> = definitions
@@ -41,7 +41,7 @@ fn ticks_per_ns(rank: &RankTrace) -> f64 {
 }
 
 under_both! {
-    fn an_offset_is_found_with_its_sign(mpi) {
+    fn measures_offset_with_its_sign(mpi) {
         for offset_ns in [5.0e9, -5.0e9] {
             let recorded = Job::new(mpi, &victim(mpi, "many_calls"))
                 .argument("1000")
@@ -54,8 +54,9 @@ under_both! {
             let found = exchanges(trace.rank(1));
             let phases: Vec<Phase> = found.iter().map(|exchange| exchange.phase).collect();
             assert_eq!(phases, [Phase::Init, Phase::Finalize]);
-            // The hook converts nanoseconds by a rate of its own, looked at for 2 ms: compare by the
-            // shift that both exchanges agree on, and its size within 1 %.
+            // The hook converts nanoseconds with a rate that it measures for 2 ms: the shift must
+            // agree with the truth within 1 %, and the two exchanges with each other within their
+            // bounds.
             let rate = ticks_per_ns(trace.rank(0));
             for exchange in &found {
                 assert_eq!(exchange.parent, 0);
@@ -80,8 +81,8 @@ under_both! {
         }
     }
 
-    // Ranks of one host share the counter: the truth is 0 to the tick.
-    fn without_skew_the_truth_lies_within_the_bound(mpi) {
+    // Ranks of one host share the counter: the true offset is exactly 0.
+    fn bound_covers_the_truth_without_skew(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "returns_3")).ranks(4).record();
         recorded.expect_code(3);
         let trace = recorded.trace();
@@ -98,20 +99,20 @@ under_both! {
         }
     }
 
-    fn a_partner_that_comes_late_is_not_waited_for_for_ever(mpi) {
+    fn does_not_wait_forever_for_a_late_partner(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "finalizes_late"))
             .ranks(2)
             .environment("GAMMACHI_CLOCK_DEADLINE", "0.2")
             .record();
         recorded.expect_code(0);
-        // MPICH's network layer may complain of the barrier that was given up.
+        // MPICH's network layer may print warnings about the abandoned barrier.
         assert!(recorded.output.stdout.ends_with("finalized\n"));
         for rank in recorded.trace().ranks {
             assert!(rank.is_finalized());
         }
     }
 
-    fn ranks_start_and_end_inside_their_own_events(mpi) {
+    fn rank_begins_after_init_and_ends_at_finalize(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "counts")).ranks(2).record();
         recorded.expect_code(0);
         for rank in recorded.trace().ranks {
@@ -135,7 +136,7 @@ under_both! {
         }
     }
 
-    fn clocks_are_compared_again_during_the_run(mpi) {
+    fn compares_clocks_again_during_the_run(mpi) {
         let job = Job::new(mpi, &victim(mpi, "meets_for_a_while"))
             .argument("12")
             .ranks(3)
@@ -153,14 +154,14 @@ under_both! {
         assert!(!during.is_empty() && during.iter().all(|phase| *phase == Phase::During));
         for rank in &trace.ranks {
             let spent = rank.tool_events(ToolReason::Clock);
-            assert!(spent >= during.len(), "what it costs is tool time");
-            // The agreement is the recorder's, not the program's.
+            assert!(spent >= during.len(), "comparing is tool time");
+            // The recorder's own communication does not appear as calls of the program.
             assert_eq!((rank.count("MPI_Bcast"), rank.count("MPI_Barrier")), (0, 1200));
         }
     }
 
-    // Five ranks on three hosts: leaders 0, 1 and 4 form a tree, then each host's ranks.
-    fn bounds_add_up_over_the_hops_of_many_hosts(mpi) {
+    // Five ranks on three hosts: the leaders 0, 1 and 4 form a tree, with each host's ranks below.
+    fn bounds_add_up_over_hops_between_hosts(mpi) {
         let mut job = Job::new(mpi, &victim(mpi, "returns_3"));
         let hosts = ["a", "b", "a", "b", "c"];
         for (rank, host) in hosts.iter().enumerate() {
@@ -192,12 +193,13 @@ under_both! {
     }
 }
 
-/// 100 µs there and 20 µs back: no two-way exchange can tell that from an offset of 40 µs, so the bound has to
-/// cover it.
+/// 100 µs one way and 20 µs back: no two-way exchange can distinguish that from an offset of 40 µs,
+/// so the bound has to cover it.
 #[test]
-fn a_path_that_takes_longer_one_way_is_covered_by_the_bound() {
+fn bound_covers_an_asymmetric_path() {
     let rig = repository().join("tests/rigs/two-hosts");
-    let run = |words: &[&str]| Command::new(&rig).args(words).output().expect("the rig is there");
+    let run =
+        |words: &[&str]| Command::new(&rig).args(words).output().expect("the rig can be started");
     let possible = run(&["check"]);
     if !possible.status.success() {
         return skip("two-hosts", String::from_utf8_lossy(&possible.stderr).trim());
@@ -207,8 +209,8 @@ fn a_path_that_takes_longer_one_way_is_covered_by_the_bound() {
         run(&["down"]);
         panic!("{}", String::from_utf8_lossy(&up.stderr));
     }
-    let fresh = Fresh::new();
-    let directory = fresh.join("run");
+    let temp = TempDir::new();
+    let directory = temp.join("run");
     let output = Command::new(&rig)
         .args(["run", "openmpi", "1", "1", "timeout", "120"])
         .arg(command())
@@ -226,7 +228,7 @@ fn a_path_that_takes_longer_one_way_is_covered_by_the_bound() {
     }
     let rank = trace.rank(1);
     for exchange in exchanges(rank) {
-        // Both ranks read one counter: the truth is 0. The error is 40 µs where the machine is quiet.
+        // Both ranks read one counter: the true offset is 0. On a quiet machine the error is 40 µs.
         let per_us = 1e3 * ticks_per_ns(rank);
         let us = |ticks: u64| ticks as f64 / per_us;
         let error_us = us(exchange.parent_ticks.abs_diff(exchange.child_ticks));

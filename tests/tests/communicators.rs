@@ -1,4 +1,4 @@
-//! Communicators keep their identity on all their members.
+//! All members of a communicator identify it alike.
 
 use gammachi_analyzer::metrics::{MessageMetrics, Metrics, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
@@ -14,7 +14,7 @@ fn messages(recorded: &Recorded) -> MessageMetrics {
 }
 
 under_both! {
-    fn made_from_different_parents_in_another_order(mpi) {
+    fn identified_when_parents_are_duplicated_in_different_orders(mpi) {
         let recorded =
             Job::new(mpi, &victim(mpi, "duplicates_in_another_order")).ranks(4).record();
         recorded.expect_code(0);
@@ -26,9 +26,9 @@ under_both! {
     }
 }
 
-// Debian's MPICH cannot start processes without a process manager that it was built for.
+// Debian's MPICH cannot start processes without the process manager that it was built for.
 #[test]
-fn whose_first_rank_is_of_another_world() {
+fn identified_when_the_first_rank_is_in_another_world() {
     let mpi = Mpi::OpenMpi;
     let recorded = Job::new(mpi, &victim(mpi, "talks_across_worlds")).ranks(2).record();
     recorded.expect_code(0);

@@ -1,12 +1,12 @@
-//! `gammachi compare`, `check`, `baseline` and `history` on real programs that are changed in a known way.
+//! `gammachi compare`, `check`, `baseline` and `history` on real programs with known changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use system_tests::directories::TempDir;
 use system_tests::library::library;
-use system_tests::place::Fresh;
 use system_tests::victim::victim;
 use system_tests::{Job, Mpi, command, under_both};
 
@@ -19,30 +19,30 @@ fn text(path: &Path) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
-/// What it prints and says, and its exit code.
-fn ended(words: &[&str]) -> (String, String, i32) {
+/// Standard output, standard error and exit code.
+fn outcome(words: &[&str]) -> (String, String, i32) {
     let output = gammachi(words);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    let code = output.status.code().expect("it was not killed");
+    let code = output.status.code().expect("the command was not killed");
     (text(output.stdout), text(output.stderr), code)
 }
 
 #[track_caller]
-fn done(words: &[&str]) -> String {
-    let (out, said, code) = ended(words);
-    assert_eq!(code, 0, "{words:?}: {said}{out}");
+fn succeed(words: &[&str]) -> String {
+    let (out, stderr, code) = outcome(words);
+    assert_eq!(code, 0, "{words:?}: {stderr}{out}");
     out
 }
 
 #[track_caller]
-fn refused(words: &[&str], code: i32, sentence: &str) {
-    let (out, said, found) = ended(words);
-    assert_eq!(found, code, "{words:?}: {said}{out}");
-    let words_said: Vec<&str> = said.split_whitespace().collect();
-    assert!(words_said.join(" ").contains(sentence), "{words:?}: {said}");
+fn expect_refusal(words: &[&str], code: i32, sentence: &str) {
+    let (out, stderr, found) = outcome(words);
+    assert_eq!(found, code, "{words:?}: {stderr}{out}");
+    let words_shown: Vec<&str> = stderr.split_whitespace().collect();
+    assert!(words_shown.join(" ").contains(sentence), "{words:?}: {stderr}");
 }
 
-/// Runs of a victim with some options, in a folder.
+/// Records runs of a victim with some options, in a folder.
 fn runs(mpi: Mpi, folder: &Path, name: &str, count: usize, options: &[&str]) -> Vec<PathBuf> {
     let mut job = Job::new(mpi, &victim(mpi, "works_in_regions")).ranks(4);
     for option in options {
@@ -64,7 +64,7 @@ fn compared(before: &[PathBuf], after: &[PathBuf], more: &[&str]) -> String {
     words.extend(more);
     words.push("--");
     words.extend(after.iter().map(String::as_str));
-    done(&words)
+    succeed(&words)
 }
 
 fn document(before: &[PathBuf], after: &[PathBuf]) -> Value {
@@ -72,10 +72,10 @@ fn document(before: &[PathBuf], after: &[PathBuf]) -> Value {
 }
 
 fn ticks(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_else(|| panic!("{value} is no whole number"))
+    value.as_i64().unwrap_or_else(|| panic!("{value} is not a whole number"))
 }
 
-/// What holds of every document: parts add up.
+/// Checks what holds in every document: parts add up.
 fn assert_sums(document: &Value) {
     let sum = |level: &str| -> i64 {
         let parts = document["parts"].as_array().expect("a list").iter();
@@ -91,11 +91,11 @@ fn assert_sums(document: &Value) {
 }
 
 under_both! {
-    fn a_rank_that_sleeps_longer_in_a_region_is_named(mpi) {
-        let fresh = Fresh::new();
-        let before = runs(mpi, fresh.path(), "before", 3, &[]);
-        // So much more that no load hides it.
-        let after = runs(mpi, fresh.path(), "after", 3, &["smooth=2:30000"]);
+    fn names_rank_that_sleeps_longer_in_a_region(mpi) {
+        let temp = TempDir::new();
+        let before = runs(mpi, temp.path(), "before", 3, &[]);
+        // Long enough that no load hides it.
+        let after = runs(mpi, temp.path(), "after", 3, &["smooth=2:30000"]);
         let found = document(&before, &after);
         assert_sums(&found);
         assert_eq!(found["verdict"], "slower", "{found:#}");
@@ -109,23 +109,23 @@ under_both! {
         assert!(words.contains("Rank 2 computes") && words.contains("in region smooth"), "{screen}");
         assert!(words.contains("partners: the same"), "{screen}");
 
-        let all = runs(mpi, fresh.path(), "all", 3, &["norm=all:30000"]);
+        let all = runs(mpi, temp.path(), "all", 3, &["norm=all:30000"]);
         let found = document(&before, &all);
         assert_sums(&found);
         let cause = &found["cause"];
         assert_eq!((&cause["region"], &cause["all_ranks"]), (&"norm".into(), &true.into()), "{found:#}");
-        let html = fresh.join("page.html");
+        let html = temp.join("page.html");
         compared(&before[..1], &all[..1], &["--html", &text(&html)]);
         let page = fs::read_to_string(&html).expect("a page");
         assert_eq!(page.matches("<figure>").count(), 2);
         assert!(page.contains("norm") && !page.contains("http-equiv=\"refresh\""));
     }
 
-    fn what_does_not_vary_is_compared_without_statistics(mpi) {
-        let fresh = Fresh::new();
-        let before = runs(mpi, fresh.path(), "before", 1, &[]);
+    fn compares_deterministic_counts_without_statistics(mpi) {
+        let temp = TempDir::new();
+        let before = runs(mpi, temp.path(), "before", 1, &[]);
         let found = |name: &str, option: &str| {
-            let after = runs(mpi, fresh.path(), name, 1, &[option]);
+            let after = runs(mpi, temp.path(), name, 1, &[option]);
             let found = document(&before, &after);
             assert_sums(&found);
             (found["cause"]["kind"].as_str().expect("a kind").to_owned(), found)
@@ -142,41 +142,41 @@ under_both! {
         assert!(sentence.contains("in another order"), "{sentence}");
     }
 
-    fn a_baseline_guards_and_its_exit_codes_are_the_policy(mpi) {
-        let fresh = Fresh::new();
+    fn check_against_baseline_follows_exit_code_policy(mpi) {
+        let temp = TempDir::new();
         let names = |runs: &[PathBuf]| runs.iter().map(|run| text(run)).collect::<Vec<_>>();
-        let before = names(&runs(mpi, fresh.path(), "before", 5, &[]));
-        let folder = text(&fresh.join("perf"));
+        let before = names(&runs(mpi, temp.path(), "before", 5, &[]));
+        let folder = text(&temp.join("perf"));
         let mut add = vec!["baseline", "add", "--baseline", &folder];
         add.extend(before.iter().map(String::as_str));
-        done(&add);
-        let (_, said, _) = ended(&add);
-        assert!(said.contains("0 added; 5 had been added before"), "{said}");
-        assert!(done(&["baseline", "show", "--baseline", &folder]).contains("works_in_regions"));
+        succeed(&add);
+        let (_, stderr, _) = outcome(&add);
+        assert!(stderr.contains("0 added; 5 had been added before"), "{stderr}");
+        assert!(succeed(&["baseline", "show", "--baseline", &folder]).contains("works_in_regions"));
 
-        let slow = names(&runs(mpi, fresh.path(), "slow", 3, &["smooth=all:30000"]));
-        // Other arguments are other work.
-        let checks = |more: &[&str]| {
+        let slow = names(&runs(mpi, temp.path(), "slow", 3, &["smooth=all:30000"]));
+        // Different arguments mean different work.
+        let check = |more: &[&str]| {
             let mut words = vec!["check", "--baseline", &folder];
             words.extend(more);
-            ended(&words)
+            outcome(&words)
         };
         let [a, b, c] = [&slow[0], &slow[1], &slow[2]];
-        let (_, said, code) = checks(&[a, b, c]);
-        assert_eq!(code, 4, "{said}");
-        assert!(said.contains("another parameters or arguments"), "{said}");
-        // A thousand percent is allowed to everybody.
-        let (out, said, code) = checks(&[&before[0], &before[1], &before[2], "--at-most", "1000%"]);
-        assert_eq!(code, 0, "{said}{out}");
-        let (out, said, code) = checks(&[&before[0], &before[1], "--at-most", "0.1%"]);
-        assert!(code == 4 || code == 0, "{said}{out}");
+        let (_, stderr, code) = check(&[a, b, c]);
+        assert_eq!(code, 4, "{stderr}");
+        assert!(stderr.contains("another parameters or arguments"), "{stderr}");
+        // A limit of a thousand percent accepts every run.
+        let (out, stderr, code) = check(&[&before[0], &before[1], &before[2], "--at-most", "1000%"]);
+        assert_eq!(code, 0, "{stderr}{out}");
+        let (out, stderr, code) = check(&[&before[0], &before[1], "--at-most", "0.1%"]);
+        assert!(code == 4 || code == 0, "{stderr}{out}");
     }
 
-    fn slower_runs_fail_the_check_with_a_report_and_an_annotation(mpi) {
-        let fresh = Fresh::new();
-        let folder = text(&fresh.join("perf"));
+    fn slower_runs_fail_the_check_with_report_and_annotation(mpi) {
+        let temp = TempDir::new();
+        let folder = text(&temp.join("perf"));
         let named = |number: usize, name: &str, options: &[&str]| {
-            let out = fresh.join(format!("{name}-{number}"));
+            let out = temp.join(format!("{name}-{number}"));
             let mut run = Command::new(command());
             let launcher = mpi.launcher();
             run.arg("run").env("GAMMACHI_LIBRARY", library()).envs(mpi.environment().iter().copied());
@@ -189,14 +189,14 @@ under_both! {
         };
         for number in 0..4 {
             let run = named(number, "old", &[]);
-            done(&["baseline", "add", &run, "--baseline", &folder]);
+            succeed(&["baseline", "add", &run, "--baseline", &folder]);
         }
         let new: Vec<String> = (0..3).map(|number| named(number, "new", &["norm=1:40000"])).collect();
-        let junit = text(&fresh.join("junit.xml"));
+        let junit = text(&temp.join("junit.xml"));
         let mut words = vec!["check", "--baseline", &folder, "--junit", &junit, "--github", "--json"];
         words.extend(new.iter().map(String::as_str));
-        let (out, said, code) = ended(&words);
-        assert_eq!(code, 3, "{said}{out}");
+        let (out, stderr, code) = outcome(&words);
+        assert_eq!(code, 3, "{stderr}{out}");
         let (annotation, json) = out.split_once('\n').expect("an annotation first");
         assert!(annotation.starts_with("::error title=gammachi check::"), "{annotation}");
         let found: Value = serde_json::from_str(json).expect("JSON");
@@ -206,61 +206,61 @@ under_both! {
 
         let mut add = vec!["baseline", "add", "--baseline", &folder];
         add.extend(new.iter().map(String::as_str));
-        done(&add);
-        let html = text(&fresh.join("history.html"));
-        done(&["history", &folder, "--html", &html]);
+        succeed(&add);
+        let html = text(&temp.join("history.html"));
+        succeed(&["history", &folder, "--html", &html]);
         let page = fs::read_to_string(&html).expect("a page");
         assert!(page.contains("changed here") && page.contains("new"), "no change is marked");
-        let (_, said, code) = ended(&["baseline", "trim", "--baseline", &folder, "--keep", "2"]);
-        assert!(code == 0 && said.contains("5 removed, 2 left"), "{said}");
+        let (_, stderr, code) = outcome(&["baseline", "trim", "--baseline", &folder, "--keep", "2"]);
+        assert!(code == 0 && stderr.contains("5 removed, 2 left"), "{stderr}");
     }
 
-    fn runs_that_cannot_be_compared_are_refused_with_advice(mpi) {
-        let fresh = Fresh::new();
-        let good = text(&runs(mpi, fresh.path(), "good", 1, &[])[0]);
-        let folder = text(&fresh.join("perf"));
+    fn refuses_incomparable_runs_with_advice(mpi) {
+        let temp = TempDir::new();
+        let good = text(&runs(mpi, temp.path(), "good", 1, &[])[0]);
+        let folder = text(&temp.join("perf"));
         let check = ["check", &good, "--baseline", &folder];
-        refused(&check, 1, "no such baseline; `gammachi baseline add");
+        expect_refusal(&check, 1, "no such baseline; `gammachi baseline add");
         fs::create_dir(&folder).expect("writable");
-        refused(&check, 1, "no run in it yet");
-        fs::write(fresh.join("perf/a.gammachi.json"), "{\"format\": \"gammachi-").expect("writable");
-        refused(&check, 1, "a.gammachi.json: not a record of a run");
-        let empty = text(&fresh.join("empty"));
+        expect_refusal(&check, 1, "no run in it yet");
+        fs::write(temp.join("perf/a.gammachi.json"), "{\"format\": \"gammachi-").expect("writable");
+        expect_refusal(&check, 1, "a.gammachi.json: not a record of a run");
+        let empty = text(&temp.join("empty"));
         fs::create_dir(&empty).expect("writable");
-        refused(&["compare", &good, &empty], 1, "no rank file in it");
-        refused(&["compare", &good, &text(&fresh.join("nothing"))], 1, "no such run directory");
-        refused(&["compare", &good], 2, "name one run before and one after");
+        expect_refusal(&["compare", &good, &empty], 1, "no rank file in it");
+        expect_refusal(&["compare", &good, &text(&temp.join("nothing"))], 1, "no such run directory");
+        expect_refusal(&["compare", &good], 2, "name one run before and one after");
 
         // A rank was killed.
         let job = Job::new(mpi, &victim(mpi, "works_in_regions")).ranks(4).argument("dies=1");
-        let dead = fresh.join("dead");
+        let dead = temp.join("dead");
         job.record_to(&dead);
-        refused(&["compare", &good, &text(&dead)], 1, "did not return from MPI_Finalize");
-        // Only totals.
+        expect_refusal(&["compare", &good, &text(&dead)], 1, "did not return from MPI_Finalize");
+        // This run has only totals.
         let job = Job::new(mpi, &victim(mpi, "works_in_regions")).ranks(4);
-        let totals = fresh.join("totals");
+        let totals = temp.join("totals");
         job.environment("GAMMACHI_KEEP", "totals").record_to(&totals);
-        refused(&["compare", &good, &text(&totals)], 1, "has totals instead of single calls");
-        // A rank's file is gone, then one is cut off.
-        let damaged = runs(mpi, fresh.path(), "damaged", 1, &[]).remove(0);
+        expect_refusal(&["compare", &good, &text(&totals)], 1, "has totals instead of single calls");
+        // A rank's file is cut off, then removed.
+        let damaged = runs(mpi, temp.path(), "damaged", 1, &[]).remove(0);
         let file = damaged.join("ranks-000/rank-000002.gmc");
         let bytes = fs::read(&file).expect("a rank's file");
         fs::write(&file, &bytes[..bytes.len() / 2]).expect("writable");
-        let (_, said, code) = ended(&["compare", &good, &text(&damaged)]);
-        assert_eq!(code, 1, "{said}");
-        assert!(said.contains("damaged") || said.contains("did not return"), "{said}");
-        fs::remove_file(&file).expect("the test's own");
-        refused(&["compare", &good, &text(&damaged)], 1, "1 of its 4 ranks have no file");
-        // Another program; other ranks.
-        let other = fresh.join("other");
+        let (_, stderr, code) = outcome(&["compare", &good, &text(&damaged)]);
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains("damaged") || stderr.contains("did not return"), "{stderr}");
+        fs::remove_file(&file).expect("removable");
+        expect_refusal(&["compare", &good, &text(&damaged)], 1, "1 of its 4 ranks have no file");
+        // Another program, then another number of ranks.
+        let other = temp.join("other");
         Job::new(mpi, &victim(mpi, "shares_sleeps")).ranks(2).argument("1").record_to(&other).expect_code(0);
-        refused(&["compare", &good, &text(&other)], 2, "name runs of one program");
-        let fewer = fresh.join("fewer");
+        expect_refusal(&["compare", &good, &text(&other)], 2, "name runs of one program");
+        let fewer = temp.join("fewer");
         Job::new(mpi, &victim(mpi, "works_in_regions")).ranks(2).record_to(&fewer).expect_code(0);
-        let screen = done(&["compare", &good, &text(&fewer)]);
+        let screen = succeed(&["compare", &good, &text(&fewer)]);
         assert!(screen.contains("SHARES") && screen.contains("is compared by share"), "{screen}");
-        refused(&["compare", &good, &text(&fewer), "--", &good], 2, "differ in rank count");
-        done(&["compare", &good, &text(&fewer), "--only", "p=4", "--", &good]);
+        expect_refusal(&["compare", &good, &text(&fewer), "--", &good], 2, "differ in rank count");
+        succeed(&["compare", &good, &text(&fewer), "--only", "p=4", "--", &good]);
     }
 }
 
@@ -273,41 +273,41 @@ fn step(workflow: &str, name: &str) -> String {
 }
 
 under_both! {
-    fn the_workflow_runs_the_example_from_nothing(mpi) {
-        let fresh = Fresh::new();
-        let docs = system_tests::place::repository().join("docs/ci");
+    fn workflow_runs_the_example_from_a_clean_checkout(mpi) {
+        let temp = TempDir::new();
+        let docs = system_tests::directories::repository().join("docs/ci");
         let workflow = fs::read_to_string(docs.join("github.yml")).expect("the workflow");
-        // What actions/checkout leaves: both versions.
+        // As actions/checkout does: both versions.
         for version in ["old", "new"] {
-            fs::create_dir(fresh.join(version)).expect("writable");
+            fs::create_dir(temp.join(version)).expect("writable");
             for name in ["jacobi.c", "measure", "run-once"] {
-                fs::copy(docs.join(name), fresh.join(version).join(name)).expect("writable");
+                fs::copy(docs.join(name), temp.join(version).join(name)).expect("writable");
             }
         }
         let install = step(&workflow, "Install");
         assert!(install.contains("scripts/install"), "{install}");
         let bin = command().parent().expect("a folder").to_owned();
         let path = std::env::var("PATH").expect("a path");
-        let include = system_tests::place::repository().join("pmpi-shim/include");
+        let include = system_tests::directories::repository().join("pmpi-shim/include");
         let run = |name: &str| -> (i32, String) {
             let script = step(&workflow, name);
             let mut bash = Command::new("bash");
-            bash.args(["-e", "-o", "pipefail", "-c", &script]).current_dir(fresh.path());
+            bash.args(["-e", "-o", "pipefail", "-c", &script]).current_dir(temp.path());
             bash.env("PATH", format!("{}:{path}", bin.display())).env("CPATH", &include);
             bash.env("GAMMACHI_LIBRARY", library()).envs(mpi.environment().iter().copied());
             bash.env("MPICC", format!("mpicc.{}", mpi.suffix()));
             bash.env("MPIRUN", format!("mpirun.{}", mpi.suffix()));
             bash.env("RUNS", "3").env("ITERATIONS", "60").env("AT_MOST", "1000%");
             let output = bash.stdin(Stdio::null()).output().expect("bash starts");
-            let said = [output.stdout, output.stderr].concat();
-            (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&said).into_owned())
+            let printed = [output.stdout, output.stderr].concat();
+            (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&printed).into_owned())
         };
         for name in ["Build", "Measure", "Check"] {
-            let (code, said) = run(name);
-            assert_eq!(code, 0, "{name}: {said}");
+            let (code, printed) = run(name);
+            assert_eq!(code, 0, "{name}: {printed}");
         }
-        let report = fs::read_to_string(fresh.join("perf.xml")).expect("a report");
+        let report = fs::read_to_string(temp.join("perf.xml")).expect("a report");
         assert!(report.contains("<testsuite") && report.contains("jacobi"), "{report}");
-        assert!(fresh.join("compare.html").is_file());
+        assert!(temp.join("compare.html").is_file());
     }
 }

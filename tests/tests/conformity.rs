@@ -1,5 +1,5 @@
-//! Each program of `tests/conformity` under both of Debian's MPIs, against the `.expected` file beside
-//! it; `scripts/mpi-matrix` does the same under every MPI and for every language.
+//! Compares each program of `tests/conformity` under both of Debian's MPIs with the `.expected`
+//! file beside it; `scripts/mpi-matrix` does the same under every MPI and for every language.
 
 use system_tests::conformity::{
     PROGRAMS, compare, expected_text, facts, not_applicable, prepared, program, record,
@@ -11,8 +11,8 @@ use system_tests::{Job, Mpi, skip, under_both};
 /// Fails the test with the differences.
 #[track_caller]
 fn expect(name: &str, mpi: Mpi, trace: &Trace) {
-    if let Err(found) = compare(&expected_text("conformity", name), &facts(mpi), &[], trace) {
-        panic!("{name} under {mpi:?} {found}");
+    if let Err(differences) = compare(&expected_text("conformity", name), &facts(mpi), &[], trace) {
+        panic!("{name} under {mpi:?} {differences}");
     }
 }
 
@@ -24,14 +24,14 @@ fn job(mpi: Mpi, name: &str) -> Job {
 /// Runs a program and compares its trace.
 #[track_caller]
 fn check(mpi: Mpi, name: &str) {
-    assert!(PROGRAMS.iter().any(|(of, _)| *of == name), "{name} is no program of the suite");
+    assert!(PROGRAMS.iter().any(|(of, _)| *of == name), "{name} is not a program of the suite");
     if let Some(why) = not_applicable(mpi, name) {
         return skip(&format!("conformity/{name}/{}", mpi.suffix()), why);
     }
     expect(name, mpi, &record(job(mpi, name)).trace());
 }
 
-/// One test a program and MPI.
+/// One test per program and MPI.
 macro_rules! conform {
     ($($name:ident)*) => {
         $(mod $name {
@@ -86,13 +86,13 @@ under_both! {
     fn spawn(mpi) {
         let bare = prepared(job(mpi, "spawn")).bare();
         if bare.code() != 0 && bare.stderr.contains("Error in spawn call") {
-            // Debian's MPICH 4.0 and its launcher do not understand each other here.
+            // Debian's MPICH 4.0 and its launcher are incompatible here.
             assert_eq!(prepared(job(mpi, "spawn")).record().output.code(), bare.code());
             return skip(&format!("spawn/{}", mpi.suffix()), "the bare program cannot spawn");
         }
         let recorded = record(job(mpi, "spawn"));
         expect("spawn", mpi, &recorded.trace());
-        // The child found the parent's directory taken.
+        // The parent's directory existed already, so the child chose the next name.
         let mut beside = recorded.directory().into_os_string();
         beside.push("-2");
         let child = Trace::open(beside.as_ref(), 1).unwrap_or_else(|what| panic!("the child: {what}"));

@@ -1,7 +1,7 @@
-//! Counters of processor and kernel: page faults of known numbers, counted by the kernel on every machine;
-//! what happens where a counter cannot be had.
+//! Hardware and software counters: known numbers of page faults, which the kernel counts on every
+//! machine, and counters that are not available.
 //!
-//! The processor's own events are no part of this: few test machines have them.
+//! The processor's own events are not tested: few test machines have them.
 
 use system_tests::{Job, Mpi, Recorded, command, under_both, victim};
 
@@ -9,9 +9,10 @@ use gammachi_analyzer::metrics::{CounterMetrics, Metrics, NoCount, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 
-/// Faults that are not the program's touches: of stacks, of its C library, of readings.
+/// Page faults beyond those that the program provokes: of stacks, the C library, reading the
+/// counters.
 const SLACK: f64 = 60.0;
-/// No machine has an event source of this number.
+/// An event source with this number exists on no machine.
 const ABSENT: &str = "flops=4000000000:1";
 
 fn counting(mpi: Mpi, what: &str, counters: &str) -> Job {
@@ -41,7 +42,7 @@ fn assert_counted(counter: &CounterMetrics, expected: f64, slack: f64) {
     }
 }
 
-fn analyzed(arguments: &[&str], recorded: &Recorded) -> String {
+fn gammachi(arguments: &[&str], recorded: &Recorded) -> String {
     let output = std::process::Command::new(command())
         .args(arguments)
         .arg(recorded.directory())
@@ -54,7 +55,7 @@ fn analyzed(arguments: &[&str], recorded: &Recorded) -> String {
 }
 
 under_both! {
-    fn regions_have_what_was_counted_between_their_marks(mpi) {
+    fn regions_get_the_counts_between_their_markers(mpi) {
         let job = counting(mpi, "", "faults=software:2,doubled=software:2*2+software:2").ranks(2);
         let bare = job.bare();
         let recorded = job.record();
@@ -70,37 +71,37 @@ under_both! {
             assert_counted(&counters[0], expected, SLACK);
             assert_counted(&counters[1], 3.0 * expected, 3.0 * SLACK);
         }
-        // The whole has all of them, and what MPI does between MPI_Init and MPI_Finalize.
+        // The whole run has all of them, and those of MPI between MPI_Init and MPI_Finalize.
         let whole = counters(&recorded, &Selection::Whole);
         let all = 1800.0 + 600.0 + 700.0 + 800.0 + 250.0;
         assert_counted(&whole[0], all, 1000.0);
         assert_eq!(whole[0].events, "software 0x2");
-        let text = analyzed(&["report", "--region", "solve"], &recorded);
+        let text = gammachi(&["report", "--region", "solve"], &recorded);
         assert!(text.contains("COUNTED") && text.contains("software 0x2"), "{text}");
     }
 
-    fn nothing_is_read_without_being_asked(mpi) {
+    fn reads_no_counters_by_default(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "counts_faults")).record();
         recorded.expect_code(0);
         assert_eq!(counters(&recorded, &Selection::Whole), []);
-        assert!(!analyzed(&["report"], &recorded).contains("COUNTED"));
+        assert!(!gammachi(&["report"], &recorded).contains("COUNTED"));
     }
 
-    fn what_a_killed_rank_had_read_is_kept(mpi) {
+    fn keeps_counts_of_a_killed_rank(mpi) {
         let recorded = counting(mpi, "dies", "faults=software:2").record();
         let solve = counters(&recorded, &region("solve"));
         assert_counted(&solve[0], 1000.0, SLACK);
         assert!(solve[0].total().is_some());
         let whole = counters(&recorded, &Selection::Whole);
         let count = whole[0].ranks[0].count.as_ref().unwrap();
-        // Up to the last reading, and said to be so: no sum.
+        // Counted up to the last reading and marked as such: no sum.
         assert!((1000.0..2000.0).contains(&count.value) && count.until_s.is_some(), "{count:?}");
         assert_eq!(whole[0].total(), None);
-        let text = analyzed(&["report"], &recorded);
+        let text = gammachi(&["report"], &recorded);
         assert!(text.contains("did not reach the end"), "{text}");
     }
 
-    fn a_counter_that_cannot_be_had_changes_nothing_and_is_explained(mpi) {
+    fn explains_unavailable_counter(mpi) {
         let job = counting(mpi, "", ABSENT).ranks(2);
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
@@ -113,24 +114,24 @@ under_both! {
             );
         }
         let unbroken = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text = unbroken(&analyzed(&["report"], &recorded));
+        let text = unbroken(&gammachi(&["report"], &recorded));
         assert!(text.contains("flops: not available on") && text.contains("no such event"), "{text}");
-        // The roofline falls back, and says so.
-        let text = unbroken(&analyzed(&["roofline"], &recorded));
+        // The roofline falls back to the calls' operations, and says so.
+        let text = unbroken(&gammachi(&["roofline"], &recorded));
         assert!(text.contains("flops: not available on") && text.contains("lower bound"), "{text}");
-        // A reason beside a counter that works.
+        // A counter that is unavailable beside one that works.
         let job = counting(mpi, "", &format!("{ABSENT},faults=software:2"));
         let both = counters(&job.record(), &region("solve"));
         assert!(both[0].ranks[0].count.is_err());
         assert_counted(&both[1], 2000.0, SLACK);
     }
 
-    fn counted_operations_are_the_points_and_those_of_calls_stand_beside(mpi) {
-        // Page faults in the place of operations: what is counted is not what is asked here.
+    fn roofline_uses_counted_operations(mpi) {
+        // Page faults instead of operations: this test does not depend on what is counted.
         let recorded = counting(mpi, "", "flops=software:2*1000,bytes=software:2*64").record();
         recorded.expect_code(0);
         let document: serde_json::Value =
-            serde_json::from_str(&analyzed(&["roofline", "--json"], &recorded)).unwrap();
+            serde_json::from_str(&gammachi(&["roofline", "--json"], &recorded)).unwrap();
         let points = document["runs"][0]["points"].as_array().unwrap();
         let solve = points.iter().find(|point| point["name"] == "region solve").unwrap();
         let flops = solve["flops"].as_f64().unwrap();
@@ -143,7 +144,7 @@ under_both! {
         assert!(notes.contains("counted by the hardware: perf_event 1000 x software 0x2"), "{notes}");
     }
 
-    fn a_program_that_takes_the_descriptors_keeps_its_file(mpi) {
+    fn does_not_read_descriptors_taken_by_the_program(mpi) {
         let recorded = counting(mpi, "closes", "faults=software:2").record();
         assert_eq!(recorded.output.expect_code(0).stdout, "ran\n");
         let solve = counters(&recorded, &region("solve"));
@@ -151,26 +152,26 @@ under_both! {
         assert_eq!(*why, NoCount::Unreadable);
     }
 
-    fn what_is_no_counter_is_said_and_the_program_runs(mpi) {
+    fn invalid_counter_is_reported_and_the_program_runs(mpi) {
         let job = counting(mpi, "", "bytes");
         let recorded = job.record();
         assert_eq!(recorded.output.expect_code(0).stdout, job.bare().stdout);
-        let said = recorded.output.own_lines().join("\n");
-        assert!(said.contains("GAMMACHI_COUNTERS") && said.contains("no built-in choice"), "{said}");
+        let messages = recorded.output.recorder_lines().join("\n");
+        assert!(messages.contains("GAMMACHI_COUNTERS") && messages.contains("no built-in choice"), "{messages}");
         assert_eq!(counters(&recorded, &Selection::Whole), []);
     }
 }
 
 #[test]
-fn the_command_refuses_what_is_no_counter() {
-    for (wrong, says) in [("bytes", "no built-in choice"), ("a=cache:1", "is not an event")] {
+fn command_rejects_invalid_counter() {
+    for (wrong, message) in [("bytes", "no built-in choice"), ("a=cache:1", "is not an event")] {
         let output = std::process::Command::new(command())
             .args(["run", "--counters", wrong, "--", "true"])
             .env_remove("GAMMACHI_COUNTERS")
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(says), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
     }
 }

@@ -1,11 +1,11 @@
-//! Every call once, under its name, in order; nothing that is no call of the program.
+//! Every call of the program is recorded once, by name and in order, and nothing else is.
 
-use system_tests::place::Fresh;
+use system_tests::directories::TempDir;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, sequence, under_both, victim};
 use trace_format::markers::ToolReason;
 
-/// What `victims/counts.c` calls on a rank.
+/// The calls of `victims/counts.c` on a rank.
 fn calls_of_counts(rank: usize) -> Vec<&'static str> {
     sequence(&[
         ("MPI_Init", 1),
@@ -41,7 +41,7 @@ fn calls_of_counts(rank: usize) -> Vec<&'static str> {
 }
 
 under_both! {
-    fn exactly_the_calls_of_the_program(mpi) {
+    fn records_exactly_the_calls_of_the_program(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "counts")).ranks(2).record();
         recorded.expect_code(0);
         let trace = recorded.trace();
@@ -56,7 +56,7 @@ under_both! {
         }
     }
 
-    fn polls_in_turn_are_one_record_of_each_kind(mpi) {
+    fn alternating_polls_become_one_record_per_kind(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "polls_in_turn")).ranks(2).record();
         recorded.expect_code(0);
         let trace = recorded.trace();
@@ -69,7 +69,7 @@ under_both! {
                 Some((named.name.as_str(), named.event.communicator, count))
             })
             .collect();
-        // Time of the recorder's own parts a run.
+        // Tool events divide a run of polls.
         let reasons = [ToolReason::Window, ToolReason::Clock, ToolReason::Entries];
         let others: usize = reasons.iter().map(|&reason| rank.tool_events(reason)).sum();
         assert!(polls.len() <= 3 * (1 + others), "{polls:?}");
@@ -81,7 +81,7 @@ under_both! {
         assert_eq!(sums, [("MPI_Iprobe", 10_000), ("MPI_Iprobe", 10_000), ("MPI_Testall", 10_000)]);
     }
 
-    fn calls_inside_calls_are_none_of_the_program(mpi) {
+    fn does_not_record_calls_inside_calls(mpi) {
         let job = Job::new(mpi, &victim(mpi, "callbacks")).ranks(2);
         let recorded = job.record();
         recorded.expect_code(0).output.expect_same(&job.bare());
@@ -113,10 +113,10 @@ under_both! {
         }
     }
 
-    fn parallel_io_is_counted_once(mpi) {
-        let fresh = Fresh::new();
+    fn records_parallel_io_once(mpi) {
+        let temp = TempDir::new();
         let recorded =
-            Job::new(mpi, &victim(mpi, "files")).ranks(2).argument(fresh.join("data")).record();
+            Job::new(mpi, &victim(mpi, "files")).ranks(2).argument(temp.join("data")).record();
         recorded.expect_code(0);
         for rank in recorded.trace().ranks {
             assert_eq!(
@@ -139,7 +139,7 @@ under_both! {
         }
     }
 
-    fn profiling_names_called_by_the_program_are_its_calls(mpi) {
+    fn records_pmpi_calls_of_the_program(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "pmpi_direct")).ranks(2).record();
         recorded.expect_code(0);
         assert_eq!(recorded.output.stdout, "2 of 2\n");
@@ -158,7 +158,7 @@ under_both! {
         }
     }
 
-    fn another_tool_sees_every_call_and_ours_sees_it_once(mpi) {
+    fn other_tool_sees_every_call_and_recorder_records_it_once(mpi) {
         let tool = built(mpi, "other_tool", Build::Shared);
         let job = Job::new(mpi, &victim(mpi, "sends_to_self")).argument("20");
         for (order, job) in [
@@ -178,7 +178,7 @@ under_both! {
 }
 
 #[test]
-fn one_library_gives_the_same_calls_under_both_mpis() {
+fn one_library_records_the_same_calls_under_both_mpis() {
     let calls = |mpi| {
         let recorded = Job::new(mpi, &victim(mpi, "counts")).ranks(2).record();
         recorded.expect_code(0);
@@ -191,9 +191,9 @@ fn one_library_gives_the_same_calls_under_both_mpis() {
     assert_eq!(calls(Mpi::OpenMpi), calls(Mpi::Mpich));
 }
 
-/// Open MPI 4 has no large-count twins, so there is nothing to run under it.
+/// Not under Open MPI: version 4 has no procedures with large counts.
 #[test]
-fn large_counts_are_reported_under_the_base_name() {
+fn large_counts_are_recorded_under_the_base_name() {
     let job = Job::new(Mpi::Mpich, &victim(Mpi::Mpich, "large_counts"));
     let recorded = job.record();
     recorded.expect_code(0).output.expect_same(&job.bare());

@@ -1,5 +1,5 @@
-//! Truncations and bit flips of a real trace: each gives the valid prefix and a diagnosis, never a panic,
-//! in bounded time and memory.
+//! Truncations and bit flips of a real trace: the reader returns the valid prefix and a diagnosis,
+//! never panics, and needs bounded time and memory.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use trace_format::layout::{
 use trace_format::reader::{Event, RankFile};
 
 const DAMAGES: u64 = 10_000;
-/// A reading that takes longer is a hang: a sound one takes less than a millisecond.
+/// Reading that takes longer than this is a hang: a sound file takes less than a millisecond.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What a reader gets of a file.
+/// What the reader returns for a file.
 struct Read {
     /// Each thread's events, by its number.
     threads: Vec<(u32, Vec<Event>)>,
     definitions: usize,
-    /// Whether anything was found wrong.
+    /// Whether the reader reported any damage.
     diagnosed: bool,
 }
 
-/// Reads an image to its end; `None` when it is refused.
+/// Reads an image to its end; `None` if the reader refuses it.
 fn read(image: &[u8]) -> Option<Read> {
     let file = RankFile::from_bytes(Path::new("damaged"), image).ok()?;
     let mut diagnosed = !file.diagnoses.is_empty();
@@ -32,15 +32,15 @@ fn read(image: &[u8]) -> Option<Read> {
         let mut events = file.events(thread);
         let list: Vec<Event> = events.by_ref().collect();
         diagnosed |= events.damage().is_some();
-        // An encoded event takes a bit at least.
-        assert!(list.len() <= image.len() * 8, "more events than there is room for");
+        // An encoded event takes at least a bit.
+        assert!(list.len() <= image.len() * 8, "more events than fit the file");
         (thread.number, list)
     });
     let threads = threads.collect();
     Some(Read { threads, definitions: file.definitions.len(), diagnosed })
 }
 
-/// xorshift64*, from a seed that is fixed: a failure is the same each time.
+/// xorshift64* with a fixed seed, so that failures can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -66,11 +66,11 @@ fn real_file() -> Vec<u8> {
     let job = ["1", "400", "8192", "1"].iter().fold(job, |job, argument| job.argument(argument));
     let recorded = job.record();
     recorded.expect_code(0);
-    std::fs::read(recorded.directory().join(rank_file_path(0, 0))).expect("it is there")
+    std::fs::read(recorded.directory().join(rank_file_path(0, 0))).expect("the trace exists")
 }
 
 #[test]
-fn any_truncation_gives_a_prefix() {
+fn any_truncation_leaves_a_valid_prefix() {
     let image = real_file();
     let whole = read(&image).expect("it is sound");
     assert!(!whole.diagnosed && whole.threads.len() == 2 && whole.threads[1].1.len() >= 1200);
@@ -79,7 +79,7 @@ fn any_truncation_gives_a_prefix() {
     for _ in 0..DAMAGES / 2 {
         let length = random.below(image.len());
         let Some(found) = timed(&image[..length]) else {
-            // Only a file without its header says nothing.
+            // Only a file with an incomplete header is refused.
             assert!(length < HEADER_BYTES as usize, "refused at {length}");
             refused += 1;
             continue;
@@ -87,15 +87,15 @@ fn any_truncation_gives_a_prefix() {
         assert!(found.definitions <= whole.definitions);
         for (number, events) in &found.threads {
             let all = whole.threads.iter().find(|(other, _)| other == number);
-            let (_, all) = all.expect("no thread that was not there");
-            // The last event may have lost its continuations; then it is left out.
+            let (_, all) = all.expect("no thread that the whole file lacks");
+            // An event that lost its continuations is omitted.
             assert_eq!(events[..], all[..events.len()], "cut at {length}: a prefix");
         }
     }
     assert!(refused > 0);
 }
 
-/// What a flipped bit stands in.
+/// Whether a checksum covers this byte.
 fn is_checked(image: &[u8], at: usize) -> bool {
     if at < FIXED_CRC_COVERS + 4 {
         return true;
@@ -110,20 +110,20 @@ fn is_checked(image: &[u8], at: usize) -> bool {
 }
 
 #[test]
-fn any_flipped_bit_is_survived_and_what_lies_before_it_is_there() {
+fn any_flipped_bit_leaves_preceding_events_readable() {
     let image = real_file();
     let whole = read(&image).expect("it is sound");
     let mut random = Random(2);
     let mut damaged = image.clone();
-    let (mut found_out, mut in_slots) = (0u64, 0u64);
+    let (mut detected, mut in_slots) = (0u64, 0u64);
     for round in 0..DAMAGES / 2 {
-        // Half of them where it matters: most of a small file is zeros.
+        // Half of the flips hit events: most of a small file is zeros.
         let at = match round % 2 {
             0 => random.below(image.len()),
             _ => {
                 let (_, events) = &whole.threads[random.below(2)];
                 let at = events[random.below(events.len())].offset + random.below(SLOT_BYTES);
-                // What is encoded does not stand in the file as it is.
+                // An encoded event has no such position in the file.
                 if at < image.len() { at } else { random.below(image.len()) }
             }
         };
@@ -132,10 +132,10 @@ fn any_flipped_bit_is_survived_and_what_lies_before_it_is_there() {
         damaged[at] = image[at];
         let Some(found) = found else {
             assert!(is_checked(&image, at), "refused for byte {at}");
-            found_out += 1;
+            detected += 1;
             continue;
         };
-        found_out += u64::from(found.diagnosed);
+        detected += u64::from(found.diagnosed);
         if is_checked(&image, at) && at >= HEADER_BYTES as usize {
             assert!(found.diagnosed, "a flipped bit at byte {at} of a checked header is found");
         }
@@ -143,7 +143,7 @@ fn any_flipped_bit_is_survived_and_what_lies_before_it_is_there() {
             let none = Vec::new();
             let events = found.threads.iter().find(|(other, _)| other == number);
             let events = events.map_or(&none, |(_, events)| events);
-            // In the chunk that holds the bit, what lies before it is untouched.
+            // In the chunk with the flipped bit, the events before it are intact.
             let before = all.iter().take_while(|event| {
                 event.offset + SLOT_BYTES * (1 + event.continuations) <= at
                     && event.offset >= CHUNK_HEADER_BYTES
@@ -151,7 +151,7 @@ fn any_flipped_bit_is_survived_and_what_lies_before_it_is_there() {
             let before = before.count().min(all.len());
             let chunk_lost = is_checked(&image, at) || events.is_empty();
             if !chunk_lost {
-                // The event before the damage may take a continuation's place away.
+                // A damaged slot may be read as a continuation of the event before it.
                 let sure = before.saturating_sub(1).min(events.len());
                 assert!(events.len() + 1 >= before, "byte {at}: {} of {before}", events.len());
                 assert_eq!(events[..sure], all[..sure], "byte {at}: a prefix");
@@ -159,6 +159,6 @@ fn any_flipped_bit_is_survived_and_what_lies_before_it_is_there() {
             }
         }
     }
-    println!("{found_out} of {} flipped bits found out, {in_slots} streams compared", DAMAGES / 2);
-    assert!(found_out > 100 && in_slots > 1000);
+    println!("{detected} of {} flipped bits detected, {in_slots} streams compared", DAMAGES / 2);
+    assert!(detected > 100 && in_slots > 1000);
 }

@@ -1,5 +1,5 @@
-//! Every way to die: what had returned is in the trace, what had not is shown open, and the job ends
-//! as it would have ended without the recorder.
+//! Every way to die: the trace contains each call that had returned and shows the others as open,
+//! and the job ends as it would without the recorder.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -7,13 +7,14 @@ use std::os::unix::process::ExitStatusExt;
 use system_tests::exit_codes::{LEAST_PROBABILITY, probability_of_one_distribution};
 use system_tests::{Job, Mpi, Recorded, Recording, sequence, under_both, victim};
 
-/// Bare and recorded runs in turn, when they all end alike: then there is no lottery.
-const FEW_RUNS: usize = 2;
-/// Otherwise so many of each, whose exit codes are compared as distributions.
-const RUNS: usize = 12;
+/// Bare and recorded runs of each if all exit codes are equal.
+const MIN_RUNS: usize = 2;
+/// Bare and recorded runs of each if exit codes vary and are compared as distributions.
+const MAX_RUNS: usize = 12;
 
-/// Runs a victim of which rank 1 dies after 1000 calls, a barrier, and calls that `check` knows. The process
-/// itself has to end as the bare one does, each time; what the launcher makes of it, as often.
+/// Runs a victim whose rank 1 dies after 1000 calls, a barrier, and calls that `check` checks. The
+/// process itself has to end as the bare one does, every time; the launcher's exit codes need the
+/// same distribution.
 fn check_death_by(mpi: Mpi, name: &str, check: impl Fn(&Recorded) -> usize) {
     let program = victim(mpi, name);
     let alone = Job::new(mpi, &program).without_launcher().argument("alone");
@@ -23,13 +24,13 @@ fn check_death_by(mpi: Mpi, name: &str, check: impl Fn(&Recorded) -> usize) {
 
     let job = Job::new(mpi, &program).ranks(2);
     let (mut bare, mut codes, mut events) = (Vec::new(), Vec::new(), 0);
-    while bare.len() < RUNS {
+    while bare.len() < MAX_RUNS {
         let recorded = job.record();
         events = check(&recorded);
         codes.push(recorded.output.code());
         bare.push(job.bare().code());
         let same = bare.iter().chain(&codes).all(|code| *code == bare[0]);
-        if same && bare.len() >= FEW_RUNS {
+        if same && bare.len() >= MIN_RUNS {
             break;
         }
     }
@@ -41,12 +42,12 @@ fn check_death_by(mpi: Mpi, name: &str, check: impl Fn(&Recorded) -> usize) {
     row(mpi, name, &codes, &bare, events);
 }
 
-/// Runs a victim of which rank 1 dies after 1000 calls, a barrier and 500 calls.
+/// Runs a victim whose rank 1 dies after 1000 calls, a barrier and 500 calls.
 fn check_death(mpi: Mpi, name: &str) {
     check_death_by(mpi, name, check_trace_of_death);
 }
 
-/// A row of the table that `scripts/kill-ranks` prints.
+/// Prints a row of the table of `scripts/kill-ranks`.
 fn row(mpi: Mpi, name: &str, codes: &[i32], bare_codes: &[i32], events: usize) {
     let list = |codes: &[i32]| {
         let different: BTreeSet<i32> = codes.iter().copied().collect();
@@ -56,16 +57,16 @@ fn row(mpi: Mpi, name: &str, codes: &[i32], bare_codes: &[i32], events: usize) {
     println!("DEATH {mpi:<8} {name:<28} {codes:>9} {bare:>9} {events:>16}");
 }
 
-/// Gives the number of calls in the trace of the rank that died; all of them had to be there.
+/// Checks that all calls of the rank that died are in its trace, and returns their number.
 fn check_trace_of_death(recorded: &Recorded) -> usize {
-    assert!(recorded.output.own_lines().is_empty(), "{}", recorded.output);
+    assert!(recorded.output.recorder_lines().is_empty(), "{}", recorded.output);
     let trace = recorded.trace();
     let all = [("MPI_Init", 1), ("MPI_Comm_rank", 1000), ("MPI_Barrier", 1)];
     let dead = trace.rank(1);
     let expected = [&all[..], &[("MPI_Comm_rank", 500)]].concat();
     assert_eq!(dead.calls(), sequence(&expected), "the rank that died");
     assert!(dead.open_calls().is_empty() && !dead.is_finalized());
-    // The other rank may be killed before it gets to MPI_Recv.
+    // The other rank may be killed before it reaches MPI_Recv.
     let other = trace.rank(0);
     let calls = other.calls();
     let expected = [&all[..], &[("MPI_Recv", 1)]].concat();
@@ -76,8 +77,8 @@ fn check_trace_of_death(recorded: &Recorded) -> usize {
 
 /// Starts ranks that wait in MPI_Recv and outside MPI, ends the job by `kill`, and checks their traces.
 ///
-/// The exit code is printed, not checked: what a launcher says that was itself sent the signals
-/// depends on which process ends first (MPICH's: 255, and 0 once under load).
+/// The exit code is printed, not checked: the exit code of a launcher that itself received the
+/// signals depends on which process ends first (MPICH's: 255, and 0 once under load).
 fn check_killed_job(mpi: Mpi, name: &str, kill: impl Fn(&Recording)) {
     let job = Job::new(mpi, &victim(mpi, "blocks_in_recv")).ranks(2);
     let mut running = job.start_recording();
@@ -89,7 +90,7 @@ fn check_killed_job(mpi: Mpi, name: &str, kill: impl Fn(&Recording)) {
     });
     kill(&running);
     let recorded = running.end();
-    // A launcher that is killed may leave its ranks behind.
+    // A launcher that is killed may leave its ranks running.
     for process in processes {
         // SAFETY: plain numbers; the processes were ranks of our own job a moment ago.
         unsafe { libc::kill(process, libc::SIGKILL) };
@@ -145,7 +146,7 @@ under_both! {
         });
     }
 
-    fn one_rank_dies_while_another_goes_on(mpi) {
+    fn one_rank_dies_while_another_continues(mpi) {
         check_death_by(mpi, "dies_while_others_go_on", |recorded| {
             let trace = recorded.trace();
             let dead = trace.rank(1);
@@ -156,11 +157,11 @@ under_both! {
         });
     }
 
-    fn the_launcher_is_killed(mpi) {
+    fn launcher_is_killed(mpi) {
         check_killed_job(mpi, "launcher_killed", |job| job.signal_launcher(libc::SIGKILL));
     }
 
-    fn the_end_of_the_jobs_time(mpi) {
+    fn job_reaches_its_time_limit(mpi) {
         check_killed_job(mpi, "wall_time", |job| {
             job.signal_all(libc::SIGTERM);
             std::thread::sleep(std::time::Duration::from_millis(300));
@@ -168,7 +169,7 @@ under_both! {
         });
     }
 
-    fn mpi_abort_is_shown_open(mpi) {
+    fn shows_mpi_abort_as_open_call(mpi) {
         let job = Job::new(mpi, &victim(mpi, "mpi_abort_7"));
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
@@ -181,7 +182,7 @@ under_both! {
         assert!(!trace.rank(0).is_finalized());
     }
 
-    fn a_rank_that_waits_is_shown_while_the_job_runs_and_after_it_was_killed(mpi) {
+    fn shows_waiting_rank_during_and_after_the_job(mpi) {
         let mut running = Job::new(mpi, &victim(mpi, "blocks_in_recv")).ranks(2).start_recording();
         let process = running.wait_for(|trace| {
             let blocked = trace.rank(0).open_calls() == ["MPI_Recv"];

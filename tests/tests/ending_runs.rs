@@ -1,6 +1,7 @@
-//! Runs that are read while they end: the recorder shortens its files then, under whoever reads them.
+//! Runs that are read while they end: the recorder shortens its files then, while others read them.
 //!
-//! `GAMMACHI_TEST_READS=10000` makes that many reports beside ending runs of each kind, instead of a few.
+//! `GAMMACHI_TEST_READS=10000` makes that many reports on ending runs of each kind instead of a
+//! few.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -14,11 +15,11 @@ use system_tests::{Job, Mpi, command, under_both, victim};
 use trace_format::files::rank_file_path;
 
 const RANKS: u32 = 4;
-/// Ways to keep events: each leaves other bytes at the end of a file.
-const KEEPING: [(&str, &str); 3] = [("first", "0"), ("first", "1048576"), ("totals", "0")];
-/// Processes that read at the same time.
+/// Keep policies and limits: each leaves different bytes at the end of a file.
+const KEEP_POLICIES: [(&str, &str); 3] = [("first", "0"), ("first", "1048576"), ("totals", "0")];
+/// Processes that read simultaneously.
 const READERS: usize = 2;
-const USUAL_READS: usize = 12;
+const DEFAULT_READS: usize = 12;
 
 fn job(mpi: Mpi, (keep, max_bytes): (&str, &str), tenths: u32) -> Job {
     Job::new(mpi, &victim(mpi, "meets_for_a_while"))
@@ -29,7 +30,7 @@ fn job(mpi: Mpi, (keep, max_bytes): (&str, &str), tenths: u32) -> Job {
         .environment("GAMMACHI_CLOCK_ROUNDS", "10")
 }
 
-/// Reports on a run until it has ended, and once more then; the number of reports.
+/// Reports on a run until it has ended and once more after that; returns the number of reports.
 fn report_until(ended: &AtomicBool, directory: &Path) -> usize {
     let mut reports = 0;
     loop {
@@ -38,12 +39,12 @@ fn report_until(ended: &AtomicBool, directory: &Path) -> usize {
             let mut report = Command::new(command());
             let report = report.arg("report").arg(directory).stdin(Stdio::null()).output();
             let report = report.expect("the command runs");
-            let said = String::from_utf8_lossy(&report.stderr);
-            // No file may have its header yet.
-            let is_early = report.status.code() == Some(1) && said.contains("can be read");
+            let stderr = String::from_utf8_lossy(&report.stderr);
+            // Perhaps no file has its header yet.
+            let is_early = report.status.code() == Some(1) && stderr.contains("can be read");
             assert!(report.status.signal().is_none(), "ended by {}", report.status);
-            assert!(report.status.success() || is_early && !is_last, "{}: {said}", report.status);
-            assert!(!said.contains("panicked"), "{said}");
+            assert!(report.status.success() || is_early && !is_last, "{}: {stderr}", report.status);
+            assert!(!stderr.contains("panicked"), "{stderr}");
             reports += 1;
         }
         if is_last {
@@ -53,36 +54,36 @@ fn report_until(ended: &AtomicBool, directory: &Path) -> usize {
 }
 
 under_both! {
-    fn a_run_opened_before_its_end_can_be_read_after_it(mpi) {
-        for keeping in KEEPING {
-            let mut recording = job(mpi, keeping, 10).start_recording();
+    fn run_opened_before_its_end_can_be_read_afterwards(mpi) {
+        for policy in KEEP_POLICIES {
+            let mut recording = job(mpi, policy, 10).start_recording();
             recording.wait_for(|trace| (trace.rank(0).count("MPI_Sendrecv") > 100).then_some(()));
             let run = Run::open(&recording.directory()).expect("it can be read");
-            assert!(run.ranks.iter().any(|rank| !rank.facts.finalized()), "it runs");
+            assert!(run.ranks.iter().any(|rank| !rank.facts.finalized()), "the run has not ended");
             let calls: u64 = run.ranks.iter().flat_map(|rank| &rank.threads).map(|t| t.calls).sum();
             recording.end().expect_code(0);
             let timeline = GlobalTimeline::new(&run);
             let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("figures");
-            run.check_readable().expect("nothing that it needs was cut off");
-            assert_eq!(metrics.calls.iter().map(|call| call.count).sum::<u64>(), calls, "{keeping:?}");
+            run.check_readable().expect("nothing needed was cut off");
+            assert_eq!(metrics.calls.iter().map(|call| call.count).sum::<u64>(), calls, "{policy:?}");
         }
     }
 
-    fn reports_beside_ending_runs_all_succeed(mpi) {
+    fn reports_on_ending_runs_all_succeed(mpi) {
         let wanted = std::env::var("GAMMACHI_TEST_READS").ok();
-        let wanted = wanted.map_or(USUAL_READS, |number| number.parse().expect("a number"));
-        for keeping in KEEPING {
+        let wanted = wanted.map_or(DEFAULT_READS, |number| number.parse().expect("a number"));
+        for policy in KEEP_POLICIES {
             let (reports, mut runs) = (AtomicUsize::new(0), 0);
             while reports.load(Relaxed) < wanted {
-                let recording = job(mpi, keeping, 1).start_recording();
+                let recording = job(mpi, policy, 1).start_recording();
                 let (directory, ended) = (recording.directory(), AtomicBool::new(false));
                 std::thread::scope(|scope| {
                     for _ in 0..READERS {
                         scope.spawn(|| reports.fetch_add(report_until(&ended, &directory), Relaxed));
                     }
-                    // Ended also where this thread panics, or the others would wait for it.
+                    // Set `ended` even if this thread panics, or the others would wait forever.
                     let recorded = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| recording.end()));
-                    // The directory is removed with what was recorded in it: the last reports come first.
+                    // Dropping `recorded` removes the directory: the last reports come before.
                     ended.store(true, Relaxed);
                     recorded
                 })
@@ -90,7 +91,7 @@ under_both! {
                 .expect_code(0);
                 runs += 1;
             }
-            println!("{keeping:?}: {} reports beside {runs} runs", reports.load(Relaxed));
+            println!("{policy:?}: {} reports on {runs} runs", reports.load(Relaxed));
         }
     }
 }

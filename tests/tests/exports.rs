@@ -1,5 +1,5 @@
-//! Exports are what was recorded, by the eyes of programs that are not ours; imports keep every call and
-//! message; what cannot be written leaves nothing behind.
+//! Other programs read in our exports what was recorded; imports keep every call and message; a
+//! failed export leaves no files.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use system_tests::conformity::{PROGRAMS, program, record};
+use system_tests::directories::{TempDir, repository};
 use system_tests::kernels::command;
-use system_tests::place::{Fresh, repository};
 use system_tests::victim::Build;
 use system_tests::{Job, Mpi, Recorded, under_both, victim};
 
-/// Programs that between them send, receive, wait, test, poll, collect and make communicators.
+/// Programs that together send, receive, wait, test, poll, call collectives and make communicators.
 const EXPORTED: [&str; 6] = [
     "send_and_receive",
     "many_requests",
@@ -28,7 +28,7 @@ fn gammachi(arguments: &[&str], paths: &[&Path]) -> Output {
     command.output().expect("the command starts")
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -46,7 +46,7 @@ fn polls_in_turn(mpi: Mpi) -> Recorded {
 }
 
 under_both! {
-    fn every_reader_finds_what_was_recorded(mpi) {
+    fn other_readers_find_what_was_recorded(mpi) {
         let recorded: Vec<Recorded> = EXPORTED
             .iter()
             .map(|name| {
@@ -60,66 +60,67 @@ under_both! {
         check.args(recorded.iter().map(Recorded::directory));
         let output = check.output().expect("the script starts");
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{text}\n{}", said(&output));
+        assert!(output.status.success(), "{text}\n{}", stderr(&output));
     }
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing() {
+fn failed_export_leaves_no_files() {
     let recorded = sends_sizes(Mpi::OpenMpi, 300);
     let run = recorded.directory();
-    let folder = Fresh::new();
+    let folder = TempDir::new();
     let out = folder.join("out");
-    let left = || std::fs::read_dir(folder.path()).expect("it is there").count();
+    let left = || std::fs::read_dir(folder.path()).expect("the folder exists").count();
 
     let unknown = gammachi(&["export", "--to", "xlsx", "--out"], &[&out, &run]);
-    assert_eq!(unknown.status.code(), Some(2), "{}", said(&unknown));
+    assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
     let nowhere = folder.join("missing").join("out");
     let unwritable = gammachi(&["export", "--to", "csv", "--out"], &[&nowhere, &run]);
     assert_eq!(unwritable.status.code(), Some(2));
-    assert!(said(&unwritable).contains("there is no directory"), "{}", said(&unwritable));
-    let empty = Fresh::new();
+    assert!(stderr(&unwritable).contains("there is no directory"), "{}", stderr(&unwritable));
+    let empty = TempDir::new();
     let nothing = gammachi(&["export", "--to", "csv", "--out"], &[&out, empty.path()]);
     assert_eq!(nothing.status.code(), Some(1));
-    assert!(said(&nothing).contains("no rank file"), "{}", said(&nothing));
+    assert!(stderr(&nothing).contains("no rank file"), "{}", stderr(&nothing));
     assert_eq!(left(), 0);
 
-    // A limit on the size of files stands for a full disk: both are an error of a write.
+    // A limit on the file size replaces a full disk: both make a write fail.
     for to in ["csv", "parquet", "perfetto", "paje", "paraver", "otf2"] {
         let mut limited = Command::new("sh");
         limited.args(["-c", "ulimit -f 1; trap '' XFSZ; exec \"$@\"", "sh"]).arg(command());
         limited.arg("export").arg(&run).args(["--to", to, "--out"]).arg(&out);
         let output = limited.output().expect("sh starts");
-        assert_eq!(output.status.code(), Some(1), "{to}: {}", said(&output));
-        assert!(said(&output).contains("out"), "{to}: {}", said(&output));
-        assert_eq!(left(), 0, "{to}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(1), "{to}: {}", stderr(&output));
+        assert!(stderr(&output).contains("out"), "{to}: {}", stderr(&output));
+        assert_eq!(left(), 0, "{to}: {}", stderr(&output));
     }
 }
 
 #[test]
-fn a_signal_leaves_nothing() {
-    // One rank, many calls: nobody waits for anybody, however busy the machine is.
+fn interrupted_export_leaves_no_files() {
+    // One rank, many calls: no waiting, however busy the machine is.
     let job = Job::new(Mpi::OpenMpi, &victim(Mpi::OpenMpi, "long_calls")).argument("200000");
     let recorded = job.record();
     recorded.expect_code(0);
-    // On a busy machine the signal may come when everything is written: then once more.
+    // On a busy machine the signal may come after everything is written: then try again.
     let codes = (0..20).map(|_| {
-        let folder = Fresh::new();
+        let folder = TempDir::new();
         let code = interrupted_export(&recorded.directory(), folder.path());
-        let count = std::fs::read_dir(folder.path()).expect("it is there").count();
+        let count = std::fs::read_dir(folder.path()).expect("the folder exists").count();
         assert_eq!(count, usize::from(code == Some(0)), "files left over, exit code {code:?}");
         code
     });
-    let code = codes.into_iter().find(|code| *code != Some(0)).expect("a signal comes in time");
+    let code = codes.into_iter().find(|code| *code != Some(0)).expect("one signal comes in time");
     assert_eq!(code, Some(130));
 }
 
-/// Exit code of an export that gets SIGINT as soon as something is in the folder.
+/// Exit code of an export that receives SIGINT as soon as a file is in the folder.
 fn interrupted_export(run: &Path, folder: &Path) -> Option<i32> {
     let mut export = Command::new(command());
     export.arg("export").arg(run).args(["--to", "csv", "--out"]);
     export.arg(folder.join("out")).stderr(Stdio::null());
-    // SAFETY: what may be called between fork and exec. In the background of a script SIGINT is ignored.
+    // SAFETY: `signal` may be called between fork and exec. (A script's background jobs ignore
+    // SIGINT.)
     unsafe {
         export.pre_exec(|| {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -127,7 +128,7 @@ fn interrupted_export(run: &Path, folder: &Path) -> Option<i32> {
         })
     };
     let mut child = export.spawn().expect("the command starts");
-    let is_empty = || std::fs::read_dir(folder).expect("it is there").next().is_none();
+    let is_empty = || std::fs::read_dir(folder).expect("the folder exists").next().is_none();
     while is_empty() && child.try_wait().expect("our own child").is_none() {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -136,28 +137,28 @@ fn interrupted_export(run: &Path, folder: &Path) -> Option<i32> {
     child.wait().expect("our own child").code()
 }
 
-/// EZTrace writes OTF2 its own way: no MPI_Init, no MPI_Finalize, numbers of definitions with gaps.
+/// EZTrace's OTF2 is unusual: no MPI_Init, no MPI_Finalize, gaps in the numbers of definitions.
 #[test]
-fn an_archive_of_another_tool_becomes_a_run_with_its_messages() {
-    let folder = Fresh::new();
+fn imports_archive_of_another_tool_with_its_messages() {
+    let folder = TempDir::new();
     let mut eztrace = Mpi::OpenMpi.launcher();
     eztrace.args(["-n", "2", "eztrace", "-t", "openmpi", "-o"]).arg(folder.path());
     eztrace.arg(victim(Mpi::OpenMpi, "sends_sizes")).arg("300").current_dir(folder.path());
     eztrace.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
     let traced = eztrace.output().expect("the launcher starts");
-    assert!(traced.status.success(), "{}", said(&traced));
-    // It names the folder after the program's file.
-    let entries = std::fs::read_dir(folder.path()).expect("it is there").flatten();
+    assert!(traced.status.success(), "{}", stderr(&traced));
+    // EZTrace names the folder after the program's file.
+    let entries = std::fs::read_dir(folder.path()).expect("the folder exists").flatten();
     let archives = entries.map(|entry| entry.path().join("eztrace_log.otf2"));
     let archive = archives.into_iter().find(|file| file.is_file());
     let archive =
-        archive.unwrap_or_else(|| panic!("no archive; is eztrace installed? {}", said(&traced)));
+        archive.unwrap_or_else(|| panic!("no archive; is eztrace installed? {}", stderr(&traced)));
 
     let run = folder.join("imported");
     let imported = gammachi(&["import", "--out"], &[&run, &archive]);
-    assert!(imported.status.success(), "{}", said(&imported));
+    assert!(imported.status.success(), "{}", stderr(&imported));
     let report = gammachi(&["report", "--json"], &[&run]);
-    assert!(report.status.success(), "{}", said(&report));
+    assert!(report.status.success(), "{}", stderr(&report));
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("JSON");
     let bytes: u64 = (0..300).sum();
     assert_eq!(report["messages"]["matched"], 300, "{report}");
@@ -173,8 +174,8 @@ fn an_archive_of_another_tool_becomes_a_run_with_its_messages() {
 }
 
 #[test]
-fn what_is_damaged_is_not_imported() {
-    let folder = Fresh::new();
+fn rejects_damaged_imports() {
+    let folder = TempDir::new();
     let out = folder.join("run");
     for (name, text, what) in [
         ("a.otf2", "not an archive", "OTF2"),
@@ -190,11 +191,11 @@ fn what_is_damaged_is_not_imported() {
         let file = folder.join(name);
         std::fs::write(&file, text).expect("the folder is writable");
         let output = gammachi(&["import", "--out"], &[&out, &file]);
-        assert_eq!(output.status.code(), Some(1), "{name}: {}", said(&output));
-        assert!(said(&output).contains(what), "{name}: {}", said(&output));
-        assert!(said(&output).contains(name), "{name}: {}", said(&output));
-        std::fs::remove_file(file).expect("it is ours");
-        let left = std::fs::read_dir(folder.path()).expect("it is there").count();
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", stderr(&output));
+        assert!(stderr(&output).contains(what), "{name}: {}", stderr(&output));
+        assert!(stderr(&output).contains(name), "{name}: {}", stderr(&output));
+        std::fs::remove_file(file).expect("removable");
+        let left = std::fs::read_dir(folder.path()).expect("the folder exists").count();
         assert_eq!(left, 0, "{name}");
     }
     let missing = gammachi(&["import", "--out"], &[&out, &folder.join("missing.prv")]);
@@ -202,15 +203,15 @@ fn what_is_damaged_is_not_imported() {
 }
 
 #[test]
-fn a_run_that_died_is_exported_as_far_as_it_got() {
+fn exports_the_recorded_part_of_a_killed_run() {
     let mpi = Mpi::OpenMpi;
     let job = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(2);
     let recorded = job.record();
-    let folder = Fresh::new();
+    let folder = TempDir::new();
     for to in ["csv", "perfetto", "paje", "paraver", "otf2"] {
         let out = folder.join(to);
         let output = gammachi(&["export", "--to", to, "--out"], &[&out, &recorded.directory()]);
-        assert_eq!(output.status.code(), Some(0), "{to}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(0), "{to}: {}", stderr(&output));
     }
     let calls = std::fs::read_to_string(folder.join("csv").join("calls.csv")).expect("a table");
     assert!(calls.contains("MPI_Init"), "{calls}");

@@ -1,5 +1,5 @@
-//! Calls that return errors, and messages that did not fit their buffers: what was refused takes no part
-//! in messages, collective operations and bytes.
+//! Calls that return errors, and messages that did not fit their buffers: failed calls are excluded
+//! from messages, collective operations and bytes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use system_tests::{Job, Recorded, under_both, victim};
 
-/// What the program says of rank 1: every way to receive a message into a buffer that is too short.
+/// Truncated messages of rank 1: every way to receive a message into a buffer that is too short.
 const TRUNCATED: u64 = 11;
 /// Calls that fail on rank 0, and on rank 1.
 const FAILED: [u64; 2] = [2, 13];
@@ -52,7 +52,7 @@ fn sent_bytes(metrics: &Metrics) -> u64 {
 }
 
 under_both! {
-    fn take_no_part_in_messages(mpi) {
+    fn are_excluded_from_messages(mpi) {
         let job = Job::new(mpi, &victim(mpi, "fails_calls")).ranks(2);
         let recorded = job.record();
         recorded.expect_code(0).output.expect_same(&job.bare());
@@ -62,10 +62,10 @@ under_both! {
         let summary = &messages.summary;
         assert_eq!(messages.unmatched_count(), 0, "{:?}", messages.unmatched);
         assert_eq!(summary.truncated, TRUNCATED);
-        assert_eq!(summary.size_mismatches, 0, "truncated messages are told apart");
+        assert_eq!(summary.size_mismatches, 0, "truncated messages are counted separately");
         assert_eq!(summary.unknown_requests, 0);
         assert_eq!((summary.mismatched_instances, summary.incomplete_instances), (0, 0));
-        // What goes to MPI_PROC_NULL, or was refused, is sent nowhere.
+        // Sends to MPI_PROC_NULL and failed sends transfer no bytes.
         assert_eq!(sent_bytes(&metrics), messages.total.bytes);
     }
 

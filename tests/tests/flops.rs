@@ -1,9 +1,10 @@
-//! Operations: of every interposed function of BLAS, LAPACK and FFTW against counts made in the program
-//! itself, of nested and threaded calls, and as the program declares them.
+//! Floating-point operations: of every interposed function of BLAS, LAPACK and FFTW, compared with
+//! counts made in the program itself; of nested and threaded calls; and as the program declares
+//! them.
 
 use std::collections::BTreeSet;
 
-use system_tests::place::repository;
+use system_tests::directories::repository;
 use system_tests::trace::{Named, RankTrace};
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recorded, under_both, victim};
@@ -13,7 +14,7 @@ use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 
-/// LAPACK's counts against the leading terms, at orders of 60 to 90.
+/// Tolerance of LAPACK's counts, compared with the leading terms, at orders of 60 to 90.
 const LEADING_TERMS: f64 = 0.05;
 
 fn flops(named: &Named) -> f64 {
@@ -38,7 +39,7 @@ fn metrics(recorded: &Recorded, selection: &Selection) -> Metrics {
 }
 
 under_both! {
-    fn every_function_has_the_operations_that_the_plain_algorithm_has(mpi) {
+    fn every_function_counts_the_operations_of_the_plain_algorithm(mpi) {
         let mut seen = BTreeSet::new();
         for seed in ["1", "2", "3"] {
             let recorded = counting(mpi, seed).environment("GAMMACHI_FLOPS", "1").record();
@@ -51,7 +52,7 @@ under_both! {
                 .lines()
                 .map(|line| line.split(' ').collect())
                 .collect();
-            assert_eq!(events.len(), lines.len(), "a call is an event, and nothing inside it is");
+            assert_eq!(events.len(), lines.len(), "one event per call, and none for calls inside it");
             for (event, line) in events.iter().zip(&lines) {
                 let (name, expected, leading) = (line[0], line[1], line[2] == "1");
                 assert_eq!(event.name, name);
@@ -64,7 +65,7 @@ under_both! {
                 seen.insert(name.to_owned());
             }
         }
-        // Nothing of the table was left out, but for what needs another library.
+        // Every function of the table was called, except those that need another library.
         let other = |name: &String| {
             name == DECLARED_WORK
                 || name.contains("_mpi_")
@@ -75,7 +76,7 @@ under_both! {
         assert_eq!(missing, [""; 0]);
     }
 
-    fn without_being_asked_for_nothing_of_it_is_recorded(mpi) {
+    fn records_no_operations_by_default(mpi) {
         let recorded = counting(mpi, "1").record();
         recorded.expect_code(0);
         assert_eq!(compute_events(recorded.trace().rank(0)).len(), 0);
@@ -85,7 +86,7 @@ under_both! {
         let trace = recorded.trace();
         let names: BTreeSet<&str> =
             compute_events(trace.rank(0)).into_iter().map(|named| named.name.as_str()).collect();
-        for (name, there) in [
+        for (name, recorded) in [
             ("cblas_dgemm", true),
             ("dtrsv_", true),
             ("dgetrf_", true),
@@ -93,12 +94,13 @@ under_both! {
             ("cblas_daxpy", false),
             ("dgemv_", false),
         ] {
-            assert_eq!(names.contains(name), there, "{name}");
+            assert_eq!(names.contains(name), recorded, "{name}");
         }
     }
 
-    fn a_driver_counts_once_and_threads_change_nothing(mpi) {
-        // dgesv calls dgemm and dtrsm inside; with several threads some of it runs on others.
+    fn counts_driver_once_with_any_number_of_threads(mpi) {
+        // dgesv calls dgemm and dtrsm inside; with several threads, some of these run on other
+        // threads.
         let of = |threads: &str| {
             let job = counting(mpi, "5").environment("OPENBLAS_NUM_THREADS", threads);
             let recorded = job.environment("GAMMACHI_FLOPS", "1").record();
@@ -110,10 +112,10 @@ under_both! {
         assert_eq!(of("1"), of("4"));
     }
 
-    fn declared_work_counts_where_it_stands(mpi) {
+    fn declared_work_counts_in_its_region(mpi) {
         for build in [Build::C, Build::CNoPie, Build::Cpp] {
             let job = Job::new(mpi, &built(mpi, "declares_work", build)).ranks(2);
-            // Launchers may mix what ranks print.
+            // Launchers may mix the output of ranks.
             let printed = job.bare().expect_code(0).stdout.replace('\n', "");
             assert_eq!(printed, "ranran", "without the recorder");
             let recorded = job.environment("GAMMACHI_COMPUTE", "regions=solve").record();
@@ -130,7 +132,7 @@ under_both! {
             let (whole, solve, other) =
                 (metrics(&recorded, &Selection::Whole), of("solve"), of("other"));
             assert_eq!((whole.flops, solve.flops), (Some(2.0 * 4e9), Some(2.0 * 3e9)));
-            // The time of the region that counts, and of no other.
+            // Computing is the time of the chosen region only.
             for ((whole, solve), other) in whole.ranks.iter().zip(&solve.ranks).zip(&other.ranks) {
                 assert!((whole.compute_s - solve.elapsed_s).abs() < 1e-9, "{build:?}");
                 assert!(solve.elapsed_s >= 0.05 && other.elapsed_s >= 0.02, "{build:?}");
@@ -139,8 +141,8 @@ under_both! {
         }
     }
 
-    // The trace is read in order of begins: a window that opens for a transform opens before it.
-    fn a_transform_is_the_first_event_of_threads(mpi) {
+    // The trace is read in order of beginnings: a window opened for a transform begins before it.
+    fn records_transform_as_first_event_of_a_thread(mpi) {
         let job = Job::new(mpi, &victim(mpi, "transforms_first"));
         let recorded = job.environment("GAMMACHI_FLOPS", "1").record();
         recorded.expect_code(0);
@@ -150,7 +152,7 @@ under_both! {
         assert_eq!(metrics(&recorded, &Selection::Whole).flops, Some(expected));
     }
 
-    fn a_program_of_factorisations_and_shared_transforms(mpi) {
+    fn counts_factorisations_and_shared_transforms(mpi) {
         let job = Job::new(mpi, &victim(mpi, "factors_and_transforms")).ranks(2);
         let job = job.environment("OPENBLAS_NUM_THREADS", "1");
         // Debian builds FFTW's MPI interface for Open MPI alone.
@@ -161,13 +163,13 @@ under_both! {
         let of = |region: &str| {
             metrics(&recorded, &Selection::Region(region.to_owned())).flops.unwrap()
         };
-        // By the loops of Gaussian elimination: step k divides n − k numbers, and multiplies and subtracts
-        // (n − k)² times; beside it 2n of daxpy.
+        // From the loops of Gaussian elimination: step k divides n − k numbers, and multiplies and
+        // subtracts (n − k)² times; daxpy adds 2n.
         let n = 300u64;
         let elimination: u64 = (1..=n).map(|k| (n - k) + 2 * (n - k) * (n - k)).sum();
         let expected = 2.0 * 3.0 * (elimination + 2 * n) as f64;
         let found = of("factors");
-        // LAPACK counts a reciprocal a step, too.
+        // LAPACK also counts a reciprocal per step.
         assert!((found / expected - 1.0).abs() < 1e-4, "{found} for {expected}");
         if shares {
             // Both ranks' parts of four transforms together; log2 of 32³ is 15.
@@ -175,7 +177,7 @@ under_both! {
         }
     }
 
-    fn fortran_declares_it_too(mpi) {
+    fn fortran_declares_work(mpi) {
         let job = Job::new(mpi, &built(mpi, "declares_work_fortran", Build::Fortran));
         job.bare().expect_code(0);
         let recorded = job.record();
@@ -190,7 +192,7 @@ under_both! {
 }
 
 #[test]
-fn python_declares_it_and_runs_without_the_recorder() {
+fn python_declares_work_and_runs_without_the_recorder() {
     let include = repository().join("pmpi-shim").join("include");
     let program = "import gammachi_regions as g\n\
                    with g.region('solve'):\n    g.work(flops=2e9, bytes=1)\n\
@@ -200,7 +202,7 @@ fn python_declares_it_and_runs_without_the_recorder() {
         .args(["-B", "-c", program])
         .env("PYTHONPATH", include)
         .output()
-        .expect("python3 is there");
+        .expect("python3 is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.stdout, b"ran\n");
 }

@@ -1,4 +1,4 @@
-//! `--from-start`: figures of the processes' whole lives.
+//! `--from-start`: figures from the start of the processes.
 
 use std::process::{Command, Stdio};
 
@@ -14,14 +14,14 @@ fn report(recorded: &Recorded, more: &[&str]) -> serde_json::Value {
 }
 
 under_both! {
-    fn what_precedes_mpi_init_counts(mpi) {
+    fn includes_time_before_mpi_init(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "starts_late")).ranks(2).record();
         recorded.expect_code(0);
         let (usual, whole) = (report(&recorded, &[]), report(&recorded, &["--from-start"]));
         let elapsed = |report: &serde_json::Value| report["elapsed_s"].as_f64().expect("a number");
         assert_eq!(usual["from_start"], false, "{usual}");
         assert_eq!(whole["from_start"], true, "{whole}");
-        // The kernel tells when a process began in steps of 10 ms.
+        // The kernel gives the start time of a process in steps of 10 ms.
         assert!(elapsed(&whole) >= elapsed(&usual) + 0.29, "{whole}\n{usual}");
         let ranks = whole["ranks"].as_array().expect("a list");
         assert_eq!(ranks.len(), 2);

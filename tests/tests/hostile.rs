@@ -1,26 +1,26 @@
-//! Callers from hell: what a program may do and few do. It behaves as without the recorder.
+//! Hostile programs: legal but unusual behaviour. They run as without the recorder.
 
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, skip, under_both, victim};
 
-/// A program that a sanitizer watches ends as the bare one does, and the sanitizer has nothing to say of
-/// the recorder.
+/// Checks that a program built with a sanitizer ends as the bare one does, and that the sanitizer
+/// reports nothing about the recorder.
 fn check_sanitized(mpi: Mpi, build: Build) {
     let program = built(mpi, "many_threads", build);
-    // GCC 12's ThreadSanitizer knows fewer places that a kernel may choose than newer kernels have.
-    let fixed = build == Build::Tsan && places_can_be_fixed();
+    // GCC 12's ThreadSanitizer does not support all address layouts that newer kernels choose.
+    let fixed = build == Build::Tsan && can_disable_address_randomisation();
     let job = match fixed {
         true => Job::new(mpi, "setarch".as_ref()).argument("-R").argument(program),
         false => Job::new(mpi, &program),
     };
     let job = job
         .ranks(2)
-        // What the MPI libraries leak at their end is theirs.
+        // MPI libraries leak memory themselves.
         .environment("ASAN_OPTIONS", "detect_leaks=0")
         .environment("TSAN_OPTIONS", "report_bugs=0");
     let bare = job.bare();
     if bare.code() != 0 {
-        // ThreadSanitizer and Debian's MPICH do not go together: nothing to compare.
+        // ThreadSanitizer and Debian's MPICH are incompatible: nothing to compare.
         assert!(build == Build::Tsan, "{bare}");
         let why = format!("the bare program ends with {}", bare.code());
         return skip(&format!("thread-sanitizer/{}", mpi.suffix()), &why);
@@ -35,22 +35,24 @@ fn check_sanitized(mpi: Mpi, build: Build) {
 }
 
 /// Whether address space layout randomisation can be turned off; some containers forbid it.
-fn places_can_be_fixed() -> bool {
+fn can_disable_address_randomisation() -> bool {
     let tried = std::process::Command::new("setarch").args(["-R", "true"]).output();
     tried.is_ok_and(|output| output.status.success())
 }
 
-/// A handler that calls MPI at any instruction holds nothing up, and what it interrupts is all recorded.
-fn check_handler(mpi: Mpi, kind: &str, event: &str, a_time: usize) {
+/// Checks that a handler that calls MPI at any instruction blocks nothing, and that every event
+/// that it may interrupt is recorded: `per_round` events in each of the rounds that the victim
+/// prints.
+fn check_handler(mpi: Mpi, kind: &str, event: &str, per_round: usize) {
     let job = Job::new(mpi, &victim(mpi, "marks_under_signals")).argument(kind);
     let recorded = job.environment("GAMMACHI_FLOPS", "1").record();
     recorded.expect_code(0);
-    let times = recorded.output.stdout.split(' ').next().and_then(|word| word.parse().ok());
-    let times: usize = times.unwrap_or_else(|| panic!("{}", recorded.output));
+    let rounds = recorded.output.stdout.split(' ').next().and_then(|word| word.parse().ok());
+    let rounds: usize = rounds.unwrap_or_else(|| panic!("{}", recorded.output));
     let trace = recorded.trace();
     let rank = trace.rank(0);
     let events = rank.threads.iter().flat_map(|thread| &thread.events);
-    assert_eq!(events.filter(|named| named.name == event).count(), times * a_time, "{kind}");
+    assert_eq!(events.filter(|named| named.name == event).count(), rounds * per_round, "{kind}");
     assert!(rank.is_finalized());
 }
 
@@ -67,24 +69,24 @@ under_both! {
         check_sanitized(mpi, Build::Tsan);
     }
 
-    fn a_signal_handler_calls_mpi_among_region_marks(mpi) {
+    fn signal_handler_calls_mpi_during_region_markers(mpi) {
         check_handler(mpi, "regions", "BEGIN dense", 1);
     }
 
-    fn a_signal_handler_calls_mpi_among_declared_work(mpi) {
+    fn signal_handler_calls_mpi_during_declared_work(mpi) {
         check_handler(mpi, "work", "gammachi_work", 1);
     }
 
-    fn a_signal_handler_calls_mpi_among_compute_calls(mpi) {
+    fn signal_handler_calls_mpi_during_compute_calls(mpi) {
         check_handler(mpi, "blas", "cblas_ddot", 1);
         check_handler(mpi, "transforms", "fftw_execute", 1);
     }
 
-    fn a_signal_handler_calls_mpi_while_threads_end(mpi) {
+    fn signal_handler_calls_mpi_while_threads_end(mpi) {
         check_handler(mpi, "threads", "MPI_Comm_rank", 3000);
     }
 
-    fn nothing_is_allocated_from_the_programs_memory(mpi) {
+    fn allocates_nothing_from_the_programs_heap(mpi) {
         let job = Job::new(mpi, &victim(mpi, "counts_allocations"));
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
@@ -93,7 +95,7 @@ under_both! {
         assert_eq!(trace.rank(0).count("MPI_Comm_rank"), 100_000);
     }
 
-    fn calls_from_destructors_and_atexit(mpi) {
+    fn records_calls_from_destructors_and_atexit(mpi) {
         let job = Job::new(mpi, &victim(mpi, "calls_from_atexit"));
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
@@ -103,8 +105,8 @@ under_both! {
         let rank = trace.rank(0);
         assert!(rank.is_finalized());
         assert_eq!(rank.threads[0].count("MPI_Comm_rank"), 3 + 11);
-        // In which order destructors of thread-specific data run is not defined: calls behind the
-        // recorder's own are those of a further thread.
+        // The order of destructors of thread-specific data is undefined: calls after the recorder's
+        // own destructor are recorded as those of another thread.
         let others = rank.threads[1..].iter().map(|thread| thread.count("MPI_Comm_rank"));
         assert_eq!(others.sum::<usize>(), 5 + 7, "calls of the ending thread");
     }
@@ -122,7 +124,7 @@ under_both! {
         assert!(recorded.trace().rank(0).is_finalized());
     }
 
-    fn children_that_become_other_programs(mpi) {
+    fn children_that_exec_other_programs(mpi) {
         let job = Job::new(mpi, &victim(mpi, "forks_and_execs"));
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
@@ -130,11 +132,11 @@ under_both! {
         assert!(recorded.output.stdout.contains("vfork and exec 12"), "{}", recorded.output);
         let trace = recorded.trace();
         assert_eq!(trace.rank(0).count("MPI_Comm_rank"), 30);
-        let files = std::fs::read_dir(trace.directory.join("ranks-000")).expect("it is there");
+        let files = std::fs::read_dir(trace.directory.join("ranks-000")).expect("the directory exists");
         assert_eq!(files.count(), 1, "files of the run");
     }
 
-    fn a_library_that_called_mpi_is_closed(mpi) {
+    fn library_that_called_mpi_is_closed(mpi) {
         let library = built(mpi, "called_and_closed", Build::Shared);
         let job = Job::new(mpi, &victim(mpi, "closes_library")).argument(&library);
         let recorded = job.record();

@@ -1,5 +1,6 @@
-//! The kernels under real MPIs: right results at every rank count, protocol switches where the library
-//! was told to switch, wrong usage refused, tables from a recorded run. No time is asserted.
+//! The kernels under real MPIs: correct results at every rank count, protocol switches where the
+//! library is configured to switch, wrong usage refused, tables from a recorded run. No test
+//! asserts a time.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,28 +11,29 @@ use gammachi_analyzer::models::machine::{Machine, Network};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use serde_json::Value;
+use system_tests::directories::TempDir;
 use system_tests::job::Output;
-use system_tests::place::Fresh;
 use system_tests::{Job, Mpi, command, kernels, skip, under_both};
 
-/// What a kernel gets. Ranks that share a processor pass it on only when the system takes it from them,
-/// some milliseconds a message: on a crowded machine the few seconds of a quiet one become a minute.
+/// Time limit of a kernel. Ranks that share a processor give it up only when the system takes it
+/// from them, some milliseconds per message: a few seconds on a quiet machine become a minute on a
+/// crowded one.
 const DEADLINE: Duration = Duration::from_secs(400);
 
-/// A kernel with its arguments, in words.
+/// A job that runs a kernel; `words` are its arguments.
 fn kernel(mpi: Mpi, ranks: u32, words: &str) -> Job {
     let job = Job::new(mpi, &kernels(mpi)).ranks(ranks).deadline(DEADLINE);
     words.split_whitespace().fold(job, |job, word| job.argument(word))
 }
 
-/// The command, ended after the kernels' deadline.
+/// The command, limited to the kernels' deadline.
 fn gammachi() -> Command {
     let mut limited = Command::new("timeout");
     limited.args(["--kill-after=10", &DEADLINE.as_secs().to_string()]).arg(command());
     limited
 }
 
-/// The document that it printed.
+/// The document that a kernel printed.
 fn document(output: &Output) -> Value {
     output.expect_code(0);
     let line = output.stdout.lines().find(|line| line.starts_with('{'));
@@ -44,11 +46,11 @@ fn network(mpi: Mpi, words: &str, environment: &[(&str, &str)]) -> Network {
     for (name, value) in environment {
         job = job.environment(name, value);
     }
-    serde_json::from_value(document(&job.bare())).expect("the document that machine.json holds")
+    serde_json::from_value(document(&job.bare())).expect("the network part of machine.json")
 }
 
 under_both! {
-    fn cannon_is_right_on_every_square_in_all_strategies(mpi) {
+    fn cannon_is_correct_on_every_square_with_every_strategy(mpi) {
         for ranks in [1, 4, 9, 16] {
             let words = "cannon --json --n 48 --repetitions 1 --buffers 3";
             let report = document(&kernel(mpi, ranks, words).bare());
@@ -59,7 +61,7 @@ under_both! {
         kernel(mpi, 4, "cannon --n 40 --product blas --repetitions 1").bare().expect_code(0);
     }
 
-    fn the_lattice_does_not_depend_on_its_split(mpi) {
+    fn lattice_result_does_not_depend_on_the_split(mpi) {
         let report = document(&kernel(mpi, 16, "lattice --json --lattice 16x4x4x4 --iterations 2").bare());
         let splits = report["splits"].as_array().expect("splits");
         let text = |key: &str| splits.iter().map(|split| split[key].as_str().unwrap()).collect::<Vec<_>>();
@@ -70,22 +72,22 @@ under_both! {
         assert_eq!(messages, [12, 24, 36, 48]);
         // Six words of eight bytes, two faces of 4 x 4 x 4 sites.
         assert_eq!(splits[0]["bytes"], 6 * 8 * 2 * 64);
-        // More ranks than processors anywhere that this runs with two cores.
+        // On two cores there are more ranks than processors.
         if report["times_meaningful"] == false {
             assert_eq!(report["suits"], Value::Null);
         }
-        let fresh = Fresh::new();
-        std::fs::write(fresh.join("lattice.json"), report.to_string()).unwrap();
+        let temp = TempDir::new();
+        std::fs::write(temp.join("lattice.json"), report.to_string()).unwrap();
         let tables = gammachi().args(["tables", "lattice.json", "--figures", "plots"])
-            .current_dir(fresh.path()).output().expect("the command starts");
+            .current_dir(temp.path()).output().expect("the command starts");
         let text = String::from_utf8_lossy(&tables.stdout).into_owned();
         assert!(text.contains("all splits give one result, that of the lattice without"), "{text}");
         assert_eq!(text.contains("MEANINGLESS"), report["times_meaningful"] == false, "{text}");
-        let picture = std::fs::read_to_string(fresh.join("plots/lattice-splits.svg")).unwrap();
+        let picture = std::fs::read_to_string(temp.join("plots/lattice-splits.svg")).unwrap();
         assert!(picture.contains("2x2x2x2"));
     }
 
-    fn collectives_and_blocking_are_laid_out_as_the_papers_tables(mpi) {
+    fn tabulates_collectives_and_blocking_calls(mpi) {
         let tables = |job: Job| {
             let recorded = job.record();
             recorded.expect_code(0);
@@ -98,13 +100,13 @@ under_both! {
         let rows: Vec<(char, u64, usize)> =
             blocking.messages.iter().map(|row| (row.case, row.bytes, row.send_s.len())).collect();
         assert_eq!(rows, [('A', 8, 2), ('A', 1 << 20, 2), ('B', 8, 2), ('B', 1 << 20, 2)]);
-        // The receive waits for a send that is 50 ms late (it may itself be kept from its core, but
-        // not for both repetitions), and a large send waits for its receive.
+        // The receive waits for a send that is 50 ms late (the receiver may lose its core, but not
+        // in both repetitions), and a large send waits for its receive.
         let longest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
         assert!(longest(&blocking.messages[2].receive_s) > 0.025, "{:?}", blocking.messages[2]);
         assert!(longest(&blocking.messages[1].send_s) > 0.025, "{:?}", blocking.messages[1]);
 
-        // The loop of calls: what the recorder takes between two calls is there for all of them.
+        // The loop of calls: the recorder's time between two calls is known for all of them.
         let own = blocking.own_cost.expect("a loop of calls");
         assert_eq!((own.send_s.len(), own.receive_s.len()), (999, 999));
         assert!(own.send_s[499] > 0.0 && own.receive_s[499] > 0.0, "{own:?}");
@@ -135,19 +137,19 @@ under_both! {
         }
     }
 
-    fn calibrate_writes_a_machine_and_compares_it_with_the_one_before(mpi) {
-        let fresh = Fresh::new();
+    fn calibrate_writes_a_machine_and_compares_it_with_the_previous_one(mpi) {
+        let temp = TempDir::new();
         let calibrate = |ranks: &str| {
             let launcher = mpi.launcher();
             let mut job = gammachi();
-            job.current_dir(fresh.path()).envs(mpi.environment().iter().copied());
+            job.current_dir(temp.path()).envs(mpi.environment().iter().copied());
             job.args(["calibrate", "--quick", "--max-bytes", "16384", "--figures", "plots", "--kernels"]);
             job.arg(kernels(mpi)).arg("--").arg(launcher.get_program()).args(launcher.get_args());
             job.args(["-n", ranks]).output().expect("the command starts")
         };
         let first = calibrate("2");
         assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
-        let machine = Machine::read(&fresh.join("machine.json")).expect("a machine");
+        let machine = Machine::read(&temp.join("machine.json")).expect("a machine");
         let class = machine.network.class("same-host").expect("both ranks are here");
         assert_eq!(class.sizes.last().map(|size| size.bytes), Some(16_384));
         assert!(class.sizes.iter().all(|size| size.half_rtt_s.repetitions == 5));
@@ -156,28 +158,28 @@ under_both! {
         }
         assert_eq!(machine.clock.as_ref().map(|clock| clock.pairs.len()), Some(1));
         for name in ["latency", "bandwidth", "queues"] {
-            assert!(fresh.join(format!("plots/machine-{name}.svg")).is_file(), "{name}");
+            assert!(temp.join(format!("plots/machine-{name}.svg")).is_file(), "{name}");
         }
         let second = calibrate("2");
         let text = String::from_utf8_lossy(&second.stdout).into_owned();
         assert!(second.status.success() && text.contains("CHANGED"), "{text}");
 
         let alone = calibrate("1");
-        let said = String::from_utf8_lossy(&alone.stderr).into_owned();
-        assert_eq!(alone.status.code(), Some(2), "{said}");
-        assert!(said.contains("at least 2 ranks"), "{said}");
+        let stderr = String::from_utf8_lossy(&alone.stderr).into_owned();
+        assert_eq!(alone.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("at least 2 ranks"), "{stderr}");
 
         // A machine of another kind is not overwritten.
         let mut other = machine.clone();
         other.network.conditions.hosts[0].processors = 999;
-        other.write(&fresh.join("machine.json")).unwrap();
+        other.write(&temp.join("machine.json")).unwrap();
         let refused = calibrate("2");
         assert_eq!(refused.status.code(), Some(1));
         assert!(String::from_utf8_lossy(&refused.stderr).contains("another machine"));
-        assert_eq!(Machine::read(&fresh.join("machine.json")).unwrap().hosts()[0].processors, 999);
+        assert_eq!(Machine::read(&temp.join("machine.json")).unwrap().hosts()[0].processors, 999);
     }
 
-    fn wrong_usage_is_refused_by_one_rank_with_a_reason(mpi) {
+    fn one_rank_rejects_wrong_usage_with_a_reason(mpi) {
         for (ranks, words, reason) in [
             (6, "cannon", "square number of ranks"),
             (4, "cannon --n 33", "the next one is 34"),
@@ -205,13 +207,13 @@ under_both! {
     }
 }
 
-/// The limit that Open MPI is told, found within a factor of two.
+/// The limit configured in Open MPI is found within a factor of two.
 #[test]
-fn open_mpis_eager_limit_is_found() {
+fn finds_eager_limit_of_open_mpi() {
     let shared_memory = "OMPI_MCA_btl_vader_eager_limit";
     for limit in [1024_u64, 16_384] {
-        let told = limit.to_string();
-        let environment = [("OMPI_MCA_btl", "vader,self"), (shared_memory, told.as_str())];
+        let value = limit.to_string();
+        let environment = [("OMPI_MCA_btl", "vader,self"), (shared_memory, value.as_str())];
         expect_limit(&network(Mpi::OpenMpi, "--max-bytes 131072 --no-queues", &environment), limit);
     }
     let environment = [
@@ -235,21 +237,21 @@ fn expect_limit(network: &Network, limit: u64) {
     assert!(both_sides.iter().all(|bytes| class.sizes.iter().any(|size| size.bytes == *bytes)));
 }
 
-/// Two hosts: pairs of both classes, each on the hosts that it names.
+/// On two hosts there are pairs of both classes, each on the hosts that it names.
 #[test]
-fn two_hosts_have_a_class_of_their_own() {
-    let rig = system_tests::place::repository().join("tests/rigs/two-hosts");
-    let possible = Command::new(&rig).arg("check").output().expect("the rig is there");
+fn pairs_between_hosts_have_their_own_class() {
+    let rig = system_tests::directories::repository().join("tests/rigs/two-hosts");
+    let possible = Command::new(&rig).arg("check").output().expect("the rig can be started");
     if !possible.status.success() {
         return skip("two-hosts", String::from_utf8_lossy(&possible.stderr).trim());
     }
-    let fresh = Fresh::new();
+    let temp = TempDir::new();
     // Debian's MPICH hangs over TCP, whatever the program: with two ranks on a host in MPI_Finalize in about
     // half of its runs (docs/guide/record.md), with one on each, as here, seldom. Then it is started again.
     for (mpi, here, tries, seconds) in
         [(Mpi::OpenMpi, "2", 1, DEADLINE.as_secs()), (Mpi::Mpich, "1", 3, DEADLINE.as_secs() / 3)]
     {
-        let out = fresh.join(format!("{}.json", mpi.suffix()));
+        let out = temp.join(format!("{}.json", mpi.suffix()));
         let calibrate = || {
             Command::new(&rig)
                 .args(["run", mpi.suffix(), here, "1", "timeout", &seconds.to_string()])
@@ -259,7 +261,7 @@ fn two_hosts_have_a_class_of_their_own() {
                 .arg("--out")
                 .arg(&out)
                 .args(["--", "LAUNCH"])
-                .current_dir(fresh.path())
+                .current_dir(temp.path())
                 .output()
                 .expect("the rig starts")
         };

@@ -1,33 +1,35 @@
-//! SIGKILL at random moments to 2-rank jobs that exchange many small messages, or make calls that take no time at
-//! all, so that much of it goes by while full windows are encoded and written: every call that had returned is in the
-//! trace, and every trace can be read.
+//! SIGKILL at random moments: every call that had returned is in the trace, and every trace can be
+//! read.
 //!
-//! The program proves what had returned: it counts in a mapped file of its own after each call. The
-//! record is closed before the call returns, so a trace has as many calls as were counted, or one more.
+//! One kind of job exchanges many small messages; the other makes very short calls, so that much of
+//! its time goes into encoding and writing full windows. The program proves which calls had
+//! returned: after each call it counts in a mapped file of its own. The event is closed before the
+//! call returns, so a trace has as many calls as were counted, or one more.
+//!
 //! `GAMMACHI_TEST_KILLS` says how many jobs (both MPIs together; `scripts/kill-ranks` sets it),
 //! `GAMMACHI_TEST_SEED` repeats a run.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use system_tests::directories::TempDir;
 use system_tests::job::DEADLINE;
-use system_tests::place::Fresh;
 use system_tests::{Job, Mpi, victim};
 use trace_format::files::rank_file_path;
 use trace_format::reader::RankFile;
 
 const KILLS: u64 = 20;
-/// Calls that a job makes if nobody kills it.
+/// Calls that a job makes if it is not killed.
 const MESSAGES: u64 = 1_000_000;
 const SHORT_CALLS: u64 = 3_000_000;
-/// A job that gets no further in this time fails the test.
-const PATIENCE: Duration = DEADLINE;
+/// A job that does not reach its call in this time fails the test.
+const MAX_WAIT: Duration = DEADLINE;
 
 fn number_in_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// xorshift64*: which moments are chosen need only be spread.
+/// xorshift64*: the moments need only be spread.
 struct Random(u64);
 
 impl Random {
@@ -39,14 +41,14 @@ impl Random {
     }
 }
 
-/// What a rank wrote of itself: calls that returned, and its process.
+/// Number of calls that returned and process ID, as the rank wrote them.
 fn proof(prefix: &Path, rank: usize) -> Option<(u64, u64)> {
     let bytes = std::fs::read(format!("{}-{rank}", prefix.display())).ok()?;
     let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     Some((word(0)?, word(8).filter(|pid| *pid != 0)?))
 }
 
-/// Counted calls of a trace that had returned, and whether a further one had begun.
+/// Number of calls in a trace that had returned, and whether another one had begun.
 fn recorded(path: &Path) -> Result<(u64, bool), String> {
     let file = RankFile::open(path).map_err(|error| error.to_string())?;
     if !file.diagnoses.is_empty() {
@@ -72,16 +74,16 @@ fn recorded(path: &Path) -> Result<(u64, bool), String> {
 }
 
 #[test]
-fn no_message_is_lost_by_sigkill_at_any_moment() {
+fn sigkill_at_any_moment_loses_no_message() {
     kill("proves_its_messages", MESSAGES);
 }
 
 #[test]
-fn no_call_is_lost_by_sigkill_while_windows_change() {
+fn sigkill_during_window_changes_loses_no_call() {
     kill("proves_its_calls", SHORT_CALLS);
 }
 
-/// Kills jobs of a victim that makes so many calls.
+/// Kills jobs of a victim that makes this number of calls.
 fn kill(program: &str, calls: u64) {
     let kills = number_in_environment("GAMMACHI_TEST_KILLS").unwrap_or(KILLS);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
@@ -91,20 +93,22 @@ fn kill(program: &str, calls: u64) {
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
         let (mut events, mut ahead, mut open) = (0, 0, 0);
         for _ in 0..kills.div_ceil(2) {
-            let fresh = Fresh::new();
-            let prefix: PathBuf = fresh.join("proof");
+            let temp = TempDir::new();
+            let prefix: PathBuf = temp.join("proof");
             let running = Job::new(mpi, &victim(mpi, program))
                 .ranks(2)
                 .argument(calls.to_string())
                 .argument(&prefix)
                 .start_recording();
-            let (at, who) = (random.below(calls), random.below(2) as usize);
+            let (at, victim_rank) = (random.below(calls), random.below(2) as usize);
             let begin = Instant::now();
             let process = loop {
-                if let Some((_, process)) = proof(&prefix, who).filter(|(count, _)| *count >= at) {
+                if let Some((_, process)) =
+                    proof(&prefix, victim_rank).filter(|(count, _)| *count >= at)
+                {
                     break process;
                 }
-                assert!(begin.elapsed() < PATIENCE, "the job does not reach call {at}");
+                assert!(begin.elapsed() < MAX_WAIT, "the job does not reach call {at}");
                 std::thread::sleep(Duration::from_micros(200));
             };
             // SAFETY: plain numbers; the process is a rank of our own job.
@@ -116,14 +120,14 @@ fn kill(program: &str, calls: u64) {
                 let what = recorded(&directory.join(rank_file_path(0, rank as u32)));
                 let (returned, begun) = what.unwrap_or_else(|what| {
                     panic!(
-                        "rank {rank}, killed rank {who} at {at}, seed {seed}: {what}\n{}",
+                        "rank {rank}, killed rank {victim_rank} at {at}, seed {seed}: {what}\n{}",
                         job.output
                     )
                 });
                 assert!(
                     returned == proven || returned == proven + 1,
                     "rank {rank}: {proven} calls had returned, {returned} are in the trace; killed \
-                     rank {who} at {at}, seed {seed}\n{}",
+                     rank {victim_rank} at {at}, seed {seed}\n{}",
                     job.output
                 );
                 events += returned;
@@ -132,7 +136,7 @@ fn kill(program: &str, calls: u64) {
             }
         }
         println!(
-            "{:<8} {program}: {} jobs killed, {} traces read, {events} calls had returned and are there ({ahead} \
+            "{:<8} {program}: {} jobs killed, {} traces read, {events} calls had returned and are in the traces ({ahead} \
              of them not yet counted by the program), 0 lost, {open} ranks inside a call",
             mpi.suffix(),
             kills.div_ceil(2),

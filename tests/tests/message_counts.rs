@@ -1,4 +1,5 @@
-//! Messages and bytes of each pair of ranks in the trace are those that the program's own wrappers counted.
+//! Messages and bytes of each pair of ranks in the trace equal those that the program's own
+//! wrappers count.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
-use system_tests::place::Fresh;
+use system_tests::directories::TempDir;
 use system_tests::trace::{RankTrace, Trace};
 use system_tests::{Job, under_both, victim};
 use trace_format::header::{Communicator, Definition};
@@ -24,14 +25,14 @@ fn communicators(rank: &RankTrace) -> impl Iterator<Item = &Communicator> {
     })
 }
 
-/// World rank of a rank of a communicator, by the members that its rank 0 has written.
+/// World rank of a rank of a communicator, from the members that the communicator's rank 0 wrote.
 fn world_rank(trace: &Trace, rank: &RankTrace, id: u16, peer: i32) -> usize {
-    let own = communicators(rank).find(|c| c.id == id).expect("no id is used again here");
+    let own = communicators(rank).find(|c| c.id == id).expect("no id is reused here");
     let identity = (own.hash, own.instance);
     let all = trace.ranks.iter().flat_map(communicators);
     let first = all.into_iter().find(|c| (c.hash, c.instance) == identity && c.rank == 0);
     let mut before = 0;
-    for &(first, stride, count) in &first.expect("rank 0 has written it").members {
+    for &(first, stride, count) in &first.expect("rank 0 defined it").members {
         let at = i64::from(peer) - before;
         if (0..i64::from(count)).contains(&at) {
             return (first + stride * at) as usize;
@@ -41,9 +42,9 @@ fn world_rank(trace: &Trace, rank: &RankTrace, id: u16, peer: i32) -> usize {
     panic!("communicator {id} has no rank {peer}")
 }
 
-/// What was asked for by a request.
+/// The operation of a request.
 #[derive(Clone, Copy)]
-enum Asked {
+enum Operation {
     Send { peer: i32, bytes: u64, communicator: u16 },
     Receive { communicator: u16 },
 }
@@ -54,12 +55,12 @@ fn add(matrix: &mut Matrix, from: usize, to: usize, bytes: u64) {
     matrix[from][to].1 += bytes;
 }
 
-/// What one rank sent, and what it received.
-fn walk(trace: &Trace, me: usize, sent: &mut Matrix, received: &mut Matrix) {
+/// Adds the messages that one rank sent and received.
+fn add_messages_of_rank(trace: &Trace, me: usize, sent: &mut Matrix, received: &mut Matrix) {
     let rank = trace.rank(me);
     let is_null = |peer: i32| peer < 0;
     let to_world = |communicator: u16, peer: i32| world_rank(trace, rank, communicator, peer);
-    let mut open: HashMap<u32, VecDeque<(Asked, bool)>> = HashMap::new();
+    let mut open: HashMap<u32, VecDeque<(Operation, bool)>> = HashMap::new();
     for named in &rank.threads[0].events {
         let event = &named.event;
         match named.name.as_str() {
@@ -71,17 +72,17 @@ fn walk(trace: &Trace, me: usize, sent: &mut Matrix, received: &mut Matrix) {
                     add(sent, me, to_world(communicator, peer), bytes);
                 }
                 if event.request != 0 {
-                    let asked = Asked::Send { peer, bytes, communicator };
-                    open.entry(event.request).or_default().push_back((asked, persistent));
+                    let operation = Operation::Send { peer, bytes, communicator };
+                    open.entry(event.request).or_default().push_back((operation, persistent));
                 }
             }
             "MPI_Irecv" | "MPI_Recv_init" => {
-                let asked = Asked::Receive { communicator: event.communicator };
+                let operation = Operation::Receive { communicator: event.communicator };
                 let persistent = named.name == "MPI_Recv_init";
-                open.entry(event.request).or_default().push_back((asked, persistent));
+                open.entry(event.request).or_default().push_back((operation, persistent));
             }
             "MPI_Start" => {
-                if let Some((Asked::Send { peer, bytes, communicator }, _)) =
+                if let Some((Operation::Send { peer, bytes, communicator }, _)) =
                     open[&event.request].front()
                 {
                     add(sent, me, to_world(*communicator, *peer), *bytes);
@@ -100,13 +101,13 @@ fn walk(trace: &Trace, me: usize, sent: &mut Matrix, received: &mut Matrix) {
                     }
                 };
                 for (request, peer, bytes) in states {
-                    let asked = open.get_mut(&request).expect("a request that was made");
-                    let (what, persistent) = *asked.front().expect("a request that is open");
-                    if let Asked::Receive { communicator } = what {
+                    let queue = open.get_mut(&request).expect("a request that was made");
+                    let (operation, persistent) = *queue.front().expect("a request that is open");
+                    if let Operation::Receive { communicator } = operation {
                         add(received, to_world(communicator, peer), me, bytes);
                     }
                     if !persistent {
-                        asked.pop_front();
+                        queue.pop_front();
                     }
                 }
             }
@@ -115,8 +116,8 @@ fn walk(trace: &Trace, me: usize, sent: &mut Matrix, received: &mut Matrix) {
     }
 }
 
-/// The matrix that the report shows, every message of which must be matched.
-fn reported(directory: &Path) -> Matrix {
+/// The matrix of the report, in which every message must be matched.
+fn reported_matrix(directory: &Path) -> Matrix {
     let run = Run::open(directory).expect("a run directory");
     let timeline = GlobalTimeline::new(&run);
     let metrics =
@@ -131,16 +132,16 @@ fn reported(directory: &Path) -> Matrix {
 }
 
 under_both! {
-    fn sums_are_those_of_the_programs_own_count(mpi) {
-        let fresh = Fresh::new();
+    fn sums_equal_the_programs_own_counts(mpi) {
+        let temp = TempDir::new();
         let recorded = Job::new(mpi, &victim(mpi, "counts_its_messages"))
             .ranks(RANKS as u32)
-            .in_directory(fresh.path())
+            .in_directory(temp.path())
             .record();
         recorded.expect_code(0);
         let mut counted = Matrix::default();
         for (from, row) in counted.iter_mut().enumerate() {
-            let path = fresh.join(format!("counts-{from}"));
+            let path = temp.join(format!("counts-{from}"));
             let text = std::fs::read_to_string(&path).expect("the program has written its counts");
             for (cell, line) in row.iter_mut().zip(text.lines()) {
                 let (messages, bytes) = line.split_once(' ').expect("two numbers");
@@ -151,14 +152,14 @@ under_both! {
         let trace = recorded.trace();
         let (mut sent, mut received) = (Matrix::default(), Matrix::default());
         for rank in 0..RANKS {
-            walk(&trace, rank, &mut sent, &mut received);
+            add_messages_of_rank(&trace, rank, &mut sent, &mut received);
         }
         assert_eq!(sent, counted, "sent");
         assert_eq!(received, counted, "received");
-        assert_eq!(reported(&recorded.directory()), counted, "the report's matrix");
+        assert_eq!(reported_matrix(&recorded.directory()), counted, "the report's matrix");
     }
 
-    fn sizes_are_right_while_other_threads_free_datatypes(mpi) {
+    fn sizes_are_correct_while_other_threads_free_datatypes(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "frees_types_in_threads")).record();
         recorded.expect_code(0);
         let trace = recorded.trace();
@@ -166,6 +167,6 @@ under_both! {
         let sends: Vec<_> = events.filter(|named| named.name == "MPI_Send").collect();
         assert_eq!(sends.len(), 20_000);
         let wrong = sends.iter().filter(|named| named.event.sent != named.event.tag as u64);
-        assert_eq!(wrong.count(), 0, "sends with other bytes than their tag says");
+        assert_eq!(wrong.count(), 0, "sends whose bytes differ from their tag");
     }
 }

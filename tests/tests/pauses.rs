@@ -1,11 +1,11 @@
-//! MPI_Pcontrol: level 0 pauses recording of the calling thread, other levels go on.
+//! MPI_Pcontrol: level 0 pauses recording of the calling thread, other levels resume it.
 
 use system_tests::{Job, under_both, victim};
 use trace_format::layout::TOOL;
 use trace_format::markers::ToolReason;
 
 under_both! {
-    fn what_is_between_is_one_event_of_the_tools(mpi) {
+    fn paused_time_is_one_recorder_event(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "pauses")).ranks(2).record();
         recorded.expect_code(0);
         for rank in recorded.trace().ranks {
@@ -27,7 +27,7 @@ under_both! {
         }
     }
 
-    fn a_child_of_a_paused_process_writes_nothing(mpi) {
+    fn child_of_a_paused_process_writes_nothing(mpi) {
         let job = Job::new(mpi, &victim(mpi, "forks_while_paused")).without_launcher();
         let recorded = job.record();
         recorded.expect_code(3);
@@ -39,14 +39,14 @@ under_both! {
         );
     }
 
-    // The time of looking for MPI's functions is the tool's, from MPI_Init on.
-    fn what_comes_before_a_first_call_is_the_tools(mpi) {
+    // From MPI_Init on, time spent on finding MPI's functions is tool time.
+    fn time_before_a_first_call_is_recorder_time(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "ring")).ranks(2).record();
         recorded.expect_code(0);
         for rank in recorded.trace().ranks {
-            let mut seen = std::collections::BTreeSet::from(["MPI_Init"]);
+            let mut called = std::collections::BTreeSet::from(["MPI_Init"]);
             for pair in rank.threads[0].events.windows(2) {
-                let first = pair[1].is_call() && seen.insert(&pair[1].name);
+                let first = pair[1].is_call() && called.insert(&pair[1].name);
                 let tool = pair[0].event.function == TOOL
                     && pair[0].event.peer == ToolReason::Entries as i32;
                 assert!(!first || tool || pair[1].name == "MPI_Finalize", "{pair:?}");

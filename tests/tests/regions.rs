@@ -36,7 +36,7 @@ under_both! {
         }
     }
 
-    fn more_names_than_places(mpi) {
+    fn more_names_than_the_table_holds(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "many_regions")).record();
         recorded.expect_code(0);
         let trace = recorded.trace();

@@ -1,5 +1,5 @@
-//! A study from its measurement to its model, under real MPIs: every run is in the table with what the
-//! program did, failed runs are marked, an interrupted sweep goes on.
+//! A study from measurement to model, under real MPIs: every run is in the table with what the
+//! program did, failed runs are marked, an interrupted sweep can be resumed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use gammachi_analyzer::trace::study_json::{StudyJson, StudyRunState};
 use serde_json::Value;
+use system_tests::directories::TempDir;
 use system_tests::library::library;
-use system_tests::place::Fresh;
 use system_tests::victim::{Build, built};
 use system_tests::{Mpi, command, under_both};
 
-/// The measured program shares so many products among its ranks.
+/// Matrix products that the program divides among its ranks.
 const PRODUCTS: f64 = 12.0;
-/// What does not happen within this never will.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// What does not happen within this time never will.
+const MAX_WAIT: Duration = Duration::from_secs(240);
 
-fn prepared(mut command: Command, mpi: Mpi, folder: &Path) -> Command {
+fn prepare(mut command: Command, mpi: Mpi, folder: &Path) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GAMMACHI_") {
             command.env_remove(name);
@@ -38,10 +38,10 @@ fn prepared(mut command: Command, mpi: Mpi, folder: &Path) -> Command {
 }
 
 fn gammachi(mpi: Mpi, folder: &Path, words: &[String]) -> Output {
-    prepared(Command::new(command()), mpi, folder).args(words).output().expect("it starts")
+    prepare(Command::new(command()), mpi, folder).args(words).output().expect("it starts")
 }
 
-/// The words of a sweep over the program that multiplies matrices.
+/// Arguments of a sweep over the program that multiplies matrices.
 fn sweep(mpi: Mpi, options: &str, arguments: &str) -> Vec<String> {
     let launcher = mpi.launcher();
     let mut words: Vec<String> = "sweep --compute blas --region solve --out study"
@@ -62,7 +62,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A CSV table, each row by the names of its columns.
+/// Rows of a CSV table as pairs of column name and value.
 fn rows(csv: &str) -> Vec<Vec<(String, String)>> {
     let mut lines = csv.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -84,80 +84,83 @@ fn states(folder: &Path) -> Vec<StudyRunState> {
     study.runs.iter().map(|run| run.state).collect()
 }
 
-/// What a program shows on its terminal, while it runs.
-struct Shown {
+/// The output of a program on its terminal, readable while it runs.
+struct TerminalOutput {
     text: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
 }
 
-impl Shown {
+impl TerminalOutput {
     fn new(mut pipe: impl Read + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&text);
         let reader = std::thread::spawn(move || {
             let mut piece = [0u8; 4096];
             while let Ok(count @ 1..) = pipe.read(&mut piece) {
-                shared.lock().expect("nobody panics with it").extend_from_slice(&piece[..count]);
+                shared
+                    .lock()
+                    .expect("no thread panics with the lock")
+                    .extend_from_slice(&piece[..count]);
             }
         });
         Self { text, reader }
     }
 
-    fn so_far(&self) -> String {
-        text(&self.text.lock().expect("nobody panics with it"))
+    fn text_so_far(&self) -> String {
+        text(&self.text.lock().expect("no thread panics with the lock"))
     }
 
     #[track_caller]
     fn wait_for(&self, part: &str) {
         let begin = Instant::now();
-        while !self.so_far().contains(part) {
-            assert!(begin.elapsed() < PATIENCE, "{part:?} is not shown: {}", self.so_far());
+        while !self.text_so_far().contains(part) {
+            assert!(begin.elapsed() < MAX_WAIT, "{part:?} is not shown: {}", self.text_so_far());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     fn into_screen(self) -> String {
-        self.reader.join().expect("it only reads");
-        text(&self.text.lock().expect("nobody panics with it"))
+        self.reader.join().expect("the reader does not panic");
+        text(&self.text.lock().expect("no thread panics with the lock"))
     }
 }
 
 under_both! {
-    fn every_run_is_in_the_table_and_each_size_has_its_fit(mpi) {
-        let fresh = Fresh::new();
+    fn table_has_every_run_and_each_size_has_a_fit(mpi) {
+        let temp = TempDir::new();
         let words = sweep(mpi, "--np 1,2,3,4 --param N=64,160 --repeat 2", "{N} 3");
-        let output = gammachi(mpi, fresh.path(), &words);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("4 of 16 runs failed; the first: ") && said.contains("exit code 3"), "{said}");
-        let study = StudyJson::read(&fresh.join("study")).expect("a study");
+        let output = gammachi(mpi, temp.path(), &words);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("4 of 16 runs failed; the first: ") && stderr.contains("exit code 3"), "{stderr}");
+        let study = StudyJson::read(&temp.join("study")).expect("a study");
         for run in &study.runs {
             let failed = run.np == 3;
             assert_eq!(run.state == StudyRunState::Failed, failed, "{run:?}");
             assert!(!failed || run.reason.as_deref().is_some_and(|why| why.contains("exit code 3")));
         }
 
-        let output = gammachi(mpi, fresh.path(), &["table".into(), "study".into()]);
-        let (csv, said) = (text(&output.stdout), text(&output.stderr));
-        assert!(said.contains("left out: study/"), "{said}");
+        let output = gammachi(mpi, temp.path(), &["table".into(), "study".into()]);
+        let (csv, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert!(stderr.contains("left out: study/"), "{stderr}");
         let rows = rows(&csv);
         assert_eq!(rows.len(), 12, "{csv}");
         for row in &rows {
             let (p, n, tau) = (number(row, "p"), number(row, "N"), number(row, "tau_s"));
-            // Of the region alone: the product before it is not counted.
+            // Only of the region: the product before it is not counted.
             assert_eq!(number(row, "flops"), PRODUCTS * 2.0 * n.powi(3), "{row:?}");
             let sum = number(row, "sum_gamma_s");
             assert!(sum > 0.0 && sum < p * tau, "{row:?}");
-            // Each of the three is printed to a nanosecond.
+            // Each of the three values is rounded to a nanosecond.
             assert!((number(row, "chi_s") - (tau - sum / p)).abs() < 2.5e-9, "{row:?}");
             assert!(number(row, "chi_min_s") <= number(row, "chi_max_s"), "{row:?}");
             assert!([1.0, 2.0].contains(&number(row, "rep")), "{row:?}");
         }
 
-        fs::write(fresh.join("study.csv"), &csv).expect("the test's folder is writable");
+        fs::write(temp.join("study.csv"), &csv).expect("the test's folder is writable");
         let fits = |source: &str| -> Value {
             let words = ["scaling", source, "--json", "--predict", "8"].map(str::to_owned);
-            let output = gammachi(mpi, fresh.path(), &words);
+            let output = gammachi(mpi, temp.path(), &words);
             assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
             let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
             document["fits"].clone()
@@ -180,7 +183,7 @@ under_both! {
         }
         let words = "model study --vars p,N --basis N^3/p,N^2,1 --parts compute,mpi --replicas 20 --json";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        let output = gammachi(mpi, fresh.path(), &words);
+        let output = gammachi(mpi, temp.path(), &words);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains("left out: study/"), "{}", text(&output.stderr));
         let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -191,37 +194,37 @@ under_both! {
 
         for (a, b) in of_study.as_array().into_iter().flatten().zip(fits("study.csv").as_array().unwrap()) {
             assert_eq!(a["sum_gamma_p1_s"], b["sum_gamma_p1_s"]);
-            assert_eq!(a["c2"], b["c2"], "the table carries all that the model needs");
+            assert_eq!(a["c2"], b["c2"], "the table has everything that the model needs");
         }
     }
 
-    fn ctrl_c_ends_the_run_and_the_same_command_goes_on(mpi) {
-        let fresh = Fresh::new();
-        let hold = fresh.join("hold");
+    fn ctrl_c_ends_the_sweep_and_the_same_command_resumes_it(mpi) {
+        let temp = TempDir::new();
+        let hold = temp.join("hold");
         let arguments = format!("48 0 {}", hold.display());
-        let once = gammachi(mpi, fresh.path(), &sweep(mpi, "--np 2 --repeat 1", &arguments));
+        let once = gammachi(mpi, temp.path(), &sweep(mpi, "--np 2 --repeat 1", &arguments));
         assert_eq!(once.status.code(), Some(0), "{}", text(&once.stderr));
 
         fs::write(&hold, "").expect("the test's folder is writable");
         let words = sweep(mpi, "--np 2 --repeat 3", &arguments);
         let line: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let line = format!("'{}' {}", command().display(), line.join(" "));
-        // A terminal of its own, on which somebody presses Ctrl-C.
+        // A new terminal, on which Ctrl-C is pressed.
         let mut terminal = Command::new("timeout");
         terminal.args(["300", "script", "-qfec", &line, "/dev/null"]);
-        let mut terminal = prepared(terminal, mpi, fresh.path());
+        let mut terminal = prepare(terminal, mpi, temp.path());
         terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut terminal = terminal.spawn().expect("script (bsdutils) is installed");
-        let study = StudyJson::read(&fresh.join("study")).expect("a study").runs.len();
+        let study = StudyJson::read(&temp.join("study")).expect("a study").runs.len();
         assert_eq!(study, 1);
-        let waits = (0..PATIENCE.as_millis() / 20).any(|_| {
+        let waits = (0..MAX_WAIT.as_millis() / 20).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
-            let runs = StudyJson::read(&fresh.join("study")).expect("a study").runs;
-            let next = runs.get(1).map(|run| fresh.join("study").join(&run.directory));
+            let runs = StudyJson::read(&temp.join("study")).expect("a study").runs;
+            let next = runs.get(1).map(|run| temp.join("study").join(&run.directory));
             next.is_some_and(|next| next.join("ranks-000/rank-000001.gmc").is_file())
         });
         assert!(waits, "the second run does not start");
-        let shown = Shown::new(terminal.stdout.take().expect("a pipe"));
+        let shown = TerminalOutput::new(terminal.stdout.take().expect("a pipe"));
         shown.wait_for("s left  p=2 rep 2");
         let mut keys = terminal.stdin.take().expect("a pipe");
         keys.write_all(b"\x03").expect("script reads it");
@@ -232,12 +235,12 @@ under_both! {
         assert!(screen.contains("1/3 runs"), "{screen}");
         assert!(screen.contains("gammachi: interrupted; 1 of 3 runs are done"), "{screen}");
         let waiting = [StudyRunState::Finished, StudyRunState::Pending, StudyRunState::Pending];
-        assert_eq!(states(fresh.path()), waiting);
+        assert_eq!(states(temp.path()), waiting);
 
-        fs::remove_file(&hold).expect("it is there");
-        let output = gammachi(mpi, fresh.path(), &words);
+        fs::remove_file(&hold).expect("removable");
+        let output = gammachi(mpi, temp.path(), &words);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        assert_eq!(states(fresh.path()), [StudyRunState::Finished; 3]);
+        assert_eq!(states(temp.path()), [StudyRunState::Finished; 3]);
         assert!(text(&output.stdout).lines().count() == 2, "{}", text(&output.stdout));
     }
 }

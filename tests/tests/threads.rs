@@ -1,4 +1,4 @@
-//! Threads and child processes: one stream for each thread, none for a child.
+//! Threads and child processes: one stream for each thread, none for a child process.
 
 use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
@@ -46,21 +46,21 @@ under_both! {
         }
     }
 
-    fn a_first_thread_asleep_in_join_does_not_compute(mpi) {
+    fn main_thread_asleep_in_join_does_not_compute(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "sleeps_in_join")).ranks(2).record();
         recorded.expect_code(0);
         let run = Run::open(&recorded.directory()).expect("it can be read");
         let timeline = GlobalTimeline::new(&run);
         let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
         for rank in &metrics.ranks {
-            let cpu_time = rank.cpu_time.expect("it was read");
-            // Rank 0's second thread may poll all the time, on a core: it is in MPI.
+            let cpu_time = rank.cpu_time.expect("CPU time was read");
+            // Rank 0's second thread may poll all the time and occupy a core: it is in MPI.
             assert!(rank.compute_s > 0.35, "{rank:?}");
             assert!(cpu_time.asleep_s > 0.5 * rank.compute_s, "{rank:?}");
         }
     }
 
-    fn a_thread_that_outlives_finalize(mpi) {
+    fn thread_that_outlives_finalize(mpi) {
         let job = Job::new(mpi, &victim(mpi, "thread_outlives_finalize"));
         let recorded = job.record();
         recorded.expect_code(0).output.expect_same(&job.bare());
@@ -78,11 +78,11 @@ under_both! {
         let trace = recorded.trace();
         assert_eq!(trace.rank(0).calls(), sequence(&expected));
         assert!(trace.rank(0).is_finalized());
-        let files = std::fs::read_dir(trace.directory.join("ranks-000")).expect("it is there");
+        let files = std::fs::read_dir(trace.directory.join("ranks-000")).expect("the directory exists");
         assert_eq!(files.count(), 1, "files of the run");
     }
 
-    fn a_child_of_a_thread_records_nothing(mpi) {
+    fn child_of_a_thread_records_nothing(mpi) {
         let job = Job::new(mpi, &victim(mpi, "forks_in_thread"));
         let recorded = job.record();
         recorded.expect_code(0).output.expect_same(&job.bare());

@@ -1,4 +1,4 @@
-//! Every bit that MPI gives a program is the bare MPI's, at each level: statuses, arrays and the bytes
+//! At each level, a program gets exactly what the bare MPI returns: statuses, arrays and the bytes
 //! around them, error codes, errno, results.
 
 use system_tests::{Job, under_both, victim};

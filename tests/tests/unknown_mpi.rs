@@ -7,10 +7,10 @@ use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::present::{self, Report};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
-use system_tests::place::{Fresh, repository};
+use system_tests::directories::{TempDir, repository};
 use system_tests::{Job, Mpi, under_both, victim};
 
-/// What `gammachi report` shows of a run.
+/// The screen that `gammachi report` shows for a run.
 fn screen(directory: &Path) -> String {
     let run = Run::open(directory).expect("a run directory");
     let timeline = GlobalTimeline::new(&run);
@@ -38,7 +38,7 @@ fn compile(sources: &[&str], made: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The program, in its own folder beside its library.
+/// Builds the program and its library in the same folder.
 fn program(folder: &Path) -> PathBuf {
     let (library, program) = (folder.join("libnobody.so.1"), folder.join("unknown_mpi"));
     compile(
@@ -51,20 +51,20 @@ fn program(folder: &Path) -> PathBuf {
     program
 }
 
-/// What the program prints with and without the recorder.
+/// The program's output with and without the recorder.
 const PRINTED: &str = "before 0 0\nrank 0 got 63 ok, code 1\nafter 0 0, in a table 0 0 0\n";
 
 #[test]
-fn functions_and_times_are_recorded_and_the_report_says_what_is_missing() {
-    let fresh = Fresh::new();
-    let job = Job::new(Mpi::OpenMpi, &program(fresh.path()))
+fn records_functions_and_times_and_reports_what_is_missing() {
+    let temp = TempDir::new();
+    let job = Job::new(Mpi::OpenMpi, &program(temp.path()))
         .without_launcher()
         .environment("PMI_RANK", "0")
         .environment("PMI_SIZE", "1");
     assert_eq!(job.bare().stdout, PRINTED);
     let recorded = job.record();
     assert_eq!(recorded.expect_code(0).output.stdout, PRINTED);
-    assert!(recorded.output.own_lines().is_empty(), "{}", recorded.output);
+    assert!(recorded.output.recorder_lines().is_empty(), "{}", recorded.output);
     let trace = recorded.trace();
     let rank = trace.rank(0);
     let expected = [
@@ -91,38 +91,43 @@ fn functions_and_times_are_recorded_and_the_report_says_what_is_missing() {
 }
 
 #[test]
-fn without_a_rank_the_program_goes_on_and_one_line_says_why() {
-    let fresh = Fresh::new();
-    let job = Job::new(Mpi::OpenMpi, &program(fresh.path())).without_launcher();
-    let output = job.record_to(&fresh.join("run"));
+fn program_continues_without_a_rank_and_one_line_says_why() {
+    let temp = TempDir::new();
+    let job = Job::new(Mpi::OpenMpi, &program(temp.path())).without_launcher();
+    let output = job.record_to(&temp.join("run"));
     assert_eq!(output.expect_code(0).stdout, PRINTED);
-    assert_eq!(output.own_lines().len(), 1, "{output}");
+    assert_eq!(output.recorder_lines().len(), 1, "{output}");
     assert!(output.stderr.contains("unknown and its launcher does not tell the rank"), "{output}");
-    assert!(!fresh.join("run").exists(), "a run directory was made");
+    assert!(!temp.join("run").exists(), "a run directory was made");
 }
 
-/// Runs a program of the system's compiler with and without the recorder: the same, and nothing is recorded.
-/// Lines of the recorder's are handed back.
-fn run_alike(fresh: &Fresh, source: &str, library: Option<&str>) -> Vec<String> {
-    let made = fresh.join(source.trim_end_matches(".c"));
+/// Runs a program of the system's compiler with and without the recorder, checks that it behaves
+/// the same and that nothing is recorded, and returns the recorder's lines.
+fn run_with_and_without_recorder(
+    temp: &TempDir,
+    source: &str,
+    library: Option<&str>,
+) -> Vec<String> {
+    let made = temp.join(source.trim_end_matches(".c"));
     compile(&[source], &made, &[]);
     let mut job = Job::new(Mpi::OpenMpi, &made).without_launcher();
     if let Some(library) = library {
-        let made = fresh.join(library.replace(".c", ".so"));
+        let made = temp.join(library.replace(".c", ".so"));
         compile(&[library], &made, &["-fPIC", "-shared"]);
         job = job.argument(made);
     }
-    let (bare, output) = (job.bare(), job.record_to(&fresh.join("run")));
+    let (bare, output) = (job.bare(), job.record_to(&temp.join("run")));
     assert_eq!(output.stdout, bare.stdout, "{output}");
     assert_eq!(output.code(), bare.code(), "{output}");
-    assert!(!fresh.join("run").exists(), "a run directory was made");
-    output.own_lines().into_iter().map(str::to_owned).collect()
+    assert!(!temp.join("run").exists(), "a run directory was made");
+    output.recorder_lines().into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn procedures_found_by_dlsym_answer_as_if_there_were_no_mpi() {
-    let lines = run_alike(&Fresh::new(), "probes_without_mpi.c", None);
-    // Each missing procedure is named once; that no MPI runs is an answer and no complaint.
+    let lines = run_with_and_without_recorder(&TempDir::new(), "probes_without_mpi.c", None);
+    // Each missing procedure is named once; procedures that can answer without an MPI cause no
+    // message.
     for name in ["MPI_Init,", "MPI_Is_thread_main,"] {
         assert_eq!(lines.iter().filter(|line| line.contains(name)).count(), 1, "{lines:?}");
     }
@@ -130,23 +135,28 @@ fn procedures_found_by_dlsym_answer_as_if_there_were_no_mpi() {
 }
 
 #[test]
-fn a_plug_in_with_a_blas_of_its_own_is_closed_and_opened_again() {
-    let lines = run_alike(&Fresh::new(), "reopens_plugin.c", Some("plugin_with_blas.c"));
+fn plugin_with_its_own_blas_is_reopened() {
+    let lines = run_with_and_without_recorder(
+        &TempDir::new(),
+        "reopens_plugin.c",
+        Some("plugin_with_blas.c"),
+    );
     assert!(lines.is_empty(), "{lines:?}");
 }
 
 #[test]
-fn an_mpi_library_is_closed_and_opened_again() {
-    let lines = run_alike(&Fresh::new(), "reopens_mpi.c", Some("small_mpi.c"));
+fn mpi_library_is_reopened() {
+    let lines =
+        run_with_and_without_recorder(&TempDir::new(), "reopens_mpi.c", Some("small_mpi.c"));
     assert!(lines.is_empty(), "{lines:?}");
 }
 
 under_both! {
-    fn a_procedure_that_this_mpi_lacks_returns_an_error(mpi) {
+    fn procedure_missing_from_this_mpi_returns_an_error(mpi) {
         let job = Job::new(mpi, &victim(mpi, "probes_with_mpi"));
         let (bare, recorded) = (job.bare(), job.record());
         assert_eq!(recorded.expect_code(0).output.stdout, bare.stdout);
-        let lines = recorded.output.own_lines();
+        let lines = recorded.output.recorder_lines();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains("MPI_Abi_get_fortran_info"), "{lines:?}");
         assert_eq!(recorded.trace().rank(0).count("MPI_Comm_rank"), 3);

@@ -1,28 +1,29 @@
-//! `gammachi whatif`: a program whose time is known by its sleeps, replayed with a faster rank or region.
+//! `gammachi whatif`: a program whose time is known from its sleeps, replayed with a faster rank or
+//! region.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use gammachi_analyzer::models::Machine;
-use system_tests::place::Fresh;
+use system_tests::directories::TempDir;
 use system_tests::{Job, Mpi, Recorded, command, kernels, under_both, victim};
 
-fn asked(recorded: &Recorded, question: &[&str]) -> Output {
+fn ask(recorded: &Recorded, question: &[&str]) -> Output {
     let mut command = Command::new(command());
     command.arg("whatif").arg(recorded.directory()).args(question).stdin(Stdio::null());
     command.output().expect("the command starts")
 }
 
 fn document(recorded: &Recorded, question: &[&str]) -> serde_json::Value {
-    let output = asked(recorded, &[question, &["--json"]].concat());
-    let said = String::from_utf8_lossy(&output.stderr);
+    let output = ask(recorded, &[question, &["--json"]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(output.status.success(), "{said}{text}");
+    assert!(output.status.success(), "{stderr}{text}");
     serde_json::from_str(&text).expect("JSON")
 }
 
 fn number(value: &serde_json::Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Seconds of the only answer.
@@ -36,14 +37,14 @@ fn answer(recorded: &Recorded, question: &[&str]) -> f64 {
     elapsed
 }
 
-/// Two ranks, of which rank 0 sleeps in region "late" for so long.
-fn late(mpi: Mpi, milliseconds: u32) -> Recorded {
-    system_tests::late::late(mpi, 2, &format!("0:7:{milliseconds}:r"))
+/// Records two ranks; rank 0 sleeps in region "late" for this time.
+fn record_delayed(mpi: Mpi, milliseconds: u32) -> Recorded {
+    system_tests::delays::record_delayed(mpi, 2, &format!("0:7:{milliseconds}:r"))
 }
 
 under_both! {
-    fn a_region_or_rank_that_is_twice_as_fast_saves_half_of_its_sleep(mpi) {
-        let recorded = late(mpi, 600);
+    fn doubling_speed_saves_half_of_the_sleep(mpi) {
+        let recorded = record_delayed(mpi, 600);
         let all = document(&recorded, &[]);
         let took = number(&all["self_replay"]["recorded_s"]);
         assert!(number(&all["self_replay"]["error"]).abs() <= 0.03, "{all:#}");
@@ -53,13 +54,13 @@ under_both! {
             let saved = took - would_take;
             assert!((saved - 0.3).abs() < 0.05, "{question:?} saves {saved} s of {took}: {all:#}");
         }
-        // Rank 1 waits for rank 0: its own speed saves nothing worth saying.
+        // Rank 1 waits for rank 0: its own speed saves next to nothing.
         assert!(answer(&recorded, &["--rank", "1", "--speed", "2"]) > took - 0.1);
     }
 
-    fn without_options_all_standard_questions_are_answered(mpi) {
-        let recorded = late(mpi, 300);
-        let screen = asked(&recorded, &[]);
+    fn answers_all_standard_questions_without_options(mpi) {
+        let recorded = record_delayed(mpi, 300);
+        let screen = ask(&recorded, &[]);
         let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
         let words: Vec<&str> = screen.split_whitespace().collect();
         let words = words.join(" ");
@@ -73,7 +74,7 @@ under_both! {
             let found = answers.iter().find(|answer| answer["question"] == question);
             number(&found.unwrap_or_else(|| panic!("no {question}: {document:#}"))["elapsed_s"])
         };
-        // 300 ms in one sleep and 20 of 2 ms are there on any network.
+        // One sleep of 300 ms and 20 of 2 ms remain on any network.
         assert!((0.34..=took * 1.01).contains(&of("ideal_network")), "{document:#}");
         assert!(of("balance_late") < took - 0.1);
         let tolerated = document["tolerance"].as_array().expect("a list");
@@ -87,17 +88,17 @@ under_both! {
         assert!((product - number(&tree["communication"])).abs() < 1e-9, "{tree:#}");
     }
 
-    fn a_measured_machine_takes_the_place_of_the_network(mpi) {
-        let fresh = Fresh::new();
+    fn measured_machine_replaces_the_network(mpi) {
+        let temp = TempDir::new();
         let launcher = mpi.launcher();
         let mut calibrate = Command::new(command());
-        calibrate.current_dir(fresh.path()).envs(mpi.environment().iter().copied()).stdin(Stdio::null());
+        calibrate.current_dir(temp.path()).envs(mpi.environment().iter().copied()).stdin(Stdio::null());
         calibrate.args(["calibrate", "--quick", "--max-bytes", "16384", "--kernels"]).arg(kernels(mpi));
         calibrate.arg("--").arg(launcher.get_program()).args(launcher.get_args()).args(["-n", "2"]);
         let calibrated = calibrate.output().expect("the command starts");
         assert!(calibrated.status.success(), "{}", String::from_utf8_lossy(&calibrated.stderr));
-        let file = fresh.join("machine.json");
-        let recorded = late(mpi, 10);
+        let file = temp.join("machine.json");
+        let recorded = record_delayed(mpi, 10);
         let file_name = file.to_str().expect("UTF-8");
         let elapsed = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
         let fast = elapsed(&document(&recorded, &["--machine", file_name]));
@@ -117,41 +118,41 @@ under_both! {
             (&"machine".into(), &"assumed".into())
         );
         assert_eq!(asked_for["asked"]["overhead_from"], "machine");
-        // Twenty times round the ring, and a sum: each needs a message at least.
+        // Twenty times around the ring and a reduction: each needs at least a message.
         let slow = elapsed(&asked_for);
         assert!(slow > fast + 0.01 && slow < fast + 1.0, "{fast} s, {slow} s");
-        // Options go before the machine.
+        // Options take precedence over the machine.
         let options = ["--machine", file_name, "--latency", "1us"];
         let given = document(&recorded, &options);
         assert_eq!(given["asked"]["within"]["latency_from"], "given");
         assert!(elapsed(&given) < slow - 0.01, "{given:#}");
-        let screen = asked(&recorded, &options);
+        let screen = ask(&recorded, &options);
         let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
         assert!(screen.contains("ASKED FOR") && screen.contains("1.00 µs (given)"), "{screen}");
 
         machine.network.classes[0].class = "other-host".into();
         machine.write(&file).expect("writable");
-        let refused = asked(&recorded, &["--machine", file_name]);
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains("no pairs of the kind same-host, which count"), "{said}");
+        let refused = ask(&recorded, &["--machine", file_name]);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("no pairs of the kind same-host, which count"), "{stderr}");
     }
 
-    fn ranks_on_other_hosts_need_a_network_that_somebody_knows(mpi) {
-        let recorded = system_tests::late::late(mpi, 4, "0:7:10:e");
-        let refused = |question: &[&str], sentence: &str| {
-            let output = asked(&recorded, question);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(2), "{question:?}: {said}");
-            assert!(said.contains(sentence), "{question:?}: {said}");
+    fn mapping_to_other_hosts_needs_a_known_network(mpi) {
+        let recorded = system_tests::delays::record_delayed(mpi, 4, "0:7:10:e");
+        let expect_refusal = |question: &[&str], sentence: &str| {
+            let output = ask(&recorded, question);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{question:?}: {stderr}");
+            assert!(stderr.contains(sentence), "{question:?}: {stderr}");
         };
-        refused(&["--map", "block"], "give the number of hosts");
-        refused(&["--map", "cyclic", "--hosts", "5"], "the run has 4 ranks, fewer than hosts");
-        refused(&["--map", "nowhere"], "neither block nor cyclic nor a file");
-        refused(&["--hosts", "2"], "--map");
+        expect_refusal(&["--map", "block"], "give the number of hosts");
+        expect_refusal(&["--map", "cyclic", "--hosts", "5"], "the run has 4 ranks, fewer than hosts");
+        expect_refusal(&["--map", "nowhere"], "neither block nor cyclic nor a file");
+        expect_refusal(&["--hosts", "2"], "--map");
         let two = ["--map", "block", "--hosts", "2"];
-        refused(&two, "no messages between hosts that would show their latency and bandwidth");
-        refused(&[&two[..], &["--latency", "2ms"]].concat(), "show their bandwidth: give --machine");
+        expect_refusal(&two, "no messages between hosts that would show their latency and bandwidth");
+        expect_refusal(&[&two[..], &["--latency", "2ms"]].concat(), "show their bandwidth: give --machine");
 
         let network = ["--latency", "200ms", "--bandwidth", "1G"];
         let by = |map: &[&str]| document(&recorded, &[&["--map"], map, &network].concat());
@@ -159,29 +160,30 @@ under_both! {
         let seconds = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
         assert_eq!(block["answers"][0]["question"], "network+map_block_2");
         assert_eq!(block["asked"]["between"]["latency_from"], "given");
-        // Twenty times round a ring that crosses the hosts; ranks that share cores have some of it to spare.
+        // Twenty times around a ring that crosses the hosts; ranks that share cores hide a part of
+        // it.
         let near = document(&recorded, &[&two[..], &["--latency", "1us", "--bandwidth", "1G"]].concat());
         assert!(seconds(&block) > seconds(&near) + 1.0, "{near:#}{block:#}");
-        let fresh = Fresh::new();
+        let temp = TempDir::new();
         let file = |hosts: &str| {
-            std::fs::write(fresh.join("hosts"), hosts).expect("writable");
-            by(&[fresh.join("hosts").to_str().expect("UTF-8")])
+            std::fs::write(temp.join("hosts"), hosts).expect("writable");
+            by(&[temp.join("hosts").to_str().expect("UTF-8")])
         };
         assert_eq!(seconds(&file("# racks\nn1\nn1\nn2\nn2\n")), seconds(&block));
-        refused(&["--map", fresh.join("hosts").to_str().expect("UTF-8"), "--hosts", "2"], "leave out --hosts");
-        // On one host nothing is between: the latency is given for what is within.
+        expect_refusal(&["--map", temp.join("hosts").to_str().expect("UTF-8"), "--hosts", "2"], "leave out --hosts");
+        // On one host no messages go between hosts: the given latency applies within the host.
         assert_eq!(file("n1\nn1\nn1\nn1\n")["asked"]["within"]["latency_from"], "given");
-        let screen = asked(&recorded, &[&two[..], &network].concat());
+        let screen = ask(&recorded, &[&two[..], &network].concat());
         let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
         for part in ["ranks on 2 hosts by blocks", "between hosts", "(given)", "On their new hosts"] {
             assert!(screen.contains(part), "{part}: {screen}");
         }
     }
 
-    fn a_replay_is_a_run_that_says_it_is_imagined(mpi) {
-        let recorded = late(mpi, 600);
-        let fresh = Fresh::new();
-        let out = fresh.join("faster");
+    fn replay_is_a_run_marked_as_imagined(mpi) {
+        let recorded = record_delayed(mpi, 600);
+        let temp = TempDir::new();
+        let out = temp.join("faster");
         let out = out.to_str().expect("UTF-8");
         let question = ["--region", "late", "--speed", "2", "--out", out];
         let answered = document(&recorded, &question);
@@ -189,8 +191,8 @@ under_both! {
         let read = |command_name: &str, run: &Path, words: &[&str]| {
             let mut gammachi = Command::new(command());
             let output = gammachi.arg(command_name).arg(run).args(words).output().expect("it starts");
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{command_name}: {said}");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{command_name}: {stderr}");
             String::from_utf8(output.stdout).expect("UTF-8")
         };
         let json = |name: &str, run: &Path| -> serde_json::Value {
@@ -203,7 +205,7 @@ under_both! {
         // Rank 1 still waits for rank 0 in the same place, for half as long.
         let waited = |why: &serde_json::Value| number(&why["waiting"]["total_s"]);
         assert!((waited(&before) - waited(&after) - 0.3).abs() < 0.1, "{before:#}{after:#}");
-        // Every event is there, and says what it said.
+        // Every event is present, with the same attributes.
         let events = |run: &Path| {
             let text = read("dump", run, &["--rank", "0", "--json"]);
             let functions = text.matches("\"function\"").count();
@@ -218,15 +220,15 @@ under_both! {
         let again: serde_json::Value = serde_json::from_str(&again).expect("JSON");
         assert!((number(&again["self_replay"]["recorded_s"]) / promised - 1.0).abs() < 1e-4, "{again:#}");
 
-        let refused = asked(&recorded, &question);
+        let refused = ask(&recorded, &question);
         assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
-        let standard = asked(&recorded, &["--out", fresh.join("other").to_str().expect("UTF-8")]);
+        let standard = ask(&recorded, &["--out", temp.join("other").to_str().expect("UTF-8")]);
         assert_eq!(standard.status.code(), Some(2));
-        assert!(!fresh.join("other").exists());
+        assert!(!temp.join("other").exists());
     }
 
-    fn what_cannot_be_asked_is_said(mpi) {
-        let recorded = late(mpi, 10);
+    fn rejects_questions_that_cannot_be_answered(mpi) {
+        let recorded = record_delayed(mpi, 10);
         let wrong: [(&[&str], &str); 6] = [
             (&["--rank", "9", "--speed", "2"], "no file of that rank"),
             (&["--region", "none", "--speed", "2"], "no such region, but late"),
@@ -236,17 +238,17 @@ under_both! {
             (&["--rank", "0"], "--speed"),
         ];
         for (question, sentence) in wrong {
-            let output = asked(&recorded, question);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(2), "{question:?}: {said}");
-            assert!(said.contains(sentence), "{question:?}: {said}");
+            let output = ask(&recorded, question);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{question:?}: {stderr}");
+            assert!(stderr.contains(sentence), "{question:?}: {stderr}");
         }
         let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(2);
         let bare = job.environment("GAMMACHI_LEVEL", "0").record();
         bare.expect_code(0);
-        let output = asked(&bare, &[]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("cannot be replayed: it was recorded at level 0"), "{said}");
+        let output = ask(&bare, &[]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("cannot be replayed: it was recorded at level 0"), "{stderr}");
     }
 }

@@ -1,4 +1,4 @@
-/* An auditor for LD_AUDIT: hears of every object and binding, and changes nothing. */
+/* An auditor for LD_AUDIT: is notified of every object and binding, and changes nothing. */
 #define _GNU_SOURCE
 #include <link.h>
 

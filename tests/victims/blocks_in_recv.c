@@ -1,4 +1,4 @@
-/* Rank 0 waits for ever in MPI_Recv, rank 1 outside MPI; the test ends them. */
+/* Rank 0 waits forever in MPI_Recv, rank 1 outside MPI; the test ends them. */
 #include "victim.h"
 
 int main(int argc, char **argv)

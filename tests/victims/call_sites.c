@@ -1,4 +1,4 @@
-/* Calls MPI from two places of one function and one of another; the lines stand in the test. */
+/* Calls MPI from two places in one function and one in another; the test looks for these lines. */
 #include "victim.h"
 
 __attribute__((noinline)) void exchange(int times)

@@ -1,4 +1,4 @@
-/* A library that calls MPI, to be opened and closed by closes_library. */
+/* A library that calls MPI; closes_library opens and closes it. */
 #include "victim.h"
 
 int call_from_library(int times)

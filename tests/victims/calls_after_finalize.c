@@ -1,5 +1,5 @@
-/* calls_after_finalize [wrong]: after MPI_Finalize the calls that are allowed then, and one that is
- * not. */
+/* calls_after_finalize [wrong]: after MPI_Finalize makes the calls that are then allowed and, with the
+ * argument, one that is not. */
 #include "victim.h"
 
 int main(int argc, char **argv)

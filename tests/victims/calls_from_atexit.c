@@ -1,5 +1,5 @@
-/* A thread's destructor of thread-specific data, a handler of atexit and a destructor call MPI; the
- * handler ends MPI, the destructor asks whether it has ended. */
+/* A destructor of thread-specific data, an atexit handler and a destructor call MPI; the handler
+ * finalizes MPI, the destructor asks whether it is finalized. */
 #include "victim.h"
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* A signal handler on a stack of its own calls MPI inside and outside of an MPI call. */
+/* A signal handler on an alternate stack calls MPI inside and outside of an MPI call. */
 #include "victim.h"
 
 static volatile int handled;
@@ -22,8 +22,8 @@ static void sum_and_raise(void *in, void *inout, int *count, MPI_Datatype *type)
 
 int main(int argc, char **argv)
 {
-    /* Static: below the heap and the main stack. Allocated as an array on main's own frame it lies
-     * above the frames of the calls. */
+    /* Static memory is below the heap and the main stack; an array in main's own frame is above the
+     * frames of the calls. */
     int on_high_addresses = argc > 1, one = 1, sum = 1;
     static char low[65536];
     char high[65536];

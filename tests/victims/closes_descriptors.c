@@ -1,5 +1,5 @@
-/* Closes the recorder's descriptor, puts a file of its own there, and makes 150,000 calls: more than
- * two windows. Its own file must stay as it is. */
+/* Closes the recorder's descriptor, opens its own file with the same number, and makes 150,000 calls:
+ * more than two windows. Its own file must not change. */
 #define _GNU_SOURCE
 #include "victim.h"
 #include <fcntl.h>

@@ -1,13 +1,13 @@
-/* Twenty iterations of a row sent round a ring and a sum of all. Each argument RANK:ITERATION:MILLISECONDS:PLACE makes a
- * rank sleep in one of them, and say how long: PLACE e before the exchange, s before the sum, r before the sum in a region
- * "late". */
+/* Twenty iterations of a row sent around a ring and a sum over all ranks. Each argument
+ * RANK:ITERATION:MILLISECONDS:PLACE makes a rank sleep in one of them and print how long: PLACE e before the exchange,
+ * s before the sum, r before the sum in a region "late". */
 #include "victim.h"
 #include "gammachi.h"
 #include <string.h>
 
 static int rank, size;
 
-static void sleep_as_told(int argc, char **argv, int iteration, char place)
+static void sleep_if_delayed(int argc, char **argv, int iteration, char place)
 {
     for (int i = 1; i < argc; i++) {
         int who, when, milliseconds;
@@ -35,12 +35,12 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     for (int iteration = 0; iteration < 20; iteration++) {
         usleep(2000);
-        sleep_as_told(argc, argv, iteration, 'e');
+        sleep_if_delayed(argc, argv, iteration, 'e');
         MPI_Sendrecv(row, 100, MPI_DOUBLE, (rank + 1) % size, 1, received, 100, MPI_DOUBLE,
                      (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        sleep_as_told(argc, argv, iteration, 's');
+        sleep_if_delayed(argc, argv, iteration, 's');
         gammachi_region_begin("late");
-        sleep_as_told(argc, argv, iteration, 'r');
+        sleep_if_delayed(argc, argv, iteration, 'r');
         gammachi_region_end("late");
         MPI_Allreduce(row, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     }

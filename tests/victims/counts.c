@@ -1,4 +1,4 @@
-/* A known number of calls of some twenty functions on 2 ranks. The test holds the sequence. */
+/* A known number of calls of some twenty functions on 2 ranks. The test knows the sequence. */
 #include "victim.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* Counts what a thread allocates and frees while it makes MPI calls, from its first one on: a signal handler
- * may call MPI where its thread is inside malloc. Prints the count. */
+/* Counts the allocations of a thread while it makes MPI calls, from its first one on, because a signal handler
+ * may call MPI while its thread is inside malloc. Prints the count. */
 #include "victim.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void *calls(void *unused)
 {
     (void)unused;
     counting = 1;
-    /* Windows that are opened, become full and are given back. */
+    /* Windows that are opened, filled and returned. */
     call_comm_rank(100000);
     counting = 0;
     return (void *)counted;

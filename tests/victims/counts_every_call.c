@@ -1,4 +1,4 @@
-/* A second PMPI tool, to be preloaded before or after ours: counts the calls of ring.c and prints them. */
+/* A second PMPI tool, preloaded before or after the recorder: counts the calls of ring.c and prints them. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ COUNTED(Sendrecv,
         (out, outs, otype, to, otag, in, ins, itype, from, itag, comm, status))
 COUNTED(Barrier, (MPI_Comm comm), (comm))
 
-/* Kept: a PMPI call of this tool's own would be one more for a tool behind it. */
+/* Kept, because a PMPI call of this tool would be counted by a tool after it. */
 static int rank, count_Comm_rank;
 
 int MPI_Comm_rank(MPI_Comm comm, int *result)

@@ -1,9 +1,9 @@
-/* Touches known numbers of fresh pages in regions; a page fault each, which the kernel counts.
+/* Touches known numbers of new pages in regions; each causes a page fault, which the kernel counts.
  *   counts_faults         regions outer (1,800), solve (2,000 in three occurrences, one in another),
  *                         threads (800 by two new threads), earlier (250 by one from before MPI_Init)
  *   counts_faults dies    1,000 in solve, 5,000 more, then SIGKILL
- *   counts_faults closes  the same, a file of its own in the place of the recorder's descriptors
- *   counts_faults time    nanoseconds of a marker of a region */
+ *   counts_faults closes  the same, with its own file on the recorder's descriptors
+ *   counts_faults time    nanoseconds of a region marker */
 #define _GNU_SOURCE
 #include "victim.h"
 
@@ -36,7 +36,7 @@ static void *touches_400(void *unused)
 
 static atomic_int turn;
 
-static void *touches_250_when_told(void *unused)
+static void *touch_250_in_turn(void *unused)
 {
     while (turn == 0)
         usleep(1000);
@@ -77,7 +77,7 @@ static void all(pthread_t earlier)
     pthread_join(earlier, NULL);
 }
 
-/* Puts a file of its own in the place of every event's descriptor; the file, -1 without an event. */
+/* Opens its own file on every event's descriptor; returns the file, or -1 without an event. */
 static int closes_events(void)
 {
     char link[64], path[4096];
@@ -115,7 +115,7 @@ static void time_markers(void)
         if (each < best)
             best = each;
     }
-    printf("%.1f ns a marker, %.1f ns at best\n", sum / blocks * 1e9, best * 1e9);
+    printf("%.1f ns per marker, %.1f ns at best\n", sum / blocks * 1e9, best * 1e9);
 }
 
 int main(int argc, char **argv)
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     int thread = !*what;
 
     if (thread)
-        pthread_create(&earlier, NULL, touches_250_when_told, NULL);
+        pthread_create(&earlier, NULL, touch_250_in_turn, NULL);
     MPI_Init(&argc, &argv);
     if (thread) {
         all(earlier);

@@ -1,7 +1,7 @@
-/* Calls every interposed function of BLAS, LAPACK and FFTW (but for FFTW's own MPI ones) with random
- * sizes, and says for each how many operations it has by counts made here: loops of the plain algorithm
- * for BLAS and triangular solves, leading terms of the textbooks for LAPACK. The libraries are opened
- * with their names global, and asked for by name, as a program that is linked to them would. */
+/* Calls every interposed function of BLAS, LAPACK and FFTW (except FFTW's MPI functions) with random
+ * sizes, and prints for each the number of operations as counted here: loops of the plain algorithm
+ * for BLAS and triangular solves, leading terms from textbooks for LAPACK. The libraries are opened
+ * with global symbols and called by name, as by a program that is linked to them. */
 #define _GNU_SOURCE
 #include "victim.h"
 
@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Multiplications and additions of what is counted now. */
+/* Multiplications and additions of the current count. */
 static double mul, add;
-/* Sizes and options of the call, by their letters. */
+/* Sizes and options of the call, by letter. */
 static int m, n, k, l, u, r, left, vectors;
 
 static void pair(double a, double b) { mul += a, add += b; }
@@ -22,7 +22,7 @@ static void c_each(void) { for (int i = 0; i < n; i++) pair(1, 1); }
 static void c_scal(void) { for (int i = 0; i < n; i++) pair(1, 0); }
 static void c_asum(void) { for (int i = 0; i < n; i++) pair(0, 1); }
 static void c_rot(void) { for (int i = 0; i < n; i++) pair(4, 2); }
-/* As real operations: squares and sums of two parts, sums of two magnitudes. */
+/* In real operations: squares and sums of two parts, sums of two magnitudes. */
 static void c_nrm2_complex(void) { for (int i = 0; i < n; i++) pair(2, 2); }
 static void c_asum_complex(void) { for (int i = 0; i < n; i++) pair(0, 2); }
 
@@ -189,7 +189,7 @@ static char *matrices[MATRICES], *work, *more_work;
 
 static int size_between(int low, int high) { return low + rand() % (high - low + 1); }
 
-/* A well-behaved matrix: 1 in places, more than its row's sum on the diagonal. */
+/* A well-conditioned matrix: some elements 1, and the diagonal larger than the sum of its row. */
 static void fill(char *matrix, const char *type) {
     int complex = strpbrk(type, "cz") != NULL, single = strpbrk(type, "sc") != NULL;
     int parts = complex ? 2 : 1;
@@ -216,7 +216,7 @@ static void *function(const char *name) {
     return found;
 }
 
-/* Integers of an argument list, each at an address of its own. */
+/* Integers of an argument list, each at a different address. */
 static int integers[32];
 static double scalars[8][2];
 
@@ -309,7 +309,7 @@ static void call(const Row *row, const char *type, int fortran) {
     a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22], a[23], a[24], a[25]
     if (single) result = ((Singles)found)(WORDS, (float)values[0], (float)values[1]);
     else result = ((Doubles)found)(WORDS, values[0], values[1]);
-    /* A question about work space is a call without operations. */
+    /* A work-space query is a call without operations. */
     if (strstr(row->parameters, " w ") && fortran) {
         static int query = -1;
         for (int i = 0; i < words; i++)
@@ -318,7 +318,7 @@ static void call(const Row *row, const char *type, int fortran) {
         if (single) ((Singles)found)(WORDS, 0, 0);
         else ((Doubles)found)(WORDS, 0, 0);
     }
-    /* Results come through: 1s in x and y have n as their product and sum. */
+    /* Results are passed through: vectors of ones have n as their product and sum. */
     if (strcmp(row->stem, "asum") == 0) {
         double sum = 0;
         int parts = strpbrk(type, "cz") ? 2 : 1;
@@ -328,8 +328,8 @@ static void call(const Row *row, const char *type, int fortran) {
     }
 }
 
-/* Transforms: 5·N·log2 N, half of it where one side is real, N the product of all lengths. (FFTW's own
- * count, fftw_flops, is in instructions of several numbers each.) */
+/* Transforms: 5·N·log2 N, half of it if one side is real; N is the product of all lengths. (FFTW's own
+ * count, fftw_flops, counts instructions on several numbers each.) */
 static void transform(const char *prefix, const char *library) {
     char name[64];
     if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL)) printf("missing %s\n", library), exit(3);
@@ -362,8 +362,8 @@ static void transform(const char *prefix, const char *library) {
     }
 }
 
-/* The same by the legacy interface for Fortran: everything by reference, a plan in 64 bits, names with one
- * underscore behind them or two. */
+/* The same with the legacy interface for Fortran: everything by reference, a plan in 64 bits, names with one
+ * or two underscores at the end. */
 static void fortran_transform(const char *prefix) {
     char name[64];
     void *x = matrices[0], *y = matrices[1];
@@ -389,7 +389,7 @@ static void fortran_transform(const char *prefix) {
 #undef MADE
     for (int i = 0; i < number; i++) {
         maker *execute = LEGACY(plans[i].execute);
-        size_t length = strlen(name); /* In a trace both names are one. */
+        size_t length = strlen(name); /* In a trace both spellings have the same name. */
         if (name[length - 2] == '_') name[length - 1] = 0;
         printf("%s %.17g 0\n", name, plans[i].factor * plans[i].points * log2(plans[i].points));
         execute(&plans[i].plan, x, y);

@@ -1,5 +1,5 @@
-/* Many messages of all kinds between all ranks, counted on their way by wrappers of the program's own: each
-   rank writes messages and bytes to each other world rank into the file counts-RANK. */
+/* Many messages of all kinds between all ranks, counted by the program's own wrappers: each rank writes its
+   messages and bytes to each other world rank into the file counts-RANK. */
 #include "victim.h"
 
 #define ROUNDS 60
@@ -8,7 +8,7 @@
 
 static int rank, size;
 static long messages[MOST_RANKS], bytes[MOST_RANKS];
-/* The request of the one persistent send. */
+/* The request of the only persistent send. */
 static MPI_Request persistent;
 static int persistent_to;
 static long persistent_bytes;
@@ -85,7 +85,7 @@ int MPI_Start(MPI_Request *request)
     return PMPI_Start(request);
 }
 
-/* Some number that all ranks know. */
+/* A number that all ranks know. */
 static unsigned chosen(unsigned from, unsigned to, unsigned round, unsigned what)
 {
     unsigned mixed = from * 2654435761u ^ to * 2246822519u ^ round * 3266489917u ^ what * 668265263u;

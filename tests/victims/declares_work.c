@@ -1,4 +1,4 @@
-/* Two regions with declared work, and what a call costs: `declares_work time` prints nanoseconds. */
+/* Two regions with declared work; `declares_work time` prints the nanoseconds per call. */
 #include "victim.h"
 
 #include <time.h>
@@ -19,7 +19,7 @@ static void spin(double seconds) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (argc > 1 && !strcmp(argv[1], "time")) {
-        /* Short blocks: the best has no change of the recorder's window in it, the mean has all. */
+        /* Short blocks: the best one contains no change of the recorder's window, the mean contains all. */
         int calls = 2000, blocks = 200;
         double best = 1, sum = 0;
         for (int block = 0; block < blocks; block++) {
@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
             sum += each;
             if (each < best) best = each;
         }
-        printf("%.2f ns a call, %.2f ns with windows\n", best * 1e9, sum / blocks * 1e9);
+        printf("%.2f ns per call, %.2f ns with windows\n", best * 1e9, sum / blocks * 1e9);
     } else {
         gammachi_region_begin("solve");
         spin(0.05);

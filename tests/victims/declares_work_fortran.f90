@@ -1,4 +1,4 @@
-! As declares_work.c, with gammachi.f90.
+! Like declares_work.c, with gammachi.f90.
 include "../../pmpi-shim/include/gammachi.f90"
 
 program declares_work

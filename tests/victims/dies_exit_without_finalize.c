@@ -1,4 +1,4 @@
-/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and leaves by exit(5) without MPI_Finalize. */
+/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and calls exit(5) without MPI_Finalize. */
 #include "victim.h"
 
 int main(int argc, char **argv)

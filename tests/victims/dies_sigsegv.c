@@ -1,4 +1,4 @@
-/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and dies of a bad address. */
+/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and accesses a bad address. */
 #include "victim.h"
 
 static void raise_segv(void)

@@ -1,4 +1,4 @@
-/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and leaves by _exit(5), past every handler. */
+/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and calls _exit(5), which runs no handlers. */
 #include "victim.h"
 
 int main(int argc, char **argv)

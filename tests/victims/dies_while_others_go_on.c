@@ -1,5 +1,5 @@
 /* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and is killed by SIGKILL, while
- * rank 0 goes on with calls of its own until its launcher ends it. */
+ * rank 0 continues with its own calls until the launcher ends it. */
 #include "victim.h"
 
 int main(int argc, char **argv)

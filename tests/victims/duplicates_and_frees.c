@@ -1,5 +1,5 @@
-/* Duplicates and frees a communicator as many times as the argument says, with a barrier on the duplicate now
-   and then; one duplicate, "kept", lives throughout. Rank 0 prints by how many kB its memory grew between the
+/* Duplicates and frees a communicator; the argument is the number of times. Occasionally makes a barrier on the
+   duplicate; one duplicate, "kept", is never freed. Rank 0 prints by how many kB its memory grew between the
    middle and the end. */
 #include "victim.h"
 

@@ -1,5 +1,5 @@
-/* Communicators on the same ranks, made from different parents in another order on every second rank, as
- * MPI allows; then messages and collective operations of their own on each. */
+/* Communicators on the same ranks, made from different parents, in another order on every second rank, as
+ * MPI allows; then messages and collective operations on each. */
 #include "victim.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* Mostly dgetrf, then a transform that ranks share (FFTW's MPI interface, which Debian builds for Open MPI
- * alone; left out with the argument "alone"), in regions "factors" and "transforms". */
+/* Mostly dgetrf, then a transform distributed among the ranks (FFTW's MPI interface, which Debian builds for
+ * Open MPI only; omitted with the argument "alone"), in regions "factors" and "transforms". */
 #include "victim.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ static void load(const char *library)
         printf("missing %s\n", library), exit(3);
 }
 
-/* Three factorisations of order n, with some daxpy beside them that costs little. */
+/* Three factorisations of order n, and some cheap calls of daxpy. */
 static void factors(int n)
 {
     void (*dgetrf)(int *, int *, double *, int *, int *, int *) = function("dgetrf_");

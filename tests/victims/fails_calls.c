@@ -1,6 +1,6 @@
 /* Calls that return errors, under MPI_ERRORS_RETURN, on two ranks: refused sends and collective calls
- * between good ones, then truncated receives in every way that there is to receive. It writes how many
- * calls of each rank failed, and how many messages came truncated. */
+ * between good ones, then truncated messages with every way to receive. Prints how many calls of each
+ * rank failed, and how many messages were truncated. */
 #include "victim.h"
 
 enum { SHORT = 2, LONG = 8 };
@@ -15,7 +15,7 @@ static int class_of(int code)
     return class;
 }
 
-/* Counts a call, and what it says of one message. */
+/* Counts a call and whether its message was truncated. */
 static int tell(int code)
 {
     failed += code != MPI_SUCCESS;
@@ -23,7 +23,7 @@ static int tell(int code)
     return class_of(code);
 }
 
-/* Counts a call on several requests; gives how many of them are done. */
+/* Counts a call on several requests; returns how many of them are completed. */
 static int tell_several(int code, int count, MPI_Status *statuses)
 {
     int done = count;
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 
-    /* Refused calls: they must not be taken for what comes after them. */
+    /* Refused calls, which must not be confused with the calls after them. */
     if (rank == 0) {
         tell(MPI_Send(value, 3, MPI_DATATYPE_NULL, 1, 5, MPI_COMM_WORLD));
         MPI_Send(value, 3, MPI_INT, 1, 5, MPI_COMM_WORLD);
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     MPI_Allreduce(value, sum, LONG, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Bcast(value, LONG, MPI_INT, 0, MPI_COMM_WORLD);
 
-    /* Nothing goes to MPI_PROC_NULL. */
+    /* Sends to MPI_PROC_NULL transfer nothing. */
     MPI_Send(value, LONG, MPI_INT, MPI_PROC_NULL, 6, MPI_COMM_WORLD);
 
     /* One message, longer than its buffer. */
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     } else {
         int left;
         post(buffer, requests, 30);
-        /* MPICH leaves those behind the failed one pending. */
+        /* MPICH leaves the requests after the failed one pending. */
         if (tell_several(MPI_Waitall(3, requests, statuses), 3, statuses) < 3)
             tell_several(MPI_Waitall(3, requests, statuses), 3, statuses);
         post(buffer, requests, 40);
@@ -138,12 +138,12 @@ int main(int argc, char **argv)
                 break;
         } while (!flag);
         post(buffer, requests, 70);
-        /* Where statuses are ignored nobody sees which one failed. */
+        /* If statuses are ignored, the failed request is unknown. */
         failed += MPI_Waitall(3, requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS;
         failed += MPI_Waitall(3, requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS;
         truncated++;
     }
-    /* One rank prints, so that lines come in one order. */
+    /* One rank prints, so that the order of lines is fixed. */
     int own[2] = {failed, truncated}, all[4];
     MPI_Gather(own, 2, MPI_INT, all, 2, MPI_INT, 0, MPI_COMM_WORLD);
     if (rank == 0)

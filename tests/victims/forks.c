@@ -1,5 +1,5 @@
 /* Forks after MPI_Init: one child executes /bin/true, one calls local MPI procedures many times and
- * leaves by _exit, one by exit, one by SIGKILL; the parent goes on. */
+ * ends with _exit, one with exit, one with SIGKILL; the parent continues. */
 #include "victim.h"
 #include <sys/wait.h>
 
@@ -16,7 +16,7 @@ static int child(int kind)
             call_comm_rank(100000);
             _exit(11);
         case 2: {
-            /* A file of its own, at the lowest free number. */
+            /* The child's own file, with the lowest free descriptor. */
             FILE *file = tmpfile();
             fprintf(file, "the child's own\n");
             rewind(file);

@@ -1,5 +1,5 @@
-/* forks_and_execs [child]: between calls a child is forked and becomes this program, which calls no MPI,
- * another by system(), a third by vfork; the environment with the preloaded library is theirs, too. */
+/* forks_and_execs [child]: between calls a forked child execs this program, which calls no MPI; another child is
+ * started by system(), a third by vfork. They inherit the environment with the preloaded library. */
 #include "victim.h"
 #include <sys/wait.h>
 

@@ -1,5 +1,5 @@
-/* Forks while the recorder is paused; the child lets it go on and calls local procedures. The parent leaves
- * without MPI_Finalize, so that its file stays as both have left it. */
+/* Forks while the recorder is paused; the child resumes it and calls local procedures. The parent ends without
+ * MPI_Finalize, so that its file stays as both left it. */
 #include "victim.h"
 #include <sys/wait.h>
 

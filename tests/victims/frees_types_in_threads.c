@@ -1,5 +1,5 @@
-/* Four threads make, use and free datatypes of many sizes at once, each its own; the tag of each message is
-   its bytes. */
+/* Four threads simultaneously make, use and free their own datatypes of many sizes; the tag of each message is
+   its number of bytes. */
 #include "victim.h"
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* An MPI of its own, linked into the program or, with -DLIBRARY, into a library: calls never leave it. */
+/* An MPI linked into the program or, with -DLIBRARY, into a library: calls never leave it. */
 int PMPI_Init(int *argc, char ***argv)
 {
     (void)argc;

@@ -1,12 +1,12 @@
-/* Calls with bad pointers and handles in every argument that the standard says is not significant,
- * and arrays that end at an inaccessible page: who reads more than MPI itself does dies. */
+/* Calls with bad pointers and handles in every argument that is not significant according to the standard,
+ * and arrays that end at an inaccessible page: a tool that reads more than MPI itself crashes. */
 #include "victim.h"
 #include <sys/mman.h>
 
-/* An address that nothing may read. */
+/* An address that must not be read. */
 static void *volatile BAD = (void *)16;
 
-/* Room for `count` ints right before an inaccessible page. */
+/* Space for `count` ints directly before an inaccessible page. */
 static int *ints_at_the_end(int count)
 {
     char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     value = rank + 1;
 
-    /* Roots alone read counts and types of what is gathered or scattered. */
+    /* Only roots read counts and types of gathered or scattered data. */
     int *counts = ints_at_the_end(3), *offsets = ints_at_the_end(3);
     for (int i = 0; i < 3; i++)
         counts[i] = 1, offsets[i] = i;
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         MPI_Scatterv(me ? (void *)in : BAD, me ? counts : BAD, me ? offsets : BAD,
                      me ? MPI_INT : MPI_DATATYPE_NULL, &value, 1, MPI_INT, root, MPI_COMM_WORLD);
         MPI_Reduce(&value, me ? (void *)out : BAD, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
-        /* In place at the root its own count and type do not count. */
+        /* With MPI_IN_PLACE at the root, its own count and type are ignored. */
         if (me) {
             in[rank] = value;
             MPI_Gather(MPI_IN_PLACE, -7, MPI_DATATYPE_NULL, in, 1, MPI_INT, root, MPI_COMM_WORLD);
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     MPI_Alltoallv(MPI_IN_PLACE, BAD, BAD, MPI_DATATYPE_NULL, in, counts, offsets, MPI_INT,
                   MPI_COMM_WORLD);
 
-    /* Waits for nothing, with nothing. */
+    /* Waits without requests. */
     MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE);
     MPI_Waitall(0, BAD, BAD);
     MPI_Testall(0, BAD, &size, BAD);
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     MPI_Send(&value, 1, MPI_INT, 0, 3, MPI_COMM_SELF);
     MPI_Wait(one, one_status);
 
-    /* Between groups of 1 and 2 ranks the arrays are as long as the other group is large. */
+    /* Between groups of 1 and 2 ranks, arrays are as long as the size of the other group. */
     MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 17, &inter);
     int others = rank == 0 ? 2 : 1;
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
     MPI_Bcast(rank == 2 ? BAD : &value, 1, MPI_INT,
               rank == 0 ? 0 : rank == 1 ? MPI_ROOT : MPI_PROC_NULL, inter);
 
-    /* Neighbours: 2 in a ring; none at all. */
+    /* Two neighbours in a ring, or none. */
     int *pair = ints_at_the_end(2), *pair_offsets = ints_at_the_end(2), *length = ints_at_the_end(1);
     int *periodic = ints_at_the_end(1), from[2], to[2];
     pair[0] = pair[1] = 1, pair_offsets[0] = 0, pair_offsets[1] = 1, *length = 3, *periodic = 1;

@@ -1,4 +1,4 @@
-/* The large-count twins of MPI-4 (MPICH 4 has them, Open MPI 4 has not). */
+/* The large-count procedures of MPI-4 (MPICH 4 has them, Open MPI 4 does not). */
 #include "victim.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* Limits the size of files to 1.5 MB after MPI_Init on the ranks named by the argument ("all" or a
- * number), then makes 2,000,000 calls, and shows that the limit is as it was set. */
+ * number), then makes 2,000,000 calls, and checks that the limit is unchanged. */
 #include "victim.h"
 #include <sys/resource.h>
 

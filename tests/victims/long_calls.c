@@ -1,4 +1,4 @@
-/* As many calls of MPI_Comm_rank as the argument says, after one marker when there is another. */
+/* Calls MPI_Comm_rank as often as the argument says; with a second argument, after a marker. */
 #include "gammachi.h"
 #include "victim.h"
 

@@ -1,4 +1,4 @@
-/* The program's own xerbla leaves a call of BLAS by longjmp; the calls after it go on. */
+/* The program's own xerbla leaves a BLAS call by longjmp; the program makes further calls. */
 #include "victim.h"
 #include <setjmp.h>
 

@@ -1,5 +1,5 @@
-/* An error handler leaves MPI_Send by longjmp on a stack of makecontext's, which is unmapped before the next
- * call: that comes once from the first stack, once from another stack below. */
+/* An error handler leaves MPI_Send by longjmp on a stack made for makecontext, which is unmapped before the next
+ * call; that is made once on the first stack, once on another stack below. */
 #include "victim.h"
 #include <setjmp.h>
 #include <sys/mman.h>

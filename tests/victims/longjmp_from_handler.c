@@ -1,4 +1,4 @@
-/* An error handler leaves MPI_Send by longjmp; the program goes on. */
+/* An error handler leaves MPI_Send by longjmp; the program continues. */
 #include "victim.h"
 #include <setjmp.h>
 

@@ -1,4 +1,4 @@
-/* An error handler leaves a call made near the stack's top; all later calls but the last are made
+/* An error handler leaves a call made near the base of the stack; all later calls but the last are made
  * by functions deeper in the stack. */
 #include "victim.h"
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Begins and ends, with no call in between. */
+/* MPI_Init and MPI_Finalize with no call in between. */
 #include <mpi.h>
 
 int main(int argc, char **argv)

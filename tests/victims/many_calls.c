@@ -1,4 +1,4 @@
-/* As many calls of MPI_Comm_rank as the argument says; the sum of what they gave. */
+/* Calls MPI_Comm_rank as often as the argument says, and sums the results. */
 #include "victim.h"
 
 int main(int argc, char **argv)

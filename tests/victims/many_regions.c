@@ -1,4 +1,4 @@
-/* More region names than the recorder has places for. */
+/* More region names than the recorder has room for. */
 #include "gammachi.h"
 #include "victim.h"
 

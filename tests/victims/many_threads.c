@@ -1,5 +1,5 @@
 /* 2 ranks with 6 threads each under MPI_THREAD_MULTIPLE: thread i of a rank exchanges 500 messages with
- * thread i of the other and computes between; half of the threads end long before the others. */
+ * thread i of the other and computes in between; half of the threads end long before the others. */
 #include "victim.h"
 #include <pthread.h>
 

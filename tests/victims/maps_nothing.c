@@ -1,5 +1,5 @@
-/* To be preloaded: a file system that maps no memory to be shared, as far as the recorder's windows go.
-   A filter of system calls, since UCX replaces the function mmap. */
+/* Preloaded; imitates a file system that cannot map the recorder's windows as shared memory. A system-call filter,
+   because UCX replaces the function mmap. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,5 +1,5 @@
-/* A timer's handler calls MPI while the program does KIND (regions, work, blas, transforms, threads) without a
- * pause, until the handler has run often enough. Prints how many times. */
+/* A timer's signal handler calls MPI while the program does KIND (regions, work, blas, transforms, threads) without
+ * a pause, until the handler has run often enough. Prints the number of rounds. */
 #include "gammachi.h"
 #include "victim.h"
 #include <dlfcn.h>
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     sigaction(SIGALRM, &action, NULL);
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);
-    /* The threads that end are to be interrupted, not the one that waits for them. */
+    /* The ending threads must be interrupted, not the one that waits for them. */
     if (!strcmp(kind, "threads"))
         pthread_sigmask(SIG_BLOCK, &alarms, NULL);
     setitimer(ITIMER_REAL, &often, NULL);

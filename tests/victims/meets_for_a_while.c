@@ -1,5 +1,5 @@
-/* For as many tenths of a second as the argument says, ranks meet in a barrier and send a word round,
- * each millisecond; then each prints the words that it received. */
+/* Every millisecond, ranks meet in a barrier and send a word around a ring; the argument is the duration in
+ * tenths of a second. Then each rank prints the number of words that it received. */
 #include "victim.h"
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* Ends the job by MPI_Abort with code 7 after 10 calls. */
+/* Ends the job with MPI_Abort and code 7 after 10 calls. */
 #include "victim.h"
 
 int main(int argc, char **argv)

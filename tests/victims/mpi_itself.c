@@ -1,6 +1,6 @@
-/* Prints all that MPI says of itself and of this process: states, thread levels, error classes and
+/* Prints everything that MPI returns about itself and this process: states, thread levels, error classes and
    handlers, attributes, statuses, results of reductions, MPI_T, floating-point environment, environment
-   variables. Two ranks; the one named by the argument speaks. */
+   variables. Two ranks; the one named by the argument prints. */
 #define _GNU_SOURCE
 #include "victim.h"
 
@@ -37,7 +37,7 @@ static void say_floating_point(const char *when)
 
 static void say_environment(const char *when)
 {
-    /* What the recorder is told, what names the job and what differs from start to start. */
+    /* Skips variables of the recorder and of launchers, and others that differ between starts. */
     static const char *own[] = {"GAMMACHI_", "LD_PRELOAD=", "PMIX_", "PMI_", "OMPI_", "PRTE_", "HYDI_",
                                 "HYDRA_", "MPIR_", "PRRTE_", "_=", "PALS_", "I_MPI_HYDRA", "I_MPI_"};
     int count = 0;
@@ -112,7 +112,7 @@ static void handler(MPI_Comm *comm, int *code, ...)
 
 static void say_errors(void)
 {
-    static int value; /* in an executable at a fixed address: texts of errors name it */
+    static int value; /* in an executable at a fixed address, because error texts contain its address */
     int code, class = 0, made = 0;
     MPI_Errhandler own, now;
     for (int class = 0; class <= MPI_ERR_LASTCODE && class < 120; class++) {
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 {
     int provided = -1, major = 0, minor = 0, length = 0, main_thread = -1, level = -1;
     char text[MPI_MAX_LIBRARY_VERSION_STRING], name[MPI_MAX_PROCESSOR_NAME];
-    speaks = argc < 2; /* who speaks is known after MPI_Init; before it all are silent */
+    speaks = argc < 2; /* the printing rank is known after MPI_Init; before it all ranks are silent */
     say_states("before");
     fesetround(FE_UPWARD);
     feclearexcept(FE_ALL_EXCEPT);

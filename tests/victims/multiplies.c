@@ -1,5 +1,5 @@
-/* Twelve products of N x N matrices, shared among the ranks, in the region "solve"; one more before.
- * Arguments: N; optionally a rank count at which it fails; optionally a file: while it is there, the
+/* Twelve products of N x N matrices, divided among the ranks, in the region "solve"; one more before.
+ * Arguments: N; optionally a rank count at which it fails; optionally a file: while it exists, the
  * program waits inside the region. */
 #include "gammachi.h"
 #include "victim.h"

@@ -1,4 +1,4 @@
-/* Linked to MPI, asks only what may be asked before MPI_Init, and ends. */
+/* Linked to MPI; makes only calls that are allowed before MPI_Init, and ends. */
 #include "victim.h"
 
 int main(void)

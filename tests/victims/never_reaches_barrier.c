@@ -1,4 +1,4 @@
-/* After 5 barriers the last rank computes for ever, the others wait in the sixth. It never ends by
+/* After 5 barriers the last rank computes forever, and the others wait in the sixth. It never ends by
  * itself. */
 #include "victim.h"
 

@@ -1,4 +1,4 @@
-/* Closes standard error and opens a file, which gets its descriptor; the program's own words go there. */
+/* Closes standard error and opens a file, which gets its descriptor; the program writes to it. */
 #include "victim.h"
 #include <fcntl.h>
 

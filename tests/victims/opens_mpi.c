@@ -1,5 +1,5 @@
-/* Loads MPI by dlopen, as plug-ins and language bindings do, and is not linked with it. The argument is
-   the library's name; the second, where given, is RTLD_GLOBAL's word "global". */
+/* Loads MPI with dlopen, as plug-ins and language bindings do, and is not linked with it. The first argument is
+   the library's name; with "global" as the second it is opened with RTLD_GLOBAL. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Another PMPI tool, to be preloaded: counts MPI_Send and says how many at the end. */
+/* Another PMPI tool, preloaded: counts MPI_Send and prints the number at the end. */
 #include <mpi.h>
 #include <stdio.h>
 

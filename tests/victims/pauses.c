@@ -1,4 +1,4 @@
-/* Pauses the recorder with MPI_Pcontrol and lets it go on. */
+/* Pauses and resumes the recorder with MPI_Pcontrol. */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

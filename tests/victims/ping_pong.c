@@ -1,6 +1,6 @@
-/* ping_pong BYTES ROUNDS: an independent measurement beside `kernels network`. Prints the median over rounds of
-   half a round trip in seconds, and of one-way bandwidth in bytes a second (a window of messages, one
-   acknowledgement), timed by MPI_Wtime. */
+/* ping_pong BYTES ROUNDS: a measurement independent of `kernels network`. Prints the median over rounds of
+   half a round trip in seconds, and of one-way bandwidth in bytes per second (a window of messages, one
+   acknowledgement), timed with MPI_Wtime. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
     long fit = WINDOW_BYTES / bytes;
     int window = fit < 2 ? 2 : fit > MOST_WINDOW ? MOST_WINDOW : (int)fit;
     int trips = bytes <= 65536 ? 50 : 5;
-    /* On pages, as large arrays are: copies between buffers that lie differently on their lines are slower. */
+    /* Aligned to pages, as large arrays are: copies between buffers with different alignment are slower. */
     char *out = aligned_alloc(4096, ((size_t)bytes / 4096 + 1) * 4096), word = 0;
     char *into = aligned_alloc(4096, ((size_t)bytes * window / 4096 + 1) * 4096);
     double *half = calloc(rounds, sizeof *half), *rate = calloc(rounds, sizeof *rate);

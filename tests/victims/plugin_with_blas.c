@@ -1,4 +1,4 @@
-/* A plug-in with a BLAS of its own and a user of it; to be opened and closed by reopens_plugin. */
+/* A plug-in with its own BLAS and a user of it; reopens_plugin opens and closes it. */
 
 double cblas_ddot(int n, const double *x, int step_x, const double *y, int step_y)
 {

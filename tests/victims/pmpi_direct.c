@@ -1,4 +1,4 @@
-/* A program that calls the profiling names itself. */
+/* A program that calls PMPI_ functions itself. */
 #include "victim.h"
 
 int main(int argc, char **argv)

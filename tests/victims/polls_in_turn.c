@@ -1,4 +1,4 @@
-/* Rank 0 tests two requests and probes two communicators in turn, in vain, then rank 1 sends what is missing. */
+/* Rank 0 alternately tests two requests and probes two communicators without success; then rank 1 sends. */
 #include "victim.h"
 
 enum { TIMES = 10000 };

@@ -1,4 +1,4 @@
-/* Looks for a procedure of the newest standard by dlsym and calls it where it is. */
+/* Looks for a procedure of the newest standard with dlsym and calls it if it exists. */
 #define _GNU_SOURCE
 #include "victim.h"
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* Looks for MPI procedures by dlsym, as libraries do that serve programs with and without MPI, and calls what it
- * finds. No MPI. */
+/* Looks for MPI procedures with dlsym, like libraries that support programs with and without MPI, and calls those
+ * that it finds. No MPI. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A rank's proof of what has happened: the mapped file PREFIX-RANK with a count that the program raises after each
- * call, beside its process id. What stands there has happened, however the process ends. */
+/* A rank's proof of its calls: the mapped file PREFIX-RANK with a count that the program increases after each call, and
+ * its process ID. The count remains however the process ends. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

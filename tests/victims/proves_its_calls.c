@@ -1,5 +1,5 @@
-/* proves_its_calls CALLS PREFIX: every rank makes that many calls that take no time, so that much of it goes by while
- * the recorder changes windows, and counts those that have returned. */
+/* proves_its_calls CALLS PREFIX: every rank makes this number of very short calls, so that much of the time goes into
+ * changing the recorder's windows, and counts those that have returned. */
 #include "victim.h"
 #include "proof.h"
 

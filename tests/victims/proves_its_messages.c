@@ -1,10 +1,10 @@
-/* proves_its_messages MESSAGES PREFIX: 2 ranks send that many messages of 8 bytes, some each way in turn, and count
- * the calls that have returned. */
+/* proves_its_messages MESSAGES PREFIX: 2 ranks send this number of messages of 8 bytes, alternating between the two
+ * directions, and count the calls that have returned. */
 #include "victim.h"
 #include "proof.h"
 
-/* Messages in one direction before the other one has its turn: on a busy machine each turn costs a slice of
- * the core. */
+/* Messages in one direction before the direction changes: on a busy machine each change costs a time slice of the
+ * core. */
 #define BURST 50
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* A library that makes every file system a server's that takes what is written and refuses it when it is
-   written back. */
+/* A library that makes every file system behave like a file server that accepts writes and reports an error when
+   they are written back. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Regions: nested, repeated, with calls inside; also C++ and executables at fixed addresses. */
+/* Regions: nested, repeated, with calls inside; also built as C++ and as executable at a fixed address. */
 #include "gammachi.h"
 #include "victim.h"
 

@@ -1,5 +1,5 @@
-/* reopens_mpi LIBRARY SCOPE: opens an MPI library, asks it, and closes it, three times, and each time lies
- * something else where it lay before. Then no MPI is loaded, and it asks what runs. */
+/* reopens_mpi LIBRARY SCOPE: opens an MPI library, calls it and closes it, three times; each time something else is
+ * mapped where it was before. Then, with no MPI loaded, it asks whether MPI is finalized. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* reopens_plugin PLUGIN SCOPE: opens a plug-in, calls it and closes it, four times, and each time lies something
- * else where it lay before. No MPI. */
+/* reopens_plugin PLUGIN SCOPE: opens a plug-in, calls it and closes it, four times; each time something else is
+ * mapped where it was before. No MPI. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

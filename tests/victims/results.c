@@ -1,4 +1,4 @@
-/* Prints results, error codes, statuses, errno: all must be as without the recorder. */
+/* Prints results, error codes, statuses and errno, which must be the same without the recorder. */
 #include "victim.h"
 
 static void print_status(const char *what, const MPI_Status *status)
@@ -22,7 +22,7 @@ static void print_error(const char *what, int code)
 
 int main(int argc, char **argv)
 {
-    /* Static, in an executable at a fixed address: MPICH's error codes and texts hold addresses. */
+    /* Static, in an executable at a fixed address, because MPICH's error codes and texts contain addresses. */
     static int rank, flag = -1, value[8];
     int size, index = -1, major = 0, minor = 0, length = 0;
     int counts[2] = {1, 2}, offsets[2] = {0, 1}, provided = -1;

@@ -1,4 +1,4 @@
-/* Known calls a rank: 10 MPI_Allreduce, 5 MPI_Sendrecv, 1 MPI_Barrier; what scripts/launchers counts. */
+/* Known calls per rank: 10 MPI_Allreduce, 5 MPI_Sendrecv, 1 MPI_Barrier, which scripts/launchers counts. */
 #include "victim.h"
 
 int main(int count, char **words)

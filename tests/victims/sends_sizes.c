@@ -1,5 +1,5 @@
-/* Rank 0 sends as many messages as the argument says to rank 1, of 0, 1, 2 … 4095 bytes in turn, and a
-   barrier after every hundred; with a second argument every rank ends by SIGKILL instead of
+/* Rank 0 sends rank 1 as many messages as the argument says, of 0, 1, 2 … 4095 bytes in turn, with a
+   barrier after every hundred; with a second argument every rank ends with SIGKILL instead of
    MPI_Finalize. Prints what rank 0 sent. */
 #include "victim.h"
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* As many sends to itself as the argument says. */
+/* Sends to itself as often as the argument says. */
 #include "victim.h"
 
 int main(int argc, char **argv)

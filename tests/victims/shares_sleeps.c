@@ -1,5 +1,5 @@
-/* Twelve sleeps, shared among the ranks, in the region "solve": time that scales on a machine with any load.
- * Argument: the length of one in milliseconds. */
+/* Twelve sleeps, divided among the ranks, in the region "solve": time that scales whatever the machine's load.
+ * Argument: the length of a sleep in milliseconds. */
 #include "gammachi.h"
 #include "victim.h"
 

@@ -1,5 +1,5 @@
-/* sleeps_in_join: the first thread sleeps in pthread_join while another stands in MPI: rank 0's in MPI_Recv for
- * the 0.4 s that rank 1's sleeps. */
+/* sleeps_in_join: the main threads sleep in pthread_join while rank 0's second thread is in MPI_Recv for the 0.4 s
+ * that rank 1's second thread sleeps. */
 #include "victim.h"
 #include <pthread.h>
 #include <time.h>

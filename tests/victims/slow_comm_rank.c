@@ -1,5 +1,5 @@
-/* Preloaded behind the recorder: MPI_Comm_rank lasts LEAST ticks of each counter that the recorder may have
-   chosen, however the machine's counter steps. */
+/* Preloaded after the recorder: MPI_Comm_rank lasts at least LEAST ticks of each counter that the recorder may have
+   chosen, whatever the resolution of the machine's counter. */
 #include <mpi.h>
 #include <stdint.h>
 #include <time.h>

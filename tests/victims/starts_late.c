@@ -1,4 +1,4 @@
-/* Works for 300 ms before MPI_Init, and not at all between MPI_Init and MPI_Finalize. */
+/* Computes for 300 ms before MPI_Init, and not at all between MPI_Init and MPI_Finalize. */
 #include <mpi.h>
 #include <time.h>
 

@@ -1,7 +1,8 @@
 /* Prints, bit for bit, what MPI writes and returns: statuses with the bytes around them, request and index
    arrays, counts, flags, error codes, results; errno after calls that make no system call. The rank that the
-   argument names speaks; letters of a second argument leave out what the library itself dies of: `a` a
-   reduction of MPI_DATATYPE_NULL, `e` erroneous calls. Nothing is printed that MPI leaves to chance (statuses of sends). */
+   argument names prints; letters of a second argument omit calls in which the library itself crashes: `a` a
+   reduction with MPI_DATATYPE_NULL, `e` erroneous calls. Values that MPI leaves undefined (statuses of sends) are
+   not printed. */
 #include "victim.h"
 
 #define MOST 40
@@ -10,7 +11,7 @@
 static int speaks;
 static int handled;
 
-/* An array in the middle of bytes that nobody may touch. */
+/* An array surrounded by bytes that must not change. */
 static struct guarded {
     unsigned char before[GUARD];
     union {
@@ -45,7 +46,7 @@ static void clear_all(void)
     clear(&flags);
 }
 
-/* Return code and class, flag, first ints, so many statuses, guards. */
+/* Prints return code and class, flag, first ints, this number of statuses, and guards. */
 static void say(const char *what, int code, int statuses)
 {
     int class = -1, clean = sizeof(MPI_Status) * statuses;
@@ -53,13 +54,13 @@ static void say(const char *what, int code, int statuses)
         return;
     MPI_Error_class(code, &class);
 #if defined(MPICH_VERSION) || defined(MPI_ABI_VERSION)
-    /* The upper bits are a number that begins anywhere in each run. */
+    /* The upper bits are a counter with a different start in each run. */
     code &= 0x3ffff;
 #endif
     printf("%s: code %d class %d flag %08x ints %08x %08x %08x statuses ", what, code, class,
            flags.in.ints[0], n.in.ints[0], n.in.ints[1], n.in.ints[2]);
     hex(s.in.statuses, clean);
-    /* Behind those statuses nothing is written. */
+    /* Nothing is written after these statuses. */
     for (; clean < (int)sizeof s.in && s.in.bytes[clean] == 0x5a; clean++)
         ;
     printf(" untouched behind %d touched %d%d%d%d\n", clean == (int)sizeof s.in, touched(&s), touched(&q),
@@ -111,8 +112,8 @@ static void post(int count, int first_tag)
 
 static void deliver(int elements, int tag) { MPI_Send(out, elements, MPI_INT, rank, tag, comm); }
 
-/* Waits until messages to oneself have arrived, which some libraries do piece by piece: how many a call finds is
-   else left to chance. */
+/* Waits until messages to the rank itself have arrived, which some libraries deliver in pieces: otherwise the number
+   that a call finds would be undefined. */
 static void settle(int first, int last)
 {
     for (int i = first; i <= last; i++)
@@ -143,7 +144,7 @@ static void between_ranks(void)
     SAY(0, MPI_Iprobe(other, 5, comm, &flags.in.ints[0], MPI_STATUS_IGNORE));
     SAY(1, MPI_Recv(in, 8, MPI_INT, MPI_PROC_NULL, 4, comm, &s.in.statuses[0]));
     SAY(1, MPI_Probe(MPI_PROC_NULL, 4, comm, &s.in.statuses[0]));
-    /* Too long for the receiver. */
+    /* Too long for the receive buffer. */
     MPI_Send(out, 4, MPI_INT, other, 6, comm);
     SAY(0, MPI_Recv(in, 1, MPI_INT, other, 6, comm, MPI_STATUS_IGNORE));
     MPI_Barrier(comm);
@@ -201,7 +202,7 @@ static void to_oneself(void)
                 deliver(1, 200 + i);
             settle(0, count - 1);
             SAY(written, MPI_Testall(count, q.in.requests, &flags.in.ints[0], statuses));
-            /* Messages too long: one of them, in each call that can say so. */
+            /* One of several messages is too long, with each call that can report it. */
             post(count, 300);
             for (int i = 0; i < count; i++)
                 deliver(i == 1 ? 2 : 1, 300 + i);
@@ -221,7 +222,7 @@ static void to_oneself(void)
             say_requests(count);
         }
     }
-    /* Messages too long, of a few among what is no plain receive. */
+    /* Messages that are too long, among requests that are not plain receives. */
     MPI_Errhandler own;
     for (int swallowed = 0; swallowed < 2; swallowed++) {
         if (swallowed) {

@@ -1,5 +1,5 @@
-/* After some barriers, rank 0 puts a plain file in the place of the folder that the argument names, which it
-   renames; then all finalize. */
+/* After some barriers, rank 0 renames the folder that the argument names and replaces it by a plain file; then all
+   ranks finalize. */
 #include "victim.h"
 
 int main(int argc, char **argv)

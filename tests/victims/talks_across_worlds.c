@@ -1,5 +1,5 @@
-/* Two parents start two children, and both worlds make intercommunicators of mixed groups whose first ranks
- * are children: messages between the parents, and to a child, go over them. */
+/* Two parents spawn two children, and both worlds make an intercommunicator of mixed groups whose first ranks are
+ * children; messages between the parents, and to a child, use it. */
 #include "victim.h"
 
 int main(int argc, char **argv)
@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     else
         inter = parent;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    /* The children come first. */
+    /* The children are the first ranks. */
     MPI_Intercomm_merge(inter, parent == MPI_COMM_NULL, &merged);
     MPI_Comm_rank(merged, &merged_rank);
     MPI_Comm_split(merged, merged_rank % 2, merged_rank, &half);

@@ -1,4 +1,4 @@
-/* A thread that calls MPI and is still there, calling what may be called, after MPI_Finalize. */
+/* A thread that calls MPI and still makes allowed calls after MPI_Finalize. */
 #include "victim.h"
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* threads THREADS ROUNDS STACK_KB WAVES: waves of threads that each make ROUNDS exchanges with
- * themselves (MPI_Isend, MPI_Recv, MPI_Wait) and end; then the main thread goes on. */
+ * themselves (MPI_Isend, MPI_Recv, MPI_Wait) and end; then the main thread continues. */
 #include "victim.h"
 #include <pthread.h>
 

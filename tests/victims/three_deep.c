@@ -1,4 +1,4 @@
-/* Calls MPI three functions deep: main > outer > middle > inner; rank 1 comes late. */
+/* Calls MPI three functions deep: main > outer > middle > inner; rank 1 is late. */
 #include "victim.h"
 
 static __attribute__((noinline)) int inner(int rank)
@@ -18,7 +18,7 @@ static __attribute__((noinline)) int middle(int rank, int times)
 
 static __attribute__((noinline)) int outer(int rank)
 {
-    /* Room on the stack whose size is not known before. */
+    /* Stack space of variable size. */
     volatile char room[16 + 16 * rank];
     room[0] = 1;
     return middle(rank, 20) + room[0];

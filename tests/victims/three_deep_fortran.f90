@@ -1,4 +1,4 @@
-! Calls MPI three procedures deep; rank 1 comes late.
+! Calls MPI three procedures deep; rank 1 is late.
 module deep
   use mpi
   implicit none

@@ -1,4 +1,4 @@
-// An error handler throws a C++ exception through MPI_Send; the program catches it and goes on.
+// An error handler throws a C++ exception through MPI_Send; the program catches it and continues.
 #include "victim.h"
 
 struct Failure {

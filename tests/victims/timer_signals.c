@@ -1,4 +1,4 @@
-/* A profiling timer interrupts the program all the time while windows change. */
+/* A profiling timer interrupts the program constantly while windows change. */
 #include "victim.h"
 #include <sys/time.h>
 

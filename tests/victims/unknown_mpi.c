@@ -1,4 +1,4 @@
-/* A program of that library. It asks for procedures that the library lacks: they must look absent. */
+/* A program for unknown_mpi_library.c. It looks for procedures that the library lacks: they must seem absent. */
 #include <stdio.h>
 
 int MPI_Init(int *, char ***);

@@ -1,5 +1,5 @@
-/* An MPI library that nobody knows: handles are small numbers, statuses have a layout of their own. One
-   process, its messages go to itself. */
+/* An MPI library that the recorder does not know: handles are small numbers, statuses have an unknown layout. One
+   process, which sends messages to itself. */
 #include <string.h>
 
 static int level, sent, finished;

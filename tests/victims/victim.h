@@ -1,4 +1,4 @@
-/* What all victims share. */
+/* Shared by all victims. */
 #ifndef VICTIM_H
 #define VICTIM_H
 
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A victim that the harness could not reach ends by itself. */
+/* Ends the victim if the harness cannot. */
 __attribute__((constructor)) static void end_some_day(void) { alarm(300); }
 
-/* This many calls of MPI_Comm_rank; the rank. */
+/* Makes this number of MPI_Comm_rank calls; returns the rank. */
 static inline int call_comm_rank(int times)
 {
     int rank = -1;

@@ -1,5 +1,5 @@
-/* Three ranks; each step has one that comes 200 ms late: to a probed message, to a fence, to the duplication of a
- * communicator, and to a message that is received before one that had been sent earlier. */
+/* Three ranks; in each step one is 200 ms late: with a probed message, at a fence, at the duplication of a
+ * communicator, and with a message that is received before one that was sent earlier. */
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
-/* Iterations of two regions, "smooth" and "norm", that sleep 6 and 3 ms, a row sent round a ring, and sums of all.
+/* Iterations of two regions, "smooth" and "norm", that sleep 6 and 3 ms, a row sent around a ring, and sums over all ranks.
  * Options, each NAME=VALUE:
  *   iterations=30
- *   smooth=all:300 or smooth=2:300   microseconds more in smooth, on all ranks or on one; norm= alike
- *   bytes=800                        of the row
- *   sums=1                           an iteration
- *   order=0213                       of the ranks in the ring; at most ten ranks
- *   spin=1                           computes for about as long in place of sleeping
+ *   smooth=all:300 or smooth=2:300   additional microseconds in smooth, on all ranks or on one; likewise norm=
+ *   bytes=800                        size of the row
+ *   sums=1                           sums per iteration
+ *   order=0213                       order of the ranks in the ring; at most ten ranks
+ *   spin=1                           computes for about as long instead of sleeping
  *   dies=1                           the last rank is killed in the middle of the run */
 #include "victim.h"
 #include "gammachi.h"
@@ -22,7 +22,7 @@ static const char *option(int argc, char **argv, const char *name, const char *o
     return otherwise;
 }
 
-/* Microseconds that an option asks of this rank. */
+/* Additional microseconds of this rank from an option. */
 static int more(const char *text)
 {
     int who, microseconds;

@@ -1,7 +1,7 @@
 /* Wrong arguments under an error handler that counts. It is set on one communicator; MPI_COMM_WORLD
  * and MPI_COMM_SELF keep theirs, which end the job. Each call must fail once, as without the
- * recorder: a question that the recorder asks MPI about a wrong handle would end the job, one about
- * wrong memory too. The argument says which call. */
+ * recorder: if the recorder passed a wrong handle or wrong memory to MPI, that would end the job.
+ * The argument selects the call. */
 #include "victim.h"
 
 static int handled;
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     case 10: code = MPI_Comm_split(twin, -5, 0, NULL); break;
     case 11: code = MPI_Isend(value, 1, MPI_INT, 0, 1, twin, NULL); break;
     default:
-        /* Those without a communicator go to MPI_COMM_SELF's or MPI_COMM_WORLD's handler. */
+        /* Errors without a communicator go to the handler of MPI_COMM_SELF or MPI_COMM_WORLD. */
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
         MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
         switch (which) {

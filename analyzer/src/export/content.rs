@@ -1,8 +1,8 @@
-//! Gives writers of formats the content of a run: a [`Head`] (participants, and the meaning of numbers),
-//! then the [`Call`]s that a [`Choice`] selects, one by one.
+//! Provides writers of formats with the content of a run: a [`Head`] (participants, and the meaning
+//! of numbers), then the [`Call`]s that a [`Choice`] selects, one by one.
 //!
-//! Times are nanoseconds of the global timeline: 0 is when the first rank left MPI_Init, so MPI_Init
-//! itself lies before 0.
+//! Times are nanoseconds of the global timeline: 0 is when the first rank left MPI_Init, so
+//! MPI_Init itself is before 0.
 
 mod head;
 
@@ -25,60 +25,62 @@ use head::{Numbers, functions, head_communicators};
 /// Selects the part of a run to export.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// Only these ranks; a message needs both its ends among them.
+    /// Only these ranks; a message is exported if both its ends are among them.
     pub ranks: Option<Vec<Range<u32>>>,
-    /// Only what begins in these seconds of the global timeline (of a message its send).
+    /// Only what begins in these seconds of the global timeline (for a message: its send).
     pub window_s: Option<Range<f64>>,
 }
 
-/// What an event is.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// A call of the function of this number.
+    /// A call of the function with this number.
     Call(u32),
     /// Time of the recorder.
     Tool(ToolReason),
-    /// A region of this number begins.
+    /// The region with this number begins.
     RegionBegin(u32),
-    /// A region of this number ends.
+    /// The region with this number ends.
     RegionEnd(u32),
 }
 
-/// An event with what it says.
+/// An event of an exported rank.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     /// Position among [`Head::ranks`].
     pub rank: usize,
     /// Thread of the rank.
     pub thread: u32,
-    /// What it is.
+    /// Its kind.
     pub what: What,
     /// Begin, nanoseconds.
     pub begin_ns: i64,
-    /// End, nanoseconds; `None` when the call did not return.
+    /// End, nanoseconds; `None` if the call did not return.
     pub end_ns: Option<i64>,
     /// The event on the rank's own counter.
     pub event: Event,
 }
 
-/// What a call says beside its times, where its function gives it a meaning and it is known.
+/// Attributes of a call that its function has and that are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Attributes {
-    /// Communicator, and the rank's place in it.
+    /// Communicator, and the rank's position in it.
     pub standing: Option<Membership>,
-    /// Destination, source, root or target as a rank of the communicator; no wildcard.
+    /// Destination, source, root or target as a rank of the communicator; `None` for a wildcard.
     pub peer: Option<i32>,
-    /// Rank of MPI_COMM_WORLD of the same.
+    /// The same as a rank of MPI_COMM_WORLD.
     pub peer_rank: Option<u32>,
-    /// Message tag; no wildcard.
+    /// Message tag; `None` for a wildcard.
     pub tag: Option<i32>,
-    /// Bytes sent, or received by a receive or completion; of a posted receive the buffer's.
+    /// Bytes sent, or received by a receive or completion; for a posted receive those of the
+    /// buffer.
     pub bytes: Option<u64>,
-    /// Bytes received, of collective operations, calls that fetch, and calls that send and receive.
+    /// Bytes received by collective operations, calls that fetch, and calls that send and receive.
     pub received_bytes: Option<u64>,
     /// Request or message, shortened.
     pub request: Option<u32>,
-    /// Of a call that waits or tests for one request, whether it completed it, and by cancelling.
+    /// For a call that waits or tests for one request: whether the request completed, and was
+    /// cancelled.
     pub completed: Option<(bool, bool)>,
     /// Receiving half of a call that sends and receives.
     pub receive: Option<Received>,
@@ -86,7 +88,7 @@ pub struct Attributes {
     pub flops: Option<f64>,
 }
 
-/// A run to be exported.
+/// A run that is exported.
 pub struct Content<'a> {
     /// The run.
     pub run: &'a Run,
@@ -94,18 +96,18 @@ pub struct Content<'a> {
     pub timeline: &'a GlobalTimeline,
     /// Its communicators.
     pub communicators: &'a CommunicatorTable,
-    /// What is wanted.
+    /// The selected part.
     pub choice: &'a Choice,
-    /// Who took part.
+    /// Participants, and the meaning of numbers.
     pub head: Head,
-    /// What is needed to read each rank's events, by its position in the run.
+    /// Readers of each rank's events, by its position in the run.
     readings: Vec<EventReader<'a>>,
     /// Position among [`Head::ranks`] of each position in the run.
     exported: Vec<Option<usize>>,
 }
 
 impl<'a> Content<'a> {
-    /// Of a run.
+    /// Prepares the export of a run.
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
@@ -187,33 +189,34 @@ impl<'a> Content<'a> {
         self.timeline.ranks[self.head.ranks[rank].position].clock.whole_ns(ticks)
     }
 
-    /// Whether something that begins then is wanted.
+    /// Whether the choice includes something that begins at this time.
     pub fn wants_time(&self, begin_ns: i64) -> bool {
         let window = self.choice.window_s.as_ref();
         window.is_none_or(|w| whole_ns(w.start) <= begin_ns && begin_ns < whole_ns(w.end))
     }
 
-    /// A call's kin in the rank's file.
+    /// The trace of an exported rank.
     pub fn trace(&self, rank: usize) -> &'a RankTrace {
         &self.run.ranks[self.head.ranks[rank].position]
     }
 
-    /// The constants of a rank's MPI library; `None` where it recorded no attributes.
+    /// The constants of a rank's MPI library; `None` if no attributes were recorded.
     pub fn constants(&self, rank: usize) -> Option<MpiConstants> {
         self.reading(rank).constants
     }
 
-    /// What is needed to read an exported rank's events.
+    /// The reader of an exported rank's events.
     fn reading(&self, rank: usize) -> &EventReader<'a> {
         &self.readings[self.head.ranks[rank].position]
     }
 
-    /// All calls in order of their begin on the global timeline; regions and recorder time, too.
+    /// All calls in order of their beginning on the global timeline, with regions and recorder
+    /// time.
     pub fn calls(&self) -> impl Iterator<Item = Call> + '_ {
         self.calls_of_positions(0..self.run.ranks.len())
     }
 
-    /// The same of one rank, by its position among [`Head::ranks`].
+    /// The calls of one rank, by its position among [`Head::ranks`].
     pub fn calls_of(&self, rank: usize) -> impl Iterator<Item = Call> + '_ {
         let position = self.head.ranks[rank].position;
         self.calls_of_positions(position..position + 1)
@@ -265,33 +268,33 @@ impl<'a> Content<'a> {
         self.reading(rank).errors
     }
 
-    /// Name of the error that a call returned.
+    /// Name of the error that a call returned, if any.
     pub fn error_name(&self, call: &Call) -> Option<String> {
         let error = call.event.error;
         (error != 0).then(|| self.reading(call.rank).error_name(error))
     }
 
-    /// What a call says beside its times.
+    /// The attributes of a call.
     pub fn attributes(&self, call: &Call) -> Attributes {
         let mut attributes = Attributes::default();
-        let Some(said) = self.reading(call.rank).call(&call.event) else { return attributes };
-        attributes.standing = said.communicator();
-        attributes.completed = said.outcome().map(|o| (o.completed, o.cancelled));
-        attributes.peer = said.peer().and_then(|peer| match peer {
+        let Some(decoded) = self.reading(call.rank).call(&call.event) else { return attributes };
+        attributes.standing = decoded.communicator();
+        attributes.completed = decoded.outcome().map(|o| (o.completed, o.cancelled));
+        attributes.peer = decoded.peer().and_then(|peer| match peer {
             PeerArgument::Rank(rank) => Some(rank),
             _ => None,
         });
-        attributes.peer_rank = match said.partner() {
+        attributes.peer_rank = match decoded.partner() {
             Some(Peer::World(rank)) => Some(rank),
             _ => None,
         };
-        attributes.tag = said.tag().and_then(Tag::known);
-        attributes.bytes = said.bytes();
-        attributes.receive = said.receive();
+        attributes.tag = decoded.tag().and_then(Tag::known);
+        attributes.bytes = decoded.bytes();
+        attributes.receive = decoded.receive();
         attributes.received_bytes =
-            attributes.receive.map(|half| half.bytes).or_else(|| said.received_bytes());
-        attributes.request = said.request();
-        attributes.flops = said.flops();
+            attributes.receive.map(|half| half.bytes).or_else(|| decoded.received_bytes());
+        attributes.request = decoded.request();
+        attributes.flops = decoded.flops();
         attributes
     }
 
@@ -308,7 +311,8 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Most events of all files of ranks that go out: how far a pass over all calls has to go.
+    /// Upper limit of the number of events of all exported ranks: the length of a pass over all
+    /// calls.
     pub fn most_events(&self) -> u64 {
         let ranks = self.head.ranks.iter();
         ranks.map(|rank| self.run.ranks[rank.position].file.most_events()).sum()

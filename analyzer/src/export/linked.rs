@@ -1,5 +1,5 @@
-//! A run as one walk in order of time: begins and ends that nest come out of [`Steps`], the messages
-//! and collective operations that belong to them out of [`Traffic`]; both together go out.
+//! Walks over a run in order of time: combines the nested beginnings and ends of [`Steps`] with the
+//! messages and collective operations of [`Traffic`].
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -10,23 +10,23 @@ use super::steps::{Kind, Link, Links, Step, Steps};
 use super::traffic::Traffic;
 use super::{ExportError, Progress, Written};
 
-/// A begin or an end with what leaves and arrives at it.
+/// A beginning or end with the messages that leave and arrive at it.
 #[derive(Debug)]
 pub struct LinkedStep {
     /// The step.
     pub step: Step,
-    /// Messages that leave at a begin.
+    /// Messages that leave at a beginning.
     pub sent: Vec<Link>,
-    /// Messages that have arrived at an end.
+    /// Messages that arrive at an end.
     pub received: Vec<Link>,
-    /// The collective operation that a begin enters.
+    /// The collective operation that begins for the rank.
     pub operation: Option<Link>,
 }
 
-/// Walks over a run; `sink` takes the steps.
+/// Walks over a run and passes the steps to `sink`.
 ///
 /// # Errors
-/// What `sink` says; no space to sort in.
+/// Errors of `sink`; no space for sorting.
 pub fn walk(
     content: &Content,
     traffic: &Traffic,
@@ -65,19 +65,19 @@ pub fn walk(
     Ok(Written { calls, messages: traffic.messages.count(), collectives })
 }
 
-/// Writes a format that has the begins and ends of all threads in one order of time.
+/// Writes a format that has the beginnings and ends of all threads in order of time.
 pub trait StepWriter {
-    /// What stands before the first step.
+    /// Writes everything before the first step.
     fn preamble(&mut self) -> io::Result<()>;
-    /// A call, a stretch of the recorder's time or a region begins.
+    /// Writes the beginning of a call, of recorder time or of a region.
     fn begin(&mut self, step: &Step, sent: &[Link], operation: Option<&Link>) -> io::Result<()>;
-    /// It ends.
+    /// Writes its end.
     fn end(&mut self, step: &Step, received: &[Link]) -> io::Result<()>;
-    /// What stands behind the last step; everything is in the file then.
+    /// Writes everything after the last step, and flushes the file.
     fn close(self) -> io::Result<()>;
 }
 
-/// Writes the run into a new file.
+/// Writes a run into a new file.
 pub fn write_steps<'a, W: StepWriter>(
     content: &'a Content<'a>,
     path: &Path,

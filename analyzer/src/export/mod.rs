@@ -1,16 +1,15 @@
-//! What all writers of formats share: a run, its timeline and its communicators come in; calls, messages
-//! and tables go out. The writers are in [`crate::formats`].
+//! Provides the writers in [`crate::formats`] with the calls, messages and tables of a run.
 //!
-//! | file | its idea |
+//! | file | content |
 //! |---|---|
-//! | [`content`] | the one source: who took part, and every call, one by one |
+//! | [`content`] | participants, and every call, one by one |
 //! | [`traffic`] | messages and collective operations, in order of time |
-//! | [`steps`] | calls and regions as begins and ends that nest |
-//! | [`linked`] | those with the messages that leave and arrive at them |
+//! | [`steps`] | calls and regions as nested beginnings and ends |
+//! | [`linked`] | these steps with the messages that leave and arrive at them |
 //! | [`tables`] | the run as tables |
 //!
-//! Calls are read from the mapped files as they are written; memory is bounded by ranks, threads,
-//! communicators and what matching has in flight, not by events.
+//! Calls are read from the mapped files while the export is written; memory is bounded by ranks,
+//! threads, communicators and operations in flight during matching, not by events.
 
 pub mod content;
 pub mod linked;
@@ -31,15 +30,15 @@ use crate::trace::Run;
 /// An error of a format or of its library.
 pub type FormatError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a run could not be written.
+/// Why a run cannot be exported.
 #[derive(Debug, Error)]
 pub enum ExportError {
-    /// A file cannot be written, or what was set aside for sorting cannot be read again.
+    /// A file cannot be written, or a temporary file for sorting cannot be read.
     #[error("{path}: cannot be written: {source}")]
     Io {
-        /// The file, or the directory of files without a name.
+        /// The file, or the directory of the temporary files.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file cannot be written for a reason of its format.
@@ -50,7 +49,7 @@ pub enum ExportError {
         /// The format's own error.
         source: FormatError,
     },
-    /// What writes the format is not there.
+    /// The format's library cannot be used.
     #[error("{0}")]
     Format(FormatError),
 }
@@ -66,21 +65,21 @@ impl ExportError {
         |source| Self::File { path: path.to_owned(), source: source.into() }
     }
 
-    /// A failure of what writes the format.
+    /// A failure of the format's library.
     pub fn format(source: impl Into<FormatError>) -> Self {
         Self::Format(source.into())
     }
 }
 
-/// Hears how far it has come.
+/// Receives progress.
 pub trait Progress {
-    /// Something begins that takes so many steps, where that is known.
+    /// A stage begins; `steps` is its length, if known.
     fn stage(&self, what: &str, steps: Option<u64>);
-    /// Some of them are done.
+    /// A number of steps is done.
     fn advance(&self, steps: u64);
 }
 
-/// What was written, in numbers.
+/// Counts of what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
     /// Calls; runs of polls count once.

@@ -1,11 +1,13 @@
-//! A run as begins and ends in order of time: calls come in by their begin; steps that nest on every
-//! thread go out, with the messages that leave and arrive at them.
+//! Turns calls in order of their beginning into beginnings and ends that nest on every thread, and
+//! finds the messages that leave and arrive at them.
 //!
-//! Nesting is what every timeline format wants, so what does not nest is cut: a call that ends behind
-//! the begin of one that outlasts it ends there, and so does a run of polls where another begins; a call
-//! that did not return ends where the thread's next one begins or with its rank, a region that the program
-//! closed out of order takes those above it with it and they begin anew, and one that it never closed ends
-//! with its rank.
+//! Every timeline format needs nesting, so what does not nest is cut off:
+//!
+//! - a call ends at the latest when another call begins that outlasts it, and a run of polls when
+//!   another run begins;
+//! - a call that did not return ends when the thread's next call begins, or with its rank;
+//! - a region that the program ended out of order ends those inside it, which then begin again;
+//! - a region that never ended ends with its rank.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -17,32 +19,32 @@ use trace_format::plain::Plain;
 use super::content::{Call, Content, What};
 use crate::spill::Record;
 
-/// What a stretch of a thread's time is.
+/// Kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A call, or time of the recorder.
     Call,
-    /// A region of this number.
+    /// The region with this number.
     Region(u32),
 }
 
-/// A begin or an end.
+/// A beginning or end of a call or region.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// When, nanoseconds.
+    /// Time, nanoseconds.
     pub at_ns: i64,
-    /// Whether it is a begin.
+    /// Whether it is a beginning.
     pub begins: bool,
     /// What begins or ends.
     pub kind: Kind,
-    /// The call; of a region the marker that began it.
+    /// The call, or the marker that began the region.
     pub call: Call,
 }
 
-/// Begins the names of what is the recorder's own time.
+/// Prefix of the names of recorder time.
 pub const RECORDER_PREFIX: &str = "recorder: ";
 
-/// The name of what begins or ends at a step.
+/// The name of the call or region of a step.
 pub fn step_name(content: &Content, step: &Step) -> String {
     match (step.kind, step.call.what) {
         (Kind::Region(region), _) => content.head.regions[region as usize].clone(),
@@ -60,21 +62,21 @@ pub fn step_name(content: &Content, step: &Step) -> String {
 struct Open {
     id: u64,
     end_ns: i64,
-    /// A call that did not return: it ends where the next one begins.
+    /// A call that did not return: it ends when the next one begins.
     unreturned: bool,
     kind: Kind,
     call: Call,
 }
 
-/// When something ends, the later begun first, and on which rank and thread.
+/// Time of an end (of several at one time, the one that began last comes first), rank and thread.
 type Due = (i64, Reverse<u64>, usize, u32);
 
-/// Iterates over the steps of all ranks, or one.
+/// Iterates over the steps of all ranks or of one rank.
 pub struct Steps<'a, I: Iterator<Item = Call>> {
     content: &'a Content<'a>,
     calls: Peekable<I>,
     open: HashMap<(usize, u32), Vec<Open>>,
-    /// Ends to come.
+    /// Ends of open calls and regions.
     ends: BinaryHeap<Reverse<Due>>,
     ready: VecDeque<Step>,
     next_id: u64,
@@ -82,9 +84,9 @@ pub struct Steps<'a, I: Iterator<Item = Call>> {
 }
 
 impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
-    /// Of calls in order of their begin.
+    /// Iterates over the steps of `calls`, which are in order of their beginning.
     ///
-    /// `passed` hears of every call that comes in.
+    /// Calls `passed` with every call that it reads.
     pub fn new(content: &'a Content<'a>, calls: I, passed: &'a dyn Fn(&Call)) -> Self {
         Self {
             content,
@@ -138,7 +140,7 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
                     None if unreturned => last_ns,
                     None => at_ns,
                 };
-                // Polls in turn are calls beside each other, none inside another.
+                // Alternating runs of polls follow each other, none is inside another.
                 let polls = call.event.polls.is_some();
                 let overlaps = |top: &Open| {
                     top.kind == Kind::Call
@@ -155,16 +157,16 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
     }
 
     fn end_region(&mut self, key: (usize, u32), region: u32, at_ns: i64) {
-        let is_it = |open: &Open| open.kind == Kind::Region(region);
+        let is_region = |open: &Open| open.kind == Kind::Region(region);
         let stack = self.open.get(&key);
-        if !stack.is_some_and(|stack| stack.iter().any(is_it)) {
-            // The program ends what it never began.
+        if !stack.is_some_and(|stack| stack.iter().any(is_region)) {
+            // The program ends a region that it never began.
             return;
         }
         let mut again = Vec::new();
         while let Some(top) = self.pop_top(key) {
             self.end(top, at_ns);
-            if is_it(&top) {
+            if is_region(&top) {
                 break;
             }
             if matches!(top.kind, Kind::Region(_)) {
@@ -176,7 +178,7 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
         }
     }
 
-    /// Ends what is due before the next begin.
+    /// Ends what is due before the next beginning; returns whether anything was due.
     fn end_due(&mut self) -> bool {
         let Some(&Reverse((at_ns, Reverse(id), rank, thread))) = self.ends.peek() else {
             return false;
@@ -187,7 +189,7 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
         }
         self.ends.pop();
         let key = (rank, thread);
-        // What was cut before is not there any more.
+        // It may have been cut off already.
         if self.open.get(&key).is_some_and(|stack| stack.iter().any(|open| open.id == id)) {
             while let Some(top) = self.pop_top(key) {
                 self.end(top, at_ns);
@@ -218,15 +220,15 @@ impl<I: Iterator<Item = Call>> Iterator for Steps<'_, I> {
     }
 }
 
-/// One end of a message, or a rank's part in a collective operation, at a step.
+/// One end of a message, or a rank's part in a collective operation.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// When.
+    /// Time, nanoseconds.
     pub at_ns: i64,
-    /// Counter of its rank then.
+    /// The rank's counter at that time.
     pub ticks: u64,
-    /// Number of the message or operation.
+    /// Number of the message or of the operation.
     pub number: u64,
     /// Bytes.
     pub bytes: u64,
@@ -250,22 +252,22 @@ impl Record for Link {
     }
 }
 
-/// Links in order of time, to be taken by the calls that they belong to.
+/// Links in order of time; calls take those that belong to them.
 pub struct Links<'a> {
     links: Peekable<Box<dyn Iterator<Item = io::Result<Link>> + 'a>>,
-    /// Due now, by rank and counter.
+    /// Links at the current time, by rank and counter.
     due: BTreeMap<(u32, u64), Vec<Link>>,
     due_ns: i64,
 }
 
 impl<'a> Links<'a> {
-    /// Of links in order of time.
+    /// `links` are in order of time.
     pub fn new(links: impl Iterator<Item = io::Result<Link>> + 'a) -> Self {
         let links: Box<dyn Iterator<Item = io::Result<Link>> + 'a> = Box::new(links);
         Self { links: links.peekable(), due: BTreeMap::new(), due_ns: i64::MIN }
     }
 
-    /// The links of a rank at a moment of its counter; moments must not go back.
+    /// Takes the links of a rank at a value of its counter; times must not decrease.
     ///
     /// # Errors
     /// The links cannot be read.

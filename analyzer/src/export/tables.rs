@@ -1,5 +1,5 @@
-//! A run as tables: the content and traffic of a run come in, rows go out to whatever keeps tables.
-//! The columns are explained in `docs/reference/export.md`.
+//! Writes a run's content and traffic as rows of [`Tables`]. The columns are explained in
+//! `docs/reference/export.md`.
 
 pub mod causes;
 mod schemas;
@@ -281,8 +281,8 @@ fn regions(
 ) -> Result<(), ExportError> {
     tables.begin(&REGIONS)?;
     for rank in 0..content.head.ranks.len() {
-        // Regions open on each thread; those inside an outer one wait for it, so that rows come by
-        // their begin.
+        // Open regions of each thread. Inner regions wait until the outer one ends, so that rows
+        // are in order of their beginning.
         let mut open: HashMap<u32, Vec<usize>> = HashMap::new();
         let mut held: Vec<(i64, Option<i64>, u32, u32)> = Vec::new();
         let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);

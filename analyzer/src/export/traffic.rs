@@ -1,5 +1,5 @@
-//! What belongs together across ranks: one pass of matching comes in; messages, collective operations
-//! and what found no partner go out, each in order of time.
+//! Collects messages, collective operations and unmatched sends and receives in one pass of
+//! matching, each in order of time.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,22 +18,22 @@ use super::{ExportError, Progress};
 use crate::spill::{Record, Sorted, Spill};
 use crate::timeline::whole_ns;
 
-/// A time that is not known: the call never returned.
+/// Time of a call that never returned.
 pub const NEVER: i64 = i64::MIN;
 
 /// A message between exported ranks.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MessageRecord {
-    /// Begin of the call that sends.
+    /// Beginning of the call that sends.
     pub send_begin_ns: i64,
     /// Its end, or [`NEVER`].
     pub send_end_ns: i64,
-    /// Begin of the call that posts the receive.
+    /// Beginning of the call that posts the receive.
     pub receive_begin_ns: i64,
-    /// End of the call that completes it, or [`NEVER`].
+    /// End of the call that completes the receive, or [`NEVER`].
     pub receive_end_ns: i64,
-    /// Counter of the source at the begin.
+    /// Counter of the source at the beginning.
     pub send_begin_ticks: u64,
     /// Counter of the destination when the receive was posted.
     pub receive_begin_ticks: u64,
@@ -41,7 +41,7 @@ pub struct MessageRecord {
     pub receive_end_ticks: u64,
     /// Bytes sent.
     pub bytes: u64,
-    /// Number of the message in the order in which matches became certain, from 0.
+    /// Number of the message in the order in which matches were found, from 0.
     pub number: u64,
     /// Position of the communicator among [`super::content::Head::communicators`].
     pub communicator: u32,
@@ -63,7 +63,7 @@ pub struct MessageRecord {
 
 /// In [`MessageRecord::flags`]: the receive was posted with a wildcard.
 pub const WILDCARD: u32 = 1;
-/// In [`MessageRecord::flags`]: it was longer than the receive's buffer.
+/// In [`MessageRecord::flags`]: the message was longer than the receive's buffer.
 pub const TRUNCATED: u32 = 2;
 
 // SAFETY: repr(C), integers only, nine of 8 bytes and then eight of 4: no padding.
@@ -81,23 +81,23 @@ impl Record for MessageRecord {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemberRecord {
-    /// Earliest begin of any member.
+    /// Earliest beginning of any member.
     pub first_ns: i64,
-    /// Number of the operation in the whole run, from 0.
+    /// Number of the operation in the run, from 0.
     pub operation: u64,
-    /// Which of its communicator it is.
+    /// Number of the operation on its communicator.
     pub number: u64,
-    /// Counter of the member at the begin.
+    /// Counter of the member at the beginning.
     pub begin_ticks: u64,
-    /// Begin of the member's call.
+    /// Beginning of the member's call.
     pub begin_ns: i64,
     /// Its end, or [`NEVER`].
     pub end_ns: i64,
     /// When the operation was complete for the member, or [`NEVER`].
     pub complete_ns: i64,
-    /// Bytes that it put in.
+    /// Bytes that it sent.
     pub sent_bytes: u64,
-    /// Bytes that it got out.
+    /// Bytes that it received.
     pub received_bytes: u64,
     /// Position among [`super::content::Head::ranks`].
     pub rank: u32,
@@ -107,9 +107,9 @@ pub struct MemberRecord {
     pub communicator: u32,
     /// Position of the name among [`Traffic::names`].
     pub name: u32,
-    /// Members whose call is not there.
+    /// Members whose call is missing.
     pub missing: u32,
-    /// 1 where members called different operations.
+    /// 1 if members called different operations.
     pub mismatched: u32,
 }
 // SAFETY: repr(C), integers only, nine of 8 bytes and then six of 4: no padding.
@@ -127,11 +127,11 @@ impl Record for MemberRecord {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnmatchedRecord {
-    /// Begin of the call that sends or posts.
+    /// Beginning of the call that sends or posts.
     pub begin_ns: i64,
     /// Bytes of a send.
     pub bytes: u64,
-    /// Place in the order in which they were found.
+    /// Position in the order in which they were found.
     pub number: u64,
     /// Position among [`super::content::Head::ranks`].
     pub rank: u32,
@@ -139,7 +139,7 @@ pub struct UnmatchedRecord {
     pub partner: u32,
     /// Position of the communicator, or `u32::MAX`.
     pub communicator: u32,
-    /// Position of the reason among [`Traffic::reasons`]; receives have their highest bit set.
+    /// Position of the reason among [`Traffic::reasons`]; for receives the highest bit is set.
     pub reason: u32,
 }
 // SAFETY: repr(C), integers only, three of 8 bytes and then four of 4: no padding.
@@ -156,20 +156,20 @@ impl Record for UnmatchedRecord {
 /// In [`UnmatchedRecord::reason`]: a receive.
 pub const IS_RECEIVE: u32 = 1 << 31;
 
-/// What belongs together, in order of time.
+/// Messages, collective operations and unmatched ends, in order of time.
 #[derive(Debug)]
 pub struct Traffic {
-    /// Messages by the begin of their send.
+    /// Messages by the beginning of their send.
     pub messages: Sorted<MessageRecord>,
-    /// Members of collective operations, those of one operation together, by its first begin.
+    /// Members of collective operations, grouped by operation, in order of its first beginning.
     pub members: Sorted<MemberRecord>,
-    /// What has no partner, by its begin.
+    /// Sends and receives without a partner, by their beginning.
     pub unmatched: Sorted<UnmatchedRecord>,
     /// Names of collective operations.
     pub names: Vec<String>,
-    /// Reasons.
+    /// Reasons why they have no partner.
     pub reasons: Vec<Reason>,
-    /// Whether the run says anything of messages at all.
+    /// Whether the run has data on messages at all.
     pub possible: bool,
 }
 
@@ -188,7 +188,7 @@ struct Sink<'a, 'b> {
 }
 
 impl Sink<'_, '_> {
-    fn keep(&mut self, result: io::Result<()>) {
+    fn note_result(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
             self.failed.get_or_insert(error);
         }
@@ -234,7 +234,7 @@ impl MatchSink for Sink<'_, '_> {
                 | if message.truncated { TRUNCATED } else { 0 },
             reserved: 0,
         });
-        self.keep(kept);
+        self.note_result(kept);
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {
@@ -269,7 +269,7 @@ impl MatchSink for Sink<'_, '_> {
                 missing: instance.missing,
                 mismatched: u32::from(instance.mismatched),
             });
-            self.keep(kept);
+            self.note_result(kept);
         }
     }
 
@@ -296,15 +296,15 @@ impl MatchSink for Sink<'_, '_> {
             communicator: unmatched.communicator.unwrap_or(u32::MAX),
             reason: reason as u32 | side,
         });
-        self.keep(kept);
+        self.note_result(kept);
     }
 }
 
 impl Traffic {
-    /// Matches the run; what memory does not hold goes to nameless files in `directory`.
+    /// Matches the run; what does not fit into memory goes to unnamed files in `directory`.
     ///
     /// # Errors
-    /// No space for those files.
+    /// No space for these files.
     pub fn gather(
         content: &Content,
         directory: &Path,
@@ -342,7 +342,7 @@ impl Traffic {
         })
     }
 
-    /// Where messages leave, in order of time.
+    /// Sending ends of messages, in order of time.
     pub fn sent(&self) -> impl Iterator<Item = io::Result<Link>> + '_ {
         let messages = self.messages.iter();
         messages.map(|message| {
@@ -359,7 +359,7 @@ impl Traffic {
         })
     }
 
-    /// Where messages arrive, in order of time; without those that never did.
+    /// Receiving ends of messages that arrived, in order of time.
     ///
     /// # Errors
     /// No space for sorting them.
@@ -383,7 +383,7 @@ impl Traffic {
         spill.sorted()
     }
 
-    /// Where ranks enter collective operations, in order of time.
+    /// Beginnings of collective operations on each rank, in order of time.
     ///
     /// # Errors
     /// No space for sorting them.
@@ -405,10 +405,10 @@ impl Traffic {
         spill.sorted()
     }
 
-    /// Collective operations of which an exported rank was a member.
+    /// Number of collective operations with an exported rank as a member.
     ///
     /// # Errors
-    /// What was set aside cannot be read.
+    /// A temporary file cannot be read.
     pub fn operations(&self) -> io::Result<u64> {
         let (mut count, mut last) = (0, None);
         for member in self.members.iter() {

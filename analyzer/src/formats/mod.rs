@@ -1,17 +1,18 @@
-//! Formats of other tools, a folder each: `write` takes what [`crate::export`] makes of a run, `read` makes
-//! a run by [`crate::import`], `names` is what both agree on, `library` binds a library of the format's own.
+//! Formats of other tools, one folder each. `write` writes a run from what [`crate::export`]
+//! provides, `read` makes a run with [`crate::import`], `names` has what both share, and `library`
+//! binds the format's own library.
 //!
 //! | folder | format | written | read |
 //! |---|---|---|---|
 //! | [`csv`] | comma-separated tables | yes | |
 //! | [`parquet`] | Parquet tables | yes | |
 //! | [`perfetto`] | protocol buffers for <https://ui.perfetto.dev> | yes | |
-//! | [`paje`] | Paje's text | yes | |
+//! | [`paje`] | Pajé's text | yes | |
 //! | [`paraver`] | Paraver's `.prv`, `.pcf` and `.row` | yes | yes |
-//! | [`otf2`] | OTF2 archives, by OTF2's own library | yes | yes |
-//! | [`extra_p`] | Extra-P's tables of experiments: not runs, but what models are fitted to | yes | yes |
+//! | [`otf2`] | OTF2 archives, through OTF2's own library | yes | yes |
+//! | [`extra_p`] | Extra-P's tables of experiments: not runs, but data for models | yes | yes |
 //!
-//! No format knows another; [`write()`] and [`import`] pick one.
+//! Formats do not depend on each other; [`write()`] and [`import`] select one.
 
 pub mod csv;
 pub mod extra_p;
@@ -36,7 +37,7 @@ pub enum Format {
     Parquet,
     /// Perfetto's protocol buffers.
     Perfetto,
-    /// Paje's text.
+    /// Pajé's text.
     Paje,
     /// Paraver's three files.
     Paraver,
@@ -44,11 +45,11 @@ pub enum Format {
     Otf2,
 }
 
-/// Writes a run to `path`, which does not exist yet; `scratch` is a directory for files without a
-/// name.
+/// Writes a run to `path`, which must not exist; `scratch` is a directory for files without a name.
 ///
 /// # Errors
-/// What cannot be written: no space, for one. Half of what was to be written may be left at `path`.
+/// A file cannot be written, for example because there is no space. A part of the export may be
+/// left at `path`.
 pub fn write(
     content: &Content,
     format: Format,
@@ -66,11 +67,11 @@ pub fn write(
     }
 }
 
-/// Makes a run of a file; `run` is a directory that does not exist yet. Half of it may be left when
-/// that fails.
+/// Imports a file as a run; `run` is a directory that must not exist. If the import fails, a part
+/// of the run may be left there.
 ///
 /// # Errors
-/// The file is of no known format, damaged, or cannot be read; the run cannot be written.
+/// The file has no known format, is damaged or cannot be read, or the run cannot be written.
 pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     if let Err(source) = std::fs::File::open(file) {

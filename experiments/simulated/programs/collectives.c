@@ -9,7 +9,7 @@ static void dots(const struct job *job) {
     }
 }
 
-// Data-parallel training: the gradient has one size however many ranks there are.
+// Data-parallel training: the size of the gradient does not depend on the number of ranks.
 static void gradients(const struct job *job) {
     for (int i = 0; i < job->iterations; i++) {
         compute(job, job->flops / job->p);

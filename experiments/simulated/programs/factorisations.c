@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-// As HPL: the panel is factorised by a column of ranks, sent along the rows, and the rest updated.
+// Like HPL: a column of ranks factorises the panel and sends it along the rows; the rest is updated.
 static void lu(const struct job *job) {
     enum { PANELS = 16 };
     int extents[2], mine[2];

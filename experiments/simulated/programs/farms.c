@@ -30,7 +30,7 @@ static void master_workers(const struct job *job) {
     }
 }
 
-// One rank reads and prepares what all need.
+// One rank reads and prepares what all ranks need.
 static void serial_part(const struct job *job) {
     for (int i = 0; i < job->iterations; i++) {
         if (job->rank == 0)
@@ -48,7 +48,7 @@ static void replicated_part(const struct job *job) {
     }
 }
 
-// Results are written by rank 0, one rank after another, with a hand-shake.
+// Rank 0 writes the results of one rank after another, with a handshake.
 static void funnel(const struct job *job) {
     compute(job, job->flops / job->p);
     int each = count_of(job->bytes / 16 / job->p);

@@ -17,7 +17,7 @@ static void halo(const struct job *job, int dimensions, int iterations, int dots
     int extents[3];
     MPI_Comm grid = grid_of(job->p, dimensions, extents);
     double cells = job->bytes / 8;
-    // A face of a block of cells/p cells in so many dimensions.
+    // A face of a block of cells/p cells in this number of dimensions.
     double face = dimensions == 1 ? 8 * sqrt(job->bytes / 8)
                                   : 8 * pow(cells / job->p, 1.0 - 1.0 / dimensions);
     for (int i = 0; i < iterations; i++) {
@@ -33,7 +33,7 @@ static void halo2d(const struct job *job) { halo(job, 2, 2, 0); }
 static void halo3d(const struct job *job) { halo(job, 3, 2, 0); }
 static void conjugate_gradients(const struct job *job) { halo(job, 3, 2, 2); }
 
-// Eight neighbours on a grid at once, as particle codes do.
+// Exchanges with eight neighbours on a grid at once, as in particle codes.
 static void neighbours8(const struct job *job) {
     int extents[2];
     MPI_Comm grid = grid_of(job->p, 2, extents);
@@ -60,7 +60,7 @@ static void neighbours8(const struct job *job) {
     }
 }
 
-// V-cycles: each level has an eighth of the cells, the coarsest is solved by a reduction.
+// V-cycles: each level has an eighth of the cells; a reduction solves the coarsest.
 static void multigrid(const struct job *job) {
     int extents[3];
     MPI_Comm grid = grid_of(job->p, 3, extents);

@@ -1,4 +1,4 @@
-// What every simulated program is given and may use.
+// Parameters and functions for every simulated program.
 //
 // All ranks run in one process and share their globals (smpirun -no-privatize), so sums over ranks
 // need no messages. Payloads are never read: one buffer serves all ranks, and SimGrid does not copy it.
@@ -9,7 +9,7 @@
 
 struct job {
     int rank, p;
-    double flops;  // of the whole problem, each iteration
+    double flops;  // of the whole problem, per iteration
     double bytes;  // of the whole problem
     int iterations;
 };
@@ -23,7 +23,7 @@ void exchange(double bytes, int to, int from, MPI_Comm comm);
 // An allreduce of `bytes` whose operation costs nothing to simulate.
 void allreduce(double bytes, MPI_Comm comm);
 
-// A number in [0, 1) that depends on the arguments alone.
+// A number in [0, 1) that depends only on the arguments.
 double uniform(unsigned a, unsigned b);
 
 // The shared payload.

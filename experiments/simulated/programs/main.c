@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: simulated KIND strong-small|strong-large|weak\n");
         return 2;
     }
-    // Of 4 Gflop/s hosts: 50 ms and 800 ms of computing in all, or 4 ms a rank.
+    // On hosts of 4 Gflop/s: 50 ms and 800 ms of computing in all, or 4 ms per rank.
     int weak = strcmp(argv[2], "weak") == 0, large = strcmp(argv[2], "strong-large") == 0;
     job.flops = weak ? 1.6e7 * job.p : large ? 3.2e9 : 2e8;
     job.bytes = weak ? 262144.0 * job.p : large ? 134217728.0 : 8388608.0;

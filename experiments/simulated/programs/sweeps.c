@@ -1,4 +1,4 @@
-// Programs in which ranks wait for others to have computed.
+// Programs in which ranks wait for the results of others.
 #include "job.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static void wavefront(const struct job *job) {
     }
 }
 
-// A factorisation along a tree: on each level two triangles become one.
+// A factorisation along a tree: on each level, two triangles are merged.
 static void tree(const struct job *job) {
     compute(job, job->flops / job->p);
     for (int bit = 1; bit < job->p; bit *= 2) {

@@ -26,7 +26,7 @@ static void pencils(const struct job *job) {
     }
 }
 
-// All pairs of bodies: the others' bodies go round a ring.
+// All pairs of bodies: the bodies move around a ring of ranks.
 static void ring(const struct job *job) {
     int next = (job->rank + 1) % job->p, previous = (job->rank + job->p - 1) % job->p;
     for (int step = 0; step < job->p; step++) {
@@ -35,7 +35,7 @@ static void ring(const struct job *job) {
     }
 }
 
-// A sort by splitters: every rank's samples on one rank, then exchanges over a hypercube.
+// A sort by splitters: one rank gathers samples of all ranks, then exchanges over a hypercube.
 static void sample_sort(const struct job *job) {
     int samples = 8 * job->p;
     compute(job, job->flops / job->p);

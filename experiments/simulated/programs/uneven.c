@@ -1,4 +1,4 @@
-// Programs whose ranks do not compute alike.
+// Programs with unevenly distributed computation.
 #include "job.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static void triangular(const struct job *job) {
     }
 }
 
-// Blocks that cannot be divided: some ranks have one more than others.
+// Indivisible blocks: some ranks have one more than others.
 static void blocks(const struct job *job) {
     int blocks = 3000, mine = blocks / job->p + (job->rank < blocks % job->p);
     for (int i = 0; i < job->iterations; i++) {
@@ -27,7 +27,7 @@ static void blocks(const struct job *job) {
     }
 }
 
-// A refined mesh: the finer the parts, the less even they are.
+// A refined mesh: the smaller the parts, the more uneven they are.
 static void growing(const struct job *job) {
     int extents[2];
     MPI_Comm grid = grid_of(job->p, 2, extents);
@@ -43,7 +43,7 @@ static void growing(const struct job *job) {
     allreduce(8, grid);
 }
 
-// The operating system takes a core away now and then; every step ends in a reduction.
+// The operating system occasionally takes a core away; every step ends in a reduction.
 static void system_noise(const struct job *job) {
     for (int i = 0; i < 4; i++) {
         compute(job, job->flops / 4 / job->p);
@@ -53,7 +53,7 @@ static void system_noise(const struct job *job) {
     }
 }
 
-// Data that fit the cache from some rank count on are computed faster.
+// Computation becomes faster when the data of a rank fit into the cache.
 static void cache(const struct job *job) {
     double each = job->bytes / job->p, fits = each / (each + 1e6);
     for (int i = 0; i < 2; i++) {

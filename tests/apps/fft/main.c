@@ -1,4 +1,4 @@
-/* A forward transform of n × n × n complex points by FFTW's MPI interface, repeated in region "fft":
+/* A forward transform of n × n × n complex points with FFTW's MPI interface, repeated in region "fft":
  *     mpicc -I pmpi-shim/include tests/apps/fft/main.c -lfftw3_mpi -lfftw3 -lm -o fft
  *     gammachi run --flops -- mpirun -n 2 ./fft 256 3
  */
@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     double each = (MPI_Wtime() - begin) / times;
     gammachi_region_end("fft");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) printf("%.3f s a transform\n", each);
+    if (rank == 0) printf("%.3f s per transform\n", each);
     fftw_destroy_plan(plan);
     fftw_free(data);
     MPI_Finalize();

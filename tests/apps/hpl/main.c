@@ -1,8 +1,8 @@
-/* HPL alone, out of the HPC Challenge sources that scripts/get-hpl fetches.
+/* HPL alone, from the HPC Challenge sources that scripts/get-hpl fetches.
  *
- * In:  hpccinf.txt in the working directory (scripts/hpl-input writes it).
- * Out: HPL's own lines (sizes, time, Gflops, residual check) on rank 0's standard output, the whole
- *      log appended to hpccoutf.txt; exit code 0 when every solve PASSED its check, else 1.
+ * Reads hpccinf.txt in the working directory (scripts/hpl-input writes it). Rank 0 prints HPL's own
+ * lines (sizes, time, Gflops, residual check); the whole log is appended to hpccoutf.txt. The exit
+ * code is 0 if every solve PASSED its check, otherwise 1.
  *
  * Linked with -Wl,--wrap=HPL_pdgesv, so that the solve, and nothing else, is the region "solve".
  */
@@ -30,8 +30,8 @@ void __wrap_HPL_pdgesv(HPL_T_grid *grid, HPL_T_palg *algorithm, HPL_T_pmat *matr
     gammachi_region_end("solve");
 }
 
-/* Whether HPL took the input file as it stands. On bad input it warns and goes on with a problem of
- * its own choosing; a measurement must not. */
+/* Whether HPL accepted the input file. With bad input it warns and solves a problem of its own
+ * choosing; a measurement must not. */
 static int input_taken(const char *path, int n_taken)
 {
     char line[LINE_BYTES];
@@ -82,7 +82,7 @@ static int show_results(const char *path, long from)
     return passed;
 }
 
-/* HPL always appends: what is in the log already belongs to earlier runs. */
+/* HPL always appends: earlier contents of the log belong to earlier runs. */
 static long log_length(const char *path)
 {
     long length = 0;
@@ -97,7 +97,7 @@ static long log_length(const char *path)
 
 int main(int argc, char *argv[])
 {
-    static HPCC_Params params; /* zeroed, and too large for comfort on the stack */
+    static HPCC_Params params; /* zeroed, and too large for the stack */
     int rank, ready, failure = 0, exit_code = EXIT_SUCCESS;
     long log_start = 0;
 

@@ -1,5 +1,5 @@
 /* Jacobi steps of the Laplacian on a periodic 4-D lattice of l³ × (l · ranks) sites, split in the last
- * dimension, in region "lattice", with the work declared: nobody else can know it.
+ * dimension, in region "lattice", with declared work, which only the program can know.
  *     mpicc -O3 -march=native -I pmpi-shim/include tests/apps/lattice/main.c -o lattice
  *     gammachi run -- mpirun -n 2 ./lattice 32 20
  */
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
                         to[x] = 0.125 * (after[x] + before[x] + z1[x] + z2[x] + y1[x] + y2[x]
                                          + o[x + 1 < l ? x + 1 : 0] + o[x > 0 ? x - 1 : l - 1]);
                 }
-        /* Seven additions and a multiplication a site; a site is read once and written (8 + 16 bytes: a
+        /* Seven additions and a multiplication per site; a site is read once and written (8 + 16 bytes: a
          * store first reads its line). */
         gammachi_work(8.0 * slice * l, 24.0 * slice * l);
         double *other = a;

@@ -1,9 +1,9 @@
-//! A trace in the words of an `.expected` file.
+//! Formats a recorded trace as the lines of an `.expected` file.
 //!
-//! In: a [`Trace`]. Out: one line a call, by rank and thread, in which everything that depends on the
-//! MPI library has a name: requests `r1`, `r2` … in order of creation, messages of matched probes
-//! `m1` …, communicators `world`, `self`, `c1` … in order of definition on that rank, windows `w1`,
-//! files `f1`, and MPI's constants.
+//! [`lines`] gives one line per call, by rank and thread. Everything that depends on the MPI
+//! library gets a name there: requests `r1`, `r2` … in order of creation, messages of matched
+//! probes `m1` …, communicators `world`, `self`, `c1` … in order of definition on that rank,
+//! windows `w1`, files `f1`, and MPI's constants.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -24,18 +24,18 @@ type Identity = (u64, u32);
 const COMPLETING: &[&str] =
     &["Wait", "Test", "Waitany", "Testany", "Waitall", "Testall", "Waitsome", "Testsome"];
 
-/// All lines of a trace.
+/// Formats all calls of a trace.
 ///
 /// # Panics
-/// When the definitions contradict each other.
+/// If definitions contradict each other.
 pub fn lines(trace: &Trace) -> Lines {
     let procedures: HashMap<String, Procedure> =
         all().into_iter().map(|procedure| (procedure.name.clone(), procedure)).collect();
     let members = communicators_agree(trace);
     let mut lines = Lines::new();
     for (rank, of_rank) in trace.ranks.iter().enumerate() {
-        let mut reader = Reader::new(rank, of_rank, &procedures, &members);
-        // Requests are numbered over all threads; what ends first has its effect first.
+        let mut formatter = Formatter::new(rank, of_rank, &procedures, &members);
+        // Requests are numbered across all threads; a call takes effect when it ends.
         let mut order: Vec<(u32, &Named)> = of_rank
             .threads
             .iter()
@@ -44,7 +44,7 @@ pub fn lines(trace: &Trace) -> Lines {
             .collect();
         order.sort_by_key(|(_, named)| named.event.end);
         for (thread, named) in order {
-            let line = reader.line(named);
+            let line = formatter.line(named);
             lines.entry((rank, thread)).or_default().push(line);
         }
     }
@@ -66,25 +66,25 @@ fn expand(runs: &[(i64, i64, u32)]) -> Vec<i64> {
     runs.iter().flat_map(run).collect()
 }
 
-/// A group of world ranks, `x` a process outside the world.
+/// Formats a group of world ranks; `x` is a process outside the world.
 fn group(ranks: &[i64]) -> String {
     let name = |rank: &i64| if *rank < 0 { "x".to_owned() } else { rank.to_string() };
     ranks.iter().map(name).collect::<Vec<_>>().join(",")
 }
 
-/// Local groups of each communicator, with the remote group of an intercommunicator: one entry for
-/// an intracommunicator, one a side for an intercommunicator.
+/// Local and remote group of each communicator: one entry for an intracommunicator, one per side
+/// for an intercommunicator.
 type Members = HashMap<Identity, Vec<(Vec<i64>, Vec<i64>)>>;
 
-/// Checks that exactly the members of each communicator have defined it, alike and once.
+/// Checks that exactly the members of each communicator defined it, identically and once.
 fn communicators_agree(trace: &Trace) -> Members {
     let mut members = Members::new();
     let mut holders: HashMap<Identity, BTreeSet<i64>> = HashMap::new();
     for (rank, of_rank) in trace.ranks.iter().enumerate() {
         for communicator in communicators(of_rank) {
             let identity = (communicator.hash, communicator.instance);
-            let fresh = holders.entry(identity).or_default().insert(rank as i64);
-            assert!(fresh, "rank {rank} defines {identity:x?} twice: {communicator:?}");
+            let is_new = holders.entry(identity).or_default().insert(rank as i64);
+            assert!(is_new, "rank {rank} defines {identity:x?} twice: {communicator:?}");
             if communicator.members.is_empty() {
                 assert!(communicator.rank != 0, "rank {rank}: {communicator:?}");
             } else {
@@ -107,7 +107,7 @@ fn communicators_agree(trace: &Trace) -> Members {
     members
 }
 
-/// What a request is for.
+/// The operation that a request belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Send,
@@ -124,7 +124,7 @@ struct Request {
     active: bool,
 }
 
-/// MPI's constants in a family.
+/// Values of MPI's constants in a family of ABIs.
 #[derive(Debug, Clone, Copy)]
 struct Constants {
     any_source: i32,
@@ -145,21 +145,21 @@ impl Constants {
     }
 }
 
-/// Names what a rank's events hold.
-struct Reader<'a> {
+/// Formats the calls of a rank, keeping track of its requests and messages.
+struct Formatter<'a> {
     rank: &'a RankTrace,
     constants: Constants,
     procedures: &'a HashMap<String, Procedure>,
-    /// By local id: from which time on, and what is written for it (name, members and instance).
+    /// By local id: time of definition, name, and members with instance.
     communicators: HashMap<u16, Vec<(u64, String, String)>>,
-    /// By handle: requests that share it are completed in order.
+    /// By handle: requests that share a handle complete in order.
     requests: HashMap<u32, VecDeque<Request>>,
     created: usize,
     messages: HashMap<u32, usize>,
     probed: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Formatter<'a> {
     fn new(
         world_rank: usize,
         rank: &'a RankTrace,
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
                 1 => "self".to_owned(),
                 _ => format!("c{}", order - 1),
             };
-            let whole = described(world_rank as i64, communicator, members);
+            let whole = describe(world_rank as i64, communicator, members);
             by_id.entry(communicator.id).or_default().push((communicator.ticks, name, whole));
         }
         Self {
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Name of the communicator that had this id at a time.
+    /// Name of the communicator that had this id at that time.
     fn communicator(&self, id: u16, ticks: u64) -> &str {
         let known = self.communicators.get(&id).and_then(|all| {
             all.iter().rev().find(|(since, ..)| *since <= ticks).map(|(_, name, _)| name.as_str())
@@ -196,8 +196,8 @@ impl<'a> Reader<'a> {
         known.unwrap_or("unknown")
     }
 
-    /// Name, members and instance of the communicator that a call made.
-    fn made(&self, id: u16, end: u64) -> String {
+    /// Name, members and instance of the communicator that a call created.
+    fn created_communicator(&self, id: u16, end: u64) -> String {
         let known = self.communicators.get(&id).and_then(|all| {
             all.iter()
                 .find(|(since, ..)| *since >= end)
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         if tag == self.constants.any_tag { "ANY_TAG".to_owned() } else { tag.to_string() }
     }
 
-    /// Number of the request that a handle stands for now.
+    /// Name of the request that a handle currently refers to.
     fn request(&self, key: u32) -> String {
         match self.requests.get(&key).and_then(VecDeque::front) {
             _ if key == 0 => "null".to_owned(),
@@ -244,9 +244,9 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// What a completion says, and its effect on the request.
+    /// Formats a completion and updates the request.
     fn complete(&mut self, state: RequestState) -> String {
-        let said = match state.cancelled {
+        let status = match state.cancelled {
             true => "cancelled".to_owned(),
             false => format!("{}/{}/{}", self.peer(state.peer), self.tag(state.tag), state.bytes),
         };
@@ -263,7 +263,7 @@ impl<'a> Reader<'a> {
         };
         let request = &mut sharing[at];
         let text = match (request.kind, state.cancelled) {
-            (_, true) | (Kind::Receive, _) => format!("r{}:{said}", request.number),
+            (_, true) | (Kind::Receive, _) => format!("r{}:{status}", request.number),
             (Kind::Send, _) => format!("r{}:sent", request.number),
             (Kind::File, _) => format!("r{}:file/{}", request.number, state.bytes),
             (Kind::Other, _) => format!("r{}:done", request.number),
@@ -373,7 +373,7 @@ impl<'a> Reader<'a> {
         } else if class == Class::Datatypes && (buffer(Direction::In) || buffer(Direction::Out)) {
             line.add("moved", event.sent);
         } else if matches!(class, Class::PointToPoint | Class::OneSided | Class::Io) {
-            // The table has the buffer of MPI_Precv_init as one that is read.
+            // The procedure table lists the buffer of MPI_Precv_init as an input.
             let receives = short == "precv_init";
             match (buffer(Direction::In) && !receives, buffer(Direction::Out) || receives) {
                 (true, true) => {
@@ -408,7 +408,7 @@ impl<'a> Reader<'a> {
             line.add(if letter == 'w' { "win" } else { "file" }, format!("{letter}{}", event.tag));
         }
         if makes("COMMUNICATOR") {
-            line.add("new", self.made(event.sent as u16, end));
+            line.add("new", self.created_communicator(event.sent as u16, end));
         } else if makes("WINDOW") || makes("FILE") {
             line.add("new", self.object(event.sent as u32));
         }
@@ -434,7 +434,7 @@ impl<'a> Reader<'a> {
         if makes("REQUEST") {
             let short = named.name.trim_start_matches("MPI_").to_lowercase();
             let kind = match class {
-                // MPICH 4.0 says nothing of what such a request received.
+                // MPICH 4.0 does not report what such a request received.
                 Class::PointToPoint if short.contains("sendrecv") => Kind::Other,
                 Class::PointToPoint if short.contains("recv") => Kind::Receive,
                 Class::PointToPoint => Kind::Send,
@@ -457,9 +457,9 @@ impl<'a> Reader<'a> {
                     self.requests.entry(event.request).or_default().pop_front();
                 }
                 "MPI_Request_get_status" if event.polls.is_none() => {
-                    let said =
+                    let status =
                         format!("{}/{}/{}", self.peer(event.peer), self.tag(event.tag), event.sent);
-                    line.add("says", said);
+                    line.add("says", status);
                 }
                 _ => {}
             }
@@ -483,13 +483,13 @@ impl<'a> Reader<'a> {
 }
 
 /// `[0,1,2]#0` or, for an intercommunicator, `[0|1,2]#0`: members and instance.
-fn described(world_rank: i64, communicator: &Communicator, members: &Members) -> String {
+fn describe(world_rank: i64, communicator: &Communicator, members: &Members) -> String {
     let Some(sides) = members.get(&(communicator.hash, communicator.instance)) else {
         return format!("[?]#{}", communicator.instance);
     };
     let own = sides.iter().find(|(own, _)| own.contains(&world_rank));
     let Some((own, other)) = own else {
-        return format!("(rank {world_rank} is no member of {sides:?})");
+        return format!("(rank {world_rank} is not a member of {sides:?})");
     };
     assert_eq!(own.len(), communicator.size as usize, "{communicator:?}");
     assert_eq!(own.get(communicator.rank as usize), Some(&world_rank), "{communicator:?}");
@@ -498,7 +498,7 @@ fn described(world_rank: i64, communicator: &Communicator, members: &Members) ->
     format!("[{}{bar}]#{}", group(own), communicator.instance)
 }
 
-/// A line that is being written; knows which fields of the slot it has shown.
+/// A line under construction; remembers which fields of the slot it shows.
 struct Line {
     text: String,
     shown: Vec<&'static str>,
@@ -515,7 +515,7 @@ impl Line {
         self.shown.push(name);
     }
 
-    /// The line, with what the slot holds beside it.
+    /// The line, followed by fields of the slot that are set but should not be.
     fn finish(mut self) -> String {
         let event = &self.event;
         let is_shown = |names: &[&str]| names.iter().any(|name| self.shown.contains(name));

@@ -1,10 +1,10 @@
-//! Two lists of lines side by side, for a failed test.
+//! Shows how two lists of lines differ, for the message of a failed test.
 
 /// Lines of context around a difference.
 const CONTEXT: usize = 3;
-/// Longest part of a line that is shown.
+/// Characters shown of a line.
 const WIDTH: usize = 240;
-/// Most lines of a thread that are shown.
+/// Lines shown of a thread.
 const MOST: usize = 60;
 
 /// The difference, `-` expected and `+` recorded; empty where there is none.
@@ -33,7 +33,7 @@ pub fn difference(expected: &[String], recorded: &[String]) -> String {
         }
     };
     show(' ', &expected[first..same]);
-    // Lines that stand at the same place are shown in pairs.
+    // Lines at the same position are shown in pairs.
     let (old, new) =
         (&expected[same..expected.len() - equal_end], &recorded[same..recorded.len() - equal_end]);
     if old.len() == new.len() {

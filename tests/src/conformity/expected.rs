@@ -1,31 +1,33 @@
-//! What a program must leave in its trace, as written beside it.
+//! Reads the `.expected` file of a program: the calls that its trace must hold.
 //!
-//! `NAME.expected` has one call a line: `RANKS FUNCTION attribute=value …`.
+//! `NAME.expected` has one call per line: `RANKS FUNCTION attribute=value …`.
 //!
 //! | written | means |
 //! |---|---|
-//! | `#` at the begin, or ` # ` | a comment |
+//! | `#` at the beginning, or ` # ` | a comment |
 //! | `*`, `1`, `0-2`, `0,2` | ranks that make the call |
-//! | `1.2` | thread 2 of rank 1 (thread 0 else) |
-//! | `{rank}`, `{4*rank-1}` | the rank, as a value to count with |
-//! | `repeat 40 i=1` … `end` | lines 40 times, with `{i}` from 1 on |
-//! | `r1..r40:0/7/4` | that, for `r1` to `r40` |
+//! | `1.2` | thread 2 of rank 1 (without a dot: thread 0) |
+//! | `{rank}`, `{4*rank-1}` | the rank, or an expression of it |
+//! | `repeat 40 i=1` … `end` | the lines between, 40 times, with `{i}` counting from 1 |
+//! | `r1..r40:0/7/4` | `r1:0/7/4` to `r40:0/7/4` |
 //! | `?openmpi: `, `?mpich,abi: `, `?!mpi4py: ` | a line only where one (or, with `!`, none) of these holds:
 //! |   | a family, an MPI (`openmpi4`, `mpich40`, else its short name), a language |
 //!
-//! Bytes of calls that only send are `sent`, that only receive `received` or, where the call returns
-//! before, `posted`. A completed receive is `r1:SOURCE/TAG/BYTES`, another request `r1:sent`,
-//! `r1:file/BYTES` or `r1:done`. A new communicator is `c1[members]#instance` in world ranks (the instance counts earlier ones of the same parent), the groups of
-//! an intercommunicator apart by `|`. `polls` is the number of merged calls that found nothing.
+//! The bytes of a call are `sent` if it only sends, `received` if it only receives, and `posted` if
+//! it returns before the message arrives. A completed receive is `r1:SOURCE/TAG/BYTES`; other
+//! requests are `r1:sent`, `r1:file/BYTES` or `r1:done`. A new communicator is
+//! `c1[members]#instance` in world ranks (the instance counts earlier communicators of the same
+//! parent); `|` separates the groups of an intercommunicator. `polls` is the number of merged calls
+//! that found nothing.
 
 use std::collections::BTreeMap;
 
 use super::actual::Lines;
 
-/// Lines of each thread of a world of that many ranks, where `facts` hold.
+/// Lines of each thread in a world of that many ranks, under these `facts`.
 ///
 /// # Panics
-/// When the text cannot be understood; the message has the line.
+/// If the text cannot be parsed; the message shows the line.
 pub fn lines(text: &str, facts: &[&str], ranks: usize) -> Lines {
     let mut lines = Lines::new();
     let text: Vec<&str> =
@@ -40,7 +42,7 @@ fn without_comment(line: &str) -> &str {
 }
 
 fn number(text: &str, line: &str) -> i64 {
-    text.parse().unwrap_or_else(|_| panic!("`{text}` is no number in the expected line: {line}"))
+    text.parse().unwrap_or_else(|_| panic!("`{text}` is not a number in the expected line: {line}"))
 }
 
 fn read(
@@ -83,7 +85,7 @@ fn read(
     }
 }
 
-/// `a,b`: a fact of these is there; `!a,b`: none of them is.
+/// `a,b`: at least one of these facts holds; `!a,b`: none of them does.
 fn holds(condition: &str, facts: &[&str]) -> bool {
     let (wanted, names) = match condition.strip_prefix('!') {
         Some(names) => (false, names),
@@ -114,7 +116,7 @@ fn ranks_of(who: &str, ranks: usize, line: &str) -> Vec<usize> {
     who.split(',').flat_map(part).collect()
 }
 
-/// Replaces what stands in braces by its value.
+/// Replaces each expression in braces by its value.
 fn substitute(call: &str, values: &BTreeMap<String, i64>) -> String {
     let mut out = String::new();
     let mut rest = call;
@@ -128,7 +130,7 @@ fn substitute(call: &str, values: &BTreeMap<String, i64>) -> String {
     out + rest
 }
 
-/// Sums and differences of products of numbers and names: `4*i-1`.
+/// Evaluates sums and differences of products of numbers and names: `4*i-1`.
 fn value_of(text: &str, values: &BTreeMap<String, i64>, line: &str) -> i64 {
     let factor = |factor: &str| values.get(factor).copied().unwrap_or_else(|| number(factor, line));
     let product = |product: &str| product.split('*').map(factor).product::<i64>();
@@ -142,7 +144,7 @@ fn value_of(text: &str, values: &BTreeMap<String, i64>, line: &str) -> i64 {
     sum
 }
 
-/// `r1..r3:sent` as `r1:sent r2:sent r3:sent`.
+/// Writes `r1..r3:sent` as `r1:sent r2:sent r3:sent`.
 fn expand_ranges(call: &str, line: &str) -> String {
     let word = |word: &str| {
         let Some((before, after)) = word.split_once("..r") else { return word.to_owned() };
@@ -166,7 +168,7 @@ mod tests {
     use super::lines;
 
     #[test]
-    fn short_forms_are_written_out() {
+    fn expands_short_forms() {
         let text = "# comment\n* MPI_Init\nrepeat 2 i=5\n1 F tag={i} peer={rank-1} # why\nend\n\
                     ?mpich: 0 G completes=[r1..r3:sent null]\n?!c,mpich: 0 J\n?c,abi: 1.2 H";
         let lines = lines(text, &["mpich", "c"], 2);

@@ -1,8 +1,9 @@
-//! What level 1 writes down, call by call, against the `.expected` file beside the program.
+//! Compares what level 1 records, call by call, with the `.expected` file beside the program.
 //!
-//! Programs are so made that all they do is fixed by the standard: who sends what to whom, which call
-//! completes which request, how many polls find nothing. Only handles and constants differ between the
-//! MPIs; [`actual`] gives them names. [`expected`] describes the files' format.
+//! The MPI standard determines everything that these programs do: which rank sends what to which,
+//! which call completes which request, how many polls find nothing. Only handles and constants
+//! differ between MPIs; [`actual`] gives them names. [`expected`] describes the format of the
+//! files.
 
 pub mod actual;
 pub mod difference;
@@ -12,19 +13,19 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::directories::{TempDir, build_directory, repository};
 use crate::mpi::Mpi;
-use crate::place::{Fresh, build_directory, repository};
 use crate::trace::Trace;
 use crate::victim::{Build, built};
 use crate::{Job, Recorded};
 
-/// Where programs and expected events lie, seen from `tests/victims` and from what is built there.
+/// Folder of programs and expected events, relative to `tests/victims` and to the build directory.
 const FOLDER: &str = "../conformity";
 
-/// What a program here may take: some make many thousand calls, also where two cores serve many.
+/// Time limit of a program: some make many thousand calls, and many ranks may share two cores.
 const DEADLINE: Duration = Duration::from_secs(115);
 
-/// The programs and the ranks that each runs on.
+/// The programs, with the number of ranks that each runs on.
 pub const PROGRAMS: &[(&str, u32)] = &[
     ("blocking_sends", 2),
     ("send_and_receive", 2),
@@ -53,34 +54,34 @@ pub const PROGRAMS: &[(&str, u32)] = &[
     ("mpi_4", 2),
 ];
 
-/// Why a program of [`PROGRAMS`] cannot run under an MPI, where it cannot.
+/// Why a program of [`PROGRAMS`] cannot run under an MPI; `None` if it can.
 pub fn not_applicable(mpi: Mpi, name: &str) -> Option<&'static str> {
     match (mpi, name) {
         (Mpi::OpenMpi, "large_counts" | "mpi_4") => Some("Open MPI 4.1 has no MPI 4 procedures"),
         (Mpi::Intel | Mpi::IntelAbi, "tests_of_requests") => {
-            Some("Intel MPI completes messages to itself later than the program allows, bare too")
+            Some("Intel MPI, even bare, completes messages to itself later than the program allows")
         }
         (Mpi::OpenMpi5, "large_counts") => Some("Open MPI 5.0 has no procedures of large counts"),
         _ => None,
     }
 }
 
-/// The program of that name, built for an MPI.
+/// Builds the program of that name for an MPI.
 pub fn program(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     std::fs::create_dir_all(build_directory().join(FOLDER)).expect("the target folder is writable");
     built(mpi, &format!("{FOLDER}/{name}"), build)
 }
 
-/// The expected events of a program of `tests/FOLDER`.
+/// Reads the expected events of a program of `tests/FOLDER`.
 ///
 /// # Panics
-/// When there are none.
+/// If the file cannot be read.
 pub fn expected_text(folder: &str, name: &str) -> String {
     let path = repository().join("tests").join(folder).join(format!("{name}.expected"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What holds for an MPI in an `.expected` file.
+/// The conditions of an `.expected` file that hold under an MPI.
 pub fn facts(mpi: Mpi) -> Vec<&'static str> {
     let version = match mpi {
         Mpi::OpenMpi => "openmpi4",
@@ -90,11 +91,11 @@ pub fn facts(mpi: Mpi) -> Vec<&'static str> {
     vec![mpi.family(), version]
 }
 
-/// The number of events where all are as expected (facts as in [`expected`]), calls named in `left_out`
-/// apart; else the differences of all ranks.
+/// Compares a trace with the expected text (facts as in [`expected`]), except for the calls named
+/// in `left_out`, and returns the number of events.
 ///
 /// # Errors
-/// The differences.
+/// The differences of all ranks.
 pub fn compare(
     text: &str,
     facts: &[&str],
@@ -111,9 +112,9 @@ pub fn compare(
     let mut report = String::new();
     for key in threads {
         let lines = |lines: &actual::Lines| lines.get(key).cloned().unwrap_or_default();
-        let found = difference::difference(&lines(&expected), &lines(&recorded));
-        if !found.is_empty() {
-            report.push_str(&format!("rank {} thread {}:\n{found}", key.0, key.1));
+        let difference = difference::difference(&lines(&expected), &lines(&recorded));
+        if !difference.is_empty() {
+            report.push_str(&format!("rank {} thread {}:\n{difference}", key.0, key.1));
         }
     }
     match report.is_empty() {
@@ -122,22 +123,22 @@ pub fn compare(
     }
 }
 
-/// What conformity programs need of an MPI beyond [`Mpi::environment`].
+/// Sets what conformity programs need of an MPI beyond [`Mpi::environment`].
 pub fn prepared(job: Job) -> Job {
     job.deadline(DEADLINE)
-        // Debian's Open MPI chooses UCX for windows, which then refuses them on one host.
+        // Debian's Open MPI chooses UCX for windows, and UCX refuses windows on one host.
         .environment("OMPI_MCA_osc", "^ucx")
-        // Open MPI 4.1's treematch now and then hangs in MPI_Dist_graph_create when the world has
-        // one more communicator than the program knows; it does so without the recorder too.
+        // Open MPI 4.1's treematch occasionally hangs in MPI_Dist_graph_create when the world has
+        // one more communicator than the program knows, even without the recorder.
         .environment("OMPI_MCA_topo", "^treematch")
 }
 
-/// Records a job in a folder of its own and expects it to end well, with nothing to say of ours.
+/// Records a job in its own directory; expects exit code 0 and no message from the recorder.
 #[track_caller]
 pub fn record(job: Job) -> Recorded {
-    let fresh = Fresh::new();
-    let recorded = prepared(job).in_directory(fresh.path()).record();
+    let temp = TempDir::new();
+    let recorded = prepared(job).in_directory(temp.path()).record();
     recorded.expect_code(0);
-    assert!(recorded.output.own_lines().is_empty(), "{}", recorded.output);
+    assert!(recorded.output.recorder_lines().is_empty(), "{}", recorded.output);
     recorded
 }

@@ -1,4 +1,4 @@
-//! What is run for one cell.
+//! Runs the tests of one cell.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -11,26 +11,26 @@ use system_tests::languages::Binding;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi};
 
-/// What came of it.
+/// Result of a cell.
 pub enum Cell {
-    /// So many events, or lines, were checked.
+    /// Number of events, or lines, that were checked.
     Checked(usize),
-    /// A name, checked.
+    /// The name of the library, which was checked.
     Named(String),
-    /// It cannot be, for this reason.
+    /// The cell cannot be tested, for this reason.
     NotApplicable(&'static str),
-    /// What is wrong.
+    /// The test failed, with this message.
     Failed(String),
 }
 
 impl Cell {
-    /// Whether something is wrong.
+    /// Whether the test failed.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_))
     }
 }
 
-/// Runs what may panic with a message.
+/// Runs a test; a panic becomes a failed cell with its message.
 fn guarded(work: impl FnOnce() -> Result<Cell, String>) -> Cell {
     eprint!(".");
     match catch_unwind(AssertUnwindSafe(work)) {
@@ -44,7 +44,7 @@ fn guarded(work: impl FnOnce() -> Result<Cell, String>) -> Cell {
     }
 }
 
-/// The little program in a language, and in C the conformity suite.
+/// Runs the small program in a language and, in C, the conformity suite.
 pub fn language(mpi: Mpi, binding: Binding) -> Cell {
     guarded(|| {
         if let Some(reason) = binding.not_applicable(mpi) {
@@ -52,30 +52,29 @@ pub fn language(mpi: Mpi, binding: Binding) -> Cell {
         }
         let mut facts = facts(mpi);
         facts.extend(binding.facts());
-        let (mut events, mut wrong) = (0, String::new());
-        let mut take = |name: &str, compared: Result<usize, String>| match compared {
+        let (mut events, mut differences) = (0, String::new());
+        let mut add = |name: &str, compared: Result<usize, String>| match compared {
             Ok(count) => events += count,
-            Err(what) => wrong.push_str(&format!("{name} {what}\n")),
+            Err(what) => differences.push_str(&format!("{name} {what}\n")),
         };
         for (name, expected) in binding.programs() {
             let recorded = record(binding.job(mpi, name));
             let text = expected_text("languages", expected);
-            take(name, compare(&text, &facts, binding.left_out(), &recorded.trace()));
+            add(name, compare(&text, &facts, binding.left_out(), &recorded.trace()));
         }
         if binding == Binding::C {
             for (name, ranks) in PROGRAMS {
                 if not_applicable(mpi, name).is_none() {
-                    let cell = suite(mpi, name, *ranks, &facts);
-                    take(name, cell);
+                    add(name, conformity(mpi, name, *ranks, &facts));
                 }
             }
         }
-        if wrong.is_empty() { Ok(Cell::Checked(events)) } else { Err(wrong) }
+        if differences.is_empty() { Ok(Cell::Checked(events)) } else { Err(differences) }
     })
 }
 
-/// One program of the suite; a failure of its own leaves the others to be run.
-fn suite(mpi: Mpi, name: &str, ranks: u32, facts: &[&str]) -> Result<usize, String> {
+/// Runs one program of the conformity suite; if it panics, the others still run.
+fn conformity(mpi: Mpi, name: &str, ranks: u32, facts: &[&str]) -> Result<usize, String> {
     let work = || {
         let job = Job::new(mpi, &program(mpi, name, Build::C)).ranks(ranks);
         let recorded = record(job);
@@ -86,7 +85,7 @@ fn suite(mpi: Mpi, name: &str, ranks: u32, facts: &[&str]) -> Result<usize, Stri
     })
 }
 
-/// What the screen of `gammachi report` calls the library.
+/// Checks the name that `gammachi report` shows for the library.
 pub fn reported(mpi: Mpi) -> Cell {
     guarded(|| {
         let recorded = record(Binding::C.job(mpi, "program"));
@@ -101,23 +100,24 @@ pub fn reported(mpi: Mpi) -> Cell {
         };
         match name {
             Some(name) if version(name).is_some() => Ok(Cell::Named(name.to_owned())),
-            _ => Err(format!("the report says {name:?}\n{screen}")),
+            _ => Err(format!("the report shows {name:?}\n{screen}")),
         }
     })
 }
 
-/// What statuses.c must leave out, because the library itself dies of it.
+/// Parts of statuses.c that must be left out because the library itself crashes in them.
 fn deadly_parts(mpi: Mpi) -> &'static str {
     match mpi {
-        // An assertion in its reduction of MPI_DATATYPE_NULL.
+        // A failed assertion in a reduction with MPI_DATATYPE_NULL.
         Mpi::Mpich5 => "a",
-        // Signal 11 in MPI_Send of MPI_DATATYPE_NULL.
+        // SIGSEGV in MPI_Send with MPI_DATATYPE_NULL.
         Mpi::Mpich5Abi | Mpi::IntelAbi => "e",
         _ => "",
     }
 }
 
-/// Programs that print all that MPI says to them, bare and recorded: lines compared.
+/// Runs programs that print everything MPI returns to them, bare and recorded, and compares the
+/// lines.
 pub fn unchanged(mpi: Mpi) -> Cell {
     guarded(|| {
         let mut lines = 0;
@@ -134,7 +134,7 @@ pub fn unchanged(mpi: Mpi) -> Cell {
                     return Err(format!("{name}, rank {speaker}\n- {bare}\n+ {own}"));
                 }
                 if bare != own {
-                    return Err(format!("{name}, rank {speaker}: one of them says more"));
+                    return Err(format!("{name}, rank {speaker}: one of them prints more"));
                 }
                 lines += bare.lines().count();
             }

@@ -1,7 +1,9 @@
-//! `mpi-matrix ROW…`: the conformity suite under every MPI and in every language, as a table.
+//! `mpi-matrix ROW…`: runs the conformity suite under every MPI and in every language and prints a
+//! table.
 //!
-//! A cell is the number of events that were recorded exactly as the program makes them, the reason why
-//! there is none, or a failure, whose differences go to standard error; then the exit code is 1.
+//! A cell shows the number of events that were recorded exactly as the program makes them, the
+//! reason why there are none, or a failure. The differences of a failure go to standard error, and
+//! the exit code is 1.
 
 mod cell;
 mod table;
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // What a cell says when it fails is printed once, with its name.
+    // The message of a failed cell is printed once, with its name.
     std::panic::set_hook(Box::new(|_| {}));
     let mut lines = Vec::new();
     for mpi in rows {

@@ -1,10 +1,10 @@
-//! The table as text: aligned columns, reasons as numbered notes.
+//! Formats the table: aligned columns, reasons as numbered notes.
 
 use system_tests::Mpi;
 
 use crate::cell::Cell;
 
-/// Rows, a legend and the notes that cells refer to.
+/// Formats rows, a legend and the notes that cells refer to.
 pub fn table(titles: &[&str], rows: &[(Mpi, Vec<Cell>)]) -> String {
     let mut notes: Vec<&str> = Vec::new();
     let mut lines = vec![["row", "from"].iter().chain(titles).map(|t| (*t).to_owned()).collect()];
@@ -30,7 +30,7 @@ pub fn table(titles: &[&str], rows: &[(Mpi, Vec<Cell>)]) -> String {
     let mut text = String::new();
     for line in &lines {
         let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            // Names stand left, numbers right.
+            // Names are aligned left, numbers right.
             if column < 3 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         let line: Vec<String> = cells.collect();

@@ -1,4 +1,4 @@
-//! Who took part, and what numbers mean.
+//! Participants of a run, and the meaning of numbers.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use crate::timeline::communicators::{CommunicatorTable, Peer};
 /// A function that events name.
 #[derive(Debug, Clone)]
 pub struct Function {
-    /// As in C.
+    /// Name in C.
     pub name: String,
-    /// What it is for.
+    /// Its class.
     pub class: Class,
-    /// What it does to messages and requests.
+    /// Its effect on messages and requests.
     pub operation: Operation,
 }
 
@@ -29,30 +29,30 @@ pub struct HeadRank {
     pub host: String,
     /// Process id.
     pub pid: u32,
-    /// Threads that made calls, 0 the one that initialised MPI.
+    /// Threads that made calls; 0 is the one that initialised MPI.
     pub threads: Vec<u32>,
     /// When τ_i begins.
     pub begin_ns: i64,
     /// When τ_i ends.
     pub end_ns: i64,
-    /// Latest stamp of any thread, or the end of τ_i if that is later.
+    /// Latest timestamp of any thread, or the end of τ_i if that is later.
     pub last_ns: i64,
-    /// Bound of its clock's error against the reference, where it was measured.
+    /// Bound of its clock's error against the reference, if measured.
     pub bound_ns: Option<f64>,
-    /// How its clock came to the global timeline.
+    /// How its clock was aligned to the global timeline.
     pub alignment: Alignment,
     /// Whether MPI_Finalize returned.
     pub finalized: bool,
-    /// For each function of its file the number among [`Head::functions`].
+    /// Number among [`Head::functions`] of each function of its file.
     pub(super) functions: Vec<u32>,
-    /// For each region id of its file the number among [`Head::regions`].
+    /// Number among [`Head::regions`] of each region id of its file.
     pub(super) regions: HashMap<u32, u32>,
 }
 
 /// A communicator.
 #[derive(Debug, Clone)]
 pub struct HeadCommunicator {
-    /// Its name, or how it was made and its number.
+    /// Its name or, without one, how it was made and its number.
     pub name: String,
     /// Function that made it; `None` for the predefined ones.
     pub made_by: Option<String>,
@@ -60,11 +60,11 @@ pub struct HeadCommunicator {
     pub inter: bool,
     /// Whether it is a rank's own MPI_COMM_SELF.
     pub own: bool,
-    /// World rank of each member of each group; `None` where it is not known, or of another world.
+    /// World rank of each member of each group; `None` if it is unknown or in another world.
     pub groups: [Vec<Option<u32>>; 2],
 }
 
-/// Who took part, and what numbers in calls and messages mean.
+/// Participants, and the meaning of numbers in calls and messages.
 #[derive(Debug, Clone)]
 pub struct Head {
     /// Name of the run.
@@ -75,15 +75,15 @@ pub struct Head {
     pub mpi_library: String,
     /// Ranks of MPI_COMM_WORLD, exported or not.
     pub world_size: u32,
-    /// The ranks that go out, ascending.
+    /// The exported ranks, ascending.
     pub ranks: Vec<HeadRank>,
     /// Functions.
     pub functions: Vec<Function>,
     /// Names of regions.
     pub regions: Vec<String>,
-    /// Communicators; the positions are those of the table.
+    /// Communicators, in the order of the table.
     pub communicators: Vec<HeadCommunicator>,
-    /// Earliest and latest stamp of what may go out.
+    /// Earliest and latest timestamp of the exported ranks.
     pub first_ns: i64,
     /// See [`Head::first_ns`].
     pub last_ns: i64,
@@ -99,7 +99,7 @@ pub struct Head {
     pub compute: String,
 }
 
-/// Numbers for names, each name once.
+/// Assigns numbers to names.
 #[derive(Debug, Default)]
 pub(super) struct Numbers(HashMap<String, u32>, pub(super) Vec<String>);
 

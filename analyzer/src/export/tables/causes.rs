@@ -1,4 +1,4 @@
-//! Tables of why ranks waited: of whole runs that are not too large to be explained.
+//! Tables of the causes of waiting, for whole runs that are not too large.
 
 use super::super::content::Content;
 use super::super::{ExportError, Progress};
@@ -8,13 +8,13 @@ use crate::analysis::Analysis;
 use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, Phase};
 use crate::timeline::matching;
 
-/// Runs of more events are not explained: what is kept of each wait is in memory.
+/// Runs with more events have no tables of causes, because data of every wait is kept in memory.
 pub const MOST_EVENTS: u64 = 50_000_000;
 
-/// Why the tables of causes are left out; `None` where they are written.
+/// Why the tables of causes are left out; `None` if they are written.
 pub fn left_out(content: &Content) -> Option<&'static str> {
     if content.choice.ranks.is_some() || content.choice.window_s.is_some() {
-        return Some("they are told of whole runs only");
+        return Some("they are written for whole runs only");
     }
     if !matching::is_possible(content.run) {
         return Some("the run was recorded at level 0");
@@ -27,7 +27,7 @@ struct Rows<'c, 'a> {
     tables: &'c mut dyn Tables,
 }
 
-/// A call in four cells: MPI function, the function that calls it, file, line.
+/// Four cells of a call site: MPI function, calling function, file, line.
 fn site(site: Option<&CallSite>) -> [Cell<'_>; 4] {
     let Some(CallSite { function, place, .. }) = site else { return [Cell::Empty; 4] };
     [
@@ -162,7 +162,7 @@ impl Rows<'_, '_> {
     }
 }
 
-/// Writes the tables of causes, where they are not left out.
+/// Writes the tables of causes, unless they are left out.
 pub fn write(
     content: &Content,
     tables: &mut dyn Tables,

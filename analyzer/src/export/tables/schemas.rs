@@ -1,10 +1,10 @@
-//! Which tables there are, their columns, and where rows go.
+//! Tables, their columns, and the trait that receives rows.
 
 use crate::export::ExportError;
 
 use Type::{Flag, Int, Long, Name, Real};
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// A 32-bit integer.
@@ -13,13 +13,13 @@ pub enum Type {
     Long,
     /// A 64-bit floating-point number.
     Real,
-    /// Text of which there are few kinds.
+    /// Text with few different values.
     Name,
     /// Yes or no.
     Flag,
 }
 
-/// A column: its name, what it holds, and whether it may be empty.
+/// A column: its name, its type, and whether it may be empty.
 pub type Column = (&'static str, Type, bool);
 
 /// A table.
@@ -46,14 +46,14 @@ pub enum Cell<'a> {
     Flag(bool),
 }
 
-/// Where tables go.
+/// Receives tables.
 pub trait Tables {
-    /// Begins a table, after the one before is complete.
+    /// Completes the current table and begins the next one.
     ///
     /// # Errors
-    /// Its file cannot be made.
+    /// A file cannot be written.
     fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError>;
-    /// Adds a row of the table that was begun, a cell a column.
+    /// Adds a row to the current table, with a cell per column.
     ///
     /// # Errors
     /// It cannot be written.
@@ -181,7 +181,7 @@ pub const UNMATCHED: Schema = Schema {
         ("reason", Name, false),
     ],
 };
-/// Collective operations, a row a member.
+/// Collective operations, a row per member.
 pub const COLLECTIVES: Schema = Schema {
     name: "collectives",
     columns: &[
@@ -221,7 +221,7 @@ pub const WAITS: Schema = Schema {
         ("iteration", Int, true),
     ],
 };
-/// What made ranks wait, and what that cost the others.
+/// What made ranks wait, and the cost for the others.
 pub const CAUSES: Schema = Schema {
     name: "causes",
     columns: &[

@@ -1,4 +1,4 @@
-//! Tables as comma-separated text, a file a table.
+//! Writes tables as comma-separated text, one file per table.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -8,7 +8,7 @@ use crate::export::content::Content;
 use crate::export::tables::{self, Cell, Schema, Tables};
 use crate::export::{ExportError, Progress, Written};
 
-/// Writes `TABLE.csv` into a directory that it makes.
+/// Writes `TABLE.csv` files into a directory that it makes.
 #[derive(Debug)]
 pub struct CsvTables {
     directory: PathBuf,
@@ -17,7 +17,7 @@ pub struct CsvTables {
 }
 
 impl CsvTables {
-    /// Into this directory, which does not exist yet.
+    /// For this directory, which must not exist.
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), open: None, text: String::new() }
     }
@@ -26,7 +26,7 @@ impl CsvTables {
 /// Writes a run's tables into a directory that it makes.
 ///
 /// # Errors
-/// What cannot be written.
+/// A file cannot be written.
 pub fn write(
     content: &Content,
     path: &Path,

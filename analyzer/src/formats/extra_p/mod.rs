@@ -1,8 +1,8 @@
 //! Extra-P's text and JSON lines: tables of experiments.
 //!
-//! (Extra-P 4: docs/file-formats.md of its repository.) A parameter becomes a column, and so does
-//! every metric; of several regions or call paths each has columns of its own, `region/metric`.
-//! Repetitions become rows with a `rep`.
+//! The formats are those of Extra-P 4 (docs/file-formats.md in its repository). Each parameter and
+//! each metric becomes a column; with several regions or call paths, each has its own columns,
+//! `region/metric`. Repetitions become rows with a `rep`.
 
 pub mod names;
 pub mod read;

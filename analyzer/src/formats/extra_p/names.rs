@@ -1,6 +1,6 @@
-//! Names that Extra-P gives.
+//! Names that Extra-P uses.
 
-/// What it calls the whole program.
+/// Region of the whole program.
 pub const WHOLE: &str = "<root>";
-/// The metric where none is named.
+/// Default metric.
 pub const TIME: &str = "time";

@@ -1,4 +1,4 @@
-//! Extra-P's tables: text comes in, [`Observations`] goes out.
+//! Reads Extra-P's tables as [`Observations`].
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::names::{TIME, WHOLE};
 use crate::models::observations::{Observations, ObservationsError, Origin, REP, Row};
 
-/// One value as the file has it.
+/// One value of the file.
 struct Sample {
     line: u64,
     point: Vec<String>,
@@ -30,7 +30,7 @@ struct Line {
 /// Reads Extra-P's text format (`PARAMETER`, `POINTS`, `REGION`, `METRIC`, `DATA`).
 ///
 /// # Errors
-/// A line that is none of these, or `DATA` without a point; see [`Observations::new`].
+/// A line with another keyword, or `DATA` without a point; see [`Observations::new`].
 pub fn from_text(source: impl Into<String>, text: &str) -> Result<Observations, ObservationsError> {
     let source = source.into();
     let mut parameters: Vec<String> = Vec::new();
@@ -62,7 +62,7 @@ pub fn from_text(source: impl Into<String>, text: &str) -> Result<Observations, 
                 }
                 if !words.len().is_multiple_of(width) {
                     return Err(wrong(format!(
-                        "POINTS has {} numbers, no multiple of the {width} parameters",
+                        "POINTS has {} numbers, not a multiple of the {width} parameters",
                         words.len()
                     )));
                 }
@@ -97,11 +97,11 @@ pub fn from_text(source: impl Into<String>, text: &str) -> Result<Observations, 
     table(source, parameters, &samples)
 }
 
-/// Reads Extra-P's JSON lines: one object a line with `params`, `value` and optionally
+/// Reads Extra-P's JSON lines: one object per line with `params`, `value` and optionally
 /// `callpath`, `metric`.
 ///
 /// # Errors
-/// A line that is no such object, or has other parameters than the first; see
+/// A line that is not such an object, or has other parameters than the first line; see
 /// [`Observations::new`].
 pub fn from_json_lines(
     source: impl Into<String>,
@@ -118,7 +118,7 @@ pub fn from_json_lines(
         let wrong =
             |what: String| ObservationsError::Syntax { source_name: source.clone(), line, what };
         let found: Line = serde_json::from_str(content).map_err(|error| {
-            wrong(format!("is no object with params and value (Extra-P JSON lines): {error}"))
+            wrong(format!("is not an object with params and value (Extra-P JSON lines): {error}"))
         })?;
         if samples.is_empty() {
             parameters = found.params.keys().cloned().collect();
@@ -138,22 +138,22 @@ pub fn from_json_lines(
         for value in values {
             samples.push(Sample {
                 line,
-                point: parameters.iter().map(|name| plain(&found.params[name])).collect(),
+                point: parameters.iter().map(|name| cell_text(&found.params[name])).collect(),
                 region: found.callpath.clone().unwrap_or_else(|| WHOLE.to_owned()),
                 metric: found.metric.clone().unwrap_or_else(|| TIME.to_owned()),
-                value: plain(&value),
+                value: cell_text(&value),
             });
         }
     }
     table(source, parameters, &samples)
 }
 
-/// A number or text as a cell.
-fn plain(value: &Value) -> String {
+/// Formats a number or text as a cell.
+fn cell_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Samples as rows: one a point and repetition, one column a region and metric.
+/// Arranges samples as a table: a row per point and repetition, a column per region and metric.
 fn table(
     source: String,
     parameters: Vec<String>,

@@ -1,4 +1,4 @@
-//! [`Observations`] as Extra-P's tables.
+//! Writes [`Observations`] as Extra-P's tables.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::names::WHOLE;
 use crate::models::observations::{Observations, ObservationsError};
 
-/// Repetitions of each configuration as Extra-P's text.
+/// Writes the repetitions of each configuration as Extra-P's text.
 ///
 /// # Errors
-/// A column that is missing or has cells that are no numbers.
+/// A column is missing or has cells that are not numbers.
 pub fn text(
     table: &Observations,
     parameters: &[&str],
@@ -41,10 +41,10 @@ pub fn text(
     Ok(text)
 }
 
-/// The rows as Extra-P's JSON lines.
+/// Writes the rows as Extra-P's JSON lines.
 ///
 /// # Errors
-/// A column that is missing or has cells that are no numbers.
+/// A column is missing or has cells that are not numbers.
 pub fn json_lines(
     table: &Observations,
     parameters: &[&str],
@@ -68,7 +68,7 @@ pub fn json_lines(
     Ok(text)
 }
 
-/// Whole numbers without a point.
+/// Converts whole numbers to JSON integers.
 fn number(value: f64) -> Value {
     match value.fract() == 0.0 && value.abs() < 9e15 {
         true => Value::from(value as i64),

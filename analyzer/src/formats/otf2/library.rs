@@ -1,8 +1,8 @@
-//! The OTF2 library as it is found at run time: nothing comes in, [`Otf2Library`], its functions by
-//! name, goes out. OTF2's files are documented by this library alone, so that exports and imports use
-//! it in place of a second implementation; nothing else needs it.
+//! Loads the OTF2 library at run time: [`Otf2Library`] holds its functions.
 //!
-//! Signatures are those of OTF2 3.x, soname `libotf2.so.10` (Debian: `libopen-trace-format2.so.10`).
+//! This library is the only documentation of OTF2's files, so exports and imports use it instead of
+//! a second implementation; nothing else needs it. Signatures are those of OTF2 3.x, soname
+//! `libotf2.so.10` (Debian: `libopen-trace-format2.so.10`).
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -10,16 +10,16 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Variable that names the library's file where it lies somewhere else.
+/// Variable that names the library's file if it is not in a standard place.
 pub const LIBRARY_VARIABLE: &str = trace_format::settings::OTF2_LIBRARY.name;
 
-/// Why the library is not there, or did not do what it should.
+/// The library cannot be loaded, or one of its functions failed.
 #[derive(Debug, Error)]
 pub enum Otf2Error {
     /// The file that [`LIBRARY_VARIABLE`] names cannot be loaded.
     #[error("{LIBRARY_VARIABLE}={}: cannot be loaded", .0.display())]
     NamedLibrary(PathBuf),
-    /// The loader finds none.
+    /// The loader finds no OTF2 library.
     #[error(
         "the OTF2 library (libotf2.so.10, version 3) is not found: install it (Debian: \
          libopen-trace-format2-10), or name its file in {LIBRARY_VARIABLE} (where Score-P is \
@@ -27,41 +27,41 @@ pub enum Otf2Error {
     )]
     NoLibrary,
     /// A library of another version.
-    #[error("{}: it has no function {function}; OTF2 3.x is wanted", .library.display())]
+    #[error("{}: it has no function {function}; OTF2 3.x is needed", .library.display())]
     OtherVersion {
         /// The library's file.
         library: PathBuf,
-        /// What it lacks.
+        /// The missing function.
         function: &'static str,
     },
     /// An error that the library describes.
     #[error("{0}")]
     Described(String),
-    /// An error that it does not describe.
+    /// An error that the library does not describe.
     #[error("OTF2 error {0}")]
     Code(Code),
-    /// An archive cannot be made.
+    /// The archive cannot be made.
     #[error("OTF2 cannot make the archive ({0})")]
     Create(std::io::Error),
-    /// The archive's path has a zero byte in it.
+    /// The archive's path contains a zero byte.
     #[error("{0}")]
     Path(#[from] std::ffi::NulError),
-    /// No writer of a rank's events.
-    #[error("OTF2 gives no writer for rank {0}")]
+    /// The library returned no writer for a rank's events.
+    #[error("OTF2 returns no writer for rank {0}")]
     NoEventWriter(u32),
-    /// No writer of definitions.
-    #[error("OTF2 gives no writer of definitions")]
+    /// The library returned no writer of definitions.
+    #[error("OTF2 returns no writer of definitions")]
     NoDefinitionWriter,
-    /// An archive without definitions.
+    /// The archive has no definitions.
     #[error("it has no global definitions")]
     NoDefinitions,
-    /// A location without events.
+    /// A location has no event file.
     #[error("its event file cannot be opened")]
     NoEvents,
-    /// A rank whose location nothing defines.
+    /// The location of a rank is not defined.
     #[error("a rank's location is not defined")]
     UndefinedLocation,
-    /// An archive of accelerators or metrics alone.
+    /// The archive contains only accelerators or metrics.
     #[error("it has no process that ran on a processor")]
     NoProcess,
 }
@@ -71,26 +71,26 @@ pub type Object = *mut c_void;
 /// OTF2_ErrorCode; 0 is success.
 pub type Code = c_int;
 
-/// Decides before a buffer is written whether it may be.
+/// Decides whether a buffer is written.
 pub type PreFlush = unsafe extern "C" fn(*mut c_void, u8, u64, *mut c_void, bool) -> u8;
 
 /// OTF2_FlushCallbacks.
 #[repr(C)]
 #[derive(Debug)]
 pub struct FlushCallbacks {
-    /// Called before.
+    /// Called before writing.
     pub pre: PreFlush,
-    /// Called after; `None`: no record says that a buffer was flushed.
+    /// Called after writing; `None`: flushes leave no record in the archive.
     pub post: Option<unsafe extern "C" fn(*mut c_void, u8, u64) -> u64>,
 }
 
-/// OTF2_CallbackCode: go on.
+/// OTF2_CallbackCode: continue.
 pub const CALLBACK_SUCCESS: c_int = 0;
-/// OTF2_FLUSH: write it.
+/// OTF2_FLUSH: write the buffer.
 pub const FLUSH: u8 = 1;
-/// What stands in 32 bits where nothing is known or meant.
+/// Undefined value of 32 bits.
 pub const UNDEFINED_32: u32 = u32::MAX;
-/// The same in 64 bits.
+/// Undefined value of 64 bits.
 pub const UNDEFINED_64: u64 = u64::MAX;
 
 macro_rules! functions {
@@ -112,7 +112,7 @@ macro_rules! functions {
                         return Err(name.trim_end_matches('\0'));
                     }
                     // SAFETY: the function of this name has this signature in every OTF2 3.x, which the
-                    // soname stands for; a function pointer is as wide as an address.
+                    // soname guarantees; a function pointer is as wide as an address.
                     unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(address) }
                 },)* })
             }
@@ -123,19 +123,19 @@ macro_rules! functions {
 functions! {
     /// Text of an error.
     fn Error_GetDescription(Code) -> *const c_char;
-    /// Sets who hears of errors.
+    /// Sets the callback for errors.
     fn Error_RegisterCallback(*const c_void, *mut c_void) -> *const c_void;
     /// Opens an archive for writing.
     fn Archive_Open(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Object;
     /// Closes it.
     fn Archive_Close(Object) -> Code;
-    /// Sets who decides about flushing.
+    /// Sets the callbacks that decide about flushing.
     fn Archive_SetFlushCallbacks(Object, *const FlushCallbacks, *mut c_void) -> Code;
-    /// One process writes alone.
+    /// Declares that a single process writes.
     fn Archive_SetSerialCollectiveCallbacks(Object) -> Code;
-    /// Says who made it.
+    /// Sets the creator.
     fn Archive_SetCreator(Object, *const c_char) -> Code;
-    /// Says what it is.
+    /// Sets the description.
     fn Archive_SetDescription(Object, *const c_char) -> Code;
     /// Opens the event files.
     fn Archive_OpenEvtFiles(Object) -> Code;
@@ -153,7 +153,7 @@ functions! {
     fn Archive_GetDefWriter(Object, u64) -> Object;
     /// Closes it.
     fn Archive_CloseDefWriter(Object, Object) -> Code;
-    /// Writer of the definitions of all.
+    /// Writer of the global definitions.
     fn Archive_GetGlobalDefWriter(Object) -> Object;
     /// Closes it.
     fn Archive_CloseGlobalDefWriter(Object, Object) -> Code;
@@ -221,15 +221,15 @@ functions! {
     fn Reader_Open(*const c_char) -> Object;
     /// Closes it.
     fn Reader_Close(Object) -> Code;
-    /// One process reads alone.
+    /// Declares that a single process reads.
     fn Reader_SetSerialCollectiveCallbacks(Object) -> Code;
-    /// Reader of the definitions of all.
+    /// Reader of the global definitions.
     fn Reader_GetGlobalDefReader(Object) -> Object;
     /// Reader, definition reader, callbacks, data.
     fn Reader_RegisterGlobalDefCallbacks(Object, Object, Object, *mut c_void) -> Code;
-    /// Reads all; counts.
+    /// Reads all records and counts them.
     fn Reader_ReadAllGlobalDefinitions(Object, Object, *mut u64) -> Code;
-    /// Wants a location.
+    /// Selects a location for reading.
     fn Reader_SelectLocation(Object, u64) -> Code;
     /// Opens the files of local definitions.
     fn Reader_OpenDefFiles(Object) -> Code;
@@ -241,7 +241,7 @@ functions! {
     fn Reader_CloseEvtFiles(Object) -> Code;
     /// Reader of a location's definitions.
     fn Reader_GetDefReader(Object, u64) -> Object;
-    /// Reads all; counts.
+    /// Reads all records and counts them.
     fn Reader_ReadAllLocalDefinitions(Object, Object, *mut u64) -> Code;
     /// Closes it.
     fn Reader_CloseDefReader(Object, Object) -> Code;
@@ -249,7 +249,7 @@ functions! {
     fn Reader_GetEvtReader(Object, u64) -> Object;
     /// Reader, event reader, callbacks, data.
     fn Reader_RegisterEvtCallbacks(Object, Object, Object, *mut c_void) -> Code;
-    /// Reads all; counts.
+    /// Reads all records and counts them.
     fn Reader_ReadAllLocalEvents(Object, Object, *mut u64) -> Code;
     /// Closes it.
     fn Reader_CloseEvtReader(Object, Object) -> Code;
@@ -313,7 +313,8 @@ functions! {
     fn EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(Object, *const c_void) -> Code;
 }
 
-/// Keeps the library from writing on standard error: what it returns is told in our own words.
+/// Keeps the library from writing to standard error: our own messages report the codes that it
+/// returns.
 unsafe extern "C" fn quiet(
     _data: *mut c_void,
     _file: *const c_char,
@@ -339,7 +340,7 @@ impl Otf2Library {
         };
         for candidate in &candidates {
             let Ok(name) = CString::new(candidate.as_bytes()) else { continue };
-            // SAFETY: loads a library by name; what its initialisers do is OTF2's own business.
+            // SAFETY: loads a library by name; its initialisers are OTF2's own.
             let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
             if handle.is_null() {
                 continue;
@@ -349,7 +350,7 @@ impl Otf2Library {
                 function,
             })?;
             let quiet: *const c_void = quiet as *const c_void;
-            // SAFETY: the callback has the signature that the library wants and keeps no data; a
+            // SAFETY: the callback has the signature that the library expects and keeps no data; a
             // `va_list` argument is passed as a pointer on x86-64 and AArch64, and not used.
             unsafe { (library.Error_RegisterCallback)(quiet, std::ptr::null_mut()) };
             return Ok(library);
@@ -368,7 +369,7 @@ impl Otf2Library {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the library gives a text of its own that is never freed, for any code.
+        // SAFETY: for any code the library returns a text of its own that is never freed.
         let text = unsafe { (self.Error_GetDescription)(code) };
         if text.is_null() {
             return Err(Otf2Error::Code(code));

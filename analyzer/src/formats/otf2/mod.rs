@@ -1,4 +1,4 @@
-//! OTF2 archives, by the conventions of Score-P. OTF2's own library reads and writes them.
+//! OTF2 archives that follow Score-P's conventions. OTF2's own library reads and writes them.
 
 pub mod library;
 pub mod names;

@@ -1,14 +1,14 @@
-//! Names and numbers that writer and reader of archives share: what exports put into an archive beyond
+//! Names and numbers that writer and reader of archives share: additions of our exports to
 //! Score-P's conventions, and numbers of OTF2's enumerations.
 
 pub use crate::export::steps::RECORDER_PREFIX;
 
 /// Name of the archive in its directory.
 pub const NAME: &str = "traces";
-/// Attributes of Enter records, by their numbers, and what they say: of a run of polls the first two, of
-/// a compute call the others.
+/// Name and description of the attributes of Enter records, by number: the first two belong to a
+/// run of polls, the others to a compute call.
 pub const ATTRIBUTES: [(&str, &str); 4] = [
-    ("gammachi polls", "Calls of this function that found nothing, in a row, told as one"),
+    ("gammachi polls", "Consecutive calls of this function that found nothing, merged into one"),
     ("gammachi polls ns", "Nanoseconds inside those calls"),
     ("gammachi flops", "Floating-point operations of a compute call"),
     ("gammachi bytes", "Bytes of its arguments"),
@@ -19,12 +19,12 @@ pub const PROGRAM_PROPERTY: &str = "program";
 pub const COMPUTE_PROPERTY: &str = "gammachi compute";
 /// Property of processes: bound of the rank's clock, nanoseconds.
 pub const CLOCK_BOUND_PROPERTY: &str = "clock bound ns";
-/// Description of the region around everything, by which an import knows it.
+/// Description of the region around everything, by which an import recognises it.
 pub const PROGRAM_DESCRIPTION: &str = "gammachi: the whole program";
 
 /// OTF2_Type: a 64-bit integer.
 pub const TYPE_UINT64: u8 = 4;
-/// OTF2_Type: a string's number.
+/// OTF2_Type: the number of a string.
 pub const TYPE_STRING: u8 = 11;
 /// OTF2_Paradigm: the program.
 pub const PARADIGM_USER: u8 = 1;
@@ -32,7 +32,7 @@ pub const PARADIGM_USER: u8 = 1;
 pub const PARADIGM_MPI: u8 = 4;
 /// OTF2_Paradigm: the recorder.
 pub const PARADIGM_MEASUREMENT_SYSTEM: u8 = 6;
-/// OTF2_GroupType: the locations that MPI's ranks are.
+/// OTF2_GroupType: the locations of MPI's ranks.
 pub const GROUP_COMM_LOCATIONS: u8 = 4;
 /// OTF2_GroupType: members of a communicator.
 pub const GROUP_COMM_GROUP: u8 = 5;

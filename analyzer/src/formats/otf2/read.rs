@@ -1,4 +1,4 @@
-//! An OTF2 archive as a run, read by OTF2's own library: one location after the other.
+//! Imports an OTF2 archive as a run with OTF2's own library, one location after the other.
 
 mod archive;
 mod definitions;
@@ -18,12 +18,12 @@ use definitions::Definitions;
 use events::{Events, callbacks_of};
 use location::{InFlights, Location};
 
-/// A reader; closed when it goes.
+/// An open reader, closed when dropped.
 struct Reader<'a>(&'a Otf2Library, Object);
 
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
-        // SAFETY: it is open, and not used any more.
+        // SAFETY: it is open, and not used afterwards.
         unsafe { (self.0.Reader_Close)(self.1) };
     }
 }
@@ -70,7 +70,7 @@ impl Archive<'_> {
             for location in self.threads.values().flatten() {
                 check((library.Reader_SelectLocation)(reader, *location))?;
             }
-            // Local definitions turn a location's numbers into those of all; some archives have none.
+            // Local definitions map a location's numbers to global ones; some archives have none.
             if (library.Reader_OpenDefFiles)(reader) == 0 {
                 for location in self.threads.values().flatten() {
                     let from = (library.Reader_GetDefReader)(reader, *location);
@@ -154,7 +154,7 @@ impl Archive<'_> {
         let check = |code| library.check(code).map_err(Failure::Archive);
         let mut count = 0;
         // SAFETY: the reader is open and its event files are. The callbacks have the signatures of
-        // OTF2 3.x, are called only by the functions below, and get the events of this frame.
+        // OTF2 3.x, are called only by the functions below, and receive the events of this frame.
         let read = unsafe {
             let from = (library.Reader_GetEvtReader)(reader, location);
             if from.is_null() {

@@ -1,5 +1,5 @@
-//! A run as an OTF2 archive, written by OTF2's own library: a location a thread, with Enter and Leave
-//! of every call and region and MPI's records between them.
+//! Writes a run as an OTF2 archive with OTF2's own library: a location per thread, with Enter and
+//! Leave of every call and region, and MPI's records in between.
 
 mod definitions;
 mod records;
@@ -31,12 +31,12 @@ unsafe extern "C" fn flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: boo
     FLUSH
 }
 
-/// A location's number: OTF2 leaves it to the writer.
+/// Number of a location; the writer may choose it.
 fn location(rank: u32, thread: u32) -> u64 {
     u64::from(thread) << 32 | u64::from(rank)
 }
 
-/// An open archive; closed when it goes.
+/// An open archive, closed when dropped.
 struct Archive<'a> {
     library: &'a Otf2Library,
     object: Object,
@@ -45,7 +45,7 @@ struct Archive<'a> {
 impl Drop for Archive<'_> {
     fn drop(&mut self) {
         if !self.object.is_null() {
-            // SAFETY: it is open, and not used any more.
+            // SAFETY: it is open, and not used afterwards.
             unsafe { (self.library.Archive_Close)(self.object) };
         }
     }
@@ -109,7 +109,8 @@ fn archive(
         let of = (rank, communicators.as_slice());
         calls += events_of(library, content, object, of, &mut regions, &mut events, progress)?;
     }
-    // Locations of ranks that are only members of communicators have files, too, without events.
+    // Ranks that are not exported may be members of communicators: their locations have files
+    // without events.
     let mut locations: Vec<u64> = events.keys().copied().collect();
     let rest = (0..content.head.world_size).map(|rank| location(rank, 0));
     let rest: Vec<u64> = rest.filter(|location| !events.contains_key(location)).collect();
@@ -134,12 +135,12 @@ fn archive(
     }
     write_definitions(library, content, object, &regions, &events)?;
     archive.object = std::ptr::null_mut();
-    // SAFETY: it is open, and not used any more.
+    // SAFETY: it is open, and not used afterwards.
     check(unsafe { (library.Archive_Close)(object) })?;
     Ok(calls)
 }
 
-/// Writes the events of a rank's threads; gives the number of its calls.
+/// Writes the events of a rank's threads; returns the number of calls.
 fn events_of(
     library: &Otf2Library,
     content: &Content,
@@ -161,7 +162,7 @@ fn events_of(
         writers.insert(thread, writer);
     }
     let mut records = Records::new(library, content, communicators, head.threads.len());
-    // Threads that have entered the program, and when they did something last.
+    // Threads that have entered the program, with the time of their last record.
     let mut inside: HashMap<u32, u64> = HashMap::new();
     let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
     let clock = &content.timeline.ranks[head.position].clock;
@@ -207,7 +208,7 @@ fn events_of(
     for (thread, writer) in writers {
         if let Some(&last) = inside.get(&thread) {
             let end = match thread {
-                // What the rank computes at its end is the program's, too.
+                // The rank's computation at its end belongs to the program, too.
                 0 if content.choice.window_s.is_none() => {
                     last.max((head.last_ns - content.head.first_ns).max(0) as u64)
                 }
@@ -219,8 +220,8 @@ fn events_of(
             library.check(code)?;
         }
         let mut count = 0;
-        // SAFETY: the writer is open, and the count is written to a variable of this frame; then the
-        // writer is not used any more.
+        // SAFETY: the writer is open, and the count is written to a variable of this frame; the
+        // writer is not used afterwards.
         unsafe {
             library.check((library.EvtWriter_GetNumberOfEvents)(writer, &mut count))?;
             library.check((library.Archive_CloseEvtWriter)(archive, writer))?;
@@ -230,7 +231,7 @@ fn events_of(
     Ok(calls)
 }
 
-/// Writes an Enter record, with two attributes from a number on where they are given.
+/// Writes an Enter record, with two attributes of consecutive numbers if given.
 fn enter(
     library: &Otf2Library,
     at: At,
@@ -244,7 +245,7 @@ fn enter(
         return library.check(code);
     };
     let check = |code| library.check(code);
-    // SAFETY: the list is made, filled, handed over with its record, and deleted here alone.
+    // SAFETY: the list is made, filled, passed with its record, and deleted only here.
     unsafe {
         let list = (library.AttributeList_New)();
         let written = check((library.AttributeList_AddUint64)(list, first, a))

@@ -1,4 +1,4 @@
-//! Paje's text, for ViTE and pajeng.
+//! Pajé's text, for ViTE and pajeng.
 
 pub mod write;
 

@@ -1,5 +1,5 @@
-//! A run as a Paje trace: containers for the run, its ranks and their threads, a state a call or
-//! region, a link a message. Events stand in order of time, as its readers want them.
+//! Writes a run as a Pajé trace: containers for the run, its ranks and their threads, a state per
+//! call or region, a link per message. Events are in order of time, as readers require.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,7 +11,7 @@ use crate::export::steps::{Kind, Link, Step, step_name};
 use crate::export::{ExportError, Progress, Written};
 use crate::plain_text::printable;
 
-/// Which fields each kind of event has; the header of the file.
+/// Header of the file: the fields of each kind of event.
 const HEADER: &str = "\
 %EventDef PajeDefineContainerType 0
 %  Alias string
@@ -103,7 +103,7 @@ const HEADER: &str = "\
 %EndEventDef
 ";
 
-/// A text in quotation marks, which has none inside.
+/// Puts a text in quotation marks and replaces those inside.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", printable(text).replace('"', "'"))
 }
@@ -124,28 +124,28 @@ fn colour(class: Option<trace_format::meaning::Class>, kind: Kind, what: What) -
     }
 }
 
-struct Out<'a> {
+struct PajeWriter<'a> {
     content: &'a Content<'a>,
     file: BufWriter<File>,
     named: Vec<bool>,
     line: String,
 }
 
-impl Out<'_> {
-    fn put(&mut self) -> io::Result<()> {
+impl PajeWriter<'_> {
+    fn write_line(&mut self) -> io::Result<()> {
         self.line.push('\n');
         self.file.write_all(self.line.as_bytes())?;
         self.line.clear();
         Ok(())
     }
 
-    /// Seconds since the first stamp, to a nanosecond.
+    /// Seconds since the first timestamp, with nanoseconds.
     fn time(&self, at_ns: i64) -> String {
         let ns = (at_ns - self.content.head.first_ns).max(0);
         format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
     }
 
-    /// What has no place in Paje: the date, clocks, communicators.
+    /// Facts for which Pajé has no records: the date, clocks, communicators.
     fn facts(&self) -> Vec<String> {
         let head = &self.content.head;
         let mut facts = Vec::new();
@@ -166,7 +166,7 @@ impl Out<'_> {
         facts
     }
 
-    /// The alias of a step's state; it is defined where it comes for the first time.
+    /// The alias of a step's state, which is defined at its first use.
     fn value(&mut self, step: &Step) -> io::Result<usize> {
         let head = &self.content.head;
         let (functions, regions) = (head.functions.len(), head.regions.len());
@@ -189,7 +189,7 @@ impl Out<'_> {
     }
 }
 
-impl StepWriter for Out<'_> {
+impl StepWriter for PajeWriter<'_> {
     fn preamble(&mut self) -> io::Result<()> {
         let head = &self.content.head;
         let mut text = HEADER.to_owned();
@@ -204,7 +204,7 @@ impl StepWriter for Out<'_> {
                 text += &format!("4 0 p{place}t{thread} T p{place} {name}\n");
             }
         }
-        // Comments would do, but ViTE warns of each.
+        // Not as comments, because ViTE warns about each.
         for fact in self.facts() {
             text += &format!("12 0 F run {}\n", quoted(&fact));
         }
@@ -232,7 +232,7 @@ impl StepWriter for Out<'_> {
         } else {
             self.line = format!("6 {time} S p{rank}t{thread} v{value}");
         }
-        self.put()?;
+        self.write_line()?;
         for link in sent {
             let communicator =
                 quoted(&self.content.head.communicators[link.communicator as usize].name);
@@ -240,7 +240,7 @@ impl StepWriter for Out<'_> {
                 "9 {time} M run p{rank}t{thread} p2p m{} {} {} {communicator}",
                 link.number, link.bytes, link.tag
             );
-            self.put()?;
+            self.write_line()?;
         }
         Ok(())
     }
@@ -250,10 +250,10 @@ impl StepWriter for Out<'_> {
         let time = self.time(step.at_ns);
         for link in received {
             self.line = format!("10 {time} M run p{rank}t{thread} p2p m{}", link.number);
-            self.put()?;
+            self.write_line()?;
         }
         self.line = format!("8 {time} S p{rank}t{thread}");
-        self.put()
+        self.write_line()
     }
 
     fn close(mut self) -> io::Result<()> {
@@ -279,6 +279,7 @@ pub fn write(
     scratch: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
-    let writer = |content, file| Out { content, file, named: Vec::new(), line: String::new() };
+    let writer =
+        |content, file| PajeWriter { content, file, named: Vec::new(), line: String::new() };
     write_steps(content, path, scratch, progress, writer)
 }

@@ -1,4 +1,4 @@
-//! Paraver's `.prv`, `.pcf` and `.row`, as Extrae writes them.
+//! Paraver's `.prv`, `.pcf` and `.row` files, as Extrae writes them.
 
 pub mod names;
 pub mod read;

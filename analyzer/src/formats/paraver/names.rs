@@ -1,14 +1,15 @@
-//! Names and numbers in Paraver's files: Extrae's event types, functions and states, and event types of
-//! our own.
+//! Names and numbers in Paraver's files: Extrae's event types, functions and states, and our own
+//! event types.
 //!
-//! Facts from Extrae's sources: `src/merger/paraver/MPI_EventEncoding.h` (functions), `src/common/events.h`
-//! (types, states), `mpi_prv_semantics.c` and `paraver_generator.c` (what stands in which record).
+//! Taken from Extrae's sources: `src/merger/paraver/MPI_EventEncoding.h` (functions),
+//! `src/common/events.h` (types, states), `mpi_prv_semantics.c` and `paraver_generator.c` (contents
+//! of records).
 
 use std::ops::RangeInclusive;
 
-/// Name of the files in the directory that is written to, without their endings.
+/// Name of the files without suffix.
 pub const STEM: &str = "trace";
-/// Their endings; a reader opens the last.
+/// Suffixes of the files; a reader opens the last one.
 pub const ENDINGS: [&str; 3] = ["pcf", "row", "prv"];
 
 /// Point-to-point calls, waits and probes.
@@ -19,13 +20,13 @@ pub const COLLECTIVE: u32 = 50_000_002;
 pub const OTHER: u32 = 50_000_003;
 /// One-sided calls.
 pub const ONE_SIDED: u32 = 50_000_004;
-/// Calls on files.
+/// File operations.
 pub const FILES: u32 = 50_000_005;
-/// Types that stand for MPI calls; the value is the function's number, 0 where it ends.
+/// Types of MPI calls; the value is the function's number, or 0 at its end.
 pub const MPI_TYPES: RangeInclusive<u32> = POINT_TO_POINT..=50_000_009;
-/// Bytes that a rank puts into a collective operation.
+/// Bytes that a rank sends in a collective operation.
 pub const SENT_BYTES: u32 = 50_100_001;
-/// Bytes that it gets out.
+/// Bytes that it receives.
 pub const RECEIVED_BYTES: u32 = 50_100_002;
 /// 1 on the root of a collective operation; the other ranks have no such event.
 pub const IS_ROOT: u32 = 50_100_003;
@@ -34,24 +35,24 @@ pub const COMMUNICATOR: u32 = 50_100_004;
 /// User functions.
 pub const USER: u32 = 60_000_019;
 
-/// First of the event types that are ours alone: "gamm" in ASCII, far from the ranges of other tools.
+/// First of our own event types: "gamm" in ASCII, far from the ranges of other tools.
 const OWN_TYPES: u32 = 0x6761_6d6d;
-/// Stands at the begin of every file that we write: the others of our types mean something only there.
+/// First event of every file that we write: our other types have a meaning only in such a file.
 pub const MARK: u32 = OWN_TYPES;
 /// Time of the recorder.
 pub const RECORDER: u32 = OWN_TYPES + 1;
-/// Polls in a run of them, at its begin.
+/// Number of polls in a run, at its beginning.
 pub const POLLS: u32 = OWN_TYPES + 2;
-/// Bound of a rank's clock, nanoseconds, at its begin.
+/// Bound of a rank's clock, nanoseconds, at the rank's beginning.
 pub const CLOCK_BOUND: u32 = OWN_TYPES + 3;
 /// Root of a collective operation: its rank in the communicator, plus 1.
 pub const ROOT: u32 = OWN_TYPES + 4;
-/// Version of what our types say: value of [`MARK`].
+/// Version of our types: value of [`MARK`].
 pub const MARK_VERSION: u32 = 1;
 
 /// State of a thread that computes.
 pub const RUNNING: u32 = 1;
-/// State of a thread before its process begins, and after it has ended.
+/// State of a thread before its process begins and after it has ended.
 pub const NOT_CREATED: u32 = 2;
 /// State of a thread while the program has switched tracing off.
 pub const NOT_TRACING: u32 = 14;
@@ -74,7 +75,7 @@ pub const STATES: [(u32, &str, &str); 14] = [
     (16, "Send Receive", "66,66,66"),
 ];
 
-/// MPI's functions in the order of their numbers, from 1 on.
+/// MPI's functions in the order of Extrae's numbers, which begin at 1.
 #[rustfmt::skip]
 const FUNCTIONS: [&str; 167] = [
     "Send", "Recv", "Isend", "Irecv", "Wait", "Waitall", "Bcast", "Barrier", "Reduce", "Allreduce",
@@ -104,7 +105,7 @@ const FUNCTIONS: [&str; 167] = [
     "Iscan",
 ];
 
-/// First number of a function that Extrae does not number.
+/// First number for functions that Extrae does not number.
 pub const OWN_NUMBERS: u32 = 1000;
 
 /// MPI's functions and their numbers.
@@ -112,7 +113,7 @@ pub fn functions() -> impl Iterator<Item = (String, u32)> {
     FUNCTIONS.iter().map(|name| format!("MPI_{name}")).zip(1..)
 }
 
-/// Number of a function, where Extrae has one.
+/// Extrae's number of a function.
 pub fn number_of(function: &str) -> Option<u32> {
     let name = function.strip_prefix("MPI_")?;
     FUNCTIONS.iter().zip(1..).find(|(known, _)| **known == name).map(|(_, number)| number)
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_extrae() {
-        // Values that its header numbers in comments.
+        // Values that Extrae's header gives in comments.
         for (name, number) in [
             ("MPI_Allreduce", 10),
             ("MPI_Comm_size", 20),

@@ -1,20 +1,20 @@
-//! A Paraver trace as a run: `.prv` line by line, names from the `.pcf` and hosts from the `.row` beside
-//! it.
+//! Imports a Paraver trace as a run: reads the `.prv` line by line, names from the `.pcf` and hosts
+//! from the `.row` beside it.
 //!
-//! Paraver knows when a message was sent and received, but not by which call: that is the call of the
-//! thread in which the time lies. It knows no requests and no communicators of messages either: a send
-//! whose call does not block is taken to be complete at the thread's next wait, and all messages to go
-//! over MPI_COMM_WORLD. Tasks are ranks.
+//! A Paraver record has the times at which a message was sent and received, but not the calls:
+//! these are the calls of the threads that contain the times. It has neither requests nor
+//! communicators of messages: a non-blocking send is assumed to complete at the thread's next wait,
+//! and all messages are assumed to use MPI_COMM_WORLD. Tasks become ranks.
 //!
-//! | file | its idea |
+//! | file | content |
 //! |---|---|
 //! | `head` | the first line and the communicators |
-//! | `line_error` | what is wrong with a line |
+//! | `line_error` | errors of a line |
 //! | `companions` | names of values and nodes, from the files beside the `.prv` |
-//! | `ends` | a first pass: ends of messages, in order of the calls that they belong to |
-//! | `calls` | a second pass: events become calls |
-//! | `close` | a call that has ended takes its messages, requests and root |
-//! | `states` | what a thread does outside its calls, and when its process lives |
+//! | `ends` | first pass: ends of messages, in order of the calls that they belong to |
+//! | `calls` | second pass: events become calls |
+//! | `close` | matches a completed call with its messages, requests and root |
+//! | `states` | states of a thread outside its calls, and the lifetime of its process |
 //! | `roots` | roots of collective operations |
 
 mod calls;
@@ -43,14 +43,14 @@ use super::names::MPI_TYPES;
 use crate::import::rank::{World, ZERO_TICKS};
 use crate::import::{ImportError, Imported, run_id};
 
-/// Longest line that is read; longer ones are damage.
+/// Longest line; longer ones count as damage.
 const LINE_BYTES: u64 = 64 << 20;
 
-/// Lines of a file, compressed or not, with their numbers.
+/// Numbered lines of a file, compressed or not.
 struct Lines {
     from: Box<dyn BufRead>,
     bytes: Vec<u8>,
-    /// Number of the line that was read last, from 1 on.
+    /// Number of the last line read, from 1 on.
     number: usize,
 }
 
@@ -65,7 +65,7 @@ impl Lines {
         Ok(Self { from, bytes: Vec::new(), number: 0 })
     }
 
-    /// The next line without its end; what is no UTF-8 in it is replaced.
+    /// The next line without its end; invalid UTF-8 is replaced.
     fn next(&mut self) -> io::Result<Option<String>> {
         self.bytes.clear();
         let count = (&mut self.from).take(LINE_BYTES).read_until(b'\n', &mut self.bytes)?;
@@ -75,7 +75,7 @@ impl Lines {
     }
 }
 
-/// What both passes know: unit of time and number of tasks.
+/// Unit of time and number of tasks.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     ns: f64,
@@ -89,7 +89,7 @@ impl Scale {
     }
 
     fn of(self, time: u64) -> u64 {
-        // Whole nanoseconds stay exact.
+        // Nanoseconds stay exact.
         let ns = match self.ns {
             1.0 => time,
             scale => (time as f64 * scale).round() as u64,
@@ -107,12 +107,12 @@ impl Scale {
     }
 }
 
-/// Whether a line is a comment, or about a communicator.
-fn says_nothing(line: &str) -> bool {
+/// Whether a line is empty, a comment, or about a communicator.
+fn is_skipped(line: &str) -> bool {
     line.is_empty() || line.starts_with(['#', 'c', 'i'])
 }
 
-/// A communication record, by both its ends.
+/// Parses a communication record into its two ends.
 fn message(line: &str, scale: Scale, number: u64) -> Result<(End, End), LineError> {
     let fields: Vec<&str> = line.split(':').collect();
     let ["3", _, _, t1, h1, sent, left, _, _, t2, h2, posted, received, bytes, tag] =
@@ -182,7 +182,7 @@ pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
         lines.next().map_err(unreadable)?;
     }
     while let Some(line) = lines.next().map_err(unreadable)? {
-        if says_nothing(&line) {
+        if is_skipped(&line) {
             continue;
         }
         reading.record(&line).map_err(|failure| match failure {

@@ -1,6 +1,6 @@
-//! A run for Paraver: `.prv` with states, events and communications in order of time, `.pcf` with
-//! their names, `.row` with those of the ranks. Event types and, where they are known, values are those
-//! of Extrae, so that its configurations work.
+//! Writes a run for Paraver: `.prv` with states, events and communications in order of time, `.pcf`
+//! with their names, `.row` with the names of ranks. Event types and, if known, values are those of
+//! Extrae, so that its configurations work.
 
 mod labels;
 mod states;
@@ -25,14 +25,14 @@ use crate::export::{ExportError, Progress, Written};
 use crate::plain_text::printable;
 use states::{State, states};
 
-struct Out<'a> {
+struct ParaverWriter<'a> {
     content: &'a Content<'a>,
     prv: BufWriter<File>,
-    /// Where the threads of each rank begin among all of them.
+    /// Position of each rank's first thread among all threads.
     threads: Vec<usize>,
     /// Node of each rank, from 1 on.
     nodes: Vec<usize>,
-    /// Numbers that were used: by event type, value and its name.
+    /// Names of the values that were used, by event type and value.
     values: BTreeMap<(u32, u32), String>,
 }
 
@@ -47,7 +47,7 @@ fn type_of(function: &Function) -> u32 {
     }
 }
 
-impl Out<'_> {
+impl ParaverWriter<'_> {
     fn time(&self, at_ns: i64) -> i64 {
         (at_ns - self.content.head.first_ns).max(0)
     }
@@ -59,7 +59,7 @@ impl Out<'_> {
         format!("{}:1:{}:{}", self.threads[rank] + index + 1, rank + 1, index + 1)
     }
 
-    /// Event type and value of what a step begins.
+    /// Event type and value of the call or region that a step begins.
     fn value(&mut self, step: &Step) -> (u32, u32) {
         let head = &self.content.head;
         let (kind, number) = match (step.kind, step.call.what) {
@@ -171,7 +171,7 @@ impl Out<'_> {
                 (SENT_BYTES, attributes.bytes),
                 (RECEIVED_BYTES, attributes.received_bytes),
                 (COMMUNICATOR, attributes.standing.map(|s| u64::from(s.communicator) + 1)),
-                // Extrae says on the root alone that it is the root; we say on every rank which one it is.
+                // Extrae marks only the root; we also write the root's rank on every rank.
                 (IS_ROOT, attributes.peer_rank.filter(|rank| *rank == own_rank).map(|_| 1)),
                 (ROOT, root.map(|root| root + 1)),
             ];
@@ -225,12 +225,12 @@ pub fn write(
     let prv = file_of("prv");
     let failed = ExportError::io(&prv);
     let file = BufWriter::with_capacity(1 << 20, File::create_new(&prv).map_err(&failed)?);
-    let mut out = Out { content, prv: file, threads, nodes, values: BTreeMap::new() };
+    let mut out = ParaverWriter { content, prv: file, threads, nodes, values: BTreeMap::new() };
     out.preamble().map_err(&failed)?;
     let mut states = states.iter().peekable();
     let mut messages = traffic.messages.iter().peekable();
-    let mut due = |out: &mut Out, at_ns: i64| -> Result<(), ExportError> {
-        // An error is handed on at once.
+    let mut due = |out: &mut ParaverWriter, at_ns: i64| -> Result<(), ExportError> {
+        // An error is returned at once.
         while let Some(state) =
             states.next_if(|s| s.as_ref().map_or(true, |state| state.begin_ns <= at_ns))
         {

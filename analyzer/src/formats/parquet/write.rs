@@ -1,4 +1,4 @@
-//! Tables as Parquet, a file a table: text by dictionary, numbers without one, LZ4.
+//! Writes tables as Parquet, one file per table: text with a dictionary, numbers without one, LZ4.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -18,12 +18,12 @@ use crate::export::content::Content;
 use crate::export::tables::{self, Cell, Column, Schema, Tables, Type};
 use crate::export::{ExportError, Progress, Written};
 
-/// Rows that are held before they are written as a group.
+/// Rows that are buffered before they are written as a group.
 const GROUP_ROWS: usize = 1 << 18;
 
-/// The values of a column that are held.
+/// The buffered values of a column.
 #[derive(Debug)]
-enum Held {
+enum Values {
     Int(Vec<i32>),
     Long(Vec<i64>),
     Real(Vec<f64>),
@@ -32,26 +32,26 @@ enum Held {
 }
 
 #[derive(Debug)]
-struct HeldColumn {
-    values: Held,
-    /// 1 where there is a value; empty for columns that always have one.
+struct BufferedColumn {
+    values: Values,
+    /// 1 for rows with a value; empty for columns that always have one.
     defined: Vec<i16>,
     optional: bool,
-    /// The last text, to be shared by the next cell of the same.
+    /// The last text, shared with the next cell if it is the same.
     last: Option<ByteArray>,
 }
 
-impl HeldColumn {
+impl BufferedColumn {
     fn push(&mut self, cell: &Cell) {
         if self.optional {
             self.defined.push(i16::from(*cell != Cell::Empty));
         }
         match (&mut self.values, cell) {
-            (Held::Int(values), Cell::Whole(value)) => values.push(*value as i32),
-            (Held::Long(values), Cell::Whole(value)) => values.push(*value),
-            (Held::Real(values), Cell::Real(value)) => values.push(*value),
-            (Held::Flag(values), Cell::Flag(value)) => values.push(*value),
-            (Held::Name(values), Cell::Name(name)) => {
+            (Values::Int(values), Cell::Whole(value)) => values.push(*value as i32),
+            (Values::Long(values), Cell::Whole(value)) => values.push(*value),
+            (Values::Real(values), Cell::Real(value)) => values.push(*value),
+            (Values::Flag(values), Cell::Flag(value)) => values.push(*value),
+            (Values::Name(values), Cell::Name(name)) => {
                 let same = self.last.as_ref().filter(|last| last.data() == name.as_bytes());
                 let value = same.cloned().unwrap_or_else(|| ByteArray::from(*name));
                 self.last = Some(value.clone());
@@ -65,18 +65,18 @@ impl HeldColumn {
 struct Open {
     path: PathBuf,
     writer: SerializedFileWriter<BufWriter<File>>,
-    columns: Vec<HeldColumn>,
+    columns: Vec<BufferedColumn>,
     rows: usize,
 }
 
-/// Writes `TABLE.parquet` into a directory that it makes.
+/// Writes `TABLE.parquet` files into a directory that it makes.
 pub struct ParquetTables {
     directory: PathBuf,
     open: Option<Open>,
 }
 
 impl ParquetTables {
-    /// Into this directory, which does not exist yet.
+    /// For this directory, which must not exist.
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), open: None }
     }
@@ -132,35 +132,35 @@ impl Open {
             return Ok(());
         }
         let mut group: SerializedRowGroupWriter<_> = self.writer.next_row_group()?;
-        for held in &mut self.columns {
+        for buffered in &mut self.columns {
             let Some(mut column) = group.next_column()? else { break };
-            let defined = held.optional.then_some(held.defined.as_slice());
-            match (column.untyped(), &held.values) {
-                (ColumnWriter::Int32ColumnWriter(to), Held::Int(values)) => {
+            let defined = buffered.optional.then_some(buffered.defined.as_slice());
+            match (column.untyped(), &buffered.values) {
+                (ColumnWriter::Int32ColumnWriter(to), Values::Int(values)) => {
                     to.write_batch(values, defined, None)?;
                 }
-                (ColumnWriter::Int64ColumnWriter(to), Held::Long(values)) => {
+                (ColumnWriter::Int64ColumnWriter(to), Values::Long(values)) => {
                     to.write_batch(values, defined, None)?;
                 }
-                (ColumnWriter::DoubleColumnWriter(to), Held::Real(values)) => {
+                (ColumnWriter::DoubleColumnWriter(to), Values::Real(values)) => {
                     to.write_batch(values, defined, None)?;
                 }
-                (ColumnWriter::ByteArrayColumnWriter(to), Held::Name(values)) => {
+                (ColumnWriter::ByteArrayColumnWriter(to), Values::Name(values)) => {
                     to.write_batch(values, defined, None)?;
                 }
-                (ColumnWriter::BoolColumnWriter(to), Held::Flag(values)) => {
+                (ColumnWriter::BoolColumnWriter(to), Values::Flag(values)) => {
                     to.write_batch(values, defined, None)?;
                 }
                 _ => {}
             }
             column.close()?;
-            held.defined.clear();
-            match &mut held.values {
-                Held::Int(values) => values.clear(),
-                Held::Long(values) => values.clear(),
-                Held::Real(values) => values.clear(),
-                Held::Name(values) => values.clear(),
-                Held::Flag(values) => values.clear(),
+            buffered.defined.clear();
+            match &mut buffered.values {
+                Values::Int(values) => values.clear(),
+                Values::Long(values) => values.clear(),
+                Values::Real(values) => values.clear(),
+                Values::Name(values) => values.clear(),
+                Values::Flag(values) => values.clear(),
             }
         }
         group.close()?;
@@ -172,7 +172,7 @@ impl Open {
 /// Writes a run's tables into a directory that it makes.
 ///
 /// # Errors
-/// What cannot be written.
+/// A file cannot be written.
 pub fn write(
     content: &Content,
     path: &Path,
@@ -195,13 +195,13 @@ impl Tables for ParquetTables {
             .map_err(failed(&path))?;
         let file = BufWriter::with_capacity(1 << 18, file);
         let writer = SerializedFileWriter::new(file, Arc::new(root), Arc::new(properties(schema)));
-        let columns = schema.columns.iter().map(|(_, kind, optional)| HeldColumn {
+        let columns = schema.columns.iter().map(|(_, kind, optional)| BufferedColumn {
             values: match kind {
-                Type::Int => Held::Int(Vec::new()),
-                Type::Long => Held::Long(Vec::new()),
-                Type::Real => Held::Real(Vec::new()),
-                Type::Name => Held::Name(Vec::new()),
-                Type::Flag => Held::Flag(Vec::new()),
+                Type::Int => Values::Int(Vec::new()),
+                Type::Long => Values::Long(Vec::new()),
+                Type::Real => Values::Real(Vec::new()),
+                Type::Name => Values::Name(Vec::new()),
+                Type::Flag => Values::Flag(Vec::new()),
             },
             defined: Vec::new(),
             optional: *optional,

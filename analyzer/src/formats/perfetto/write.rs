@@ -1,5 +1,6 @@
-//! A run for <https://ui.perfetto.dev>: a process a rank, a track a thread, a slice a call, an arrow a
-//! message. Protocol buffers after `protos/perfetto/trace`, field numbers as there.
+//! Writes a run for <https://ui.perfetto.dev>: a process per rank, a track per thread, a slice per
+//! call, an arrow per message. The protocol buffers and field numbers are those of
+//! `protos/perfetto/trace`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -67,14 +68,14 @@ const TRACK_DESCRIPTOR: u32 = 60;
 const CLOCK_SNAPSHOT: u32 = 6;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
-// ClockSnapshot: BUILTIN_CLOCK_BOOTTIME is what timestamps are in unless said otherwise.
+// ClockSnapshot: BUILTIN_CLOCK_BOOTTIME is the default clock of timestamps.
 const BOOTTIME: u64 = 6;
 const REALTIME: u64 = 1;
 // TrackEvent.
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 
-/// Names of annotations, interned under their places from 1 on.
+/// Names of annotations, interned under their positions from 1 on.
 const ANNOTATIONS: [&str; 9] = [
     "communicator",
     "peer",
@@ -87,14 +88,14 @@ const ANNOTATIONS: [&str; 9] = [
     "unreturned",
 ];
 
-struct Out<'a> {
+struct PerfettoWriter<'a> {
     content: &'a Content<'a>,
     file: BufWriter<File>,
-    /// Whether the name of each function, region and tool reason was said already.
+    /// Whether the name of each function, region and tool reason has been written.
     named: Vec<bool>,
 }
 
-impl Out<'_> {
+impl PerfettoWriter<'_> {
     fn packet(&mut self, fill: impl FnOnce(&mut Encoded)) -> io::Result<()> {
         let mut packet = Encoded::default();
         fill(&mut packet);
@@ -108,7 +109,7 @@ impl Out<'_> {
         (at_ns - self.content.head.first_ns).max(0) as u64
     }
 
-    /// The number that a step's name is interned under, its category, and whether it is new.
+    /// The number of a step's interned name, its category, and the name if it is new.
     fn name(&mut self, step: &Step) -> (u64, u64, Option<String>) {
         let head = &self.content.head;
         let (functions, regions) = (head.functions.len(), head.regions.len());
@@ -127,7 +128,7 @@ impl Out<'_> {
     }
 }
 
-/// Numbers of processes and threads: those of the system may be the same on two hosts.
+/// Number of a process; process IDs of the system may be the same on two hosts.
 fn pid(place: usize) -> u64 {
     place as u64 + 1
 }
@@ -145,7 +146,7 @@ fn track_of(place: usize, thread: Option<u32>) -> u64 {
 
 fn annotations(content: &Content, call: &Call, operation: Option<&Link>, event: &mut Encoded) {
     let attributes = content.attributes(call);
-    let mut say = |place: u64, fill: &dyn Fn(&mut Encoded)| {
+    let mut annotate = |place: u64, fill: &dyn Fn(&mut Encoded)| {
         event.message(4, |annotation| {
             annotation.number(1, place);
             fill(annotation);
@@ -153,7 +154,7 @@ fn annotations(content: &Content, call: &Call, operation: Option<&Link>, event: 
     };
     let mut number = |place: u64, value: Option<i64>| {
         if let Some(value) = value {
-            say(place, &|annotation| {
+            annotate(place, &|annotation| {
                 annotation.signed(4, value);
             });
         }
@@ -166,19 +167,19 @@ fn annotations(content: &Content, call: &Call, operation: Option<&Link>, event: 
     number(8, operation.map(|link| link.number as i64));
     number(9, call.end_ns.is_none().then_some(1));
     if let Some(flops) = attributes.flops {
-        say(7, &|annotation| {
+        annotate(7, &|annotation| {
             annotation.fixed(5, flops.to_bits());
         });
     }
     if let Some(standing) = attributes.standing {
         let name = &content.head.communicators[standing.communicator as usize].name;
-        say(1, &|annotation| {
+        annotate(1, &|annotation| {
             annotation.text(6, name);
         });
     }
 }
 
-impl StepWriter for Out<'_> {
+impl StepWriter for PerfettoWriter<'_> {
     fn preamble(&mut self) -> io::Result<()> {
         let content = self.content;
         let head = &content.head;
@@ -271,7 +272,7 @@ impl StepWriter for Out<'_> {
             packet.number(TIMESTAMP, at).number(SEQUENCE_FLAGS, NEEDS_STATE);
             packet.message(TRACK_EVENT, |event| {
                 event.number(9, SLICE_END).number(11, track);
-                // An arrow that a wrong clock turns round is drawn, too: it does not end here.
+                // An arrow that a wrong clock reverses is drawn, too: it does not end here.
                 for link in received {
                     event.fixed(47, link.number + 1);
                 }
@@ -291,6 +292,6 @@ pub fn write(
     scratch: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
-    let writer = |content, file| Out { content, file, named: Vec::new() };
+    let writer = |content, file| PerfettoWriter { content, file, named: Vec::new() };
     write_steps(content, path, scratch, progress, writer)
 }

@@ -1,4 +1,4 @@
-//! The little program of `program.c` with rsmpi, as far as rsmpi has the calls.
+//! The small program of `program.c` with rsmpi, restricted to the calls that rsmpi has.
 
 use mpi::collective::SystemOperation;
 use mpi::datatype::{UserDatatype, View};

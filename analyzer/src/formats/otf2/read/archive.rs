@@ -1,5 +1,5 @@
-//! An archive by what its numbers mean: definitions come in, the world of a run and the meaning of
-//! regions and communicators go out.
+//! Interprets an archive's definitions: the world of a run, and the meaning of regions and
+//! communicators.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::formats::otf2::names::{
 use crate::import::rank::{ImportedCommunicator, World};
 use crate::import::run_id;
 
-/// An archive by what its numbers mean.
+/// An archive with interpreted definitions.
 pub(super) struct Archive<'a> {
     pub(super) definitions: &'a Definitions,
     pub(super) world: World,
@@ -51,7 +51,7 @@ impl<'a> Archive<'a> {
                     processes.push(process);
                 }
             }
-            // No MPI: every process is a rank of its own.
+            // No MPI: every process is a rank.
             None => processes.extend(threads.keys()),
         }
         if processes.is_empty() {
@@ -101,7 +101,7 @@ impl<'a> Archive<'a> {
 
 fn communicator(definitions: &Definitions, comm: &Comm) -> ImportedCommunicator {
     let group = |number: u32| definitions.groups.get(&number);
-    // Members are places among the ranks' locations, which are the ranks.
+    // Members are positions among the ranks' locations, that is, ranks.
     let members = |number: u32| -> Vec<u32> {
         let members = group(number).map_or(&[][..], |group| &group.members);
         members.iter().map(|member| u32::try_from(*member).unwrap_or(u32::MAX)).collect()

@@ -1,4 +1,4 @@
-//! What an archive's global definitions say: the library's callbacks come in, [`Definitions`] goes out.
+//! Reads an archive's global [`Definitions`] through callbacks of the library.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -28,26 +28,26 @@ pub struct Comm {
     pub groups: (u32, Option<u32>),
 }
 
-/// All that the archive says of itself, its numbers as they are.
+/// All global definitions, with the archive's numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
-    /// Ticks a second, offset of all times, nanoseconds since 1970 at the offset.
+    /// Ticks per second, offset of all times, nanoseconds since 1970 at the offset.
     pub clock: Option<(u64, u64, u64)>,
     /// Strings.
     pub strings: HashMap<u32, String>,
-    /// Attributes: name.
+    /// Name of each attribute.
     pub attributes: BTreeMap<u32, u32>,
-    /// Nodes of the machine: name.
+    /// Name of each node of the machine.
     pub nodes: HashMap<u32, u32>,
-    /// Processes: node.
+    /// Node of each process.
     pub processes: BTreeMap<u32, u32>,
-    /// Properties of processes: process, name, value as a string.
+    /// Properties of processes: process, name, string value.
     pub properties: Vec<(u32, u32, u32)>,
-    /// Threads: process.
+    /// Process of each thread.
     pub threads: BTreeMap<u64, u32>,
-    /// Locations that are no threads of a processor.
+    /// Number of locations that are not threads of a processor.
     pub other_locations: u64,
-    /// Regions: name and description.
+    /// Name and description of each region.
     pub regions: HashMap<u32, (u32, u32)>,
     /// Groups.
     pub groups: HashMap<u32, Group>,
@@ -68,17 +68,18 @@ impl Definitions {
         Some(self.text(found.2))
     }
 
-    /// Reads them with an open reader.
+    /// Reads the definitions with an open reader.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library reports an error.
     pub fn read(library: &Otf2Library, reader: Object) -> Result<Self, Otf2Error> {
         let mut definitions = Self::default();
         let check = |code| library.check(code);
         let data: *mut c_void = (&raw mut definitions).cast();
         let mut count = 0;
-        // SAFETY: the reader is open. The callbacks have the signatures of OTF2 3.x, are called only
-        // by the functions below, and get the definitions of this frame, which nobody else uses then.
+        // SAFETY: the reader is open. The callbacks have the signatures of OTF2 3.x, are called
+        // only by the functions below, and receive the definitions of this frame, which are not
+        // used otherwise.
         unsafe {
             let from = (library.Reader_GetGlobalDefReader)(reader);
             if from.is_null() {
@@ -121,12 +122,12 @@ impl Definitions {
     }
 }
 
-/// The definitions that a callback was given.
+/// The definitions of a callback.
 ///
 /// # Safety
-/// `data` is what [`Definitions::read`] registered.
+/// `data` is the pointer that [`Definitions::read`] registered.
 unsafe fn of<'a>(data: *mut c_void) -> &'a mut Definitions {
-    // SAFETY: the caller's promise; the library calls back one record at a time.
+    // SAFETY: guaranteed by the caller; the library calls back one record at a time.
     unsafe { &mut *data.cast() }
 }
 
@@ -235,7 +236,7 @@ extern "C" fn group(
 ) -> c_int {
     let members = match members.is_null() || count == 0 {
         true => Vec::new(),
-        // SAFETY: the library gives as many members as it says.
+        // SAFETY: the library passes `count` members.
         false => unsafe { std::slice::from_raw_parts(members, count as usize) }.to_vec(),
     };
     // SAFETY: see `of`.

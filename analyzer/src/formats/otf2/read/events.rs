@@ -1,4 +1,5 @@
-//! Callbacks of the library, a record each: times become ticks, records go to the location.
+//! Callbacks of the library, one per kind of record: they convert times to ticks and pass records
+//! to the location.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -10,12 +11,12 @@ use crate::import::rank::ZERO_TICKS;
 
 const INTERRUPT: c_int = 1;
 
-/// What the callbacks of events need.
+/// Data for the callbacks of events.
 pub(super) struct Events<'a> {
     pub(super) library: &'a Otf2Library,
     pub(super) location: Location<'a>,
     pub(super) kinds: &'a HashMap<u32, Kind>,
-    /// Ticks a second, and the offset.
+    /// Ticks per second, and the offset.
     pub(super) clock: (u64, u64),
     /// Numbers of our own attributes, in the order of [`ATTRIBUTES`].
     pub(super) attributes: [Option<u32>; ATTRIBUTES.len()],
@@ -25,7 +26,7 @@ pub(super) struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Nanoseconds from the archive's begin on; never back.
+    /// Converts a time to nanoseconds from the archive's beginning; times never go back.
     fn time(&mut self, time: u64) -> u64 {
         let (hz, offset) = self.clock;
         let since = u128::from(time.saturating_sub(offset));
@@ -35,7 +36,7 @@ impl Events<'_> {
         self.last
     }
 
-    fn keep(&mut self, result: std::io::Result<()>) -> c_int {
+    fn note_result(&mut self, result: std::io::Result<()>) -> c_int {
         self.handled += 1;
         match result {
             Ok(()) => CALLBACK_SUCCESS,
@@ -49,7 +50,8 @@ impl Events<'_> {
     fn attribute(&self, list: Object, which: usize) -> Option<u64> {
         let number = self.attributes[which]?;
         let mut value = 0;
-        // SAFETY: the list is that of the record at hand; the value goes to a variable of this frame.
+        // SAFETY: the list is that of the current record; the value is written to a variable of
+        // this frame.
         let code = unsafe { (self.library.AttributeList_GetUint64)(list, number, &mut value) };
         (code == 0).then_some(value)
     }
@@ -87,12 +89,12 @@ pub(super) fn callbacks_of(library: &Otf2Library) -> [(Set, *const c_void); 14] 
     ]
 }
 
-/// The events that a callback was given.
+/// The events of a callback.
 ///
 /// # Safety
-/// `data` is what `Archive::read_location` registered.
+/// `data` is the pointer that `Archive::read_location` registered.
 unsafe fn of<'a>(data: *mut c_void) -> &'a mut Events<'a> {
-    // SAFETY: the caller's promise; the library calls back one record at a time.
+    // SAFETY: guaranteed by the caller; the library calls back one record at a time.
     unsafe { &mut *data.cast() }
 }
 
@@ -112,7 +114,7 @@ extern "C" fn enter(
     let unknown = Kind::Region(String::new());
     let kind = events.kinds.get(&region).unwrap_or(&unknown);
     let entered = events.location.enter(at, kind, attributes);
-    events.keep(entered)
+    events.note_result(entered)
 }
 
 extern "C" fn leave(
@@ -127,7 +129,7 @@ extern "C" fn leave(
     let events = unsafe { of(data) };
     let at = events.time(time);
     let left = events.location.leave(at);
-    events.keep(left)
+    events.note_result(left)
 }
 
 macro_rules! record {
@@ -145,7 +147,7 @@ macro_rules! record {
             let $events = unsafe { of(data) };
             $events.time(time);
             let done: std::io::Result<()> = $body;
-            $events.keep(done)
+            $events.note_result(done)
         }
     };
 }
@@ -181,7 +183,7 @@ record!(cancelled, events, (id: u64) {
     events.location.cancelled(id);
     Ok(())
 });
-// What it says, the call itself says.
+// The call itself has the same information.
 record!(collective_begin, events, () Ok(()));
 record!(collective, events, (_what: u8, on: u32, root: u32, sent: u64, received: u64) {
     events.location.collective(on, root, sent, received);

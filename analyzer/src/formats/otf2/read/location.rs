@@ -1,9 +1,9 @@
-//! The records of one location: Enter, Leave and MPI's records come in as the archive has them, calls
-//! go to the rank's file.
+//! Turns the records of one location (Enter, Leave and MPI's records) into calls in the rank's
+//! file.
 //!
-//! A call is written when it ends, with what lies inside it behind it: slots stand by their begin. What
-//! only the completion of a request says (who sent, on which communicator) is put into the call that
-//! made the request then.
+//! A call is written when it ends, followed by the events inside it, because slots are ordered by
+//! their beginning. Facts that only the completion of a request has (source and communicator) are
+//! then added to the call that made the request.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,39 +17,39 @@ use crate::formats::otf2::library::UNDEFINED_32;
 use crate::import::Imported;
 use crate::import::rank::{ANY_SOURCE, ANY_TAG, RankWriter};
 
-/// What a region of the archive is in a run.
+/// Meaning of a region of the archive in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// A function of MPI.
     Mpi(u16, Operation),
     /// An interposed compute function.
     Compute(u16),
-    /// Time of our own recorder.
+    /// Time of our recorder.
     Tool(ToolReason),
     /// A region of the program.
     Region(String),
-    /// The region that our own exports put around everything.
+    /// The region that our exports put around everything.
     Program,
 }
 
-/// Attributes of an Enter record that our own exports give.
+/// Attributes that our exports add to an Enter record.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EnterAttributes {
-    /// Polls in a run, and nanoseconds inside them.
+    /// Number of polls in a run, and nanoseconds inside them.
     pub polls: Option<(u64, u64)>,
     /// Operations and bytes of a compute call.
     pub compute: Option<(u64, u64)>,
 }
 
-/// What a call makes.
+/// A request that a call makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum NewRequest {
     Send(u64),
     Receive(u64),
     Collective(u64),
 }
 
-impl Made {
+impl NewRequest {
     fn id(self) -> u64 {
         let (Self::Send(id) | Self::Receive(id) | Self::Collective(id)) = self;
         id
@@ -60,7 +60,7 @@ impl Made {
 struct Call {
     call: NewCall,
     operation: Option<Operation>,
-    made: Vec<Made>,
+    made: Vec<NewRequest>,
 }
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ enum Frame {
     Call(Box<Call>),
     Tool(ToolReason, u64),
     Region(String),
-    /// Inside a call that is written already: left out.
+    /// Omitted, because it is inside a call.
     Hidden,
 }
 
@@ -96,7 +96,7 @@ pub struct InFlight {
     half: bool,
 }
 
-/// What is said of requests that stay in flight.
+/// Note about requests that stay in flight.
 pub const NEVER_COMPLETED: &str = "completions of requests, which the trace does not record";
 
 /// The requests of a rank, by OTF2's numbers.
@@ -109,19 +109,19 @@ pub struct Location<'a> {
     pub writer: &'a mut RankWriter,
     /// The rank's requests.
     pub requests: &'a mut InFlights,
-    /// What is counted.
+    /// Counts of what the import misses.
     pub imported: &'a mut Imported,
-    /// Places of communicators by OTF2's numbers.
+    /// Positions of communicators by OTF2's numbers.
     pub communicators: &'a HashMap<u32, u32>,
     /// Thread of the rank.
     pub thread: u32,
     frames: Vec<Frame>,
-    /// Complete, behind the outermost call that is still open.
+    /// Complete events that wait for the outermost open call.
     held: Vec<Written>,
 }
 
 impl<'a> Location<'a> {
-    /// Before its first record.
+    /// A location before its first record.
     pub fn new(
         writer: &'a mut RankWriter,
         requests: &'a mut InFlights,
@@ -138,7 +138,7 @@ impl<'a> Location<'a> {
         place.and_then(|place| self.writer.communicators.get(place)).copied().unwrap_or(0)
     }
 
-    /// The innermost call of MPI that is open.
+    /// The innermost open MPI call.
     fn current(&mut self) -> Option<&mut Call> {
         let mut frames = self.frames.iter_mut().rev();
         frames.find_map(|frame| match frame {
@@ -279,14 +279,14 @@ impl<'a> Location<'a> {
         }
     }
 
-    /// A send that a request stands for.
+    /// A non-blocking send.
     pub fn isend(&mut self, to: (u32, u32, u32), bytes: u64, id: u64) {
         if self.is_persistent() {
             return self.imported.miss("messages of persistent requests");
         }
         let (peer, communicator, tag) = to;
         self.send(peer, communicator, tag, bytes);
-        self.makes(Made::Send(id));
+        self.makes(NewRequest::Send(id));
     }
 
     /// A receive is posted.
@@ -303,15 +303,15 @@ impl<'a> Location<'a> {
                 _ => (call.call.peer, call.call.tag) = (ANY_SOURCE, ANY_TAG),
             }
         }
-        self.makes(Made::Receive(id));
+        self.makes(NewRequest::Receive(id));
     }
 
-    /// A collective operation begins that a request stands for.
+    /// A non-blocking collective operation begins.
     pub fn icollective(&mut self, id: u64) {
         if self.is_persistent() {
             return self.imported.miss("persistent collective operations");
         }
-        self.makes(Made::Collective(id));
+        self.makes(NewRequest::Collective(id));
     }
 
     fn is_persistent(&mut self) -> bool {
@@ -319,25 +319,25 @@ impl<'a> Location<'a> {
         matches!(operation, Some(Operation::Start | Operation::Startall))
     }
 
-    fn makes(&mut self, made: Made) {
+    fn makes(&mut self, made: NewRequest) {
         let id = made.id();
         let Some(call) = self.current() else { return self.outside() };
-        // Two requests of one call are one in a run: the first one's.
+        // Two requests of one call become one request of the run, with the first one's handle.
         let first = call.made.first().map_or(id, |made| made.id());
         let handle = handle(first);
         call.call.request = handle;
         call.made.push(made);
-        let half = matches!(made, Made::Receive(_)) && call.call.receive.is_some();
+        let half = matches!(made, NewRequest::Receive(_)) && call.call.receive.is_some();
         if self.requests.insert(id, InFlight { at: None, handle, half }).is_some() {
             self.imported.miss(NEVER_COMPLETED);
         }
     }
 
-    /// Takes a request out that is complete.
+    /// Removes a completed request.
     fn completed(&mut self, id: u64) -> Option<InFlight> {
         let request = self.requests.remove(&id);
         if request.is_none() {
-            self.imported.miss("completions of requests that were not seen being made");
+            self.imported.miss("completions of requests whose creation was not recorded");
         }
         request
     }
@@ -356,7 +356,7 @@ impl<'a> Location<'a> {
                 of.request = state.request;
                 (of.peer, of.tag, of.bytes) = (state.peer, state.tag, state.bytes);
             }
-            // Both requests of a call that sends and receives: the receive's status counts.
+            // Both requests of a call that sends and receives: the receive's status is kept.
             Some(Operation::CompleteOne | Operation::CompleteSeveral) => {
                 let of = &mut call.call;
                 if call.operation == Some(Operation::CompleteOne) && of.request == state.request {
@@ -379,7 +379,7 @@ impl<'a> Location<'a> {
         self.state(done(request.handle, (0, 0, 0), false));
     }
 
-    /// A request was asked for, and is not complete.
+    /// A request was tested and is not complete.
     pub fn tested(&mut self, id: u64) {
         let Some(request) = self.requests.get(&id) else { return };
         let state = RequestState { completed: false, ..done(request.handle, (0, 0, 0), false) };
@@ -426,7 +426,7 @@ impl<'a> Location<'a> {
         }
     }
 
-    /// A collective operation is complete that a request stands for.
+    /// A non-blocking collective operation is complete.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -445,7 +445,7 @@ impl<'a> Location<'a> {
     }
 }
 
-/// A request's number in a run: never 0.
+/// A request's handle in a run, never 0.
 fn handle(id: u64) -> u32 {
     (id as u32 & 0x7fff_ffff) + 1
 }

@@ -1,4 +1,5 @@
-//! What all locations of an archive share: clock, strings, hosts, processes, regions, communicators.
+//! Writes the global definitions of an archive: clock, strings, hosts, processes, regions,
+//! communicators.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -13,7 +14,7 @@ use crate::formats::otf2::names::{
     PROGRAM_DESCRIPTION, PROGRAM_PROPERTY, TYPE_STRING, TYPE_UINT64,
 };
 
-/// Strings of the archive, each once.
+/// Strings of the archive, each written once.
 struct Strings<'a> {
     library: &'a Otf2Library,
     writer: Object,
@@ -35,7 +36,7 @@ impl Strings<'_> {
     }
 }
 
-/// Writes what all locations share.
+/// Writes the global definitions.
 pub(super) fn write_definitions(
     library: &Otf2Library,
     content: &Content,
@@ -142,11 +143,11 @@ pub(super) fn write_definitions(
         })?;
     }
     communicators(library, content, writer, &mut strings)?;
-    // SAFETY: it is open, and not used any more.
+    // SAFETY: it is open, and not used afterwards.
     check(unsafe { (library.Archive_CloseGlobalDefWriter)(archive, writer) })
 }
 
-/// Number of each communicator in the archive: every rank's MPI_COMM_SELF is one and the same.
+/// Number of each communicator in the archive; every rank's MPI_COMM_SELF has the same number.
 pub(super) fn communicator_numbers(content: &Content) -> Vec<u32> {
     let mut next = 0;
     let mut own = None;
@@ -176,7 +177,7 @@ fn communicators(
         let number = groups;
         groups += 1;
         let (count, write) = (members.len() as u32, library.GlobalDefWriter_WriteGroup);
-        // SAFETY: the writer is open; there are as many members as said.
+        // SAFETY: the writer is open; `count` is the number of members.
         let code =
             unsafe { write(writer, number, name, kind, PARADIGM_MPI, 0, count, members.as_ptr()) };
         library.check(code).map(|()| number)
@@ -186,7 +187,7 @@ fn communicators(
     let own = group(empty, GROUP_COMM_SELF, &[])?;
     let mut written = 0;
     for (communicator, number) in head.communicators.iter().zip(communicator_numbers(content)) {
-        // The ranks' own ones are one communicator to OTF2.
+        // MPI_COMM_SELF of all ranks is one communicator in OTF2.
         if number < written {
             continue;
         }

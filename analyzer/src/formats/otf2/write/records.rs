@@ -1,8 +1,8 @@
-//! The records of one rank's calls: calls as they begin and end come in; what they do to messages,
-//! requests and collective operations goes out as OTF2's event records.
+//! Writes OTF2's event records for the messages, requests and collective operations of one rank's
+//! calls.
 //!
-//! OTF2 gives every request a number of its own for its life, where a trace has handles that are used
-//! again; which operation a handle stands for is told as matching does.
+//! In OTF2 every request has a unique number, while the handles in a trace are reused. The
+//! operation of a handle is found in the same way as in matching.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ use crate::formats::otf2::library::{Object, Otf2Error, Otf2Library, UNDEFINED_32
 use crate::timeline::matching::requests::{Lookup, Requests, Tracked};
 use trace_format::meaning::{Meaning, Operation};
 
-/// Where a message goes, or comes from.
+/// Partner, communicator, tag and size of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Envelope {
     peer: u32,
@@ -20,7 +20,7 @@ struct Envelope {
     bytes: u64,
 }
 
-/// A collective operation that is under way.
+/// A collective operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Collective {
     operation: u8,
@@ -30,15 +30,15 @@ struct Collective {
     received: u64,
 }
 
-/// What a request stands for.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Nothing that has records: its partner is MPI_PROC_NULL, or it is of another kind.
+    /// An operation without records: its partner is MPI_PROC_NULL, or it is of another kind.
     Nothing,
     Send(u64),
-    /// Number, communicator.
+    /// Number and communicator of a receive.
     Receive(u64, u32),
-    /// The same of a call that sends and receives.
+    /// A call that sends and receives: number of the send; number and communicator of the receive.
     Both(Option<u64>, u64, u32),
     Collective(u64, Collective),
 }
@@ -49,7 +49,7 @@ impl Tracked for Work {
     }
 }
 
-/// What a persistent request does each time.
+/// The operation that a persistent request starts.
 #[derive(Debug, Clone, Copy)]
 enum Template {
     Nothing,
@@ -88,7 +88,7 @@ pub struct Records<'a> {
     library: &'a Otf2Library,
     content: &'a Content<'a>,
     requests: Requests<Work, Template>,
-    /// Communicators of messages that a matched probe took out, by handle.
+    /// Communicators of messages from matched probes, by handle.
     probed: HashMap<u32, VecDeque<u32>>,
     /// Number of the next request.
     next: u64,
@@ -96,7 +96,7 @@ pub struct Records<'a> {
     communicators: &'a [u32],
 }
 
-/// What is known of a place to write to: writer and time.
+/// Writer and time of a record.
 #[derive(Debug, Clone, Copy)]
 pub struct At {
     /// The location's writer.
@@ -108,7 +108,7 @@ pub struct At {
 const NO_ATTRIBUTES: Object = std::ptr::null_mut();
 
 impl<'a> Records<'a> {
-    /// Of a rank with this many threads.
+    /// For a rank with this many threads.
     pub fn new(
         library: &'a Otf2Library,
         content: &'a Content<'a>,
@@ -119,7 +119,7 @@ impl<'a> Records<'a> {
         Self { library, content, requests, probed: HashMap::new(), next: 0, communicators }
     }
 
-    /// What a call says, its communicator by its number in the archive.
+    /// Attributes of a call, with the archive's number of the communicator.
     fn attributes(&self, call: &Call) -> Attributes {
         let mut attributes = self.content.attributes(call);
         if let Some(standing) = &mut attributes.standing
@@ -141,10 +141,10 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Records of a call that begins.
+    /// Writes the records at the beginning of a call.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library reports an error.
     pub fn begin(&mut self, at: At, call: &Call, function: &Function) -> Result<(), Otf2Error> {
         use Operation::*;
         let attributes = self.attributes(call);
@@ -227,10 +227,10 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Records of a call that ends.
+    /// Writes the records at the end of a call.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library reports an error.
     pub fn end(&mut self, at: At, call: &Call, function: &Function) -> Result<(), Otf2Error> {
         use Operation::*;
         if call.end_ns.is_none() {
@@ -243,7 +243,7 @@ impl<'a> Records<'a> {
         if !function.operation.took_place(event.error, errors) {
             return Ok(());
         }
-        // OTF2 knows no operation that failed: nothing was moved, as by one that was cancelled.
+        // OTF2 has no failed operations: like a cancelled one, a failed operation moved nothing.
         let failed =
             |error: u32| error != 0 && errors.is_none_or(|errors| error != errors.truncate);
         match function.operation {
@@ -347,7 +347,7 @@ impl<'a> Records<'a> {
     fn receive(&self, at: At, envelope: Option<Envelope>) -> Result<(), Otf2Error> {
         let Some(Envelope { peer, communicator, tag, bytes }) = envelope else { return Ok(()) };
         let write = self.library.EvtWriter_MpiRecv;
-        // SAFETY: as above.
+        // SAFETY: the writer is open, and no attributes are given.
         let code =
             unsafe { write(at.writer, NO_ATTRIBUTES, at.time, peer, communicator, tag, bytes) };
         self.library.check(code)
@@ -359,7 +359,7 @@ impl<'a> Records<'a> {
         };
         let number = self.number();
         let write = self.library.EvtWriter_MpiIsend;
-        // SAFETY: as above.
+        // SAFETY: the writer is open, and no attributes are given.
         let code = unsafe {
             write(at.writer, NO_ATTRIBUTES, at.time, peer, communicator, tag, bytes, number)
         };
@@ -369,23 +369,24 @@ impl<'a> Records<'a> {
     fn ireceive(&mut self, at: At, communicator: Option<u32>) -> Result<Work, Otf2Error> {
         let Some(communicator) = communicator else { return Ok(Work::Nothing) };
         let number = self.number();
-        self.of_request(self.library.EvtWriter_MpiIrecvRequest, at, number)?;
+        self.write_request(self.library.EvtWriter_MpiIrecvRequest, at, number)?;
         Ok(Work::Receive(number, communicator))
     }
 
     fn icollective(&mut self, at: At, collective: Collective) -> Result<Work, Otf2Error> {
         let number = self.number();
-        self.of_request(self.library.EvtWriter_NonBlockingCollectiveRequest, at, number)?;
+        self.write_request(self.library.EvtWriter_NonBlockingCollectiveRequest, at, number)?;
         Ok(Work::Collective(number, collective))
     }
 
-    fn of_request(
+    fn write_request(
         &self,
         write: unsafe extern "C" fn(Object, Object, u64, u64) -> i32,
         at: At,
         number: u64,
     ) -> Result<(), Otf2Error> {
-        // SAFETY: as above; every function that is given has this meaning of its arguments.
+        // SAFETY: the writer is open, and no attributes are given; all functions passed here have
+        // these arguments.
         self.library.check(unsafe { write(at.writer, NO_ATTRIBUTES, at.time, number) })
     }
 
@@ -397,7 +398,7 @@ impl<'a> Records<'a> {
             Some(Work::Collective(number, _)) => number,
             _ => return Ok(()),
         };
-        self.of_request(self.library.EvtWriter_MpiRequestTest, at, number)
+        self.write_request(self.library.EvtWriter_MpiRequestTest, at, number)
     }
 
     fn complete(
@@ -411,7 +412,8 @@ impl<'a> Records<'a> {
             return Ok(());
         }
         let Lookup::Active(work) = self.requests.completed(handle) else { return Ok(()) };
-        // Libraries leave the status of a send mostly unwritten: it says nothing of cancelling.
+        // Libraries mostly leave the status of a send unwritten, so it does not tell whether it was
+        // cancelled.
         let (send, receive) = match work {
             Work::Nothing => return Ok(()),
             Work::Send(number) => (Some(number), None),
@@ -422,27 +424,27 @@ impl<'a> Records<'a> {
             }
         };
         if let Some(number) = send {
-            self.of_request(self.library.EvtWriter_MpiIsendComplete, at, number)?;
+            self.write_request(self.library.EvtWriter_MpiIsendComplete, at, number)?;
         }
         let Some((number, communicator)) = receive else { return Ok(()) };
         match u32::try_from(peer) {
             Ok(peer) if !cancelled => {
                 let write = self.library.EvtWriter_MpiIrecv;
                 let tag = tag as u32;
-                // SAFETY: as above.
+                // SAFETY: the writer is open, and no attributes are given.
                 let code = unsafe {
                     write(at.writer, NO_ATTRIBUTES, at.time, peer, communicator, tag, bytes, number)
                 };
                 self.library.check(code)
             }
-            _ => self.of_request(self.library.EvtWriter_MpiRequestCancelled, at, number),
+            _ => self.write_request(self.library.EvtWriter_MpiRequestCancelled, at, number),
         }
     }
 
     fn collective_end(&self, at: At, collective: Collective) -> Result<(), Otf2Error> {
         let Collective { operation, communicator, root, sent, received } = collective;
         let write = self.library.EvtWriter_MpiCollectiveEnd;
-        // SAFETY: as above.
+        // SAFETY: the writer is open, and no attributes are given.
         let code = unsafe {
             write(at.writer, NO_ATTRIBUTES, at.time, operation, communicator, root, sent, received)
         };
@@ -452,7 +454,7 @@ impl<'a> Records<'a> {
     fn collective_complete(&self, at: At, of: Collective, number: u64) -> Result<(), Otf2Error> {
         let Collective { operation, communicator: on, root, sent, received } = of;
         let write = self.library.EvtWriter_NonBlockingCollectiveComplete;
-        // SAFETY: as above.
+        // SAFETY: the writer is open, and no attributes are given.
         let code = unsafe {
             write(at.writer, NO_ATTRIBUTES, at.time, operation, on, root, sent, received, number)
         };

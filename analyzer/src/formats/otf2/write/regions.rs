@@ -1,7 +1,7 @@
-//! Numbers the regions of an archive and defines what it says of each.
+//! Numbers the regions of an archive and defines their properties.
 //!
-//! As Score-P defines them, so that Scalasca takes them for what they are: MPI's functions have the source
-//! file "MPI" and the role of what they do (Score-P: `SCOREP_Mpi_Reg.inc.c`).
+//! Definitions follow Score-P, so that Scalasca recognises them: MPI's functions have the source
+//! file "MPI" and the role of their operation (Score-P: `SCOREP_Mpi_Reg.inc.c`).
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::export::content::{Content, Function, What};
 use crate::export::steps::{Kind, Step, step_name};
 use crate::formats::otf2::names::{PARADIGM_MEASUREMENT_SYSTEM, PARADIGM_MPI, PARADIGM_USER};
 
-/// Number of the region that every location is in from its first event to its last: the program.
+/// Number of the program's region, which contains all events of every location.
 pub(super) const PROGRAM: u32 = 0;
 /// Source file of MPI's functions.
 const MPI_FILE: &str = "MPI";
@@ -30,7 +30,7 @@ const RMA: u8 = 29;
 const ARTIFICIAL: u8 = 31;
 const FILE_IO_METADATA: u8 = 38;
 
-/// What the archive says of a region.
+/// Definition of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Region {
     pub name: String,
@@ -39,7 +39,7 @@ pub(super) struct Region {
     pub source_file: Option<&'static str>,
 }
 
-/// Regions, numbered as they come.
+/// Regions, numbered in order of their first use.
 pub(super) struct Regions {
     numbers: HashMap<usize, u32>,
     pub found: Vec<Region>,
@@ -58,7 +58,7 @@ fn role(function: &Function) -> u8 {
                 _ => COLL_OTHER,
             },
         },
-        // Windows are made and synchronised by plain functions.
+        // Functions that make and synchronise windows are plain functions.
         Class::OneSided if !name.starts_with("MPI_Win_") => RMA,
         Class::Io if name.contains("read") || name.contains("write") => FILE_IO,
         Class::Io => FILE_IO_METADATA,
@@ -67,7 +67,7 @@ fn role(function: &Function) -> u8 {
 }
 
 impl Regions {
-    /// Only the program's own yet; its path may be empty.
+    /// Starts with the program's region; the path may be empty.
     pub fn of_program(path: &str) -> Self {
         let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("program");
         let program = Region {

@@ -23,17 +23,17 @@ use super::line_error::LineError;
 use super::roots::Roots;
 use super::states::{Life, Outside, States};
 
-pub(super) const WITHOUT_MESSAGE: &str = "calls that send or receive without a message in the trace (MPI_PROC_NULL is taken for their partner)";
+pub(super) const WITHOUT_MESSAGE: &str = "calls that send or receive without a message in the trace (their partner is taken to be MPI_PROC_NULL)";
 pub(super) const UNKNOWN_COMMUNICATOR: &str =
     "collective operations on a communicator that the trace does not define";
-pub(super) const LATE_RECEIVES: &str = "receives that are complete in no call that waits or tests";
+pub(super) const LATE_RECEIVES: &str = "receives that no wait or test call completes";
 const ENDS_WITHOUT_CALL: &str = "ends of messages that lie in no call that sends or receives (persistent \
                                  requests, other threads)";
-pub(super) const UNKNOWN_ROOT: &str = "calls of collective operations whose root no member tells";
+pub(super) const UNKNOWN_ROOT: &str = "calls of collective operations whose root no member names";
 
-/// Why a line was not taken.
+/// Why a line was rejected.
 pub enum Failure {
-    /// The line is wrong.
+    /// The line is invalid.
     Line(LineError),
     /// The run cannot be written.
     Write(io::Error),
@@ -58,13 +58,13 @@ pub(super) struct OpenCall {
     pub(super) operation: Operation,
     /// Event type that begins and ends it.
     pub(super) kind: u32,
-    /// Communicator by its place in the head.
+    /// Communicator by its position in the head.
     pub(super) communicator: Option<u32>,
-    /// Whether the call names a communicator that is not known.
+    /// Whether the call names an unknown communicator.
     pub(super) is_lost: bool,
     /// Whether the rank is the operation's root.
     pub(super) is_root: bool,
-    /// The root, where the file is one of ours.
+    /// The root, if we wrote the file.
     pub(super) root: Option<i32>,
     pub(super) is_rooted: bool,
 }
@@ -72,21 +72,21 @@ pub(super) struct OpenCall {
 #[derive(Debug, Default)]
 pub(super) struct Thread {
     pub(super) open: Option<OpenCall>,
-    /// Regions that are open, with the event type that ends them.
+    /// Open regions, with the event type that ends them.
     pub(super) regions: Vec<(u32, String)>,
-    /// Event types of what began inside the open call, and is left out.
+    /// Event types of calls and regions inside the open call, which are left out.
     pub(super) inner: Vec<u32>,
     pub(super) tool: Option<(ToolReason, u64)>,
     pub(super) sends: Queue,
     pub(super) receives: Queue,
-    /// Requests of receives that were posted, by when each is complete.
+    /// Requests of posted receives, by the time of their completion.
     pub(super) waiting: BTreeMap<(u64, u32), End>,
-    /// Requests whose end the trace does not tell, in order: the next wait completes them.
+    /// Requests whose completion the trace does not have, in order: the next wait completes them.
     pub(super) silent: VecDeque<u32>,
     pub(super) states: States,
 }
 
-/// A trace on its way into a run.
+/// A trace that is being imported.
 pub struct Reading<'a> {
     pub(super) world: &'a World,
     scale: Scale,
@@ -95,7 +95,7 @@ pub struct Reading<'a> {
     pub(super) threads: BTreeMap<(usize, u32), Thread>,
     names: Names,
     numbers: HashMap<String, u16>,
-    /// Places of communicators by the numbers that events name them with.
+    /// Positions of communicators by their numbers in events.
     communicators: HashMap<u64, u32>,
     sends: Ahead<'a>,
     receives: Ahead<'a>,
@@ -108,7 +108,7 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Of a trace whose head and messages are known; makes the ranks' files.
+    /// Begins with a trace's head and messages; makes the ranks' files.
     ///
     /// # Errors
     /// A file cannot be made.
@@ -146,10 +146,10 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Takes a line.
+    /// Processes a line.
     ///
     /// # Errors
-    /// The line is wrong, or a file cannot be written.
+    /// The line is invalid, or a file cannot be written.
     pub fn record(&mut self, line: &str) -> Result<(), Failure> {
         let fields: Vec<&str> = line.split(':').collect();
         match fields.as_slice() {
@@ -162,10 +162,10 @@ impl<'a> Reading<'a> {
             }
             ["2", _, _, task, thread, time, pairs @ ..] if pairs.len().is_multiple_of(2) => {
                 let (place, at) = (self.scale.place(task, thread)?, self.scale.ticks(time)?);
-                self.ends_until(at)?;
+                self.queue_ends_until(at)?;
                 self.events(place, at, pairs)
             }
-            // The first pass has read them.
+            // Read in the first pass.
             ["3", ..] => Ok(()),
             _ => Err(Failure::Line(LineError::record(line))),
         }
@@ -173,7 +173,7 @@ impl<'a> Reading<'a> {
 
     fn state(&mut self, place: (usize, u32), stretch: (u64, u64), state: u32) {
         if self.is_ours {
-            // Our states repeat our events.
+            // In our own files, states repeat the events.
             return;
         }
         if place.1 == 0 {
@@ -182,8 +182,8 @@ impl<'a> Reading<'a> {
         self.threads.entry(place).or_default().states.add(stretch, state);
     }
 
-    /// Gives the ends of messages up to a time to their threads.
-    fn ends_until(&mut self, at: u64) -> io::Result<()> {
+    /// Adds the ends of messages up to a time to their threads' queues.
+    fn queue_ends_until(&mut self, at: u64) -> io::Result<()> {
         while let Some(end) = self.sends.next_until(at)? {
             self.threads.entry((end.task as usize, end.thread)).or_default().sends.add(end);
         }
@@ -197,7 +197,7 @@ impl<'a> Reading<'a> {
         let mut parsed = Vec::with_capacity(pairs.len() / 2);
         for pair in pairs.chunks(2) {
             let kind = pair[0].parse::<u32>();
-            // Values have 64 bits, with or without a sign.
+            // Values have 64 bits and may be signed.
             let value =
                 pair[1].parse::<u64>().or_else(|_| pair[1].parse::<i64>().map(|v| v as u64));
             let (Ok(kind), Ok(value)) = (kind, value) else {
@@ -214,7 +214,7 @@ impl<'a> Reading<'a> {
         if parsed.iter().any(|(kind, _)| starts(*kind)) {
             self.ranks[place.0].note_time(at);
         }
-        // Ends first: a call may end and the next begin in one line.
+        // Ends first: a call may end and the next one begin in the same line.
         let (ends, begins): (Vec<_>, Vec<_>) =
             parsed.iter().filter(|(kind, _)| starts(*kind)).partition(|(_, value)| *value == 0);
         for (kind, _) in ends {
@@ -234,8 +234,8 @@ impl<'a> Reading<'a> {
         known.unwrap_or_else(|| format!("event {kind} value {value}"))
     }
 
-    /// Writes what a thread did outside its calls before it does something else.
-    fn states_before(&mut self, place: (usize, u32), at: u64) -> io::Result<()> {
+    /// Writes a thread's states outside its calls up to a time.
+    fn write_states_before(&mut self, place: (usize, u32), at: u64) -> io::Result<()> {
         let thread = self.threads.entry(place).or_default();
         if thread.open.is_some() {
             return Ok(());
@@ -253,7 +253,7 @@ impl<'a> Reading<'a> {
         kind: u32,
         value: u64,
     ) -> Result<(), Failure> {
-        self.states_before(place, at)?;
+        self.write_states_before(place, at)?;
         let name = self.name(kind, value);
         let function = self.numbers.get(&name).copied();
         let is_recorder = kind == RECORDER;
@@ -322,7 +322,7 @@ impl<'a> Reading<'a> {
     }
 
     fn end(&mut self, place: (usize, u32), at: u64, kind: u32) -> Result<(), Failure> {
-        self.states_before(place, at)?;
+        self.write_states_before(place, at)?;
         let thread = self.threads.entry(place).or_default();
         if kind == RECORDER {
             if let Some((reason, begin)) = thread.tool.take()
@@ -369,14 +369,14 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// A file cannot be written.
     pub fn finish(mut self, head: &Head) -> Result<Imported, io::Error> {
-        self.ends_until(u64::MAX)?;
+        self.queue_ends_until(u64::MAX)?;
         let mut left = 0;
         let mut silent = 0u64;
         let mut working = vec![0u32; self.ranks.len()];
         for (place, mut thread) in std::mem::take(&mut self.threads) {
             if let Some(OpenCall { mut call, operation, .. }) = thread.open.take() {
                 if operation != Operation::Nothing {
-                    // Whom it waits for is not known.
+                    // Its partner is not known.
                     call.peer = ANY_SOURCE;
                 }
                 self.ranks[place.0].call(place.1, &call)?;
@@ -417,7 +417,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Of a function that has a number in a run.
+/// Whether a function of the run is a compute function.
 fn is_compute(name: &str) -> bool {
     Meaning::of(name).class == Class::Compute
 }

@@ -1,4 +1,4 @@
-//! A call that has ended takes its messages, requests and root, and is written.
+//! Matches a completed call with its messages, requests and root, and writes it.
 
 use trace_format::header::COMMUNICATOR_WORLD;
 use trace_format::meaning::Operation;
@@ -12,7 +12,7 @@ use super::calls::{
     Failure, LATE_RECEIVES, OpenCall, Reading, Thread, UNKNOWN_COMMUNICATOR, UNKNOWN_ROOT,
     WITHOUT_MESSAGE,
 };
-use super::roots::Learned;
+use super::roots::RootLookup;
 
 impl Reading<'_> {
     pub(super) fn close(&mut self, place: (usize, u32), mut open: OpenCall) -> Result<(), Failure> {
@@ -23,7 +23,7 @@ impl Reading<'_> {
             open.call.polls = Some((count, end - begin));
         }
         let mut without_message = false;
-        let fresh = match open.operation {
+        let new_request = match open.operation {
             Isend | Ireceive | Icollective => self.request(),
             _ => 0,
         };
@@ -44,15 +44,15 @@ impl Reading<'_> {
                     }
                 }
                 if open.operation == Isend {
-                    call.request = fresh;
-                    thread.silent.push_back(fresh);
+                    call.request = new_request;
+                    thread.silent.push_back(new_request);
                 }
             }
             Icollective => {
-                call.request = fresh;
-                thread.silent.push_back(fresh);
+                call.request = new_request;
+                thread.silent.push_back(new_request);
             }
-            _ => thread.sends.pass(begin),
+            _ => thread.sends.discard_before(begin),
         }
         match open.operation {
             Receive | SendReceive | Ireceive => {
@@ -66,17 +66,17 @@ impl Reading<'_> {
                 match (open.operation, message) {
                     (SendReceive, _) => call.receive = Some(Half { peer, tag, bytes }),
                     (Ireceive, Some(message)) => {
-                        (call.peer, call.tag, call.request) = (peer, tag, fresh);
-                        thread.waiting.insert((message.complete, fresh), message);
+                        (call.peer, call.tag, call.request) = (peer, tag, new_request);
+                        thread.waiting.insert((message.complete, new_request), message);
                     }
                     (Ireceive, None) => {
-                        (call.peer, call.request) = (peer, fresh);
-                        thread.silent.push_back(fresh);
+                        (call.peer, call.request) = (peer, new_request);
+                        thread.silent.push_back(new_request);
                     }
                     _ => (call.peer, call.tag, call.bytes) = (peer, tag, bytes),
                 }
             }
-            _ => thread.receives.pass(begin),
+            _ => thread.receives.discard_before(begin),
         }
         if matches!(open.operation, CompleteOne | CompleteSeveral) {
             let several = open.operation == CompleteSeveral;
@@ -118,7 +118,8 @@ impl Reading<'_> {
             self.ranks[place.0].call(place.1, call)?;
             return Ok(());
         }
-        // The root by its place in the communicator; of all tasks where the head defines none.
+        // The root by its position in the communicator, or among all tasks if the head defines
+        // none.
         let members = on.and_then(|on| self.world.communicators.get(on as usize));
         let members = members.map(|of| of.members.as_slice()).filter(|members| !members.is_empty());
         let size = members.map_or(self.ranks.len(), <[u32]>::len);
@@ -127,29 +128,29 @@ impl Reading<'_> {
             None => Some(place.0),
         };
         let own = own.and_then(|own| i32::try_from(own).ok());
-        let said = open.root.or(own.filter(|_| open.is_root));
+        let own_root = open.root.or(own.filter(|_| open.is_root));
         let key = (on.unwrap_or(u32::MAX), size);
-        let learned = match open.is_lost {
-            true => said.map(Learned::Root),
+        let lookup = match open.is_lost {
+            true => own_root.map(RootLookup::Known),
             false => {
                 let mut found = Vec::new();
                 let take = |task, at, root| found.push((task, at, root));
-                let learned = self.roots.call(key, place.0, call.function, said, take);
+                let lookup = self.roots.call(key, place.0, call.function, own_root, take);
                 for (task, at, root) in found {
                     self.ranks[task].amend(at, Amendment::Root(root))?;
                 }
-                Some(learned)
+                Some(lookup)
             }
         };
-        call.peer = match learned {
-            Some(Learned::Root(root)) => root,
-            // No rank: not known.
+        call.peer = match lookup {
+            Some(RootLookup::Known(root)) => root,
+            // The root is not known.
             _ => ANY_SOURCE,
         };
         let at = self.ranks[place.0].call(place.1, call)?;
-        match learned {
-            Some(Learned::Later(ticket)) => self.roots.wait(ticket, size, place.0, at),
-            Some(Learned::Root(_)) => {}
+        match lookup {
+            Some(RootLookup::Later(ticket)) => self.roots.wait(ticket, size, place.0, at),
+            Some(RootLookup::Known(_)) => {}
             None => self.imported.miss(UNKNOWN_ROOT),
         }
         Ok(())
@@ -157,8 +158,9 @@ impl Reading<'_> {
 }
 
 impl Thread {
-    /// What a wait completes that lasts so long: receives that arrive in it, and requests whose end is not
-    /// told. Gives the receives, too, that were complete before any call could say so.
+    /// Completes the requests of a wait: receives that arrive during it, and requests whose
+    /// completion the trace does not have. Also returns the number of receives that were complete
+    /// before the wait began.
     fn complete(&mut self, (begin, end): (u64, u64), several: bool) -> (Vec<RequestState>, u64) {
         let mut states = Vec::new();
         let mut late = 0;

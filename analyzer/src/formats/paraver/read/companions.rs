@@ -1,5 +1,5 @@
-//! The files beside a `.prv`: names of values from the `.pcf`, of nodes from the `.row`. Both may be
-//! missing.
+//! Reads the files beside a `.prv`: names of values from the `.pcf`, names of nodes from the
+//! `.row`. Both may be missing.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::formats::paraver::names::{
 /// Names of values by event type.
 pub type Names = HashMap<u32, HashMap<u64, String>>;
 
-/// The file of the same trace with another ending.
+/// The file of the same trace with another suffix.
 pub fn beside(file: &Path, ending: &str) -> PathBuf {
     let plain = match file.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
         true => file.with_extension(""),
@@ -26,7 +26,7 @@ fn text_of(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Names of values: Extrae's own numbers, and above them what the `.pcf` says.
+/// Names of values: those of Extrae, replaced by those in the `.pcf`.
 pub fn of_values(pcf: &Path) -> Names {
     let mut names = Names::new();
     for kind in [POINT_TO_POINT, COLLECTIVE, OTHER, ONE_SIDED, FILES] {
@@ -53,7 +53,7 @@ pub fn of_values(pcf: &Path) -> Names {
     names
 }
 
-/// Names of the nodes.
+/// Names of the nodes from the `.row`.
 pub fn of_nodes(row: &Path) -> Vec<String> {
     let text = text_of(row);
     let mut lines = text.lines().skip_while(|line| !line.contains("LEVEL NODE SIZE"));

@@ -1,8 +1,8 @@
-//! Collects the ends of messages, sorted by the call of each thread in which they lie.
+//! Collects the ends of messages, sorted by the calls that they belong to.
 //!
-//! A communication record stands where its *physical* send is (Extrae sorts by it): behind the end of a
-//! blocking send's call, and before or behind the receive. So the file is read twice: first for these
-//! records, which are sorted by the begin of the call that they belong to, then for the calls.
+//! Extrae sorts a communication record by its *physical* send: it comes after the end of a blocking
+//! send's call, and before or after the receive. Therefore the file is read twice: first these
+//! records, which are sorted by the beginning of the call that they belong to, then the calls.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,15 +17,15 @@ use crate::spill::{Merge, Record, Sorted, Spill};
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// Where the message is handed over, or the receive is posted: within the call, ticks.
+    /// Time within the call at which the message is sent or the receive is posted, ticks.
     pub at: u64,
-    /// Which record of the file it is.
+    /// Number of the record in the file.
     pub number: u64,
-    /// Where the end is complete, ticks.
+    /// Time of completion, ticks.
     pub complete: u64,
     /// Size.
     pub bytes: u64,
-    /// Whose end it is: task and thread, from 0 on.
+    /// Task and thread of this end, from 0 on.
     pub task: u32,
     /// See `task`.
     pub thread: u32,
@@ -44,7 +44,7 @@ impl Record for End {
     }
 }
 
-/// The ends of all messages as they are found.
+/// The ends of all messages found so far.
 #[derive(Debug)]
 pub struct FoundEnds {
     /// Sending ends.
@@ -54,21 +54,21 @@ pub struct FoundEnds {
 }
 
 impl FoundEnds {
-    /// None yet; what memory does not hold goes to a directory.
+    /// Empty; what does not fit into memory goes to files in `scratch`.
     pub fn new(scratch: &Path) -> Self {
         Self { sends: Spill::new(scratch), receives: Spill::new(scratch) }
     }
 
-    /// All of them in order.
+    /// All ends in order.
     ///
     /// # Errors
-    /// The file for what memory does not hold cannot be written.
+    /// The temporary file cannot be written.
     pub fn sorted(self) -> io::Result<(Sorted<End>, Sorted<End>)> {
         Ok((self.sends.sorted()?, self.receives.sorted()?))
     }
 }
 
-/// Ends in order of time, as far as they have been asked for.
+/// Iterates over ends in order of time.
 pub struct Ahead<'a>(Peekable<Merge<'a, End>>);
 
 impl<'a> Ahead<'a> {
@@ -80,45 +80,45 @@ impl<'a> Ahead<'a> {
     /// The next end that is not later than a time.
     ///
     /// # Errors
-    /// What memory does not hold cannot be read.
+    /// The temporary file cannot be read.
     pub fn next_until(&mut self, at: u64) -> io::Result<Option<End>> {
         self.0.next_if(|end| end.as_ref().map_or(true, |end| end.at <= at)).transpose()
     }
 }
 
-/// Ends of one kind of one thread, in order of time, that no call has taken.
+/// Ends of one kind and thread in order of time that no call has taken yet.
 #[derive(Debug, Default)]
 pub struct Queue {
     ends: VecDeque<End>,
-    /// Ends that no call took.
+    /// Number of ends that no call took.
     pub left: u64,
 }
 
 impl Queue {
-    /// Adds an end; not earlier than those before it.
+    /// Adds an end, not earlier than those before it.
     pub fn add(&mut self, end: End) {
         self.ends.push_back(end);
     }
 
-    /// Gives up ends that lie before a time: no call will take them any more.
-    pub fn pass(&mut self, at: u64) {
+    /// Discards ends before a time: no later call can take them.
+    pub fn discard_before(&mut self, at: u64) {
         while self.ends.front().is_some_and(|end| end.at < at) {
             self.ends.pop_front();
             self.left += 1;
         }
     }
 
-    /// The first end that lies in a call. One at the very end of the call belongs to it only where that may
-    /// be: else it is the next call's, which begins there.
+    /// Takes the first end within a call. An end exactly at the call's end belongs to the call only
+    /// if `at_end`; otherwise it belongs to the next call, which begins there.
     pub fn take(&mut self, (begin, end): (u64, u64), at_end: bool) -> Option<End> {
-        self.pass(begin);
+        self.discard_before(begin);
         let inside =
             |first: &&End| first.at < end || first.at == begin || at_end && first.at == end;
         self.ends.front().filter(inside)?;
         self.ends.pop_front()
     }
 
-    /// Ends that no call took, with those that are still there.
+    /// Number of ends that no call took, including those still in the queue.
     pub fn leftover(&self) -> u64 {
         self.left + self.ends.len() as u64
     }

@@ -1,23 +1,23 @@
-//! The head of a `.prv`: tasks, length and communicators. What it claims is believed only as far as its
-//! text says it: nothing here grows with a number.
+//! Reads the head of a `.prv`: tasks, length and communicators. Memory grows with the length of the
+//! text only, not with numbers in it.
 
 use super::line_error::LineError;
 use crate::import::rank::ImportedCommunicator;
 
-/// What the first line and the communicators behind it say.
+/// The first line and the communicators after it.
 #[derive(Debug, Default)]
 pub struct Head {
-    /// Nanoseconds of the file's unit of time.
+    /// The file's unit of time in nanoseconds.
     pub scale_ns: f64,
     /// Length of the trace in the file's unit.
     pub duration: u64,
-    /// Node of each task, from 1 on (0: not said), and its threads.
+    /// Node of each task, from 1 on (0: unknown), and its number of threads.
     pub tasks: Vec<(usize, u32)>,
-    /// Communicators by the numbers that events name them with.
+    /// Communicators by their numbers in events.
     pub communicators: Vec<(u64, ImportedCommunicator)>,
-    /// Lines about communicators of two groups.
+    /// Number of lines about intercommunicators.
     pub intercommunicators: u64,
-    /// Lines about communicators that follow the first line.
+    /// Number of lines about communicators after the first line.
     pub lines: usize,
 }
 
@@ -25,7 +25,7 @@ impl Head {
     /// Reads the first line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The line is invalid.
     pub fn of_first_line(line: &str) -> Result<Self, LineError> {
         let wrong = LineError::FirstLine;
         let rest = line
@@ -39,9 +39,9 @@ impl Head {
             "_ns" => 1.0,
             "" | "_us" => 1e3,
             "_ms" => 1e6,
-            _ => return Err(wrong("the unit of time is not known")),
+            _ => return Err(wrong("the unit of time is unknown")),
         };
-        let duration = digits.parse().map_err(|_| wrong("the duration is no number"))?;
+        let duration = digits.parse().map_err(|_| wrong("the duration is not a number"))?;
         let (_, rest) =
             rest.split_once(':').ok_or_else(|| wrong("nodes or applications are missing"))?;
         let (applications, rest) =
@@ -58,17 +58,20 @@ impl Head {
         };
         let tasks: Option<Vec<_>> = tasks.split(',').map(task).collect();
         let tasks =
-            tasks.filter(|tasks| !tasks.is_empty()).ok_or_else(|| wrong("a task is odd"))?;
+            tasks.filter(|tasks| !tasks.is_empty()).ok_or_else(|| wrong("a task is malformed"))?;
         let count = rest.trim_start_matches(',').trim();
-        let lines =
-            if count.is_empty() { 0 } else { count.parse().map_err(|_| wrong("its end"))? };
+        let lines = if count.is_empty() {
+            0
+        } else {
+            count.parse().map_err(|_| wrong("the number of communicators is not a number"))?
+        };
         Ok(Self { scale_ns, duration, tasks, lines, ..Self::default() })
     }
 
     /// Reads a line about a communicator: `c:APPLICATION:NUMBER:SIZE:TASK:…`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The line is invalid.
     pub fn communicator(&mut self, line: &str) -> Result<(), LineError> {
         let wrong = || LineError::communicator(line);
         if line.starts_with("i:") {

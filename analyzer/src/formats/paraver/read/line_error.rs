@@ -1,54 +1,54 @@
-//! What is wrong with a line of a `.prv`.
+//! Errors of a line of a `.prv`.
 
 use thiserror::Error;
 
 /// Characters of a line that an error shows.
 const SHOWN: usize = 60;
 
-/// What is wrong with a line.
+/// Why a line is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// The first line does not say what it should.
+    /// The first line is not that of a Paraver trace.
     #[error("not the first line of a Paraver trace: {0}")]
     FirstLine(&'static str),
-    /// Traces of several applications.
+    /// The trace has several applications.
     #[error("{0} applications; one is supported")]
     Applications(String),
-    /// A line about a communicator that cannot be one; the line's beginning.
+    /// An invalid line about a communicator; the line's beginning.
     #[error("not a communicator: {0:?}")]
     Communicator(String),
-    /// A line of another form than records have; the line's beginning.
-    #[error("no record of Paraver: {0:?}")]
+    /// A line that does not have the form of a record; the line's beginning.
+    #[error("not a Paraver record: {0:?}")]
     Record(String),
-    /// A time.
-    #[error("{0:?} is no time")]
+    /// An invalid time.
+    #[error("{0:?} is not a time")]
     Time(String),
-    /// A task that the head does not have, or a thread that cannot be.
+    /// A task that the head does not define, or an invalid thread.
     #[error("there is no task {task}, thread {thread}")]
     Place {
-        /// As the line says.
+        /// As in the line.
         task: String,
-        /// As the line says.
+        /// As in the line.
         thread: String,
     },
-    /// A state.
-    #[error("a state is no number")]
+    /// An invalid state.
+    #[error("a state is not a number")]
     State,
-    /// An event.
-    #[error("an event's type or value is no number")]
+    /// An invalid event.
+    #[error("an event's type or value is not a number")]
     Event,
-    /// A message.
-    #[error("size or tag is no number")]
+    /// An invalid message.
+    #[error("size or tag is not a number")]
     Message,
 }
 
 impl LineError {
-    /// A line of another form than records have.
+    /// A line that does not have the form of a record.
     pub fn record(line: &str) -> Self {
         Self::Record(beginning(line))
     }
 
-    /// A line about a communicator that cannot be one.
+    /// An invalid line about a communicator.
     pub fn communicator(line: &str) -> Self {
         Self::Communicator(beginning(line))
     }

@@ -1,11 +1,11 @@
-//! Who is the root of a collective operation: Extrae says on the root's call alone that it is the root;
-//! here all members' calls of an operation come together.
+//! Finds the roots of collective operations. Extrae marks only the root's own call as that of the
+//! root, so the calls of all members of an operation are collected here.
 
 use std::collections::HashMap;
 
 use trace_format::writer::Position;
 
-/// An operation whose root some member needs.
+/// An operation whose members have not all made their call.
 #[derive(Debug, Default)]
 struct Open {
     function: u16,
@@ -15,32 +15,32 @@ struct Open {
     members: usize,
 }
 
-/// What a member's call learns.
+/// What is known of the root when a member's call is written.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Learned {
+pub enum RootLookup {
     /// The root, by its rank in the communicator.
-    Root(i32),
-    /// Nothing yet: [`Roots::wait`] with what is given, once the call is written.
+    Known(i32),
+    /// Not known yet: call [`Roots::wait`] with the ticket once the call is written.
     Later(Ticket),
 }
 
-/// Which operation it is: communicator, and which on it.
+/// Identifies an operation: communicator, and number on the communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(u32, u64);
 
-/// Operations with a root whose members have not all come.
+/// Operations with a root whose members have not all made their call.
 #[derive(Debug, Default)]
 pub struct Roots {
     open: HashMap<Ticket, Open>,
-    /// Calls so far, by communicator and task.
+    /// Number of calls so far, by communicator and task.
     calls: HashMap<(u32, usize), u64>,
-    /// Calls whose root never was said.
+    /// Number of calls whose root is not known.
     pub unknown: u64,
 }
 
 impl Roots {
-    /// A member's call. `root` is what the call itself says. Calls to be changed now, with their root, go
-    /// to `found`.
+    /// Adds a member's call; `root` is the root that the call itself names. Earlier calls whose
+    /// root becomes known are passed to `found`.
     pub fn call(
         &mut self,
         (communicator, size): (u32, usize),
@@ -48,13 +48,14 @@ impl Roots {
         function: u16,
         root: Option<i32>,
         mut found: impl FnMut(usize, Position, i32),
-    ) -> Learned {
+    ) -> RootLookup {
         let number = self.calls.entry((communicator, task)).or_default();
         let ticket = Ticket(communicator, *number);
         *number += 1;
         let open = self.open.entry(ticket).or_insert_with(|| Open { function, ..Open::default() });
         open.members += 1;
-        // Members that call different functions do not belong together: tracing began or ended in between.
+        // Calls of different functions do not belong to one operation: tracing began or ended in
+        // between.
         let fits = open.function == function;
         if fits && open.root.is_none() && root.is_some() {
             open.root = root;
@@ -69,13 +70,13 @@ impl Roots {
                 if complete {
                     self.close(ticket);
                 }
-                Learned::Root(root)
+                RootLookup::Known(root)
             }
-            None => Learned::Later(ticket),
+            None => RootLookup::Later(ticket),
         }
     }
 
-    /// A member's call was written without its root.
+    /// Notes a member's call that was written without its root.
     pub fn wait(&mut self, ticket: Ticket, size: usize, task: usize, at: Position) {
         let Some(open) = self.open.get_mut(&ticket) else { return };
         open.waiting.push((task, at));
@@ -89,7 +90,7 @@ impl Roots {
         self.unknown += left as u64;
     }
 
-    /// Nothing comes any more; gives the number of calls whose root is not known.
+    /// Ends the search; returns the number of calls whose root is not known.
     pub fn finish(self) -> u64 {
         self.unknown + self.open.values().map(|open| open.waiting.len() as u64).sum::<u64>()
     }

@@ -1,5 +1,5 @@
-//! Traces as Extrae writes them: what stands in which record is from its `mpi_prv_semantics.c`,
-//! `trace_communication.c` and `paraver_generator.c`; records are ordered as its merger orders them, a
+//! Traces as Extrae writes them: the contents of records follow its `mpi_prv_semantics.c`,
+//! `trace_communication.c` and `paraver_generator.c`; records are in the order of its merger, a
 //! communication by its physical send.
 
 use std::collections::BTreeMap;
@@ -127,7 +127,7 @@ fn assert_near(found: f64, wanted: f64) {
 }
 
 #[test]
-fn callers_are_no_polls_and_every_message_is_found() {
+fn finds_every_message_and_takes_no_callers_for_polls() {
     let traced = Traced::of(EXTRAE);
     let run = traced.run();
     let metrics = metrics(&run, ElapsedScope::Mpi);
@@ -153,13 +153,13 @@ fn callers_are_no_polls_and_every_message_is_found() {
 }
 
 #[test]
-fn every_member_learns_the_root() {
+fn every_member_gets_the_root() {
     let traced = Traced::of(EXTRAE);
     let run = traced.run();
     for rank in 0..2 {
         assert_eq!(calls(&run, rank, "MPI_Bcast")[0].peer, 1, "rank {rank}");
     }
-    // Where no member says so, no rank is taken for the root.
+    // If no member is marked as the root, no rank is assumed to be it.
     let traced = Traced::of(&EXTRAE.replace(":50100003:1", ""));
     let run = traced.run();
     for rank in 0..2 {
@@ -187,7 +187,7 @@ fn whole_trace_gives_the_figures_of_pop() {
 }
 
 #[test]
-fn what_cannot_be_matched_is_counted() {
+fn counts_what_cannot_be_matched() {
     let lost = EXTRAE
         // A message that no call sends, a receive without a message, a communicator without definition.
         .replace("3:1:1:1:1:300000:400000:2:1:2:1:200000:390000:1000:7\n", "")
@@ -208,7 +208,7 @@ fn what_cannot_be_matched_is_counted() {
 }
 
 #[test]
-fn odd_lines_are_named_and_shortened_between_characters() {
+fn names_invalid_lines_and_shortens_them_between_characters() {
     let head = EXTRAE.lines().next().unwrap().replace(",3", "");
     let traced = Traced::of(&format!("{head}\n9:x{}\n", "ä".repeat(60)));
     let error = traced.imported.unwrap_err().to_string();
@@ -218,9 +218,10 @@ fn odd_lines_are_named_and_shortened_between_characters() {
     assert!(error.contains("line 2") && error.contains("no task 9"), "{error}");
 }
 
-/// Each receive without a message and each message without a receive once was compared with all others.
+/// A regression test: each receive without a message, and vice versa, was once compared with all
+/// others.
 #[test]
-fn many_messages_without_calls_are_read_once() {
+fn reads_many_messages_without_calls_once() {
     const COUNT: u64 = 60_000;
     let mut text = EXTRAE.lines().next().unwrap().replace(",3", "") + "\n";
     for number in 0..COUNT {

@@ -1,15 +1,15 @@
-//! The files beside the `.prv`: names of what its numbers mean, and of the ranks.
+//! Writes the files beside the `.prv`: names of its numbers, and of the ranks.
 
 use std::collections::BTreeMap;
 
-use super::Out;
+use super::ParaverWriter;
 use crate::formats::paraver::names::{
     CLOCK_BOUND, COLLECTIVE, COMMUNICATOR, FILES, IS_ROOT, MARK, ONE_SIDED, OTHER, POINT_TO_POINT,
     POLLS, RECEIVED_BYTES, RECORDER, ROOT, SENT_BYTES, STATES, USER,
 };
 use crate::plain_text::printable;
 
-impl Out<'_> {
+impl ParaverWriter<'_> {
     /// The `.pcf`: names of states, event types and values.
     pub(super) fn names(&self) -> String {
         let mut text = String::from(

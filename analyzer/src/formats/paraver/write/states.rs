@@ -1,4 +1,4 @@
-//! What threads do, as Paraver's states.
+//! Derives Paraver's states from the calls of threads.
 
 use std::io;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn state_of(function: Option<&Function>) -> u32 {
     }
 }
 
-/// The states of all threads: what they do by their innermost call, and between calls running.
+/// The states of all threads: that of the innermost call, and running between calls.
 pub(super) fn states(
     content: &Content,
     first_threads: &[usize],

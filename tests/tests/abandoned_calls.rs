@@ -1,10 +1,10 @@
-//! Calls that never return to their wrapper: left by longjmp or by a C++ exception.
+//! Calls that never return to their wrapper: abandoned by longjmp or by a C++ exception.
 
 use system_tests::trace::{RankTrace, Trace};
 use system_tests::victim::{Build, built};
 use system_tests::{Job, sequence, under_both, victim};
 
-/// Checks that the first thread's call of this name is marked as abandoned and nothing else is.
+/// Checks that only this call of the first thread is marked as abandoned.
 fn check_abandoned(rank: &RankTrace, name: &str) {
     let abandoned: Vec<&str> = rank.threads[0]
         .events
@@ -41,8 +41,8 @@ under_both! {
         assert_eq!(trace.rank(0).calls(), sequence(&expected));
     }
 
-    // The wrapper of a call with more arguments has a larger frame: its stack pointer lies below
-    // that of the call that was left, though both were made by the same function.
+    // The wrapper of a call with more arguments has a larger frame: its stack pointer is below that
+    // of the abandoned call, although the same function made both.
     fn by_longjmp_then_calls_with_more_arguments(mpi) {
         let job = Job::new(mpi, &victim(mpi, "longjmp_then_more_arguments"));
         job.bare().expect_code(0);
@@ -72,8 +72,8 @@ under_both! {
         let recorded = job.record();
         recorded.expect_code(0).output.expect_same(&job.bare());
         let trace = recorded.trace();
-        let left = trace.rank(0).threads[0].events.iter().filter(|named| named.event.abandoned);
-        assert_eq!(left.map(|named| named.name.as_str()).collect::<Vec<_>>(), ["MPI_Send"; 2]);
+        let abandoned = trace.rank(0).threads[0].events.iter().filter(|named| named.event.abandoned);
+        assert_eq!(abandoned.map(|named| named.name.as_str()).collect::<Vec<_>>(), ["MPI_Send"; 2]);
         assert_eq!(
             last_calls(&trace, 9),
             sequence(&[
@@ -86,7 +86,7 @@ under_both! {
         );
     }
 
-    fn of_blas_by_longjmp(mpi) {
+    fn by_longjmp_from_blas(mpi) {
         let job = Job::new(mpi, &built(mpi, "longjmp_from_blas", Build::Blas));
         let recorded = job.environment("GAMMACHI_COMPUTE", "blas").record();
         recorded.expect_code(0);
@@ -100,7 +100,7 @@ under_both! {
     }
 
     fn by_longjmp_then_finalize(mpi) {
-        // Without rank 0's half of the clock exchange rank 1 waits for it until the deadline.
+        // Without rank 0's half of the clock exchange, rank 1 would wait until the deadline.
         let recorded = Job::new(mpi, &victim(mpi, "longjmp_then_finalize"))
             .ranks(2)
             .environment("GAMMACHI_CLOCK_DEADLINE", "1000")
@@ -132,26 +132,26 @@ under_both! {
         );
     }
 
-    fn by_an_exception(mpi) {
+    fn by_exception(mpi) {
         check_exception(&Job::new(mpi, &built(mpi, "throws_from_handler", Build::Cpp)));
     }
 
-    fn by_an_exception_then_calls_deeper_in_the_stack(mpi) {
+    fn by_exception_then_calls_deeper_in_the_stack(mpi) {
         let program = built(mpi, "throws_from_handler", Build::Cpp);
         check_exception(&Job::new(mpi, &program).argument("deeper"));
     }
 
-    fn by_nothing_when_a_signal_handler_calls_on_a_stack_below(mpi) {
+    fn not_by_signal_handler_on_a_lower_stack(mpi) {
         check_signal_handler(&Job::new(mpi, &victim(mpi, "calls_from_signal_handler")));
     }
 
-    fn by_nothing_when_a_signal_handler_calls_on_a_stack_above(mpi) {
+    fn not_by_signal_handler_on_a_higher_stack(mpi) {
         let program = victim(mpi, "calls_from_signal_handler");
         check_signal_handler(&Job::new(mpi, &program).argument("high"));
     }
 }
 
-/// Runs a victim whose handler throws through MPI_Send, after which 7 calls are made.
+/// Runs a victim whose error handler throws through MPI_Send and which then makes 7 calls.
 fn check_exception(job: &Job) {
     let bare = job.bare();
     let recorded = job.record();
@@ -164,8 +164,8 @@ fn check_exception(job: &Job) {
     );
 }
 
-/// Runs a victim whose signal handler, on a stack of its own, calls MPI once outside MPI and once
-/// inside MPI_Reduce_local, where its call is no event.
+/// Runs a victim whose signal handler, on its own stack, calls MPI once outside MPI and once inside
+/// MPI_Reduce_local, where the call is not recorded.
 fn check_signal_handler(job: &Job) {
     let recorded = job.record();
     recorded.expect_code(0).output.expect_same(&job.bare());

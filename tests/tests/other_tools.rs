@@ -1,18 +1,19 @@
-//! The recorder beside other tools: a second PMPI tool, auditors, sanitizers, MPI loaded by dlopen.
+//! The recorder together with other tools: a second PMPI tool, auditors, sanitizers, MPI loaded by
+//! dlopen.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
+use system_tests::directories::{build_directory, repository};
 use system_tests::job::{Job, Recorded};
 use system_tests::mpi::{Language, Mpi};
-use system_tests::place::{build_directory, repository};
 use system_tests::under_both;
 use system_tests::victim::{Build, built, victim};
 
 const RANKS: u32 = 3;
 
-/// What ring.c calls on every rank.
+/// The calls that ring.c makes on every rank.
 const CALLS: [(&str, usize); 7] = [
     ("MPI_Init", 1),
     ("MPI_Comm_rank", 1),
@@ -23,7 +24,7 @@ const CALLS: [(&str, usize); 7] = [
     ("MPI_Barrier", 1),
 ];
 
-/// Asserts that the trace holds every call of ring.c once.
+/// Checks that the trace contains each call of ring.c once.
 #[track_caller]
 fn expect_ring(recorded: &Recorded) {
     recorded.expect_code(0);
@@ -43,8 +44,8 @@ fn expect_ring(recorded: &Recorded) {
     assert_eq!(right, RANKS as usize, "{}", recorded.output);
 }
 
-/// What the other tool printed: calls by rank and function.
-fn seen_by_the_tool(recorded: &Recorded) -> BTreeMap<(usize, String), usize> {
+/// Calls by rank and function, as the other tool printed them.
+fn counted_by_other_tool(recorded: &Recorded) -> BTreeMap<(usize, String), usize> {
     let lines = recorded.output.stdout.lines().filter_map(|line| line.strip_prefix("tool "));
     lines
         .map(|line| {
@@ -54,12 +55,12 @@ fn seen_by_the_tool(recorded: &Recorded) -> BTreeMap<(usize, String), usize> {
         .collect()
 }
 
-fn expect_both_count_the_same(recorded: &Recorded) {
+fn expect_equal_counts(recorded: &Recorded) {
     expect_ring(recorded);
-    let seen = seen_by_the_tool(recorded);
+    let counts = counted_by_other_tool(recorded);
     for rank in 0..RANKS as usize {
         for (name, count) in CALLS {
-            assert_eq!(seen.get(&(rank, name.to_owned())), Some(&count), "{}", recorded.output);
+            assert_eq!(counts.get(&(rank, name.to_owned())), Some(&count), "{}", recorded.output);
         }
     }
 }
@@ -68,8 +69,8 @@ fn ring(mpi: Mpi) -> Job {
     Job::new(mpi, &victim(mpi, "ring")).ranks(RANKS)
 }
 
-/// Builds a victim with arguments of its own.
-fn compiled(mut command: Command, source: &str, name: &str, arguments: &[&str]) -> PathBuf {
+/// Builds a victim with additional arguments.
+fn compile(mut command: Command, source: &str, name: &str, arguments: &[&str]) -> PathBuf {
     let program = build_directory().join(name);
     let output = command
         .arg("-I")
@@ -85,27 +86,28 @@ fn compiled(mut command: Command, source: &str, name: &str, arguments: &[&str]) 
 }
 
 under_both! {
-    fn a_pmpi_tool_before_ours_and_ours_count_the_same(mpi) {
+    fn pmpi_tool_loaded_before_the_recorder_counts_the_same(mpi) {
         let tool = built(mpi, "counts_every_call", Build::Shared);
-        expect_both_count_the_same(&ring(mpi).preload_before(&tool).record());
+        expect_equal_counts(&ring(mpi).preload_before(&tool).record());
     }
 
-    fn a_pmpi_tool_after_ours_and_ours_count_the_same(mpi) {
+    fn pmpi_tool_loaded_after_the_recorder_counts_the_same(mpi) {
         let tool = built(mpi, "counts_every_call", Build::Shared);
-        expect_both_count_the_same(&ring(mpi).preload_after(&tool).record());
+        expect_equal_counts(&ring(mpi).preload_after(&tool).record());
     }
 
-    fn an_auditor_changes_nothing(mpi) {
+    fn auditor_changes_nothing(mpi) {
         let name = format!("audits-{}.so", mpi.suffix());
-        let auditor = compiled(Command::new("cc"), "audits.c", &name, &["-fPIC", "-shared"]);
+        let auditor = compile(Command::new("cc"), "audits.c", &name, &["-fPIC", "-shared"]);
         expect_ring(&ring(mpi).environment("LD_AUDIT", auditor).record());
     }
 
-    fn a_program_under_the_address_sanitizer_is_recorded(mpi) {
+    fn records_program_with_address_sanitizer(mpi) {
         let name = format!("ring-asan-{}", mpi.suffix());
         let flags = ["-fsanitize=address,undefined", "-g"];
-        let program = compiled(mpi.compiler(Language::C), "ring.c", &name, &flags);
-        // The sanitizer wants to be loaded first; MPI libraries leak at their end, with and without us.
+        let program = compile(mpi.compiler(Language::C), "ring.c", &name, &flags);
+        // The sanitizer expects to be loaded first; MPI libraries leak, with and without the
+        // recorder.
         let job = Job::new(mpi, &program)
             .ranks(RANKS)
             .environment("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0");
@@ -115,15 +117,15 @@ under_both! {
         assert!(!recorded.output.stderr.contains("ERROR: AddressSanitizer"), "{}", recorded.output);
     }
 
-    fn mpi_loaded_by_dlopen_is_recorded(mpi) {
+    fn records_mpi_loaded_by_dlopen(mpi) {
         let name = format!("opens-mpi-{}", mpi.suffix());
-        let program = compiled(Command::new("cc"), "opens_mpi.c", &name, &["-ldl"]);
+        let program = compile(Command::new("cc"), "opens_mpi.c", &name, &["-ldl"]);
         let library = match mpi {
             Mpi::OpenMpi => "libmpi.so.40",
             Mpi::Mpich => "libmpich.so.12",
-            other => panic!("{other:?} is none of Debian's"),
+            other => panic!("{other:?} is not one of Debian's"),
         };
-        // Open MPI's own plug-ins want its symbols to be global, without us as well.
+        // Open MPI's own plug-ins need its symbols to be global, even without the recorder.
         let scopes: &[&str] = if mpi == Mpi::OpenMpi { &["global"] } else { &["global", "local"] };
         for scope in scopes {
             let job = Job::new(mpi, &program).ranks(2).argument(library).argument(scope);
@@ -136,14 +138,14 @@ under_both! {
         }
     }
 
-    fn ranks_without_the_recorder_hold_nobody_up(mpi) {
+    fn ranks_without_the_recorder_do_not_block_the_others(mpi) {
         let job = Job::new(mpi, &victim(mpi, "ring"))
             .rank_environment("LD_PRELOAD", "")
             .and_ranks(2);
-        let out = system_tests::place::Fresh::new();
+        let out = system_tests::directories::TempDir::new();
         let output = job.record_to(&out.join("run"));
         output.expect_code(0);
-        let lines = output.own_lines();
+        let lines = output.recorder_lines();
         assert_eq!(lines.len(), 1, "{output}");
         assert!(lines[0].contains("2 of 3 ranks (1-2)"), "{output}");
         for rank in [1, 2] {

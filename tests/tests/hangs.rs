@@ -1,4 +1,4 @@
-//! Who waits for whom: the report of jobs that hang, while they run and after their end.
+//! Which rank waits for which: reports of jobs that hang, while they run and after their end.
 
 use gammachi_analyzer::metrics::{CauseKind, Metrics, Selection, Unfinished};
 use gammachi_analyzer::present::{Report, report as presented};
@@ -6,7 +6,7 @@ use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::{ProcessState, Run};
 use system_tests::{Job, Recording, under_both, victim};
 
-/// The screen, and what it says about the ranks that did not finish.
+/// The screen, and the figures of the ranks that did not finish.
 fn report(directory: &std::path::Path) -> (String, Unfinished) {
     let run = Run::open(directory).expect("it can be read");
     assert_eq!(run.diagnoses, []);
@@ -26,14 +26,14 @@ fn report(directory: &std::path::Path) -> (String, Unfinished) {
     (screen, metrics.unfinished.expect("some rank did not finish"))
 }
 
-/// Ends a job that would not end.
+/// Ends a job that hangs.
 fn end(running: Recording) {
     running.signal_all(libc::SIGKILL);
     assert_ne!(running.end().output.code(), 0);
 }
 
 under_both! {
-    fn a_deadlock_is_named_while_it_lasts_and_afterwards(mpi) {
+    fn names_deadlock_during_and_after_the_job(mpi) {
         let job = Job::new(mpi, &victim(mpi, "deadlock_recv_recv")).ranks(3);
         let mut running = job.start_recording();
         let processes = running.wait_for(|trace| {
@@ -56,7 +56,7 @@ under_both! {
             unsafe { libc::kill(process, libc::SIGKILL) };
         }
         let recorded = running.end();
-        // They may take a moment to go.
+        // The processes may take a moment to disappear.
         for _ in 0..6000 {
             if !report(&recorded.directory()).1.running {
                 break;
@@ -69,7 +69,7 @@ under_both! {
         assert!(found.ranks.iter().all(|rank| rank.process == ProcessState::Gone), "{screen}");
     }
 
-    fn the_rank_that_never_reaches_a_barrier_is_the_cause(mpi) {
+    fn names_rank_that_never_reaches_a_barrier(mpi) {
         let job = Job::new(mpi, &victim(mpi, "never_reaches_barrier")).ranks(3);
         let mut running = job.start_recording();
         running.wait_for(|trace| {
@@ -97,7 +97,8 @@ under_both! {
                 && trace.rank(1).open_calls().is_empty();
             (waits && outside).then(|| trace.rank(1).file.fixed.pid)
         });
-        // SAFETY: plain numbers; the process is rank 1 of our own job, which does not end by itself.
+        // SAFETY: plain numbers; the process is rank 1 of our own job, which does not end by
+        // itself.
         unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
         let recorded = running.end();
         let (screen, found) = report(&recorded.directory());

@@ -1,12 +1,13 @@
-//! What is kept where not every event can be: limits, rings, totals alone, memory that cannot be mapped.
+//! What is kept if not every event can be: limits, rings, totals alone, memory that cannot be
+//! mapped.
 
 use std::collections::BTreeSet;
 
 use gammachi_analyzer::metrics::{Frame, Metrics, PathRow, Selection, SiteMetrics};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::{Run, RunNote};
+use system_tests::directories::repository;
 use system_tests::job::Output;
-use system_tests::place::repository;
 use system_tests::trace::Trace;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recorded, under_both, victim};
@@ -14,7 +15,7 @@ use trace_format::files::rank_file_path;
 use trace_format::header::Definition;
 
 const MESSAGES: u64 = 40_000;
-/// Events that are kept of every rank in any case.
+/// Events of every rank that are kept in any case.
 const LAST_EVENTS: usize = 4096;
 
 fn job(mpi: Mpi, keep: &str, max_bytes: u64) -> Job {
@@ -33,7 +34,7 @@ fn metrics_of(recorded: &Recorded) -> (Run, Metrics) {
     (run, metrics)
 }
 
-/// What must hold whatever was kept: every call, every byte, and sums of time that close.
+/// Checks what must hold whatever was kept: every call and byte is counted, and times add up.
 fn expect_all_calls(metrics: &Metrics) {
     let call =
         |name: &str| metrics.calls.iter().find(|call| call.function == name).expect("called");
@@ -48,12 +49,12 @@ fn expect_all_calls(metrics: &Metrics) {
     assert!((sum - all).abs() < 1e-6 * all, "{sum} s of {all} s");
 }
 
-fn calls_kept(trace: &Trace, rank: usize) -> usize {
+fn kept_calls(trace: &Trace, rank: usize) -> usize {
     trace.rank(rank).threads.iter().map(|thread| thread.calls().len()).sum()
 }
 
 under_both! {
-    fn beyond_the_limit_calls_are_totals_and_the_last_are_kept(mpi) {
+    fn sums_calls_beyond_the_limit_and_keeps_the_last(mpi) {
         let recorded = job(mpi, "first", 1 << 20).record();
         recorded.expect_code(0);
         let (run, metrics) = metrics_of(&recorded);
@@ -70,7 +71,7 @@ under_both! {
             let path = recorded.directory().join(rank_file_path(0, rank as u32));
             let bytes = path.metadata().expect("the file").len();
             assert!(bytes < (1 << 20) + (700 << 10), "{bytes} bytes");
-            assert!(calls_kept(&trace, rank) > LAST_EVENTS + 6000);
+            assert!(kept_calls(&trace, rank) > LAST_EVENTS + 6000);
             let thread = &opened.file.threads[0];
             assert!(opened.file.events_before_totals(thread).count() > 6000);
             assert!(opened.file.events_behind_totals(thread).count() >= LAST_EVENTS);
@@ -79,14 +80,14 @@ under_both! {
         }
     }
 
-    fn the_newest_are_kept_where_that_is_asked_for(mpi) {
+    fn keeps_the_newest_calls_on_request(mpi) {
         let recorded = job(mpi, "last", 1 << 20).record();
         recorded.expect_code(0);
         let (_, metrics) = metrics_of(&recorded);
         expect_all_calls(&metrics);
         let trace = recorded.trace();
         for rank in 0..2 {
-            assert!(calls_kept(&trace, rank) > 13_000, "{}", calls_kept(&trace, rank));
+            assert!(kept_calls(&trace, rank) > 13_000, "{}", kept_calls(&trace, rank));
             assert!(!trace.rank(rank).calls().contains(&"MPI_Init"));
             assert_eq!(trace.rank(rank).calls().last(), Some(&"MPI_Finalize"));
         }
@@ -104,8 +105,9 @@ under_both! {
         }
     }
 
-    // Three ways to keep, each killed: every call that returned is counted, one by one or summed.
-    fn a_killed_process_loses_nothing_of_what_became_totals(mpi) {
+    // A killed run with each policy: every call that returned is counted, individually or in
+    // totals.
+    fn killed_process_loses_no_totals(mpi) {
         for (keep, max_bytes) in [("first", 1 << 20), ("last", 1 << 20), ("totals", 0)] {
             let recorded = job(mpi, keep, max_bytes).argument("die").record();
             let (run, metrics) = metrics_of(&recorded);
@@ -115,16 +117,17 @@ under_both! {
             let trace = Trace::open(&recorded.directory(), 2).expect("sound files");
             for (index, rank) in run.ranks.iter().enumerate() {
                 assert!(!rank.facts.finalized());
-                assert!(calls_kept(&trace, index) >= LAST_EVENTS, "{keep}");
+                assert!(kept_calls(&trace, index) >= LAST_EVENTS, "{keep}");
             }
         }
     }
 
-    // Definitions obey the limits, too, on disk and in memory; what still lives is described.
-    fn communicators_that_are_freed_take_no_room(mpi) {
+    // The limits also apply to definitions, on disk and in memory; objects not yet freed are
+    // described.
+    fn freed_communicators_take_no_space(mpi) {
         const TIMES: u64 = 20_000;
         let limits = [("totals", 0, 100_000), ("first", 1 << 20, (1 << 20) + (700 << 10)), ("last", 1 << 20, (1 << 20) + (700 << 10))];
-        // One rank agrees with nobody on each duplicate, which would take its time.
+        // With one rank, MPI_Comm_dup needs no communication, which would take long.
         let job = Job::new(mpi, &victim(mpi, "duplicates_and_frees"))
             .argument(TIMES.to_string());
         let growth_kb = |output: &Output| -> i64 {
@@ -158,24 +161,25 @@ under_both! {
         }
     }
 
-    // What a file server refuses when it writes back is said and stands in the trace.
-    fn what_is_refused_late_is_said(mpi) {
-        let late = built(mpi, "refuses_late", Build::Shared);
-        let recorded = job(mpi, "first", 0).preload_before(&late).record();
+    // Errors that a file server reports when it writes data back are printed and noted in the
+    // trace.
+    fn reports_late_write_errors(mpi) {
+        let library = built(mpi, "refuses_late", Build::Shared);
+        let recorded = job(mpi, "first", 0).preload_before(&library).record();
         recorded.expect_code(0);
-        let said = recorded.output.own_lines().join("\n");
-        assert_eq!(said.matches("is incomplete").count(), 2, "{said}");
-        assert!(said.contains("quota"), "{said}");
+        let messages = recorded.output.recorder_lines().join("\n");
+        assert_eq!(messages.matches("is incomplete").count(), 2, "{messages}");
+        assert!(messages.contains("quota"), "{messages}");
         let run = Run::open(&recorded.directory()).expect("the run can be read");
         let what: Vec<String> = run.diagnoses.iter().map(ToString::to_string).collect();
         assert!(what.len() == 2 && what.iter().all(|one| one.contains("quota")), "{what:?}");
     }
 
-    fn where_no_memory_can_be_shared_windows_are_written(mpi) {
-        let nothing = built(mpi, "maps_nothing", Build::Shared);
-        let bare = job(mpi, "first", 0).preload_before(&nothing).bare();
+    fn writes_windows_when_memory_cannot_be_mapped(mpi) {
+        let library = built(mpi, "maps_nothing", Build::Shared);
+        let bare = job(mpi, "first", 0).preload_before(&library).bare();
         bare.expect_code(0);
-        let recorded = job(mpi, "first", 0).preload_before(&nothing).record();
+        let recorded = job(mpi, "first", 0).preload_before(&library).record();
         recorded.expect_code(0);
         let (run, metrics) = metrics_of(&recorded);
         expect_all_calls(&metrics);
@@ -186,14 +190,14 @@ under_both! {
     }
 }
 
-/// Which lines of the victim call MPI, by function.
+/// Lines of the victim that call this function.
 fn lines_of(name: &str) -> Vec<u32> {
     let text = include_str!("../victims/call_sites.c");
     let numbered = text.lines().zip(1..).filter(|(line, _)| line.contains(&format!("{name}(")));
     numbered.map(|(_, number)| number).collect()
 }
 
-/// Function, module, address in it, calls and calling ranks.
+/// Function, module, address in the module, calls and number of calling ranks.
 type Site = (String, String, u64, u64, u64);
 
 fn sites_of(sites: &SiteMetrics) -> BTreeSet<Site> {
@@ -204,12 +208,12 @@ fn sites_of(sites: &SiteMetrics) -> BTreeSet<Site> {
     .collect()
 }
 
-/// What the reader finds that was written from docs/reference/trace-format.md alone.
+/// Call sites as found by the reader that was written from docs/reference/trace-format.md alone.
 fn sites_by_the_second_reader(recorded: &Recorded) -> BTreeSet<Site> {
     let mut reader = std::process::Command::new(repository().join("scripts/recompute-efficiency"));
-    let output = reader.arg(recorded.directory()).output().expect("python3 is there");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{said}");
+    let output = reader.arg(recorded.directory()).output().expect("python3 is installed");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let sites = found["sites"].as_array().expect("sites");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
@@ -225,9 +229,9 @@ fn sites_by_the_second_reader(recorded: &Recorded) -> BTreeSet<Site> {
 }
 
 under_both! {
-    fn long_calls_say_through_which_functions_they_came(mpi) {
+    fn long_calls_record_their_call_path(mpi) {
         let deep = ["inner", "middle", "outer", "main"];
-        // The main program may have become a part of `main`, or not.
+        // The compiler may have inlined the main program into `main`.
         let of_fortran = ["inner", "middle", "three_deep", "main"];
         for (name, build, functions) in [
             ("three_deep", Build::Optimised, &deep[..]),
@@ -241,16 +245,17 @@ under_both! {
             let sites = metrics.sites.expect("sites");
             let barriers = sites.paths.iter().filter(|row| row.function == "MPI_Barrier");
             let barriers: Vec<&PathRow> = barriers.collect();
-            // Rank 1 comes 2 ms late each time, so rank 0 waits.
+            // Rank 1 is 2 ms late each time, so rank 0 waits.
             let count: u64 = barriers.iter().map(|row| row.count).sum();
             let time_s: f64 = barriers.iter().map(|row| row.time_s).sum();
             assert!(count >= 19 && time_s > 0.02, "{barriers:?}");
-            // The compiler may have made several copies of a loop or function (`middle.constprop.0`).
+            // The compiler may have made several copies of a loop or function
+            // (`middle.constprop.0`).
             for row in barriers {
                 let name = |frame: &Frame| frame.place.function.clone().unwrap_or_default();
                 let found: Vec<String> = row.frames.iter().map(name).collect();
                 let stems = found.iter().map(|name| name.split('.').next().unwrap_or_default());
-                // Fortran's procedures have their module before them.
+                // Names of Fortran procedures begin with the module.
                 let stems = stems.map(|name| name.rsplit("_MOD_").next().unwrap_or_default());
                 let stems: Vec<&str> = stems.collect();
                 let is_complete = stems.len() == functions.len() || stems[3..] == of_fortran[3..];
@@ -259,7 +264,7 @@ under_both! {
         }
     }
 
-    fn calls_that_are_not_long_have_no_path(mpi) {
+    fn short_calls_record_no_call_path(mpi) {
         let from = |time: &str| {
             let job = Job::new(mpi, &built(mpi, "three_deep", Build::Optimised)).ranks(2);
             let job = job.environment("GAMMACHI_LEVEL", "2");
@@ -276,7 +281,7 @@ under_both! {
         assert_eq!(metrics.sites.expect("sites").paths, []);
     }
 
-    fn calls_say_where_the_program_made_them(mpi) {
+    fn calls_record_their_call_site(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "call_sites")).ranks(2).record();
         recorded.expect_code(0);
         let (_, metrics) = metrics_of(&recorded);

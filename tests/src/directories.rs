@@ -1,46 +1,46 @@
-//! Where tests put what they make: below the cargo target directory.
+//! Where tests build and record: below the cargo target directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The cargo target directory that this test program was built into.
+/// The cargo target directory that contains this test program.
 ///
 /// # Panics
-/// When the test program does not lie in a target directory.
+/// If the test program is not in a target directory.
 pub fn target_directory() -> PathBuf {
     let program = std::env::current_exe().expect("the test program has a path");
     // <target>/<profile>/deps/<program> or, for a command, <target>/<profile>/<program>.
-    let folder = program.parent().expect("a test program lies in a folder");
+    let folder = program.parent().expect("a test program is in a folder");
     let profile = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
     let target = profile.and_then(Path::parent);
-    target.expect("a test program lies in <target>/<profile>/deps").to_owned()
+    target.expect("a test program is in <target>/<profile>/deps").to_owned()
 }
 
-/// Top of this repository.
+/// The top folder of this repository.
 pub fn repository() -> PathBuf {
-    // Cargo says at run time too; a checkout that shares its target directory with another one may
-    // run a program that was compiled in the other.
+    // The run-time variable comes first: a checkout that shares its target directory with another
+    // one may run a program that was compiled in the other.
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    here.parent().expect("the tests lie in the repository").to_owned()
+    here.parent().expect("the tests are in the repository").to_owned()
 }
 
-/// A folder below the target directory for what tests build.
+/// A folder below the target directory for programs that tests build.
 pub fn build_directory() -> PathBuf {
     let folder = target_directory().join("tmp").join("victims");
     std::fs::create_dir_all(&folder).expect("the target directory is writable");
     folder
 }
 
-/// An empty folder of its own, removed when dropped (kept when the test failed).
+/// A temporary folder, removed when dropped (kept if the test failed).
 #[derive(Debug)]
-pub struct Fresh(PathBuf);
+pub struct TempDir(PathBuf);
 
-impl Fresh {
-    /// Makes one.
+impl TempDir {
+    /// Makes an empty folder.
     ///
     /// # Panics
-    /// When the target directory is not writable.
+    /// If the target directory is not writable.
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -63,13 +63,13 @@ impl Fresh {
     }
 }
 
-impl Default for Fresh {
+impl Default for TempDir {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Drop for Fresh {
+impl Drop for TempDir {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _ = std::fs::remove_dir_all(&self.0);
