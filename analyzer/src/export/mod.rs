@@ -134,9 +134,7 @@ pub fn remarks(content: &Content) -> Vec<String> {
         remarks.push(format!("{count} ranks left no readable file and are left out"));
     }
     if content.head.level == 0 {
-        remarks.push(
-            "recorded at level 0, function and times: there are no messages".to_owned(),
-        );
+        remarks.push("recorded at level 0, function and times: there are no messages".to_owned());
     }
     for rank in &content.head.ranks {
         for thread in &run.ranks[rank.position].file.threads {

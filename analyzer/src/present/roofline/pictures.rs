@@ -106,7 +106,8 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
     let mut panel = with_ceilings(axes("operations a byte sent and received"), roofs)
         .titled("communication")
         .with(
-            Series::line("roof, all overlaps", line(&|i| with_overlap(f, b, i), f / b)).with_look(0),
+            Series::line("roof, all overlaps", line(&|i| with_overlap(f, b, i), f / b))
+                .with_look(0),
         )
         .with(
             Series::line("nothing overlaps", line(&|i| without_overlap(f, b, i), f / b))

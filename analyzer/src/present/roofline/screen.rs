@@ -24,8 +24,9 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
         lines.push(bold(&format!("ROOFLINE  {}", run.name)));
         lines.extend(indented(points(run)));
         lines.push(String::new());
-        let has_roofs =
-            |one: &&Assessment| !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty();
+        let has_roofs = |one: &&Assessment| {
+            !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty()
+        };
         if let Some(placed) = run.assessed.first().filter(has_roofs) {
             lines.push(bold(&format!(
                 "ROOFS  {} ranks on {} hosts, {}",

@@ -99,7 +99,8 @@ fn a_stored_index_is_valid_until_a_file_changes() {
     let stored = StoredIndex::read(directory.path()).unwrap();
     assert_eq!(stored.index, index);
     let extents = stored.extents();
-    let again = Run::open_with_extents(directory.path(), &|name| extents.get(name).cloned()).unwrap();
+    let again =
+        Run::open_with_extents(directory.path(), &|name| extents.get(name).cloned()).unwrap();
     assert!(stored.matches(&again));
     let threads = |run: &Run| run.ranks.iter().map(|r| r.threads.clone()).collect::<Vec<_>>();
     assert_eq!(threads(&again), threads(&run));
