@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import unicodedata
 
 from browser import CONTROL
 
@@ -300,6 +301,8 @@ def paper(check, page, report, shots):
         read = lambda *command: subprocess.run(command, check=True, capture_output=True).stdout
         boxes = read("pdftotext", "-bbox", path, "-").decode()
         sheets = [tuple(map(float, size)) for size in re.findall(r'<page width="([\d.]+)" height="([\d.]+)"', boxes)]
+        # Letters that were set as one (a ligature of two f) are letters again.
+        boxes = unicodedata.normalize("NFKC", boxes)
         words = re.findall(r'<word xMin="([-\d.]+)" yMin="[-\d.]+" xMax="([-\d.]+)" yMax="[-\d.]+">(.*?)</word>', boxes)
         ranks = min(256, len(report["ranks"]))
         check("it fits few sheets", 1 <= len(sheets) <= 8 + ranks / 8, len(sheets))
