@@ -105,12 +105,18 @@ impl SyntheticRank {
     }
 
     /// A call with attributes.
-    pub fn says(&mut self, name: &str, begin: u64, end: u64, attributes: Attributes) -> &mut Self {
-        self.says_on(0, name, begin, end, attributes)
+    pub fn call_with(
+        &mut self,
+        name: &str,
+        begin: u64,
+        end: u64,
+        attributes: Attributes,
+    ) -> &mut Self {
+        self.thread_call_with(0, name, begin, end, attributes)
     }
 
     /// A call with attributes on a thread.
-    pub fn says_on(
+    pub fn thread_call_with(
         &mut self,
         thread: usize,
         name: &str,
@@ -124,7 +130,7 @@ impl SyntheticRank {
     }
 
     /// A call with attributes that returned an error of the given class.
-    pub fn says_failed(
+    pub fn failed_call_with(
         &mut self,
         name: &str,
         (begin, end): (u64, u64),
@@ -146,7 +152,7 @@ impl SyntheticRank {
     }
 
     /// A call with attributes that has not returned.
-    pub fn says_open(&mut self, name: &str, begin: u64, attributes: Attributes) -> &mut Self {
+    pub fn open_call_with(&mut self, name: &str, begin: u64, attributes: Attributes) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word(0, number_of(name) | FUNCTION_OPEN, communicator);
         self.slot(0, Slot { begin, word, peer, tag, bytes, request, site: 0 })
@@ -161,7 +167,7 @@ impl SyntheticRank {
         end: u64,
         completions: &[Attributes],
     ) -> &mut Self {
-        self.says(name, begin, end, Attributes::default());
+        self.call_with(name, begin, end, Attributes::default());
         for attributes in completions {
             self.slot(
                 0,
@@ -193,6 +199,6 @@ impl SyntheticRank {
 
     /// Posts a receive on MPI_COMM_WORLD from any source with any tag.
     pub fn irecv_any(&mut self, at: u64, request: u32) -> &mut Self {
-        self.says("MPI_Irecv", at, at + 1, on_world(ANY, ANY, 1000).request(request))
+        self.call_with("MPI_Irecv", at, at + 1, on_world(ANY, ANY, 1000).request(request))
     }
 }

@@ -61,7 +61,7 @@ impl Run {
         py.detach(|| {
             let run = trace::Run::open(&path).map_err(failed)?;
             let communicators = CommunicatorTable::new(&run);
-            export::believable(&run, &communicators).map_err(failed)?;
+            export::check_plausible(&run, &communicators).map_err(failed)?;
             let timeline = GlobalTimeline::new(&run);
             Ok(Self { run, timeline, communicators })
         })

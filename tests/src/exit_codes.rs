@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 /// Lists whose distance is less probable than this count as different.
-pub const LEAST_PROBABILITY: f64 = 1e-4;
+pub const MIN_PROBABILITY: f64 = 1e-4;
 const SHUFFLES: u32 = 50_000;
 
 /// Distance of two equally long lists: the number of runs whose code would have to change.
@@ -78,7 +78,7 @@ mod tests {
             (&[(5, 11), (9, 1)], &[(9, 12)]),
         ] {
             let found = probability_of_one_distribution(&repeated(first), &repeated(second));
-            assert!(found < LEAST_PROBABILITY * 5.0, "{first:?} {second:?}: {found}");
+            assert!(found < MIN_PROBABILITY * 5.0, "{first:?} {second:?}: {found}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 
-use system_tests::exit_codes::{LEAST_PROBABILITY, probability_of_one_distribution};
+use system_tests::exit_codes::{MIN_PROBABILITY, probability_of_one_distribution};
 use system_tests::{Job, Mpi, Recorded, Recording, sequence, under_both, victim};
 
 /// Bare and recorded runs of each if all exit codes are equal.
@@ -36,7 +36,7 @@ fn check_death_by(mpi: Mpi, name: &str, check: impl Fn(&Recorded) -> usize) {
     }
     let probability = probability_of_one_distribution(&bare, &codes);
     assert!(
-        probability >= LEAST_PROBABILITY,
+        probability >= MIN_PROBABILITY,
         "recorded runs end with {codes:?}, bare runs with {bare:?}"
     );
     row(mpi, name, &codes, &bare, events);

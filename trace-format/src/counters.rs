@@ -10,9 +10,9 @@ use thiserror::Error;
 use crate::settings::values::is_identifier;
 
 /// Maximum number of counters in a run.
-pub const MOST_COUNTERS: usize = 8;
+pub const MAX_COUNTERS: usize = 8;
 /// Maximum number of events that one counter adds up.
-pub const MOST_EVENTS: usize = 8;
+pub const MAX_EVENTS: usize = 8;
 /// Name of the counter that stands for floating-point operations.
 pub const FLOPS: &str = "flops";
 /// Name of the counter that stands for bytes to and from memory.
@@ -64,8 +64,8 @@ pub struct Processor {
 /// Why a text is not a list of counters.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CounterError {
-    /// More than [`MOST_COUNTERS`].
-    #[error("at most {MOST_COUNTERS} counters can be read, these are more")]
+    /// More than [`MAX_COUNTERS`].
+    #[error("at most {MAX_COUNTERS} counters can be read, these are more")]
     TooMany,
     /// Two counters have the same name.
     #[error("the counter {0} is named twice")]
@@ -80,8 +80,8 @@ pub enum CounterError {
         "the name {0:?} must consist of letters, digits and '_' and must not begin with a digit"
     )]
     Name(String),
-    /// A counter adds up more than [`MOST_EVENTS`].
-    #[error("{0} adds up more than {MOST_EVENTS} events")]
+    /// A counter adds up more than [`MAX_EVENTS`].
+    #[error("{0} adds up more than {MAX_EVENTS} events")]
     TooManyEvents(String),
     /// A term of the sum is not an event.
     #[error(
@@ -98,7 +98,7 @@ pub enum CounterError {
 /// What is wrong, and what to write.
 pub fn parse(text: &str) -> Result<Vec<CounterRequest>, CounterError> {
     let requests: Vec<CounterRequest> = text.split(',').map(request).collect::<Result<_, _>>()?;
-    if requests.len() > MOST_COUNTERS {
+    if requests.len() > MAX_COUNTERS {
         return Err(CounterError::TooMany);
     }
     for (index, request) in requests.iter().enumerate() {
@@ -137,7 +137,7 @@ fn request(text: &str) -> Result<CounterRequest, CounterError> {
         return Err(CounterError::Name(name.to_owned()));
     }
     let events: Vec<CounterEvent> = sum.split('+').map(event).collect::<Result<_, _>>()?;
-    if events.len() > MOST_EVENTS {
+    if events.len() > MAX_EVENTS {
         return Err(CounterError::TooManyEvents(name.to_owned()));
     }
     Ok(CounterRequest { name: name.to_owned(), events: Some(events) })

@@ -12,7 +12,7 @@ use crate::procedures;
 /// Number of the first function named in a file's header.
 pub const FIRST_FUNCTION: u16 = 16;
 /// Greater than the number of any function.
-pub const MOST_FUNCTIONS: u16 = crate::layout::FUNCTION_MASK;
+pub const MAX_FUNCTIONS: u16 = crate::layout::FUNCTION_MASK;
 /// Name under which work declared by the program is recorded: an event without length.
 pub const DECLARED_WORK: &str = "gammachi_work";
 

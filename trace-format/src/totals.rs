@@ -14,10 +14,10 @@ pub const SELECTOR_AT: usize = CHUNK_HEADER_BYTES;
 /// Offset of the first snapshot in the chunk.
 pub const FIRST_SNAPSHOT_AT: usize = 128;
 /// Maximum number of entries of a snapshot.
-pub const MOST_ENTRIES: usize = 110;
+pub const MAX_ENTRIES: usize = 110;
 /// Space for a snapshot in bytes.
 pub const SNAPSHOT_BYTES: usize =
-    size_of::<SnapshotHeader>() + MOST_ENTRIES * size_of::<TotalsEntry>();
+    size_of::<SnapshotHeader>() + MAX_ENTRIES * size_of::<TotalsEntry>();
 /// Size of the chunk in bytes.
 pub const TOTALS_CHUNK_BYTES: usize =
     (FIRST_SNAPSHOT_AT + 2 * SNAPSHOT_BYTES).next_multiple_of(CHUNK_GRANULE as usize);
@@ -36,7 +36,7 @@ pub const fn snapshot_at(index: usize) -> usize {
 pub struct SnapshotHeader {
     /// CRC-32 of the rest of this header and the entries.
     pub crc: u32,
-    /// Number of entries that follow, at most [`MOST_ENTRIES`].
+    /// Number of entries that follow, at most [`MAX_ENTRIES`].
     pub entries: u32,
     /// Sequence of the thread's first folded chunk.
     pub first_sequence: u32,

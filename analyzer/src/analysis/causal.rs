@@ -59,12 +59,12 @@ mod tests {
         let mut receiver = SyntheticRank::level_1(1, 2, 2000 * MS);
         for index in 1..=receives as u64 {
             let at = index * 100 * MS;
-            sender.says("MPI_Send", at, at + MS / 2, on_world(1, 5, 8));
+            sender.call_with("MPI_Send", at, at + MS / 2, on_world(1, 5, 8));
             let end = at + MS - behind;
-            receiver.says("MPI_Recv", end - MS / 2, end, on_world(0, 5, 8));
+            receiver.call_with("MPI_Recv", end - MS / 2, end, on_world(0, 5, 8));
             // Its answer, well before the next message.
-            receiver.says("MPI_Send", end + 50 * MS, end + 51 * MS, on_world(0, 6, 8));
-            sender.says("MPI_Recv", at + 60 * MS, at + 70 * MS, on_world(1, 6, 8));
+            receiver.call_with("MPI_Send", end + 50 * MS, end + 51 * MS, on_world(0, 6, 8));
+            sender.call_with("MPI_Recv", at + 60 * MS, at + 70 * MS, on_world(1, 6, 8));
         }
         RunDirectory::of(&[sender, receiver])
     }

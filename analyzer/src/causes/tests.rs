@@ -92,10 +92,10 @@ fn costs(causes: &Causes) -> Vec<(u32, String, i64, i64)> {
 #[test]
 fn receive_waits_for_late_send() {
     let [mut a, mut b] = world();
-    a.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
-    b.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
-    a.says("MPI_Send", at(110), at(130), on_world(1, 5, 8));
-    b.says("MPI_Recv", at(20), at(135), on_world(0, 5, 8));
+    a.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    b.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    a.call_with("MPI_Send", at(110), at(130), on_world(1, 5, 8));
+    b.call_with("MPI_Recv", at(20), at(135), on_world(0, 5, 8));
     with_causes(&[a, b], |causes| {
         assert_eq!(waits(causes), [(State::LateSender, 1, Some(0), 20, 90)]);
         // Both left the barrier at 10. Rank 0 spent 100 between its calls, rank 1 spent 10.
@@ -117,14 +117,14 @@ fn receive_waits_for_late_send() {
 fn costs_are_passed_on_along_the_chain_of_waits() {
     let [mut a, mut b, mut c] = world();
     for rank in [&mut a, &mut b, &mut c] {
-        rank.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+        rank.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
     }
     // Rank 0 computes for 200. Rank 1 waits for it, and rank 2 for rank 1, which adds no delay of
     // its own.
-    a.says("MPI_Send", at(210), at(220), on_world(1, 5, 8));
-    b.says("MPI_Recv", at(20), at(225), on_world(0, 5, 8));
-    b.says("MPI_Send", at(230), at(240), on_world(2, 5, 8));
-    c.says("MPI_Recv", at(20), at(245), on_world(1, 5, 8));
+    a.call_with("MPI_Send", at(210), at(220), on_world(1, 5, 8));
+    b.call_with("MPI_Recv", at(20), at(225), on_world(0, 5, 8));
+    b.call_with("MPI_Send", at(230), at(240), on_world(2, 5, 8));
+    c.call_with("MPI_Recv", at(20), at(245), on_world(1, 5, 8));
     with_causes(&[a, b, c], |causes| {
         let expected =
             [(State::LateSender, 1, Some(0), 20, 190), (State::LateSender, 2, Some(1), 20, 210)];
@@ -147,7 +147,7 @@ fn all_but_the_last_to_enter_an_allreduce_wait_for_it() {
     let mut ranks = world::<4>();
     for (rank, enters) in ranks.iter_mut().zip([10, 40, 100, 40]) {
         // The tag field holds the bytes received.
-        rank.says("MPI_Allreduce", at(enters), at(110 + enters / 10), on_world(0, 8, 8));
+        rank.call_with("MPI_Allreduce", at(enters), at(110 + enters / 10), on_world(0, 8, 8));
     }
     with_causes(&ranks, |causes| {
         let expected = [
@@ -163,7 +163,7 @@ fn all_but_the_last_to_enter_an_allreduce_wait_for_it() {
 fn ranks_in_a_barrier_wait_for_the_last() {
     let mut ranks = world::<3>();
     for (rank, enters) in ranks.iter_mut().zip([10, 100, 40]) {
-        rank.says("MPI_Barrier", at(enters), at(110), on_world(0, 0, 0));
+        rank.call_with("MPI_Barrier", at(enters), at(110), on_world(0, 0, 0));
     }
     with_causes(&ranks, |causes| {
         let expected = [
@@ -177,10 +177,10 @@ fn ranks_in_a_barrier_wait_for_the_last() {
 #[test]
 fn synchronous_send_waits_for_its_receiver_and_buffered_send_does_not() {
     let [mut a, mut b] = world();
-    a.says("MPI_Ssend", at(10), at(110), on_world(1, 5, 8));
-    a.says("MPI_Bsend", at(120), at(190), on_world(1, 5, 8));
-    b.says("MPI_Recv", at(100), at(112), on_world(0, 5, 8));
-    b.says("MPI_Recv", at(180), at(192), on_world(0, 5, 8));
+    a.call_with("MPI_Ssend", at(10), at(110), on_world(1, 5, 8));
+    a.call_with("MPI_Bsend", at(120), at(190), on_world(1, 5, 8));
+    b.call_with("MPI_Recv", at(100), at(112), on_world(0, 5, 8));
+    b.call_with("MPI_Recv", at(180), at(192), on_world(0, 5, 8));
     with_causes(&[a, b], |causes| {
         assert_eq!(waits(causes), [(State::LateReceiver, 0, Some(1), 10, 90)]);
     });
@@ -190,18 +190,18 @@ fn synchronous_send_waits_for_its_receiver_and_buffered_send_does_not() {
 fn standard_send_waits_if_its_receive_best_explains_its_end() {
     let [mut a, mut b] = world();
     // This send returned before its receive was posted.
-    a.says("MPI_Send", at(10), at(20), on_world(1, 5, 64));
-    a.says("MPI_Send", at(30), at(150), on_world(1, 5, 64));
+    a.call_with("MPI_Send", at(10), at(20), on_world(1, 5, 64));
+    a.call_with("MPI_Send", at(30), at(150), on_world(1, 5, 64));
     // This call also receives the message sent at 270.
-    a.says("MPI_Sendrecv", at(200), at(300), on_world(1, 5, 64)).receiving(1, 6, 8);
-    b.says("MPI_Recv", at(50), at(60), on_world(0, 5, 64));
-    b.says("MPI_Recv", at(140), at(151), on_world(0, 5, 64));
-    b.says("MPI_Bsend", at(270), at(271), on_world(0, 6, 8));
-    b.says("MPI_Recv", at(284), at(301), on_world(0, 5, 64));
+    a.call_with("MPI_Sendrecv", at(200), at(300), on_world(1, 5, 64)).receiving(1, 6, 8);
+    b.call_with("MPI_Recv", at(50), at(60), on_world(0, 5, 64));
+    b.call_with("MPI_Recv", at(140), at(151), on_world(0, 5, 64));
+    b.call_with("MPI_Bsend", at(270), at(271), on_world(0, 6, 8));
+    b.call_with("MPI_Recv", at(284), at(301), on_world(0, 5, 64));
     // Here the message came early, and the call ended when its receiver came.
-    a.says("MPI_Sendrecv", at(400), at(500), on_world(1, 5, 64)).receiving(1, 6, 8);
-    b.says("MPI_Bsend", at(410), at(411), on_world(0, 6, 8));
-    b.says("MPI_Recv", at(490), at(501), on_world(0, 5, 64));
+    a.call_with("MPI_Sendrecv", at(400), at(500), on_world(1, 5, 64)).receiving(1, 6, 8);
+    b.call_with("MPI_Bsend", at(410), at(411), on_world(0, 6, 8));
+    b.call_with("MPI_Recv", at(490), at(501), on_world(0, 5, 64));
     with_causes(&[a, b], |causes| {
         let expected = [
             (State::LateReceiver, 0, Some(1), 30, 110),
@@ -215,13 +215,13 @@ fn standard_send_waits_if_its_receive_best_explains_its_end() {
 #[test]
 fn waitall_waits_for_the_last_and_waitsome_for_the_first() {
     let [mut a, mut b, mut c] = world();
-    a.says("MPI_Send", at(50), at(60), on_world(2, 5, 8));
-    b.says("MPI_Send", at(90), at(95), on_world(2, 5, 8));
-    a.says("MPI_Send", at(150), at(160), on_world(2, 6, 8));
-    b.says("MPI_Send", at(190), at(195), on_world(2, 6, 8));
+    a.call_with("MPI_Send", at(50), at(60), on_world(2, 5, 8));
+    b.call_with("MPI_Send", at(90), at(95), on_world(2, 5, 8));
+    a.call_with("MPI_Send", at(150), at(160), on_world(2, 6, 8));
+    b.call_with("MPI_Send", at(190), at(195), on_world(2, 6, 8));
     for (tag, from, request) in [(5, 0, 11), (5, 1, 12), (6, 0, 13), (6, 1, 14)] {
         let posted = at(request - 10);
-        c.says("MPI_Irecv", posted, posted, on_world(from, tag, 8).request(request as u32));
+        c.call_with("MPI_Irecv", posted, posted, on_world(from, tag, 8).request(request as u32));
     }
     let done = |request, from, tag| completed(request, from, tag, 8);
     c.several("MPI_Waitall", at(10), at(100), &[done(11, 0, 5), done(12, 1, 5)]);
@@ -236,12 +236,12 @@ fn waitall_waits_for_the_last_and_waitsome_for_the_first() {
 #[test]
 fn polls_wait_for_what_ended_them() {
     let [mut a, mut b] = world();
-    a.says("MPI_Send", at(100), at(110), on_world(1, 5, 8));
-    b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
+    a.call_with("MPI_Send", at(100), at(110), on_world(1, 5, 8));
+    b.call_with("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
     // The polls last from 10 to 130, with 60 inside MPI; the message is sent after three quarters
     // of that.
     b.polls("MPI_Test", at(10), at(130), 20, 60);
-    b.says("MPI_Test", at(131), at(133), completed(11, 0, 5, 8));
+    b.call_with("MPI_Test", at(131), at(133), completed(11, 0, 5, 8));
     with_causes(&[a, b], |causes| {
         assert_eq!(waits(causes), [(State::LateSender, 1, Some(0), 10, 45)]);
     });
@@ -250,9 +250,9 @@ fn polls_wait_for_what_ended_them() {
 #[test]
 fn matched_probe_waits_for_the_send_of_its_message() {
     let [mut a, mut b] = world();
-    a.says("MPI_Bsend", at(100), at(110), on_world(1, 5, 8));
-    b.says("MPI_Mprobe", at(20), at(112), on_world(0, 5, 8).request(77));
-    b.says("MPI_Mrecv", at(120), at(125), on_world(0, 5, 8).request(77));
+    a.call_with("MPI_Bsend", at(100), at(110), on_world(1, 5, 8));
+    b.call_with("MPI_Mprobe", at(20), at(112), on_world(0, 5, 8).request(77));
+    b.call_with("MPI_Mrecv", at(120), at(125), on_world(0, 5, 8).request(77));
     with_causes(&[a, b], |causes| {
         assert_eq!(waits(causes), [(State::LateSender, 1, Some(0), 20, 80)]);
         assert_eq!(causes.unknown, []);
@@ -262,15 +262,15 @@ fn matched_probe_waits_for_the_send_of_its_message() {
 #[test]
 fn abandoned_polls_have_no_culprit() {
     let [mut a, mut b] = world();
-    b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
+    b.call_with("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
     b.polls("MPI_Test", at(10), at(130), 20, 60);
     // Rank 0 sends only after it has received these.
-    b.says("MPI_Bsend", at(140), at(142), on_world(0, 6, 8));
-    b.says("MPI_Bsend", at(143), at(145), on_world(0, 6, 8));
-    b.says("MPI_Test", at(250), at(252), completed(11, 0, 5, 8));
-    a.says("MPI_Recv", at(10), at(145), on_world(1, 6, 8));
-    a.says("MPI_Recv", at(146), at(148), on_world(1, 6, 8));
-    a.says("MPI_Bsend", at(200), at(201), on_world(1, 5, 8));
+    b.call_with("MPI_Bsend", at(140), at(142), on_world(0, 6, 8));
+    b.call_with("MPI_Bsend", at(143), at(145), on_world(0, 6, 8));
+    b.call_with("MPI_Test", at(250), at(252), completed(11, 0, 5, 8));
+    a.call_with("MPI_Recv", at(10), at(145), on_world(1, 6, 8));
+    a.call_with("MPI_Recv", at(146), at(148), on_world(1, 6, 8));
+    a.call_with("MPI_Bsend", at(200), at(201), on_world(1, 5, 8));
     with_causes(&[a, b], |causes| {
         let expected =
             [(State::LateSender, 0, Some(1), 10, 130), (State::Polling, 1, None, 10, 60)];
@@ -284,10 +284,10 @@ fn open_call_has_no_culprit() {
     let [mut a, mut b] = world();
     a.killed();
     b.killed();
-    a.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
-    b.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
-    a.says("MPI_Comm_rank", at(500), at(501), on_world(0, 0, 0));
-    b.says_open("MPI_Recv", at(20), on_world(0, 5, 8));
+    a.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    b.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    a.call_with("MPI_Comm_rank", at(500), at(501), on_world(0, 0, 0));
+    b.open_call_with("MPI_Recv", at(20), on_world(0, 5, 8));
     with_causes(&[a, b], |causes| {
         let found = waits(causes);
         assert_eq!(found.len(), 1, "{found:?}");

@@ -14,7 +14,7 @@ use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
 use crate::export::content::{Choice, Content};
-use crate::export::{Progress, believable, remarks, tables};
+use crate::export::{Progress, check_plausible, remarks, tables};
 use crate::formats::paraver::names as paraver;
 use crate::formats::{self, Format};
 use crate::timeline::GlobalTimeline;
@@ -167,7 +167,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     let window = window.map(|text| selection_arguments::seconds("--window", text));
     let choice = Choice { ranks: ranks.transpose()?, window_s: window.transpose()? };
     let communicators = CommunicatorTable::new(&run);
-    believable(&run, &communicators).map_err(CommandError::failed)?;
+    check_plausible(&run, &communicators).map_err(CommandError::failed)?;
     let timeline = GlobalTimeline::new(&run);
     let content = Content::new(&run, &timeline, &communicators, &choice);
     if content.head.ranks.is_empty() {

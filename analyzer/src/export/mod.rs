@@ -91,16 +91,16 @@ pub struct Written {
 }
 
 /// Ranks without a file that an export may still name one by one.
-const MOST_ABSENT: u32 = 1 << 20;
+const MAX_ABSENT: u32 = 1 << 20;
 
 /// Refuses runs whose files claim far more ranks than there are: exports name every member.
 ///
 /// # Errors
 /// What the files claim, and what to do.
-pub fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), String> {
+pub fn check_plausible(run: &Run, communicators: &CommunicatorTable) -> Result<(), String> {
     let directory = run.directory.display();
     let here = run.ranks.len();
-    if run.missing_count() > MOST_ABSENT {
+    if run.missing_count() > MAX_ABSENT {
         return Err(format!(
             "{directory}: its files say that the run had {} ranks, and {here} left one; an export names \
              every rank. Collect the files that are elsewhere first (gammachi collect); if there are none, \
@@ -109,7 +109,7 @@ pub fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), St
         ));
     }
     // Members of other worlds may be in a communicator, but not so many.
-    let most = run.world_size.saturating_mul(4).max(MOST_ABSENT);
+    let most = run.world_size.saturating_mul(4).max(MAX_ABSENT);
     match communicators.entries().iter().find(|entry| entry.size() > most) {
         Some(entry) => Err(format!(
             "{directory}: a communicator with {} members in a run of {} ranks cannot be right; a file is \

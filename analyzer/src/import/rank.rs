@@ -76,7 +76,7 @@ impl World {
     /// Numbers of functions by their names.
     pub fn numbers(&self) -> HashMap<String, u16> {
         let names = self.functions.iter().cloned();
-        names.zip(FIRST_FUNCTION..functions::MOST_FUNCTIONS).collect()
+        names.zip(FIRST_FUNCTION..functions::MAX_FUNCTIONS).collect()
     }
 
     /// Local ids of the communicators of which a rank is a member, by index.

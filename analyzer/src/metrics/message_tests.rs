@@ -22,22 +22,22 @@ fn talkers() -> Vec<SyntheticRank> {
         rank.communicator(3, 60 * MS, (50, 1), number, 3, &[(0, 1, 3)]);
     }
     let at = |ms: u64| ms * MS;
-    ranks[0].says("MPI_Send", at(2), at(3), on_world(1, 1, 1000));
-    ranks[0].says("MPI_Send", at(4), at(5), on_world(2, 1, 1024));
-    ranks[0].says("MPI_Irecv", at(6), at(7), on_world(-1, 2, 100).request(5));
-    ranks[0].says("MPI_Wait", at(8), at(12), completed(5, 1, 2, 0));
-    ranks[0].says("MPI_Recv", at(71), at(72), on_world(1, 2, 4).communicator(3));
-    ranks[1].says("MPI_Recv", at(2), at(4), on_world(0, 1, 1000));
-    ranks[1].says("MPI_Send", at(10), at(11), on_world(0, 2, 0));
+    ranks[0].call_with("MPI_Send", at(2), at(3), on_world(1, 1, 1000));
+    ranks[0].call_with("MPI_Send", at(4), at(5), on_world(2, 1, 1024));
+    ranks[0].call_with("MPI_Irecv", at(6), at(7), on_world(-1, 2, 100).request(5));
+    ranks[0].call_with("MPI_Wait", at(8), at(12), completed(5, 1, 2, 0));
+    ranks[0].call_with("MPI_Recv", at(71), at(72), on_world(1, 2, 4).communicator(3));
+    ranks[1].call_with("MPI_Recv", at(2), at(4), on_world(0, 1, 1000));
+    ranks[1].call_with("MPI_Send", at(10), at(11), on_world(0, 2, 0));
     ranks[1].polls("MPI_Iprobe", at(20), at(40), 1000, 5 * MS);
-    ranks[1].says("MPI_Send", at(70), at(71), on_world(0, 2, 4).communicator(3));
-    ranks[2].says("MPI_Recv", at(5), at(6), on_world(0, 1, 1024));
+    ranks[1].call_with("MPI_Send", at(70), at(71), on_world(0, 2, 4).communicator(3));
+    ranks[2].call_with("MPI_Recv", at(5), at(6), on_world(0, 1, 1024));
     for (rank, number) in ranks.iter_mut().zip(0..) {
         let sum = Attributes { tag: 8, bytes: 8, ..Attributes::default() }.communicator(3);
-        rank.says("MPI_Allreduce", at(80 + number), at(84), sum);
+        rank.call_with("MPI_Allreduce", at(80 + number), at(84), sum);
         if number == 2 {
             // Never received.
-            rank.says("MPI_Send", at(90), at(91), on_world(0, 9, 1));
+            rank.call_with("MPI_Send", at(90), at(91), on_world(0, 9, 1));
         }
         rank.finalize(100 * MS, 101 * MS);
     }
@@ -125,10 +125,10 @@ fn early_messages_on_a_channel_shared_by_threads_are_ambiguous() {
         let mut ranks: Vec<_> =
             (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
         // Matching by order pairs the first send with the first receive, whichever was meant.
-        ranks[0].says_on(0, "MPI_Send", 20 * MS, 21 * MS, on_world(1, 1, 8));
-        ranks[0].says_on(1, "MPI_Send", 50 * MS, 51 * MS, on_world(1, second, 8));
-        ranks[1].says_on(0, "MPI_Recv", 10 * MS, 52 * MS, on_world(0, 1, 8));
-        ranks[1].says_on(1, "MPI_Recv", 11 * MS, 22 * MS, on_world(0, second, 8));
+        ranks[0].thread_call_with(0, "MPI_Send", 20 * MS, 21 * MS, on_world(1, 1, 8));
+        ranks[0].thread_call_with(1, "MPI_Send", 50 * MS, 51 * MS, on_world(1, second, 8));
+        ranks[1].thread_call_with(0, "MPI_Recv", 10 * MS, 52 * MS, on_world(0, 1, 8));
+        ranks[1].thread_call_with(1, "MPI_Recv", 11 * MS, 22 * MS, on_world(0, second, 8));
         for rank in &mut ranks {
             rank.finalize(100 * MS, 100 * MS + 10);
         }
@@ -146,11 +146,11 @@ fn early_messages_on_a_channel_shared_by_threads_are_ambiguous() {
 #[test]
 fn messages_to_proc_null_and_failed_sends_move_nothing() {
     let mut ranks: Vec<_> = (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
-    ranks[0].says("MPI_Send", 2 * MS, 3 * MS, on_world(1, 1, 1000));
+    ranks[0].call_with("MPI_Send", 2 * MS, 3 * MS, on_world(1, 1, 1000));
     // MPI_PROC_NULL of Open MPI.
-    ranks[0].says("MPI_Send", 4 * MS, 5 * MS, on_world(-2, 1, 500));
-    ranks[0].says_failed("MPI_Send", (6 * MS, 7 * MS), on_world(1, 1, 300), 3);
-    ranks[1].says("MPI_Recv", 2 * MS, 4 * MS, on_world(0, 1, 1000));
+    ranks[0].call_with("MPI_Send", 4 * MS, 5 * MS, on_world(-2, 1, 500));
+    ranks[0].failed_call_with("MPI_Send", (6 * MS, 7 * MS), on_world(1, 1, 300), 3);
+    ranks[1].call_with("MPI_Recv", 2 * MS, 4 * MS, on_world(0, 1, 1000));
     for rank in &mut ranks {
         rank.finalize(100 * MS, 100 * MS + 10);
     }
@@ -168,11 +168,11 @@ fn messages_to_proc_null_and_failed_sends_move_nothing() {
 fn one_sided_bytes_count_from_source_to_destination() {
     let at = |ms: u64| ms * MS;
     let mut ranks: Vec<_> = (0..3).map(|rank| SyntheticRank::level_1(rank, 3, 100 * MS)).collect();
-    ranks[0].says("MPI_Put", at(2), at(3), on_world(1, 1, 1000));
-    ranks[0].says("MPI_Rget", at(4), at(5), on_world(2, 1, 24).request(5));
+    ranks[0].call_with("MPI_Put", at(2), at(3), on_world(1, 1, 1000));
+    ranks[0].call_with("MPI_Rget", at(4), at(5), on_world(2, 1, 24).request(5));
     // Neither an access to MPI_PROC_NULL nor a failed call moves anything.
-    ranks[1].says("MPI_Accumulate", at(6), at(7), on_world(-2, 1, 7000));
-    ranks[1].says_failed("MPI_Put", (at(8), at(9)), on_world(0, 1, 9000), 3);
+    ranks[1].call_with("MPI_Accumulate", at(6), at(7), on_world(-2, 1, 7000));
+    ranks[1].failed_call_with("MPI_Put", (at(8), at(9)), on_world(0, 1, 9000), 3);
     ranks.iter_mut().for_each(|rank| {
         rank.finalize(100 * MS, 101 * MS);
     });

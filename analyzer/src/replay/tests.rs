@@ -65,7 +65,7 @@ impl Program {
         attributes: crate::synthetic_messages::Attributes,
     ) {
         let begin = self.now[rank];
-        self.ranks[rank].says(name, begin, begin + CALL, attributes);
+        self.ranks[rank].call_with(name, begin, begin + CALL, attributes);
         self.now[rank] += CALL;
     }
 
@@ -279,7 +279,7 @@ fn fence_waits_for_all_and_keeps_time_after_last() {
     for (rank, works) in [(0, 1_000), (1, 3_000)] {
         program.works(rank, works);
         let end = BEGIN + 3_500;
-        program.ranks[rank].says("MPI_Win_fence", program.now[rank], end, on_world(0, 0, 0));
+        program.ranks[rank].call_with("MPI_Win_fence", program.now[rank], end, on_world(0, 0, 0));
         program.now[rank] = end;
         program.calls(rank, "MPI_Barrier", on_world(0, 0, 0));
     }
@@ -352,7 +352,7 @@ fn replays_open_call_of_killed_rank_as_recorded() {
     program.receives(0, 1, 8);
     program.works(0, 5_000);
     let begin = program.now[0];
-    program.ranks[0].says_open("MPI_Recv", begin, on_world(1, 5, 8));
+    program.ranks[0].open_call_with("MPI_Recv", begin, on_world(1, 5, 8));
     program.ranks[0].killed();
     let directory = RunDirectory::of(&program.ranks);
     let run = Run::open(directory.path()).unwrap();

@@ -1,6 +1,6 @@
 //! Region markers, with readings of the performance counters if there are any.
 
-use trace_format::counters::MOST_COUNTERS;
+use trace_format::counters::MAX_COUNTERS;
 use trace_format::layout::{REGION_BEGIN, Slot, TOOL, slot_word};
 use trace_format::markers::{CounterSlot, ToolReason};
 
@@ -43,7 +43,7 @@ pub unsafe fn mark_with_counters(
     // SAFETY: the caller's promise. Every slot is taken before it is written.
     unsafe {
         make_room(block, opened.len());
-        let mut readings = [(0u64, 0u32); MOST_COUNTERS];
+        let mut readings = [(0u64, 0u32); MAX_COUNTERS];
         let from = counter::read(block);
         for (reading, one) in readings.iter_mut().zip(opened) {
             *reading = one.read();

@@ -13,7 +13,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use trace_format::counters::{
-    self, CounterEvent, CounterRequest, FLOPS, MOST_COUNTERS, SCALED, UNREADABLE,
+    self, CounterEvent, CounterRequest, FLOPS, MAX_COUNTERS, SCALED, UNREADABLE,
 };
 use trace_format::header::Counter;
 
@@ -55,7 +55,7 @@ pub fn open(requests: &[CounterRequest]) -> Vec<Counter> {
     }
     let threads = threads();
     let (mut all, mut described) = (Vec::new(), Vec::new());
-    for (number, request) in (0..).zip(requests.iter().take(MOST_COUNTERS)) {
+    for (number, request) in (0..).zip(requests.iter().take(MAX_COUNTERS)) {
         let built_in = request.events.is_none();
         let mut counter = Counter {
             number,

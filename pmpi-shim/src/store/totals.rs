@@ -149,8 +149,8 @@ impl ThreadTotals {
             offset,
             published: 0,
             header,
-            entries: Vec::with_capacity(MOST_ENTRIES),
-            positions: HashMap::with_capacity(MOST_ENTRIES),
+            entries: Vec::with_capacity(MAX_ENTRIES),
+            positions: HashMap::with_capacity(MAX_ENTRIES),
             at_ticks: begin_ticks,
         }
     }
@@ -306,8 +306,8 @@ impl ThreadTotals {
             FAILED_CALLS => (function, ANY_CLASS, ANY_CLASS, 0),
             _ => (function, ANY_CLASS, ANY_CLASS, 0),
         };
-        let position = self.position(key, MOST_ENTRIES - RESERVED_ENTRIES);
-        let position = position.or_else(|| self.position(whole, MOST_ENTRIES));
+        let position = self.position(key, MAX_ENTRIES - RESERVED_ENTRIES);
+        let position = position.or_else(|| self.position(whole, MAX_ENTRIES));
         let last = self.entries.len() - usize::from(position.is_none());
         &mut self.entries[position.unwrap_or(last)]
     }

@@ -4,7 +4,7 @@ use crate::encoding::checksum;
 use crate::layout::FUNCTION_MASK;
 use crate::plain::{bytes_of, read_plain};
 use crate::totals::{
-    COLLECTIVES_ON, FAILED_CALLS, MOST_ENTRIES, SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader,
+    COLLECTIVES_ON, FAILED_CALLS, MAX_ENTRIES, SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader,
     TotalsEntry, snapshot_at,
 };
 
@@ -37,7 +37,7 @@ impl Totals {
         let entries = header.entries as usize;
         let header_bytes = bytes_of(&header).len();
         let all = header_bytes + entries * size_of::<TotalsEntry>();
-        let covered = rest.get(SNAPSHOT_CRC_BYTES..all).filter(|_| entries <= MOST_ENTRIES);
+        let covered = rest.get(SNAPSHOT_CRC_BYTES..all).filter(|_| entries <= MAX_ENTRIES);
         if checksum(covered.ok_or_else(cut)?) != header.crc {
             return Err("the totals are damaged (checksum)".into());
         }

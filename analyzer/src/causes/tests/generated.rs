@@ -176,7 +176,7 @@ impl Simulator {
             Variant::Eager | Variant::Synchronous => {
                 let begin = self.now[to] + works[to];
                 let end = begin.max(sent) + CALL;
-                self.ranks[to].says("MPI_Recv", begin, end, source);
+                self.ranks[to].call_with("MPI_Recv", begin, end, source);
                 self.late_sender((to, from), (begin, sent), (sent, end));
                 self.now[to] = end;
                 if matches!(variant, Variant::Synchronous) {
@@ -187,26 +187,31 @@ impl Simulator {
             Variant::Probed => {
                 let begin = self.now[to] + works[to];
                 let end = begin.max(sent) + CALL;
-                self.ranks[to].says("MPI_Probe", begin, end, source);
+                self.ranks[to].call_with("MPI_Probe", begin, end, source);
                 self.late_sender((to, from), (begin, sent), (sent, end + CALL));
-                self.ranks[to].says("MPI_Recv", end, end + CALL, source);
+                self.ranks[to].call_with("MPI_Recv", end, end + CALL, source);
                 self.now[to] = end + CALL;
             }
             Variant::OnThread => {
                 let begin = self.now_on_thread[to] + works[to];
                 let end = begin.max(sent) + CALL;
-                self.ranks[to].says_on(1, "MPI_Recv", begin, end, source);
+                self.ranks[to].thread_call_with(1, "MPI_Recv", begin, end, source);
                 self.late_sender((to, from), (begin, sent), (sent, end));
                 self.now_on_thread[to] = end;
             }
             Variant::Later | Variant::Polled => {
                 let posted = self.now[to];
                 let begin = posted + CALL + works[to];
-                self.ranks[to].says("MPI_Irecv", posted, posted + CALL, source.request(request));
+                self.ranks[to].call_with(
+                    "MPI_Irecv",
+                    posted,
+                    posted + CALL,
+                    source.request(request),
+                );
                 let done = completed(request, from as i32, 5, 8);
                 let end = begin.max(sent) + CALL;
                 if matches!(variant, Variant::Later) {
-                    self.ranks[to].says("MPI_Wait", begin, end, done);
+                    self.ranks[to].call_with("MPI_Wait", begin, end, done);
                     self.late_sender((to, from), (begin, sent), (sent, end));
                 } else {
                     // Polls fill the time up to the message, half of it inside MPI.
@@ -215,14 +220,14 @@ impl Simulator {
                         self.ranks[to].polls("MPI_Test", begin, sent, 3, inside);
                         self.late_sender((to, from), (begin, begin + inside), (sent, end));
                     }
-                    self.ranks[to].says("MPI_Test", end - CALL, end, done);
+                    self.ranks[to].call_with("MPI_Test", end - CALL, end, done);
                 }
                 self.now[to] = end;
             }
         }
         let by = if matches!(variant, Variant::OnThread) { &self.now_on_thread } else { &self.now };
         self.received.push((to, by[to], sent));
-        self.ranks[from].says(name, sent, left, send);
+        self.ranks[from].call_with(name, sent, left, send);
         self.now[from] = left;
     }
 
@@ -233,13 +238,18 @@ impl Simulator {
             let request = self.next_request();
             let posted = self.now[to];
             let source = on_world(*sender as i32, 6, 8);
-            self.ranks[to].says("MPI_Irecv", posted, posted + 1, source.request(request));
+            self.ranks[to].call_with("MPI_Irecv", posted, posted + 1, source.request(request));
             self.now[to] = posted + 1;
             done.push(completed(request, *sender as i32, 6, 8));
             let sent = self.now[*sender] + works[*sender];
             // Not a standard send, which might have waited for a receive that was posted during the
             // call.
-            self.ranks[*sender].says("MPI_Bsend", sent, sent + CALL, on_world(to as i32, 6, 8));
+            self.ranks[*sender].call_with(
+                "MPI_Bsend",
+                sent,
+                sent + CALL,
+                on_world(to as i32, 6, 8),
+            );
             self.now[*sender] = sent + CALL;
             sends.push(sent);
             if last.is_none_or(|(at, by)| {
@@ -281,7 +291,7 @@ impl Simulator {
             };
             // The tag field of a collective operation holds the bytes received.
             let arguments = on_world(root as i32, receives, sends);
-            self.ranks[rank].says(name, entered[rank], until + CALL, arguments);
+            self.ranks[rank].call_with(name, entered[rank], until + CALL, arguments);
             if let Some((at, std::cmp::Reverse(culprit))) = needs {
                 let state = match name {
                     "MPI_Barrier" => State::WaitAtBarrier,

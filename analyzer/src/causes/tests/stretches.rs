@@ -18,8 +18,8 @@ fn iterate(
         let entered = [now + WORK + more(0, k), now + WORK + more(1, k)];
         let met = entered[0].max(entered[1]) + 20;
         for (rank, own) in [&mut *a, &mut *b].into_iter().zip(entered) {
-            rank.says("MPI_Allreduce", now, now + 5, on_world(0, 8, 8));
-            rank.says("MPI_Barrier", own, met, on_world(0, 0, 0));
+            rank.call_with("MPI_Allreduce", now, now + 5, on_world(0, 8, 8));
+            rank.call_with("MPI_Barrier", own, met, on_world(0, 0, 0));
         }
         now = met + 10;
     }
@@ -64,7 +64,7 @@ fn consecutive_loops_are_phases() {
     let mut now = behind + 100;
     for _ in 0..20 {
         for rank in &mut ranks {
-            rank.says("MPI_Allgather", now, now + 500, on_world(0, 8, 8));
+            rank.call_with("MPI_Allgather", now, now + 500, on_world(0, 8, 8));
         }
         now += 3_000;
     }
@@ -80,8 +80,8 @@ fn run_without_repetition_has_no_iterations() {
     let mut ranks = world::<2>();
     let [a, b] = &mut ranks;
     for rank in [a, b] {
-        rank.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
-        rank.says("MPI_Allreduce", at(500), at(510), on_world(0, 8, 8));
+        rank.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+        rank.call_with("MPI_Allreduce", at(500), at(510), on_world(0, 8, 8));
     }
     with_causes(&ranks, |causes| assert!(causes.phases.is_empty()));
 }
@@ -90,9 +90,9 @@ fn run_without_repetition_has_no_iterations() {
 fn ranks_with_unequal_repetitions_have_no_iterations() {
     let [mut a, mut b] = world();
     for k in 0..20 {
-        a.says("MPI_Iprobe", at(k * 100), at(k * 100 + 5), on_world(1, 5, 0));
+        a.call_with("MPI_Iprobe", at(k * 100), at(k * 100 + 5), on_world(1, 5, 0));
         if k % 3 == 0 {
-            b.says("MPI_Send", at(k * 100), at(k * 100 + 5), on_world(0, 5, 8));
+            b.call_with("MPI_Send", at(k * 100), at(k * 100 + 5), on_world(0, 5, 8));
         }
     }
     with_causes(&[a, b], |causes| assert!(causes.phases.is_empty(), "{:?}", causes.phases));
@@ -104,9 +104,9 @@ fn regions_have_time_waits_and_efficiency() {
     for (rank, works) in [(&mut a, 100), (&mut b, 300)] {
         rank.region_name(4, "solve");
         rank.region_begin(0, 4, at(0));
-        rank.says("MPI_Barrier", at(works), at(310), on_world(0, 0, 0));
+        rank.call_with("MPI_Barrier", at(works), at(310), on_world(0, 0, 0));
         rank.region_end(0, 4, at(400));
-        rank.says("MPI_Barrier", at(500), at(510), on_world(0, 0, 0));
+        rank.call_with("MPI_Barrier", at(500), at(510), on_world(0, 0, 0));
     }
     with_causes(&[a, b], |causes| {
         let [region] = causes.regions.all.as_slice() else { panic!("{:?}", causes.regions) };

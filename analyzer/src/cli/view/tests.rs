@@ -16,11 +16,16 @@ fn ranks() -> Vec<SyntheticRank> {
             let at = B + 100 + step * 10_000;
             let other = 1 - number as i32;
             match number {
-                0 => rank.says("MPI_Isend", at, at + 300, on_world(other, 7, 64).request(3)),
-                _ => rank.says("MPI_Irecv", at, at + 200, on_world(other, 7, 64).request(3)),
+                0 => rank.call_with("MPI_Isend", at, at + 300, on_world(other, 7, 64).request(3)),
+                _ => rank.call_with("MPI_Irecv", at, at + 200, on_world(other, 7, 64).request(3)),
             };
             rank.several("MPI_Waitall", at + 1000, at + 2000, &[completed(3, other, 7, 64)]);
-            rank.says("MPI_Barrier", at + 3000 + u64::from(number), at + 5000, on_world(0, 0, 0));
+            rank.call_with(
+                "MPI_Barrier",
+                at + 3000 + u64::from(number),
+                at + 5000,
+                on_world(0, 0, 0),
+            );
         }
         rank.finalize(end, end + 1000);
         rank

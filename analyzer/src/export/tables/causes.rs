@@ -9,7 +9,7 @@ use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, Phase};
 use crate::timeline::matching;
 
 /// Runs with more events have no tables of causes, because data of every wait is kept in memory.
-pub const MOST_EVENTS: u64 = 50_000_000;
+pub const MAX_EVENTS: u64 = 50_000_000;
 
 /// Why the tables of causes are left out; `None` if they are written.
 pub fn left_out(content: &Content) -> Option<&'static str> {
@@ -19,7 +19,7 @@ pub fn left_out(content: &Content) -> Option<&'static str> {
     if !matching::is_possible(content.run) {
         return Some("the run was recorded at level 0");
     }
-    (content.most_events() > MOST_EVENTS).then_some("the run has more than 50 million events")
+    (content.most_events() > MAX_EVENTS).then_some("the run has more than 50 million events")
 }
 
 struct Rows<'c, 'a> {

@@ -40,9 +40,9 @@ fn handle(request: u32) -> Attributes {
 #[test]
 fn two_ranks_that_receive_from_each_other_are_deadlocked() {
     let [mut a, mut b, mut c] = world();
-    a.says_open("MPI_Recv", at(10), on_world(1, 7, 8)).killed();
-    b.says_open("MPI_Recv", at(20), on_world(0, 7, 8)).killed();
-    c.says_open("MPI_Recv", at(30), on_world(0, 1, 8)).killed();
+    a.open_call_with("MPI_Recv", at(10), on_world(1, 7, 8)).killed();
+    b.open_call_with("MPI_Recv", at(20), on_world(0, 7, 8)).killed();
+    c.open_call_with("MPI_Recv", at(30), on_world(0, 1, 8)).killed();
     let found = unfinished_of(&[a, b, c]);
     assert_eq!(cycles(&found), [[0, 1]]);
     assert!(found.deadlocks[0].certain && found.ranks.iter().all(|rank| rank.stuck));
@@ -56,8 +56,8 @@ fn two_ranks_that_receive_from_each_other_are_deadlocked() {
 fn a_message_on_its_way_is_not_a_deadlock() {
     // A large message: both sides are inside their calls, and the tags match.
     let [mut a, mut b] = world();
-    a.says_open("MPI_Send", at(10), on_world(1, 7, 8)).killed();
-    b.says_open("MPI_Recv", at(20), on_world(0, 7, 8)).killed();
+    a.open_call_with("MPI_Send", at(10), on_world(1, 7, 8)).killed();
+    b.open_call_with("MPI_Recv", at(20), on_world(0, 7, 8)).killed();
     let found = unfinished_of(&[a.clone(), b]);
     assert_eq!(cycles(&found), Vec::<&[u32]>::new());
     assert!(found.ranks.iter().all(|rank| !rank.stuck));
@@ -65,7 +65,7 @@ fn a_message_on_its_way_is_not_a_deadlock() {
     assert_eq!(waits.collect::<Vec<_>>(), [WaitsFor::Nobody, WaitsFor::Nobody]);
     // With different tags they never match.
     let [_, mut b] = world();
-    b.says_open("MPI_Recv", at(20), on_world(0, 8, 8)).killed();
+    b.open_call_with("MPI_Recv", at(20), on_world(0, 8, 8)).killed();
     assert_eq!(cycles(&unfinished_of(&[a, b])), [[0, 1]]);
 }
 
@@ -73,12 +73,12 @@ fn a_message_on_its_way_is_not_a_deadlock() {
 fn members_that_have_not_arrived_are_missing_and_the_computing_one_is_the_cause() {
     let [mut a, mut b, mut c, mut d] = world();
     for rank in [&mut a, &mut b, &mut c, &mut d] {
-        rank.says("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
+        rank.call_with("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
     }
-    a.says_open("MPI_Barrier", at(30), on_world(0, 0, 0)).killed();
-    b.says_open("MPI_Barrier", at(40), on_world(0, 0, 0)).killed();
+    a.open_call_with("MPI_Barrier", at(30), on_world(0, 0, 0)).killed();
+    b.open_call_with("MPI_Barrier", at(40), on_world(0, 0, 0)).killed();
     c.killed();
-    d.says_open("MPI_Recv", at(50), on_world(2, 1, 8)).killed();
+    d.open_call_with("MPI_Recv", at(50), on_world(2, 1, 8)).killed();
     let found = unfinished_of(&[a, b, c, d]);
     let [open] = &found.collectives[..] else { panic!("one collective: {found:?}") };
     assert_eq!((open.function.as_str(), open.number), ("MPI_Barrier", Some(1)));
@@ -92,7 +92,7 @@ fn a_collective_that_no_rank_waits_for_is_not_a_cause() {
     // Rank 1 has started a barrier and computes; rank 0 has not called it.
     let [mut a, mut b] = world();
     a.killed();
-    b.says("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48)).killed();
+    b.call_with("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48)).killed();
     let found = unfinished_of(&[a, b]);
     assert_eq!(causes(&found), []);
     assert_eq!(found.awaited_collectives().count(), 0, "{found:?}");
@@ -101,14 +101,14 @@ fn a_collective_that_no_rank_waits_for_is_not_a_cause() {
 #[test]
 fn a_wait_waits_for_the_operation_of_its_request() {
     let [mut a, mut b, mut c] = world();
-    a.says("MPI_Irecv", at(1), at(2), on_world(1, 5, 8).request(40));
-    a.says("MPI_Irecv", at(3), at(4), on_world(2, 5, 8).request(44));
-    a.says("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48));
+    a.call_with("MPI_Irecv", at(1), at(2), on_world(1, 5, 8).request(40));
+    a.call_with("MPI_Irecv", at(3), at(4), on_world(2, 5, 8).request(44));
+    a.call_with("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48));
     // A call that has not returned, on the second request.
-    a.says_open("MPI_Wait", at(10), handle(44)).killed();
-    b.says_open("MPI_Recv", at(10), on_world(2, 5, 8)).killed();
-    c.says("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48));
-    c.says_open("MPI_Wait", at(10), handle(48)).killed();
+    a.open_call_with("MPI_Wait", at(10), handle(44)).killed();
+    b.open_call_with("MPI_Recv", at(10), on_world(2, 5, 8)).killed();
+    c.call_with("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48));
+    c.open_call_with("MPI_Wait", at(10), handle(48)).killed();
     let found = unfinished_of(&[a, b, c]);
     let needs = |rank: usize| match &found.ranks[rank].position().unwrap().waits_for {
         Some(WaitsFor::Needs { needs, any: false }) => needs.clone(),
@@ -126,8 +126,8 @@ fn a_wait_waits_for_the_operation_of_its_request() {
 fn any_source_is_stuck_only_if_no_rank_is_left_to_send() {
     let any = on_world(-1, 5, 8);
     let [mut a, mut b, mut c] = world();
-    a.says_open("MPI_Recv", at(10), any).killed();
-    b.says_open("MPI_Recv", at(10), on_world(0, 5, 8)).killed();
+    a.open_call_with("MPI_Recv", at(10), any).killed();
+    b.open_call_with("MPI_Recv", at(10), on_world(0, 5, 8)).killed();
     c.killed();
     let found = unfinished_of(&[a.clone(), b.clone(), c]);
     assert_eq!(found.deadlocks, []);
@@ -142,7 +142,7 @@ fn any_source_is_stuck_only_if_no_rank_is_left_to_send() {
 fn finalize_waits_for_ranks_that_have_not_entered_it_and_abort_for_none() {
     let [mut a, mut b, mut c] = world();
     a.open_call(0, "MPI_Finalize", at(100)).killed();
-    b.says_open("MPI_Recv", at(10), on_world(2, 1, 8)).killed();
+    b.open_call_with("MPI_Recv", at(10), on_world(2, 1, 8)).killed();
     c.open_call(0, "MPI_Abort", at(10)).killed();
     let found = unfinished_of(&[a, b, c]);
     assert_eq!(found.collectives[0].function, "MPI_Finalize");
@@ -154,10 +154,10 @@ fn finalize_waits_for_ranks_that_have_not_entered_it_and_abort_for_none() {
 fn creating_a_communicator_waits_for_all_members() {
     let [mut a, mut b, mut c] = world();
     for rank in [&mut a, &mut b, &mut c] {
-        rank.says("MPI_Comm_split", at(1), at(2), on_world(0, 0, 0));
+        rank.call_with("MPI_Comm_split", at(1), at(2), on_world(0, 0, 0));
     }
-    a.says_open("MPI_Comm_split", at(10), on_world(0, 0, 0)).killed();
-    b.says_open("MPI_Comm_split", at(10), on_world(0, 0, 0)).killed();
+    a.open_call_with("MPI_Comm_split", at(10), on_world(0, 0, 0)).killed();
+    b.open_call_with("MPI_Comm_split", at(10), on_world(0, 0, 0)).killed();
     c.killed();
     let found = unfinished_of(&[a, b, c]);
     assert_eq!(found.collectives.len(), 1);
@@ -172,12 +172,12 @@ fn operations_on_windows_and_files_wait_for_all_members() {
     for function in ["MPI_Win_fence", "MPI_Win_free", "MPI_File_close", "MPI_File_write_all"] {
         let [mut a, mut b, mut c] = world();
         for rank in [&mut a, &mut b, &mut c] {
-            rank.says(function, at(1), at(2), on_world(0, 1, 0));
+            rank.call_with(function, at(1), at(2), on_world(0, 1, 0));
         }
         // The third rank computes and has not made its second call.
-        a.says_open(function, at(10), on_world(0, 1, 0)).killed();
-        b.says_open(function, at(10), on_world(0, 1, 0)).killed();
-        c.says("MPI_Comm_rank", at(11), at(12), on_world(0, 0, 0)).killed();
+        a.open_call_with(function, at(10), on_world(0, 1, 0)).killed();
+        b.open_call_with(function, at(10), on_world(0, 1, 0)).killed();
+        c.call_with("MPI_Comm_rank", at(11), at(12), on_world(0, 0, 0)).killed();
         let unfinished = unfinished_of(&[a, b, c]);
         let open = &unfinished.collectives[0];
         assert_eq!((open.function.as_str(), &open.missing.0[..]), (function, &[2][..]));

@@ -12,15 +12,15 @@ use crate::plain_text::printable;
 use crate::trace::Run;
 
 /// Longest waits, stretches of the critical path, and iterations that are embedded.
-const MOST_WAITS: usize = 3_000;
-const MOST_STRETCHES: usize = 5_000;
-const MOST_ITERATIONS: usize = 5_000;
+const MAX_WAITS: usize = 3_000;
+const MAX_STRETCHES: usize = 5_000;
+const MAX_ITERATIONS: usize = 5_000;
 /// Cells of the map of ranks and iterations.
-const MOST_HEAT: usize = 60_000;
+const MAX_HEAT: usize = 60_000;
 /// Rows of the table of regions.
-const MOST_REGIONS: usize = 50;
+const MAX_REGIONS: usize = 50;
 /// Rows of the table of slow iterations.
-const MOST_SLOW: usize = 20;
+const MAX_SLOW: usize = 20;
 
 /// Row, culprit's row or null, begin and end of the waiting, begin of the culprit's call, state, reason, and the group
 /// of waits with the same cause.
@@ -64,7 +64,7 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         groups.map(|(at, group)| ((group.state, group.context, group.culprit), at)).collect();
     let (mut states, mut reasons) = (Vec::new(), Vec::new());
     let mut waits = Vec::new();
-    for found in causes.longest(MOST_WAITS) {
+    for found in causes.longest(MAX_WAITS) {
         let wait = &causes.waits[found as usize];
         let Some(own) = row(wait.line) else { continue };
         let culprit = if wait.culprit == NO_CULPRIT { None } else { row(wait.culprit) };
@@ -76,9 +76,9 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         waits.push((own, culprit, begin, until, ended, state, reason, group));
     }
     let stretches = &causes.path.stretches;
-    let min_ticks = match stretches.len() <= MOST_STRETCHES {
+    let min_ticks = match stretches.len() <= MAX_STRETCHES {
         true => 0,
-        false => causes.path.ticks() / MOST_STRETCHES as i64,
+        false => causes.path.ticks() / MAX_STRETCHES as i64,
     };
     let mut path: Vec<(usize, i64, i64)> = Vec::new();
     for stretch in stretches {
@@ -87,7 +87,7 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
             _ => path.extend(row(stretch.line).map(|row| (row, ns(stretch.from), ns(stretch.to)))),
         }
     }
-    let phase = causes.phases.first().filter(|phase| phase.iterations.len() <= MOST_ITERATIONS);
+    let phase = causes.phases.first().filter(|phase| phase.iterations.len() <= MAX_ITERATIONS);
     let iterations = phase.into_iter().flat_map(|phase| {
         phase.iterations.iter().zip(&phase.bounds).map(|(iteration, begin)| {
             let culprit = iteration.culprit.and_then(row);
@@ -98,7 +98,7 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
     Causes {
         states,
         reasons,
-        waits_left_out: causes.waits.len().saturating_sub(MOST_WAITS),
+        waits_left_out: causes.waits.len().saturating_sub(MAX_WAITS),
         waits,
         path,
         iterations: iterations.collect(),
@@ -112,7 +112,7 @@ fn phase_heat(why: &Why, row: impl Fn(u32) -> Option<usize>) -> (Vec<usize>, Vec
     let causes = why.causes;
     let Some(phase) = causes.phases.first() else { return Default::default() };
     let cells = &phase.computing_of_each;
-    if cells.len() > MOST_HEAT || phase.iterations.len() > MOST_ITERATIONS {
+    if cells.len() > MAX_HEAT || phase.iterations.len() > MAX_ITERATIONS {
         return Default::default();
     }
     let ranks = cells.len() / phase.iterations.len().max(1);
@@ -142,7 +142,7 @@ fn tree(tree: Option<Tree>) -> Value {
 pub(super) fn tables(run: &Run, why: &Why) -> Value {
     let causes = why.causes;
     let s = |ticks: i64| causes.clock.seconds(ticks);
-    let regions = causes.regions.all.iter().take(MOST_REGIONS).map(|region| {
+    let regions = causes.regions.all.iter().take(MAX_REGIONS).map(|region| {
         context! {
             name => printable(&region.name),
             count => region.count,
@@ -173,7 +173,7 @@ fn slow(why: &Why, phase: &Phase) -> Vec<Value> {
     let causes = why.causes;
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let rank = |line: u32| causes.lines.all[line as usize].rank;
-    let rows = phase.statistics().slow.into_iter().take(MOST_SLOW).map(|index| {
+    let rows = phase.statistics().slow.into_iter().take(MAX_SLOW).map(|index| {
         let iteration = &phase.iterations[index];
         context! {
             index => index,

@@ -13,7 +13,7 @@ use crate::metrics::activity::{Activity, KINDS, Row};
 
 const FULL: u16 = 0x4000;
 const REPEAT: u16 = 0x8000;
-const MOST_REPEATS: u16 = 0x7fff;
+const MAX_REPEATS: u16 = 0x7fff;
 
 /// Packs all rows.
 pub(super) fn rows(activity: &Activity) -> String {
@@ -31,7 +31,7 @@ fn pack_row(row: &Row, bin_s: f64, bytes: &mut Vec<u8>) {
     let mut cell = Vec::with_capacity(2 + KINDS);
     for (index, bin) in row.bins.iter().enumerate() {
         pack_bin(bin, bin_s, &mut cell);
-        if index > 0 && cell == previous && repeats < MOST_REPEATS {
+        if index > 0 && cell == previous && repeats < MAX_REPEATS {
             repeats += 1;
             continue;
         }

@@ -17,13 +17,13 @@ use crate::present::{picture, quantity};
 use crate::trace::Run;
 
 /// Pairs of ranks in the table of messages.
-const MOST_PAIRS: usize = 64;
+const MAX_PAIRS: usize = 64;
 /// Communicators in their table.
-const MOST_COMMUNICATORS: usize = 200;
+const MAX_COMMUNICATORS: usize = 200;
 /// Diagnoses listed.
-const MOST_DIAGNOSES: usize = 100;
+const MAX_DIAGNOSES: usize = 100;
 /// Savings in the summary.
-const MOST_SAVINGS: usize = 3;
+const MAX_SAVINGS: usize = 3;
 
 /// The values that summary and panels show of a run.
 pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Findings>) -> Value {
@@ -47,7 +47,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let (sites, sites_left_out) = sites.map_or((None, 0), |(rows, more)| (Some(rows), more));
     let (diagnoses, diagnoses_left_out) = diagnoses(&document);
     let (communicators, communicators_left_out) = communicators(&document);
-    let savings = report.savings.iter().take(MOST_SAVINGS).map(|saving| {
+    let savings = report.savings.iter().take(MAX_SAVINGS).map(|saving| {
         context! {
             part => saving.part,
             uncertain_s => saving.uncertain_s,
@@ -154,7 +154,7 @@ fn messages(report: &Report) -> Option<Value> {
     let metrics = report.metrics.messages.as_ref()?;
     let places = LabelledMatrix::new(report.run, &metrics.matrix);
     let picture = |shown| places.as_ref().map(|places| safe(matrix::svg(places, shown, true)));
-    let pairs = metrics.matrix.heaviest(MOST_PAIRS).into_iter().map(|((from, to), traffic)| {
+    let pairs = metrics.matrix.heaviest(MAX_PAIRS).into_iter().map(|((from, to), traffic)| {
         context! { from, to, count => traffic.count, bytes => traffic.bytes }
     });
     Some(context! {
@@ -167,7 +167,7 @@ fn messages(report: &Report) -> Option<Value> {
 
 fn diagnoses(document: &serde_json::Value) -> (Value, usize) {
     let all: Vec<_> = document["diagnoses"].as_array().into_iter().flatten().collect();
-    let listed = &all[..all.len().min(MOST_DIAGNOSES)];
+    let listed = &all[..all.len().min(MAX_DIAGNOSES)];
     (Value::from_serialize(listed), all.len() - listed.len())
 }
 
@@ -175,14 +175,14 @@ fn diagnoses(document: &serde_json::Value) -> (Value, usize) {
 fn communicators(document: &serde_json::Value) -> (Value, usize) {
     let mut all: Vec<&serde_json::Value> =
         document["communicators"].as_array().into_iter().flatten().collect();
-    let left_out = all.len().saturating_sub(MOST_COMMUNICATORS);
+    let left_out = all.len().saturating_sub(MAX_COMMUNICATORS);
     let traffic = |row: &serde_json::Value| {
         let number = |key: &str| row[key].as_u64().unwrap_or(0);
         number("bytes").saturating_add(number("collective_bytes"))
     };
     if left_out > 0 {
         all.sort_by_key(|row| std::cmp::Reverse(traffic(row)));
-        all.truncate(MOST_COMMUNICATORS);
+        all.truncate(MAX_COMMUNICATORS);
     }
     (Value::from_serialize(&all), left_out)
 }

@@ -8,7 +8,7 @@ use crate::metrics::{RankMetrics, Selection};
 use crate::present::{Report, quantity};
 
 /// Rows of the rank table. Of more ranks it shows those that lose most and the one that loses least.
-const MOST_RANKS: usize = 256;
+const MAX_RANKS: usize = 256;
 
 #[derive(Debug, Serialize)]
 struct Part {
@@ -41,10 +41,10 @@ const START_AND_END: &str = "start and end";
 pub(super) fn shown(report: &Report) -> Vec<usize> {
     let ranks = &report.metrics.ranks;
     let mut order: Vec<usize> = (0..ranks.len()).collect();
-    if ranks.len() > MOST_RANKS {
+    if ranks.len() > MAX_RANKS {
         order.sort_by(|a, b| ranks[*b].overhead_s.total_cmp(&ranks[*a].overhead_s));
         let least = order.pop();
-        order.truncate(MOST_RANKS - 1);
+        order.truncate(MAX_RANKS - 1);
         order.extend(least);
         order.sort_unstable();
     }

@@ -16,17 +16,17 @@ use crate::present::report::sites;
 use crate::present::{roofline, unfinished};
 
 /// Rows of the table of ranks that did not finish.
-const MOST_POSITIONS: usize = 200;
+const MAX_POSITIONS: usize = 200;
 /// Rows of the table of causes.
-const MOST_WAITS: usize = 50;
+const MAX_WAITS: usize = 50;
 /// Rows of the table of the longest waits.
-const MOST_LONGEST: usize = 20;
+const MAX_LONGEST: usize = 20;
 /// Rows of the table of call sites.
-const MOST_SITES: usize = 200;
+const MAX_SITES: usize = 200;
 
 /// Where each rank stopped and what it waits for.
 pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
-    let (positions, left_out) = unfinished::positions(unfinished, MOST_POSITIONS);
+    let (positions, left_out) = unfinished::positions(unfinished, MAX_POSITIONS);
     let rows = positions.iter().map(|row| {
         context! {
             ranks => row.ranks,
@@ -49,7 +49,7 @@ pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
 /// Groups of waits with the same cause, those with most time first, and how many groups are left out; then the longest
 /// single waits. `unfinished` tells whom a rank waits for in a call that never returned.
 pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
-    let (rows, left_out) = wait_rows(why, MOST_WAITS);
+    let (rows, left_out) = wait_rows(why, MAX_WAITS);
     let all_s: f64 =
         why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
     let rows = rows.into_iter().map(|row| {
@@ -68,7 +68,7 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
         }
     });
     let open = unfinished.map(open_waits).unwrap_or_default();
-    let longest = longest_waits(why, MOST_LONGEST).into_iter().map(|wait| {
+    let longest = longest_waits(why, MAX_LONGEST).into_iter().map(|wait| {
         let never_returned = wait.culprit_rank.is_none() && wait.state == State::OpenAtEnd.name();
         let stands = open.get(&wait.rank).filter(|_| never_returned);
         let culprit = stands.cloned().unwrap_or(wait.culprit);
@@ -93,7 +93,7 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
 
 /// Whom each rank that did not finish waits for.
 fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
-    let (positions, _) = unfinished::positions(unfinished, MOST_POSITIONS);
+    let (positions, _) = unfinished::positions(unfinished, MAX_POSITIONS);
     let waits =
         positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
     let each = waits.flat_map(|row| {
@@ -128,7 +128,7 @@ fn rank_ranges(ranks: &[u32]) -> String {
 
 /// Call sites, those with most time first, and how many are left out; `total_s` is p·τ.
 pub(super) fn sites(metrics: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
-    let rows = metrics.rows.iter().take(MOST_SITES).map(|row| {
+    let rows = metrics.rows.iter().take(MAX_SITES).map(|row| {
         context! {
             function => row.function,
             place => printable(&sites::place(row)),
@@ -139,7 +139,7 @@ pub(super) fn sites(metrics: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) 
             ranks => row.ranks,
         }
     });
-    (rows.collect(), metrics.rows.len().saturating_sub(MOST_SITES))
+    (rows.collect(), metrics.rows.len().saturating_sub(MAX_SITES))
 }
 
 /// The run under the roofline of a machine.

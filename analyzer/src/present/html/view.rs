@@ -30,13 +30,13 @@ use crate::timeline::matching::{CollectiveInstance, Message};
 /// Bins of a tile; equals `BINS` in `tiles.js`.
 pub const TILE_BINS: usize = 256;
 /// Rows that one request may ask for.
-pub const MOST_ROWS: usize = 1024;
+pub const MAX_ROWS: usize = 1024;
 /// The deepest level of tiles; each level halves the bins of the one above.
-pub const MOST_LEVEL: u32 = 48;
+pub const MAX_LEVEL: u32 = 48;
 /// Single calls that one answer may hold.
-const MOST_CALLS: usize = 40_000;
+const MAX_CALLS: usize = 40_000;
 /// Messages, and calls of collective operations, that one answer may hold.
-const MOST_MESSAGES: usize = 20_000;
+const MAX_MESSAGES: usize = 20_000;
 /// The panels need no single calls: the script asks for these when it draws them.
 const NO_DETAIL: Budget = Budget { events: 0, messages: 0, regions: 0 };
 
@@ -220,10 +220,10 @@ impl<'a> View<'a> {
 
     /// A tile: the shares of each row in [`TILE_BINS`] bins, as little-endian `f32`; `None` if there is no such tile.
     pub fn shares(&self, level: u32, tile: u64, rows: RangeInclusive<usize>) -> Option<Vec<u8>> {
-        let is_valid = level <= MOST_LEVEL
+        let is_valid = level <= MAX_LEVEL
             && tile < 1 << level
             && *rows.end() < self.rows()
-            && rows.clone().count() <= MOST_ROWS;
+            && rows.clone().count() <= MAX_ROWS;
         if !is_valid {
             return None;
         }
@@ -244,12 +244,12 @@ impl<'a> View<'a> {
         rows: RangeInclusive<usize>,
         communication: impl FnOnce(f64, f64) -> Communication,
     ) -> Option<Value> {
-        if *rows.end() >= self.rows() || rows.clone().count() > MOST_ROWS || from_s > to_s {
+        if *rows.end() >= self.rows() || rows.clone().count() > MAX_ROWS || from_s > to_s {
             return None;
         }
         let mut communicators = NameTable::default();
         let mut shown = Vec::new();
-        let mut remaining = MOST_CALLS;
+        let mut remaining = MAX_CALLS;
         for row in rows {
             let Some(events) = self.look.events(row, from_s, to_s, remaining) else {
                 return Some(json!({ "too_many": true }));
@@ -291,7 +291,7 @@ impl<'a> View<'a> {
 
     /// Seconds by kind of each row between two moments, as little-endian `f32`; `None` if there are no such rows.
     pub fn sums(&self, (from_s, to_s): (f64, f64), rows: RangeInclusive<usize>) -> Option<Vec<u8>> {
-        if *rows.end() >= self.rows() || rows.clone().count() > MOST_ROWS || from_s > to_s {
+        if *rows.end() >= self.rows() || rows.clone().count() > MAX_ROWS || from_s > to_s {
             return None;
         }
         let row_sums = |row: usize| {
@@ -357,7 +357,7 @@ impl<'a> View<'a> {
             let (posted, ended) = (receive.begin_s, receive.end_s);
             Some(json!([from, to, begin, end, posted, ended, message.bytes, message.tag, comm]))
         };
-        messages.iter().take(MOST_MESSAGES).filter_map(value).collect()
+        messages.iter().take(MAX_MESSAGES).filter_map(value).collect()
     }
 
     fn collectives(
@@ -377,7 +377,7 @@ impl<'a> View<'a> {
         let mut calls = 0;
         let fits = |instance: &&CollectiveInstance| {
             calls += instance.members.len();
-            calls <= MOST_MESSAGES && !instance.members.is_empty()
+            calls <= MAX_MESSAGES && !instance.members.is_empty()
         };
         instances.iter().filter(fits).map(value).collect()
     }

@@ -27,19 +27,25 @@ fn pair() -> Vec<SyntheticRank> {
     for (rank, number) in ranks.iter_mut().zip(0..) {
         let other = 1 - number as i32;
         let making = Attributes { bytes: 3, ..on_world(0, 0, 0) };
-        rank.says("MPI_Comm_split", at(100), at(190), making);
+        rank.call_with("MPI_Comm_split", at(100), at(190), making);
         rank.communicator(3, at(195), (50, 0), 1 - number, 2, &[(1, -1, 2)]);
-        rank.says("MPI_Irecv", at(200), at(210), on_world(-1, -1, 4096).request(0xa1));
-        rank.says("MPI_Sendrecv", at(220), at(300), on_world(other, 7, 80)).receiving(other, 7, 80);
+        rank.call_with("MPI_Irecv", at(200), at(210), on_world(-1, -1, 4096).request(0xa1));
+        rank.call_with("MPI_Sendrecv", at(220), at(300), on_world(other, 7, 80))
+            .receiving(other, 7, 80);
         rank.polls("MPI_Iprobe", at(310), at(900), 5000, 200 * US);
-        rank.says("MPI_Send", at(1000 + u64::from(number)), at(1100), on_world(other, 8, 2048));
+        rank.call_with(
+            "MPI_Send",
+            at(1000 + u64::from(number)),
+            at(1100),
+            on_world(other, 8, 2048),
+        );
         let done = [completed(0xa1, other, 8, 2048), Attributes::default()];
         rank.several("MPI_Waitall", at(1200), at(1300), &done);
         let root = Attributes { tag: 64, bytes: 64, ..on_world(1, 0, 0) };
-        rank.says("MPI_Bcast", at(2000), at(2100), root.communicator(3));
+        rank.call_with("MPI_Bcast", at(2000), at(2100), root.communicator(3));
     }
-    ranks[1].says("MPI_Isend", at(3000), at(3010), on_world(0, 9, 1).request(0xa2));
-    ranks[1].says("MPI_Wait", at(3020), at(3030), completed(0xa2, 0, 0, 0));
+    ranks[1].call_with("MPI_Isend", at(3000), at(3010), on_world(0, 9, 1).request(0xa2));
+    ranks[1].call_with("MPI_Wait", at(3020), at(3030), completed(0xa2, 0, 0, 0));
     for rank in &mut ranks {
         rank.finalize(at(9000), at(9100));
     }
@@ -165,17 +171,17 @@ fn many_ranks_are_shown_by_pair_and_very_many_by_host() {
                 let mut rank = SyntheticRank::level_1(number, size, at(9000));
                 rank.header.host = format!("n{}", number / 35);
                 if number == 0 {
-                    rank.says("MPI_Send", at(10), at(11), on_world(1, 1, 100));
-                    rank.says(
+                    rank.call_with("MPI_Send", at(10), at(11), on_world(1, 1, 100));
+                    rank.call_with(
                         "MPI_Send",
                         at(12),
                         at(13),
                         on_world(69.min(size as i32 - 1), 1, 1900),
                     );
                 } else if number == 1 {
-                    rank.says("MPI_Recv", at(20), at(21), on_world(0, 1, 100));
+                    rank.call_with("MPI_Recv", at(20), at(21), on_world(0, 1, 100));
                 } else if number == 69.min(size - 1) {
-                    rank.says("MPI_Recv", at(20), at(21), on_world(0, 1, 1900));
+                    rank.call_with("MPI_Recv", at(20), at(21), on_world(0, 1, 1900));
                 }
                 rank.finalize(at(9000), at(9100));
                 rank

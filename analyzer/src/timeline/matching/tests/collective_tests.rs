@@ -28,11 +28,11 @@ fn shape(
 fn calls_are_combined_by_their_order_on_the_communicator() {
     let [mut a, mut b] = world();
     for (rank, shift) in [(&mut a, 0), (&mut b, 3)] {
-        rank.says("MPI_Barrier", at(10 + shift), at(20), on_world(0, 0, 0));
-        rank.says("MPI_Bcast", at(30 + shift), at(40), on_world(0, 8, 8));
-        rank.says("MPI_Iallreduce", at(50 + shift), at(55), on_world(0, 8, 8).request(3));
-        rank.says("MPI_Barrier", at(60 + shift), at(70), on_world(0, 0, 0));
-        rank.says("MPI_Wait", at(80 + shift), at(90), completed(3, 0, 0, 0));
+        rank.call_with("MPI_Barrier", at(10 + shift), at(20), on_world(0, 0, 0));
+        rank.call_with("MPI_Bcast", at(30 + shift), at(40), on_world(0, 8, 8));
+        rank.call_with("MPI_Iallreduce", at(50 + shift), at(55), on_world(0, 8, 8).request(3));
+        rank.call_with("MPI_Barrier", at(60 + shift), at(70), on_world(0, 0, 0));
+        rank.call_with("MPI_Wait", at(80 + shift), at(90), completed(3, 0, 0, 0));
     }
     let (found, summary) = match_ranks(&[a, b]);
     assert_eq!(
@@ -57,11 +57,11 @@ fn persistent_operations_are_distinguished_by_their_initialisation() {
     let [mut a, mut b] = world();
     let handle = |request| Attributes::default().request(request);
     for (rank, order) in [(&mut a, [4, 5]), (&mut b, [5, 4])] {
-        rank.says("MPI_Bcast_init", at(1), at(2), on_world(0, 0, 8).request(4));
-        rank.says("MPI_Barrier_init", at(3), at(4), on_world(0, 0, 0).request(5));
+        rank.call_with("MPI_Bcast_init", at(1), at(2), on_world(0, 0, 8).request(4));
+        rank.call_with("MPI_Barrier_init", at(3), at(4), on_world(0, 0, 0).request(5));
         for round in [0, 100] {
-            rank.says("MPI_Start", at(10 + round), at(11 + round), handle(order[0]));
-            rank.says("MPI_Start", at(12 + round), at(13 + round), handle(order[1]));
+            rank.call_with("MPI_Start", at(10 + round), at(11 + round), handle(order[0]));
+            rank.call_with("MPI_Start", at(12 + round), at(13 + round), handle(order[1]));
             let both = [completed(4, 0, 0, 0), completed(5, 0, 0, 0)];
             rank.several("MPI_Waitall", at(20 + round), at(30 + round), &both);
         }
@@ -76,11 +76,11 @@ fn persistent_operations_are_distinguished_by_their_initialisation() {
 fn dead_rank_is_missing_from_later_instances() {
     let [mut a, mut b, mut c] = world();
     for rank in [&mut a, &mut b, &mut c] {
-        rank.says("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
+        rank.call_with("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
     }
     b.killed();
-    a.says("MPI_Barrier", at(30), at(40), on_world(0, 0, 0));
-    c.says_open("MPI_Barrier", at(30), on_world(0, 0, 0)).killed();
+    a.call_with("MPI_Barrier", at(30), at(40), on_world(0, 0, 0));
+    c.open_call_with("MPI_Barrier", at(30), on_world(0, 0, 0)).killed();
     let (found, summary) = match_ranks(&[a, b, c]);
     let expected = [shape("Barrier", 0, &[0, 1, 2], 0), shape("Barrier", 1, &[0, 2], 1)];
     assert_eq!(shapes(&found), expected);
@@ -91,8 +91,8 @@ fn dead_rank_is_missing_from_later_instances() {
 fn ranks_without_a_file_are_missing_from_the_start() {
     let [mut a, _, mut c] = world();
     for rank in [&mut a, &mut c] {
-        rank.says("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
-        rank.says("MPI_Ibarrier", at(30), at(40), on_world(0, 0, 0).request(3));
+        rank.call_with("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
+        rank.call_with("MPI_Ibarrier", at(30), at(40), on_world(0, 0, 0).request(3));
     }
     let (found, _) = match_ranks(&[a, c]);
     let expected = [shape("Barrier", 0, &[0, 2], 1), shape("Barrier", 1, &[0, 2], 1)];
@@ -104,9 +104,9 @@ fn ranks_without_a_file_are_missing_from_the_start() {
 #[test]
 fn different_operations_in_one_instance_are_reported() {
     let [mut a, mut b] = world();
-    a.says("MPI_Reduce", at(10), at(20), on_world(0, 0, 8));
-    b.says("MPI_Allreduce", at(10), at(20), on_world(0, 0, 8));
-    b.says("MPI_Barrier", at(30), at(40), Attributes::default().communicator(77));
+    a.call_with("MPI_Reduce", at(10), at(20), on_world(0, 0, 8));
+    b.call_with("MPI_Allreduce", at(10), at(20), on_world(0, 0, 8));
+    b.call_with("MPI_Barrier", at(30), at(40), Attributes::default().communicator(77));
     let (found, summary) = match_ranks(&[a, b]);
     assert!(found.instances[0].mismatched);
     assert_eq!((summary.mismatched_instances, summary.unknown_collectives), (1, 1));
@@ -118,14 +118,14 @@ fn communicators_count_separately_and_both_groups_of_an_intercommunicator_togeth
     a.intercommunicator(3, 60, 0, (&[(0, 0, 1)], 1), (&[(1, 0, 1)], 1));
     b.intercommunicator(3, 60, 0, (&[(1, 0, 1)], 1), (&[(0, 0, 1)], 1));
     for rank in [&mut a, &mut b] {
-        rank.says("MPI_Barrier", at(10), at(11), Attributes::default().communicator(3));
-        rank.says(
+        rank.call_with("MPI_Barrier", at(10), at(11), Attributes::default().communicator(3));
+        rank.call_with(
             "MPI_Barrier",
             at(12),
             at(13),
             Attributes::default().communicator(COMMUNICATOR_SELF),
         );
-        rank.says("MPI_Barrier", at(14), at(15), on_world(0, 0, 0));
+        rank.call_with("MPI_Barrier", at(14), at(15), on_world(0, 0, 0));
     }
     let (found, _) = match_ranks(&[a, b]);
     let mut expected = vec![shape("Barrier", 0, &[0, 1], 0); 2];

@@ -72,11 +72,11 @@ fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
 #[test]
 fn message_has_the_calls_that_posted_and_completed_it() {
     let [mut a, mut b, c] = world::<3>();
-    a.says("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
-    a.says("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
-    b.says("MPI_Irecv", at(3), at(4), on_world(0, 5, 8).request(7));
+    a.call_with("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
+    a.call_with("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
+    b.call_with("MPI_Irecv", at(3), at(4), on_world(0, 5, 8).request(7));
     b.polls("MPI_Test", at(5), at(15), 4, 3);
-    b.says("MPI_Wait", at(20), at(30), completed(7, 0, 5, 8));
+    b.call_with("MPI_Wait", at(20), at(30), completed(7, 0, 5, 8));
     let all = all_of(&[a, b, c], 0);
     let [message] = all.found.messages.as_slice() else { panic!("{:?}", all.found.messages) };
     let times = |call: Call| (call.begin_ticks - T, call.end_ticks().unwrap() - T);
@@ -90,9 +90,9 @@ fn message_has_the_calls_that_posted_and_completed_it() {
 #[test]
 fn completions_of_sends_are_reported_only_if_asked_for() {
     let [mut a, mut b] = world::<2>();
-    a.says("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
-    a.says("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
-    b.says("MPI_Recv", at(3), at(9), on_world(0, 5, 8));
+    a.call_with("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
+    a.call_with("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
+    b.call_with("MPI_Recv", at(3), at(9), on_world(0, 5, 8));
     let (found, _) = match_ranks(&[a, b]);
     assert_eq!((found.messages.len(), found.messages[0].send.completed), (1, None));
 }
@@ -162,7 +162,7 @@ fn random_run(seed: u64) -> Vec<SyntheticRank> {
         let dies = random.u8(..4) == 0;
         let until = if dies { at(random.u64(..60_000)) } else { u64::MAX };
         for (begin, end, name, arguments) in calls.into_iter().filter(|call| call.0 < until) {
-            events.says(name, begin, end, arguments);
+            events.call_with(name, begin, end, arguments);
         }
         match dies {
             true => events.killed(),

@@ -20,13 +20,13 @@ fn ring<const P: usize>() -> [SyntheticRank; P] {
         let (next, previous) = (next as i32, previous as i32);
         for round in 0..20u64 {
             let at = |ticks| at(100 * round + ticks);
-            events.says("MPI_Irecv", at(1), at(2), on_world(-1, 5, 8).request(7));
-            events.says("MPI_Isend", at(3), at(4), on_world(next, 5, 8).request(6));
-            events.says("MPI_Wait", at(5), at(50), completed(7, previous, 5, 8));
-            events.says("MPI_Wait", at(51), at(52), completed(6, 0, 0, 0));
-            events.says("MPI_Send", at(60), at(61), on_world(next, 6, 4));
-            events.says("MPI_Recv", at(62), at(70), on_world(previous, 6, 4));
-            events.says("MPI_Allreduce", at(80), at(90), on_world(0, 0, 8));
+            events.call_with("MPI_Irecv", at(1), at(2), on_world(-1, 5, 8).request(7));
+            events.call_with("MPI_Isend", at(3), at(4), on_world(next, 5, 8).request(6));
+            events.call_with("MPI_Wait", at(5), at(50), completed(7, previous, 5, 8));
+            events.call_with("MPI_Wait", at(51), at(52), completed(6, 0, 0, 0));
+            events.call_with("MPI_Send", at(60), at(61), on_world(next, 6, 4));
+            events.call_with("MPI_Recv", at(62), at(70), on_world(previous, 6, 4));
+            events.call_with("MPI_Allreduce", at(80), at(90), on_world(0, 0, 8));
         }
     }
     ranks
@@ -57,22 +57,22 @@ fn cancelled_sends_persistent_operations_and_missing_ranks_are_matched_in_shares
     // The first is cancelled; the second is received although MPI_Cancel was called on it.
     for (i, cancelled) in [(0u64, true), (1, false)] {
         let at = |ticks| at(9000 + 100 * i + ticks);
-        cancels[1].says("MPI_Isend", at(1), at(2), on_world(2, 9, 1).request(6));
-        cancels[1].says("MPI_Cancel", at(3), at(4), handle);
+        cancels[1].call_with("MPI_Isend", at(1), at(2), on_world(2, 9, 1).request(6));
+        cancels[1].call_with("MPI_Cancel", at(3), at(4), handle);
         let mut done = completed(6, 0, 0, 0);
         done.communicator |= if cancelled { CANCELLED } else { 0 };
-        cancels[1].says("MPI_Wait", at(5), at(6), done);
+        cancels[1].call_with("MPI_Wait", at(5), at(6), done);
     }
-    cancels[2].says("MPI_Recv", at(8000), at(9200), on_world(1, 9, 1));
+    cancels[2].call_with("MPI_Recv", at(8000), at(9200), on_world(1, 9, 1));
     let (found, summary) = match_ranks(&cancels);
     assert_eq!((summary.matched, found.alone()), (121, vec![(Side::Send, Cancelled, 1, 9001)]));
     assert!(shares_of(&finished(cancels)).is_some_and(|shares| shares > 1));
 
     let mut persistent = ring::<3>();
-    persistent[2].says("MPI_Send_init", at(9001), at(9002), on_world(0, 9, 1).request(6));
-    persistent[2].says("MPI_Start", at(9003), at(9004), handle);
-    persistent[2].says("MPI_Wait", at(9005), at(9006), completed(6, 0, 0, 0));
-    persistent[0].says("MPI_Recv", at(9001), at(9010), on_world(2, 9, 1));
+    persistent[2].call_with("MPI_Send_init", at(9001), at(9002), on_world(0, 9, 1).request(6));
+    persistent[2].call_with("MPI_Start", at(9003), at(9004), handle);
+    persistent[2].call_with("MPI_Wait", at(9005), at(9006), completed(6, 0, 0, 0));
+    persistent[0].call_with("MPI_Recv", at(9001), at(9010), on_world(2, 9, 1));
     assert_eq!(match_ranks(&persistent).1.matched, 121);
     assert!(shares_of(&finished(persistent)).is_some_and(|shares| shares > 1));
 
@@ -87,9 +87,9 @@ fn shares_finish_whatever_the_counters_are() {
     for (rank, events) in ranks.iter_mut().enumerate() {
         let (next, previous) = ((rank as i32 + 1) % 3, (rank as i32 + 2) % 3);
         for begin in [1 << 40, 1 << 61, (1 << 61) + 1, (1 << 62) + 7, (1 << 62) + 8] {
-            events.says("MPI_Isend", begin, begin, on_world(next, 5, 8).request(6));
-            events.says("MPI_Recv", begin, begin + 1, on_world(previous, 5, 8));
-            events.says("MPI_Wait", begin + 1, begin + 1, completed(6, 0, 0, 0));
+            events.call_with("MPI_Isend", begin, begin, on_world(next, 5, 8).request(6));
+            events.call_with("MPI_Recv", begin, begin + 1, on_world(previous, 5, 8));
+            events.call_with("MPI_Wait", begin + 1, begin + 1, completed(6, 0, 0, 0));
         }
         events.finalize(1 << 63, (1 << 63) + 10);
     }
@@ -108,8 +108,8 @@ fn rank_with_more_events_than_a_turn_does_not_hold_up_others() {
     const MESSAGES: u64 = 3 * (1 << 16);
     let mut ranks = world::<2>();
     for i in 0..MESSAGES {
-        ranks[0].says("MPI_Send", at(2 * i), at(2 * i + 1), on_world(1, 6, 4));
-        ranks[1].says(
+        ranks[0].call_with("MPI_Send", at(2 * i), at(2 * i + 1), on_world(1, 6, 4));
+        ranks[1].call_with(
             "MPI_Recv",
             at(50_000_000 + 2 * i),
             at(50_000_001 + 2 * i),
