@@ -1,6 +1,6 @@
 //! The native part of the Python package `gammachi`: a run's tables by Arrow's C stream interface.
 //!
-//! [`Run`] keeps a run open: its files mapped, its clocks aligned. [`Run::table`] gives a [`Table`],
+//! `Run` keeps a run open: its files mapped, its clocks aligned. `Run::table` gives a `Table`,
 //! which any library takes that knows the interface (`__arrow_c_stream__`): nothing goes through text,
 //! and consumers that share the memory copy nothing. All work is done without Python's lock. What
 //! Python users see is in `gammachi/` beside this folder.
