@@ -85,21 +85,21 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
     fs::write(scratch.0.join("sessions.c"), library).unwrap();
     scratch.compile(&["-fPIC", "-shared", "sessions.c", "-o", "libsessions.so"]);
     scratch.compile(&["session.c", "-L.", "-lsessions", "-Wl,-rpath,$ORIGIN", "-o", "session"]);
-    let says = |words: &[&str], parts: &[&str]| {
-        let said = scratch.run(words);
+    let expect = |words: &[&str], parts: &[&str]| {
+        let printed = scratch.run(words);
         for part in parts {
-            assert!(said.contains(part), "{words:?}: {said}");
+            assert!(printed.contains(part), "{words:?}: {printed}");
         }
     };
-    says(&["./static"], &["./static cannot be recorded: it is linked statically", "r removed"]);
-    says(&["./inside"], &["./inside cannot be recorded: it has an MPI library linked into it"]);
-    says(&["./symbolic"], &["libheld.so holds an MPI library", "-Bsymbolic"]);
-    says(
+    expect(&["./static"], &["./static cannot be recorded: it is linked statically", "r removed"]);
+    expect(&["./inside"], &["./inside cannot be recorded: it has an MPI library linked into it"]);
+    expect(&["./symbolic"], &["libheld.so contains an MPI library", "-Bsymbolic"]);
+    expect(
         &["./session"],
         &["./session begins MPI by MPI_Session_init", "sessions alone are not recorded"],
     );
-    says(&["./nothing"], &["no MPI library is among the libraries of"]);
-    says(&["env", "-i", "./nothing"], &["`env -i` takes LD_PRELOAD out of the environment"]);
+    expect(&["./nothing"], &["no MPI library is among the libraries of"]);
+    expect(&["env", "-i", "./nothing"], &["`env -i` takes LD_PRELOAD out of the environment"]);
     let program = scratch.0.join("nothing");
     if chown(&program, Some(65_534), None).is_ok() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
