@@ -103,7 +103,7 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
     let program = scratch.0.join("nothing");
     if chown(&program, Some(65_534), None).is_ok() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
-        says(&["./nothing"], &["it is setuid to user 65534"]);
+        expect(&["./nothing"], &["it is setuid to user 65534"]);
     } else {
         skip::skip("setuid-program", "the file could not be given to another user");
     }

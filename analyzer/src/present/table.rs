@@ -1,7 +1,9 @@
 //! Tables with aligned columns.
 //!
-//! If a table is wider than the terminal, its text columns are shortened in the middle. Columns that still do not
-//! fit follow below, with the first column repeated.
+//! If a table is wider than the terminal, its text columns are shortened in the middle. If that is not enough, they
+//! are shown in full, and the columns that do not fit follow below, with the first column repeated.
+
+use std::ops::Range;
 
 use super::blocks::INDENT;
 use super::width;
@@ -50,9 +52,14 @@ impl Table {
     }
 
     fn lines_within(&self, columns: Option<usize>) -> Vec<String> {
-        let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
-        let Some(columns) = columns else { return self.draw(&widths, 0..widths.len()) };
-        self.narrow(&mut widths, columns);
+        let full: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        let Some(columns) = columns else { return self.draw(&full, 0..full.len()) };
+        let mut widths = full.clone();
+        if self.narrow(&mut widths, columns, 0..full.len()) {
+            return self.draw(&widths, 0..full.len());
+        }
+        // Columns continue below, so none needs to be shortened for the others.
+        let mut widths = full;
         let mut lines = Vec::new();
         let mut from = 0;
         while from < widths.len() {
@@ -63,29 +70,33 @@ impl Table {
                 used += GAP + widths[to];
                 to += 1;
             }
+            self.narrow(&mut widths, columns.saturating_sub(first), from..to);
             lines.extend(self.draw(&widths, from..to));
             from = to;
         }
         lines
     }
 
-    /// Shortens the widest text columns until the table fits or none can be shortened further.
-    fn narrow(&self, widths: &mut [usize], columns: usize) {
-        let gaps = GAP * widths.len().saturating_sub(1);
-        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(columns);
+    /// Shortens the widest text columns of a range until it fits, and tells whether it does: none is shortened
+    /// below [`MIN_TEXT_COLUMNS`].
+    fn narrow(&self, widths: &mut [usize], columns: usize, range: Range<usize>) -> bool {
+        let gaps = GAP * range.len().saturating_sub(1);
+        let mut excess =
+            (widths[range.clone()].iter().sum::<usize>() + gaps).saturating_sub(columns);
         while excess > 0 {
-            let texts = (0..widths.len()).filter(|at| self.columns[*at].left);
-            let Some(widest) = texts.max_by_key(|at| widths[*at]) else { return };
+            let texts = range.clone().filter(|at| self.columns[*at].left);
+            let Some(widest) = texts.max_by_key(|at| widths[*at]) else { return false };
             if widths[widest] <= MIN_TEXT_COLUMNS {
-                return;
+                return false;
             }
             widths[widest] -= 1;
             excess -= 1;
         }
+        true
     }
 
     /// Draws some columns, with the table's first column before them.
-    fn draw(&self, widths: &[usize], shown: std::ops::Range<usize>) -> Vec<String> {
+    fn draw(&self, widths: &[usize], shown: Range<usize>) -> Vec<String> {
         let rows = self.columns.first().map_or(0, |column| column.cells.len());
         let mut lines = vec![String::new(); rows];
         let repeated = (shown.start > 0).then_some(0);
@@ -136,6 +147,7 @@ mod tests {
         assert_eq!(narrow[1], "   0  MPI_Allr…comes_late.c:45)     1.25");
         assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:#?}");
         let continued = table.lines_within(Some(31));
+        assert_eq!(continued[1], "   0  MPI_Allre…omes_late.c:45)");
         assert_eq!(continued[3], "rank  seconds");
         assert_eq!(continued[4], "   0     1.25");
     }

@@ -150,11 +150,9 @@ fn off_cpu_while_computing(report: &Report, rank: Option<u32>) -> String {
         return String::new();
     }
     let whose = if rank.is_none() { format!(" of rank {}", worst.rank) } else { String::new() };
-    format!(
-        " ({} to {} of it in what counts as computation{whose})",
-        seconds(at_least_s),
-        seconds(at_most_s)
-    )
+    let (at_least, at_most) = (seconds(at_least_s), seconds(at_most_s));
+    let how_long = if at_least == at_most { at_most } else { format!("{at_least} to {at_most}") };
+    format!(" ({how_long} of it in what counts as computation{whose})")
 }
 
 /// A sentence on ranks that waited for cores although there are enough for all.
