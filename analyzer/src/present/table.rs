@@ -66,7 +66,9 @@ impl Table {
             let first = if from > 0 { widths[0] + GAP } else { 0 };
             let mut used = first + widths[from];
             let mut to = from + 1;
-            while to < widths.len() && used + GAP + widths[to] <= columns {
+            // The first column alone would say nothing.
+            let alone = |to| from == 0 && to == 1;
+            while to < widths.len() && (alone(to) || used + GAP + widths[to] <= columns) {
                 used += GAP + widths[to];
                 to += 1;
             }
@@ -147,7 +149,7 @@ mod tests {
         assert_eq!(narrow[1], "   0  MPI_Allr…comes_late.c:45)     1.25");
         assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:#?}");
         let continued = table.lines_within(Some(31));
-        assert_eq!(continued[1], "   0  MPI_Allre…omes_late.c:45)");
+        assert_eq!(continued[1], "   0  MPI_Allr…comes_late.c:45)");
         assert_eq!(continued[3], "rank  seconds");
         assert_eq!(continued[4], "   0     1.25");
     }

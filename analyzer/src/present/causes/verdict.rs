@@ -7,6 +7,8 @@ use super::words::{self, seconds_of, share};
 
 /// Share of the waiting below which a cause is not mentioned.
 const NOTABLE_SHARE: f64 = 0.05;
+/// Share of the waiting from which a rank is said to make the others wait.
+const MAIN_SHARE: f64 = 0.25;
 
 /// Sentences on total waiting as a share of p·τ, and on the costliest cause.
 pub(crate) fn sentences(why: &Why) -> Vec<String> {
@@ -27,24 +29,30 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
         && cost.total() as f64 >= NOTABLE_SHARE * waiting as f64
     {
         let found = causes.contexts.get(*context);
-        let whose = words::line(causes, *line).replacen("rank", "Rank", 1);
+        let whose = words::line(causes, *line);
         let what = match words::kind(found) {
-            "computation" => format!("it computes longer {}", words::where_phrase(found)),
-            _ => format!("it is longer {}", words::context(found)),
+            "computation" => format!("computes longer {}", words::where_phrase(found)),
+            _ => format!("is longer {}", words::context(found)),
         };
-        sentences.push(format!(
-            "{whose} makes {} wait: {what}. That causes {} of the waiting{}.",
-            if ranks == 2 { "the other" } else { "the others" },
-            share(cost.total(), waiting),
-            indirectly(why, *cost)
-        ));
+        let part = share(cost.total(), waiting);
+        let indirectly = indirectly(why, *cost);
+        let is_main = cost.total() as f64 >= MAIN_SHARE * waiting as f64;
+        sentences.push(match is_main {
+            true => format!(
+                "{} makes {} wait: it {what}. That causes {part} of the waiting{indirectly}.",
+                whose.replacen("rank", "Rank", 1),
+                if ranks == 2 { "the other" } else { "the others" },
+            ),
+            false => format!(
+                "No single cause explains it: the largest is that {whose} {what}, with {part} of the \
+                 waiting{indirectly}."
+            ),
+        });
     }
     let unattributed = causes.charges.unattributed;
     if unattributed as f64 >= NOTABLE_SHARE * waiting as f64 {
-        sentences.push(format!(
-            "What caused {} of the waiting is not known.",
-            share(unattributed, waiting)
-        ));
+        sentences
+            .push(format!("{} of the waiting has no known cause.", share(unattributed, waiting)));
     }
     sentences
 }

@@ -30,6 +30,8 @@ const SIGNALS: [(u8, &str, &str); 11] = [
 /// Signals caused by a fault of the process itself.
 const CRASH_SIGNALS: [u8; 6] = [4, 6, 7, 8, 11, 5];
 
+const SIGKILL: u8 = 9;
+
 /// Exit code of `timeout` after it ended its command.
 const TIMED_OUT: u8 = 124;
 
@@ -101,7 +103,11 @@ impl End {
         match self {
             Self::Normal => None,
             Self::ExitCode(code) => {
-                Some(format!("The program ended with exit code {code}{after}."))
+                let signal = bare_signal(code).filter(|_| !finished && is_mpich(report));
+                let signal = signal.map_or(String::new(), |signal| {
+                    format!(", which MPICH's launcher also gives for {}", signal_text(signal))
+                });
+                Some(format!("The program ended with exit code {code}{signal}{after}."))
             }
             Self::Signal(signal) => {
                 let name = signal_text(signal);
@@ -117,6 +123,15 @@ impl End {
             Self::TimedOut => Some("The run took too long: timeout ended it.".into()),
         }
     }
+}
+
+/// The signal of a crash that an exit code may stand for: MPICH's launcher gives the bare number.
+fn bare_signal(code: u8) -> Option<u8> {
+    (code == SIGKILL || CRASH_SIGNALS.contains(&code)).then_some(code)
+}
+
+fn is_mpich(report: &Report) -> bool {
+    report.run.ranks.first().is_some_and(|rank| rank.file.header.mpi_family == "mpich")
 }
 
 fn signal_text(signal: u8) -> String {

@@ -19,7 +19,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     if metrics.unfinished.is_some() {
         return step(format!("gammachi view {run}"), "shows what every rank did last");
     }
-    if metrics.totals.is_some() && metrics.messages.is_none() {
+    if metrics.totals.as_ref().is_some_and(|totals| totals.kept_calls < totals.calls / 10) {
         return step(
             "gammachi run -- …".into(),
             "without --profile-only keeps single calls, which tell who waits for whom",
@@ -33,6 +33,15 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     if metrics.selection != Selection::Whole {
         return step(format!("gammachi view {run}"), "shows this stretch among the others");
     }
+    let fewer_ranks = || {
+        step(
+            "gammachi run -- …".into(),
+            "with no more ranks than cores: times of ranks that share cores say little",
+        )
+    };
+    if super::verdict::lacks_cores(report) {
+        return fewer_ranks();
+    }
     let waiting = report.causes.map_or(0.0, |causes| {
         let all = report.run.ranks.len() as f64 * (causes.whole.1 - causes.whole.0) as f64;
         causes.waiting() as f64 / all.max(1.0)
@@ -42,10 +51,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     }
     let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
     if metrics.oversubscription.iter().any(share_cores) {
-        return step(
-            "gammachi run -- …".into(),
-            "with no more ranks than cores: times of ranks that share cores say little",
-        );
+        return fewer_ranks();
     }
     let regions = report.run.region_names();
     match (metrics.efficiency, regions.first()) {

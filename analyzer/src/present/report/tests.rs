@@ -261,9 +261,8 @@ fn names_unsuitable_compute_mode_and_sleeping_rank() {
         screen.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let screen = words(&rank);
-    let expected = "10 % efficient at most: rank 0 sleeps; of the 1.00 s that count as its computation \
-                    its threads were on a core for 100 ms at most. If time asleep counts as computation, \
-                    as below, it is 100 %.";
+    let expected = "Rank 0 sleeps: of the 1.00 s that count as its computation its threads were on a \
+                    core for 100 ms at most. Without time asleep the run is 10 % efficient at most.";
     assert!(screen.contains(expected), "{screen}");
     assert!(!screen.contains("does not fit"), "{screen}");
     rank.header.compute = "blas".into();

@@ -6,6 +6,8 @@ use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
 
+use super::verdict::lacks_cores;
+
 /// The parts of the line on trust.
 pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     let (metrics, timeline) = (report.metrics, report.timeline);
@@ -16,6 +18,9 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
         0 => bound,
         count => format!("{bound}, but {} not aligned", plural(count, "rank")),
     }];
+    if lacks_cores(report) {
+        parts.insert(0, "ranks lacked cores: times say little".to_owned());
+    }
     if let Some(share) = tool_share(report) {
         parts.push(format!("recorder {}", percent(share)));
     }

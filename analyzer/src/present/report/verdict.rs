@@ -19,6 +19,13 @@ const UNBALANCED: f64 = 0.85;
 /// Share of τ below which a part of the lost time is not mentioned.
 const NOTABLE_SHARE: f64 = 0.01;
 
+/// Share of the ranks' time from which transfer is mentioned before the causes of waiting.
+const NOTABLE_TRANSFER: f64 = 0.05;
+/// Serialisation below which waiting in turn is mentioned.
+const NOTABLE_SERIALISATION: f64 = 0.9;
+/// Share of the ranks' time off the CPU from which a lack of cores explains more than anything else.
+const LACKING_CORES: f64 = 0.25;
+
 /// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
 /// `--compute` mode does not fit the program.
 const MISFIT_SHARE: f64 = 0.5;
@@ -37,23 +44,32 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
     sentences.extend(end.later);
     sentences.extend(compute_mode_misfit(report));
-    let efficiency = efficiency_without_sleep(report).unwrap_or_else(|| efficiency(report));
+    let oversubscribed = oversubscription(report);
+    let cores_come_first = lacks_cores(report);
+    sentences.extend(oversubscribed.clone().filter(|_| cores_come_first));
+    let efficiency = efficiency(report);
     sentences.push(match is_whole(report) {
         true => efficiency,
         false => format!("Of what was recorded: {efficiency}"),
     });
+    sentences.extend(sleeping(report));
     // A deadlock needs no further cause.
     let deadlocks = report.metrics.unfinished.as_ref().map(|unfinished| &unfinished.deadlocks);
     let is_deadlock = deadlocks.is_some_and(|deadlocks| !deadlocks.is_empty());
     match report.why().filter(|why| waiting_is_notable(why)) {
         _ if is_deadlock => return sentences,
         Some(why) => {
+            if !cores_come_first {
+                sentences.extend(transfer(&why));
+                sentences.extend(waiting_in_turn(report, &why));
+            }
             sentences.extend(causes::sentences(&why));
-            sentences.extend(hidden_transfer(&why).filter(|_| is_complete(report)));
+            let can_be_hidden = is_complete(report) && !cores_come_first;
+            sentences.extend(hidden_transfer(&why).filter(|_| can_be_hidden));
         }
         None => sentences.extend(worst_rank(report)),
     }
-    sentences.extend(oversubscription(report));
+    sentences.extend(oversubscribed.filter(|_| !cores_come_first));
     sentences.extend(super::job::unequal_pinning(report));
     sentences
 }
@@ -63,6 +79,34 @@ fn waiting_is_notable(why: &causes::Why) -> bool {
     let (found, ranks) = (why.causes, why.run.ranks.len() as f64);
     let all = ranks * (found.whole.1 - found.whole.0) as f64;
     found.waiting() as f64 >= NOTABLE_SHARE * all
+}
+
+/// A sentence on transfer, if it takes more of the ranks' time than waiting does.
+fn transfer(why: &causes::Why) -> Option<String> {
+    let found = why.causes;
+    let ranks = why.run.ranks.len();
+    let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
+    let of_rank = |position| {
+        let [_, transfer, _] = found.in_mpi(found.lines.first_of(position));
+        transfer as f64
+    };
+    let transfer: f64 = (0..ranks).map(of_rank).sum();
+    let is_larger = transfer > found.waiting() as f64 && transfer >= NOTABLE_TRANSFER * all;
+    is_larger.then(|| {
+        format!("Transfer takes {} of the ranks' time, more than waiting.", percent(transfer / all))
+    })
+}
+
+/// A sentence on ranks that compute equally long and wait all the same, as in a pipeline.
+fn waiting_in_turn(report: &Report, why: &causes::Why) -> Option<String> {
+    let balance = report.metrics.efficiency?.load_balance?;
+    let (serialisation, _) = causes::serialisation_and_transfer(why)?;
+    (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| {
+        format!(
+            "The ranks compute equally long, but wait for one another in turn (serialisation \
+             {serialisation:.2})."
+        )
+    })
 }
 
 /// An upper bound on what overlapping all transfers would save: the smallest share, over all ranks, of time inside
@@ -112,6 +156,22 @@ fn missing_ranks(report: &Report) -> Option<String> {
     })
 }
 
+/// The share of their time for which ranks waited for a core; `None` if that is not known.
+fn share_off_cpu(report: &Report) -> Option<f64> {
+    let waited: Option<Vec<f64>> =
+        report.metrics.participants().map(|rank| rank.off_cpu_s).collect();
+    let waited = waited.filter(|waited| !waited.is_empty())?;
+    let elapsed_s = report.metrics.elapsed_s * waited.len() as f64;
+    (elapsed_s > 0.0).then(|| waited.iter().sum::<f64>() / elapsed_s)
+}
+
+/// Whether ranks share cores and waited for them for much of the run, so that its other figures say little.
+pub(super) fn lacks_cores(report: &Report) -> bool {
+    let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
+    report.metrics.oversubscription.iter().any(share_cores)
+        && share_off_cpu(report).is_some_and(|share| share >= LACKING_CORES)
+}
+
 fn oversubscription(report: &Report) -> Option<String> {
     let found = &report.metrics.oversubscription;
     // Ranks without a file may be on the host, too.
@@ -129,10 +189,12 @@ fn oversubscription(report: &Report) -> Option<String> {
         }
         Oversubscription::Waited { .. } => return waited_for_cores(report, found),
     };
-    Some(format!(
-        "Oversubscribed: {what}, so part of the time is waiting for cores{}.",
-        off_cpu_while_computing(report, None)
-    ))
+    let waiting = match share_off_cpu(report).filter(|share| *share >= NOTABLE_SHARE) {
+        Some(share) => format!("they wait for a core for {} of their time", percent(share)),
+        None => "part of the time is waiting for cores".to_owned(),
+    };
+    let inside = off_cpu_while_computing(report, None);
+    Some(format!("Oversubscribed: {what}, so {waiting}{inside}."))
 }
 
 /// How much of its computing time a rank was off the CPU: the given rank, or the one that waited longest for cores.
@@ -242,8 +304,8 @@ fn compute_mode_misfit(report: &Report) -> Option<String> {
     })
 }
 
-/// The efficiency of a run whose ranks slept in what counts as computing; `None` if none did.
-fn efficiency_without_sleep(report: &Report) -> Option<String> {
+/// A sentence on ranks that slept in what counts as computing, and the efficiency without that time.
+fn sleeping(report: &Report) -> Option<String> {
     let metrics = report.metrics;
     let elapsed_s = metrics.elapsed_s;
     let min_s = (ASLEEP_SHARE * elapsed_s).max(ASLEEP_MIN_S);
@@ -263,19 +325,13 @@ fn efficiency_without_sleep(report: &Report) -> Option<String> {
     };
     let counted_s: f64 = metrics.participants().map(counted_s).sum();
     let efficiency = counted_s / (elapsed_s * metrics.participants().count() as f64);
-    let figure = metrics.efficiency.map_or(String::new(), |efficiency| {
-        format!(
-            " If time asleep counts as computation, as below, it is {}.",
-            percent(efficiency.parallel)
-        )
-    });
     Some(format!(
-        "{} efficient at most: rank {} sleeps{others}; of the {} that count as its computation its threads \
-         were on a core for {} at most.{figure}",
-        percent(efficiency),
+        "Rank {} sleeps{others}: of the {} that count as its computation its threads were on a core for {} \
+         at most. Without time asleep the run is {} efficient at most.",
         worst.rank,
         seconds(worst.compute_s),
         seconds(on_cpu_s),
+        percent(efficiency),
     ))
 }
 
