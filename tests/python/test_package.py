@@ -86,8 +86,11 @@ class Tables(unittest.TestCase):
 
     def test_waits_name_their_culprit(self):
         waits = run.waits().to_polars()
-        by_culprit = waits.group_by("culprit").agg(polars.col("waited_ns").sum())
-        self.assertEqual(by_culprit.sort("waited_ns")["culprit"][-1], 2)
+        self.assertGreater(waits.filter(polars.col("culprit") == 2)["waited_ns"].sum(), 0)
+        # A rank that waited itself is the next one's culprit; the cost goes to whoever was late first.
+        cost = polars.col("direct_ns") + polars.col("indirect_ns")
+        by_rank = run.causes().to_polars().group_by("rank").agg(cost.sum().alias("cost"))
+        self.assertEqual(by_rank.sort("cost")["rank"][-1], 2)
         self.assertEqual(len(run.iterations()), ITERATIONS)
         path = run.critical_path().to_polars()
         self.assertTrue((path["end_ns"][:-1] == path["begin_ns"][1:]).all())
