@@ -177,18 +177,17 @@ pub struct Columns<'d> {
     full: Vec<Chunk>,
     last: Chunk,
     rows: usize,
-    /// The name that each column had last, and its number: names come in runs.
-    latest: Vec<FxHashMap<Box<str>, i32>>,
-    on: bool,
+    /// Numbers of the names seen in each column: the shared dictionary is locked once per name, not per row.
+    known_names: Vec<FxHashMap<Box<str>, i32>>,
 }
 
 impl<'d> Columns<'d> {
     /// None yet.
     pub fn new(dictionaries: &'d Dictionaries) -> Self {
         let columns = dictionaries.schema.columns.len();
-        let latest = (0..columns).map(|_| FxHashMap::default()).collect();
+        let known_names = (0..columns).map(|_| FxHashMap::default()).collect();
         let last = Self::empty(dictionaries);
-        Self { dictionaries, full: Vec::new(), last, rows: 0, latest, on: true }
+        Self { dictionaries, full: Vec::new(), last, rows: 0, known_names }
     }
 
     fn empty(dictionaries: &Dictionaries) -> Chunk {
@@ -203,15 +202,11 @@ impl<'d> Columns<'d> {
 }
 
 impl Tables for Columns<'_> {
-    fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError> {
-        self.on = schema.name == self.dictionaries.schema.name;
+    fn begin(&mut self, _: &'static Schema) -> Result<(), ExportError> {
         Ok(())
     }
 
     fn row(&mut self, cells: &[Cell]) -> Result<(), ExportError> {
-        if !self.on {
-            return Ok(());
-        }
         if self.rows == BATCH {
             let next = Self::empty(self.dictionaries);
             self.full.push(std::mem::replace(&mut self.last, next));
@@ -235,12 +230,12 @@ impl Tables for Columns<'_> {
                 (Values::Flag(values), Cell::Empty) => values.append(false),
                 (Values::Name(values), Cell::Empty) => values.push(0),
                 (Values::Name(values), Cell::Name(name)) => {
-                    let latest = &mut self.latest[at];
-                    let number = match latest.get(*name) {
+                    let known_names = &mut self.known_names[at];
+                    let number = match known_names.get(*name) {
                         Some(number) => *number,
                         None => {
                             let number = self.dictionaries.number(at, name);
-                            latest.insert((*name).into(), number);
+                            known_names.insert((*name).into(), number);
                             number
                         }
                     };
