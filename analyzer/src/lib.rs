@@ -46,6 +46,7 @@ pub mod metrics;
 pub mod models;
 pub mod plain_text;
 pub mod present;
+pub mod processes;
 pub mod replay;
 pub mod shell_word;
 pub mod spill;
@@ -56,3 +57,5 @@ pub mod trace;
 mod synthetic_messages;
 #[cfg(test)]
 mod synthetic_trace;
+#[cfg(test)]
+mod synthetic_windows;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`mpi`] | the MPIs: Debian's Open MPI and MPICH, PyPI's wheels; their compilers and launchers |
 //! | [`mod@victim`] | builds `victims/*.c` once for each MPI, into the cargo target directory |
-//! | [`mod@kernels`] | builds the kernels for each MPI, and the command |
+//! | [`mod@kernels`] | builds the kernels and `gammachi-mpi` for each MPI, and the command |
 //! | [`conformity`] | compares every recorded call with what a program is known to do |
 //! | [`library`] | finds or builds `libgammachi.so` |
 //! | [`job`] | runs a victim, bare or recorded, with a deadline; captures output and exit code |
@@ -46,7 +46,7 @@ pub mod trace;
 pub mod victim;
 
 pub use job::{Job, Recorded, Recording};
-pub use kernels::{command, kernels};
+pub use kernels::{command, kernels, parallel, synthetic_run};
 pub use mpi::Mpi;
 pub use skip::skip;
 pub use victim::victim;

@@ -234,6 +234,29 @@ under_both! {
         assert!(!missing.contains("one-sided") && !missing.contains("probe"), "{missing}");
     }
 
+    fn finds_causes_of_waits_for_posts_completes_locks_and_neighbours(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "waits_for_some_ranks")).ranks(4).record();
+        recorded.expect_code(0);
+        let (_, why) = why(&recorded, &[]);
+        assert_sums(&why);
+        let waits = why["waits"].as_array().expect("a list");
+        let long = |wait: &&serde_json::Value| number_of(&wait["seconds"]) > 0.15;
+        // Libraries block for a post and for a lock in different calls.
+        for (rank, culprit, state) in
+            [(1, 0, "one_sided"), (0, 1, "one_sided"), (1, 2, "lock"), (2, 3, "wait_at_nxn")]
+        {
+            let is_state = |wait: &&&serde_json::Value| wait["rank"] == rank && wait["state"] == state;
+            let found = waits.iter().filter(long).find(|wait| is_state(&wait));
+            let found = found.unwrap_or_else(|| panic!("{state}: {why:#}"));
+            assert_eq!(found["culprit"], culprit, "{found:#}");
+        }
+        // Rank 1 is no neighbour of the late rank.
+        let of_row = waits.iter().filter(long).filter(|wait| wait["function"] == "MPI_Neighbor_allgather");
+        assert!(of_row.clone().all(|wait| wait["rank"] == 2), "{why:#}");
+        let missing = why["missing"].to_string();
+        assert!(!missing.contains("one-sided") && !missing.contains("neighbour"), "{missing}");
+    }
+
     fn report_and_page_start_with_the_cause(mpi) {
         let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS).argument("2:7:400:s");
         let recorded = job.record();
@@ -244,7 +267,7 @@ under_both! {
         assert!(words.join(" ").contains(sentence), "{screen}");
         let first = screen.lines().skip_while(|line| !line.starts_with("WAITS")).nth(1);
         let first = first.unwrap_or_else(|| panic!("no table of waits: {screen}"));
-        let parts = ["wait at N x N", "MPI_Allreduce", "rank 2 computes longer"];
+        let parts = ["wait at N x N", "MPI_Allreduce", "rank 2", "computes longer"];
         assert!(parts.iter().all(|part| first.contains(part)), "{first}");
         let document: serde_json::Value =
             serde_json::from_str(&report(&recorded, &["--json"])).expect("JSON");
@@ -252,7 +275,7 @@ under_both! {
         let page = recorded.directory().with_file_name("page.html");
         report(&recorded, &["--html", page.to_str().expect("UTF-8")]);
         let page = std::fs::read_to_string(page).expect("a page");
-        assert!(page.contains(r#"id="wait-table""#) && page.contains("rank 2 computes longer"));
+        assert!(page.contains(r#"id="wait-table""#) && page.contains("computes longer"));
         // Without messages there are no causes and nothing that needs them.
         let screen = report(&recorded, &["--no-messages"]);
         assert!(!screen.contains("makes the others wait") && !screen.contains("WAITS"), "{screen}");

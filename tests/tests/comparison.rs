@@ -272,6 +272,53 @@ fn step(workflow: &str, name: &str) -> String {
     lines.map(|line| format!("{}\n", &line[10..])).collect()
 }
 
+/// The commands of docs/ci/gitlab.yml, without those that install.
+fn gitlab_script() -> String {
+    let path = system_tests::directories::repository().join("docs/ci/gitlab.yml");
+    let file = fs::read_to_string(path).expect("the workflow");
+    let (_, script) = file.split_once("  script:\n").expect("a script");
+    let (install, commands) = script.split_once("/usr/local\n").expect("gammachi is installed");
+    assert!(
+        install.contains("apt-get install") && install.ends_with("scripts/install "),
+        "{install}"
+    );
+    let lines = commands.lines().take_while(|line| line.starts_with("    "));
+    let lines =
+        lines.map(|line| line.strip_prefix("    - ").unwrap_or(line)).filter(|line| *line != "|");
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Runs commands of a workflow as a runner does: exit code, and all that was printed.
+fn run_workflow(
+    mpi: Mpi,
+    folder: &Path,
+    script: &str,
+    variables: &[(&str, &str)],
+) -> (i32, String) {
+    let bin = command().parent().expect("a folder").to_owned();
+    let path = std::env::var("PATH").expect("a path");
+    let include = system_tests::directories::repository().join("pmpi-shim/include");
+    let mut bash = Command::new("bash");
+    bash.args(["-e", "-o", "pipefail", "-c", script]).current_dir(folder);
+    bash.env("PATH", format!("{}:{path}", bin.display())).env("CPATH", &include);
+    bash.env("GAMMACHI_LIBRARY", library()).envs(mpi.environment().iter().copied());
+    bash.env("MPICC", format!("mpicc.{}", mpi.suffix()));
+    bash.env("MPIRUN", format!("mpirun.{}", mpi.suffix()));
+    bash.env("RUNS", "3").env("ITERATIONS", "60").env("AT_MOST", "1000%");
+    bash.envs(variables.iter().copied());
+    let output = bash.stdin(Stdio::null()).output().expect("bash starts");
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&printed).into_owned())
+}
+
+/// Copies the example of docs/ci.
+fn copy_example(folder: &Path) {
+    let docs = system_tests::directories::repository().join("docs/ci");
+    for name in ["jacobi.c", "measure", "run-once"] {
+        fs::copy(docs.join(name), folder.join(name)).expect("writable");
+    }
+}
+
 under_both! {
     fn workflow_runs_the_example_from_a_clean_checkout(mpi) {
         let temp = TempDir::new();
@@ -280,34 +327,40 @@ under_both! {
         // As actions/checkout does: both versions.
         for version in ["old", "new"] {
             fs::create_dir(temp.join(version)).expect("writable");
-            for name in ["jacobi.c", "measure", "run-once"] {
-                fs::copy(docs.join(name), temp.join(version).join(name)).expect("writable");
-            }
+            copy_example(&temp.join(version));
         }
         let install = step(&workflow, "Install");
         assert!(install.contains("scripts/install"), "{install}");
-        let bin = command().parent().expect("a folder").to_owned();
-        let path = std::env::var("PATH").expect("a path");
-        let include = system_tests::directories::repository().join("pmpi-shim/include");
-        let run = |name: &str| -> (i32, String) {
-            let script = step(&workflow, name);
-            let mut bash = Command::new("bash");
-            bash.args(["-e", "-o", "pipefail", "-c", &script]).current_dir(temp.path());
-            bash.env("PATH", format!("{}:{path}", bin.display())).env("CPATH", &include);
-            bash.env("GAMMACHI_LIBRARY", library()).envs(mpi.environment().iter().copied());
-            bash.env("MPICC", format!("mpicc.{}", mpi.suffix()));
-            bash.env("MPIRUN", format!("mpirun.{}", mpi.suffix()));
-            bash.env("RUNS", "3").env("ITERATIONS", "60").env("AT_MOST", "1000%");
-            let output = bash.stdin(Stdio::null()).output().expect("bash starts");
-            let printed = [output.stdout, output.stderr].concat();
-            (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&printed).into_owned())
-        };
         for name in ["Build", "Measure", "Check"] {
-            let (code, printed) = run(name);
+            let (code, printed) = run_workflow(mpi, temp.path(), &step(&workflow, name), &[]);
             assert_eq!(code, 0, "{name}: {printed}");
         }
         let report = fs::read_to_string(temp.join("perf.xml")).expect("a report");
         assert!(report.contains("<testsuite") && report.contains("jacobi"), "{report}");
         assert!(temp.join("compare.html").is_file());
+    }
+
+    fn gitlab_keeps_a_baseline_of_main_and_checks_other_branches(mpi) {
+        let temp = TempDir::new();
+        copy_example(temp.path());
+        let on_branch = |branch| {
+            let variables = [
+                ("CI_COMMIT_BRANCH", branch),
+                ("CI_DEFAULT_BRANCH", "main"),
+                ("CI_COMMIT_SHORT_SHA", "0123abcd"),
+            ];
+            let (code, printed) = run_workflow(mpi, temp.path(), &gitlab_script(), &variables);
+            // 4: runs scatter too much to tell, which the workflow allows.
+            assert!(code == 0 || code == 4 && branch != "main", "{branch}: {code}: {printed}");
+            // The next job begins with the cache alone.
+            for number in 1..=3 {
+                fs::remove_dir_all(temp.join(format!("new-{number}.gammachi"))).expect("recorded");
+            }
+        };
+        on_branch("main");
+        assert!(temp.join("history.html").is_file() && !temp.join("perf.xml").exists());
+        on_branch("feature");
+        let report = fs::read_to_string(temp.join("perf.xml")).expect("a report");
+        assert!(report.contains("<testsuite"), "{report}");
     }
 }

@@ -51,3 +51,18 @@ under_both! {
         assert!(stderr.contains("did you mean solve?"), "{stderr}");
     }
 }
+
+under_both! {
+    fn a_launcher_of_another_mpi_is_suspected(mpi) {
+        let temp = TempDir::new();
+        let other = if mpi == Mpi::Mpich { Mpi::OpenMpi } else { Mpi::Mpich };
+        let launcher = other.launcher();
+        let mut run = gammachi(temp.path(), mpi);
+        run.envs(other.environment().iter().copied());
+        run.args(["run", "--out", "run", "--"]).arg(launcher.get_program()).args(launcher.get_args());
+        run.args(["-n", "2"]).arg(victim(mpi, "shares_sleeps")).arg("20");
+        let (_, stderr) = text(&run.output().expect("the command starts"));
+        assert!(stderr.contains("run (1 rank), run-2 (1 rank)"), "{stderr}");
+        assert!(stderr.contains("belongs to another MPI than the program"), "{stderr}");
+    }
+}

@@ -150,6 +150,29 @@ pub enum Definition {
         /// Return addresses of the functions on the stack, innermost first.
         addresses: Vec<u64>,
     },
+    /// The neighbours of this rank in a communicator's topology.
+    Topology(Topology),
+    /// A group that the program passed to MPI_Win_start or MPI_Win_post.
+    Group {
+        /// Its number in the bytes of these calls' slots, counted from 1.
+        number: u32,
+        /// World ranks of the members in order, as runs of (first, stride, count), as in
+        /// [`Communicator::members`].
+        members: Vec<(i64, i64, u32)>,
+    },
+}
+
+/// The neighbours of this rank in a communicator's topology.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topology {
+    /// Local id of the communicator.
+    pub communicator: u16,
+    /// Counter when it was made; not before that of the communicator's own definition.
+    pub ticks: u64,
+    /// Ranks of the communicator that it receives from; −1 for MPI_PROC_NULL.
+    pub sources: Vec<i32>,
+    /// Ranks of the communicator that it sends to; −1 for MPI_PROC_NULL.
+    pub destinations: Vec<i32>,
 }
 
 /// When a process began and ended. τ_i is the time between MPI_Init and MPI_Finalize; this covers

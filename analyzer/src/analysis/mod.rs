@@ -24,15 +24,17 @@ pub mod segments;
 pub mod spans;
 pub mod union;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use trace_format::reader::{Event, Position, Thread};
 
+use crate::processes::Processes;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
-    self, Access, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Polls,
-    Probed, Unmatched, Wants,
+    self, Access, ActiveOperation, CollectiveInstance, Epoch, MatchSink, MatchingSummary, Message,
+    Polls, Probed, ProcessShare, Unmatched, Wants,
 };
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run, ThreadExtent};
@@ -46,6 +48,10 @@ pub struct Analysis<'a> {
     pub run: &'a Run,
     /// Its timeline.
     pub timeline: &'a GlobalTimeline,
+    /// The processes that read it together; this one alone unless the analysis is divided.
+    pub processes: Processes,
+    /// Positions of the ranks whose events are read here.
+    own: Range<usize>,
     communicators: OnceLock<CommunicatorTable>,
 }
 
@@ -271,6 +277,11 @@ impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
         self.1.together(instance);
     }
 
+    fn epoch(&mut self, epoch: &Epoch) {
+        self.0.epoch(epoch);
+        self.1.epoch(epoch);
+    }
+
     fn wants(&self) -> Wants {
         self.0.wants().or(self.1.wants())
     }
@@ -326,6 +337,12 @@ impl<A: MatchSink> MatchSink for Option<A> {
         }
     }
 
+    fn epoch(&mut self, epoch: &Epoch) {
+        if let Some(sink) = self {
+            sink.epoch(epoch);
+        }
+    }
+
     fn wants(&self) -> Wants {
         self.as_ref().map(MatchSink::wants).unwrap_or_default()
     }
@@ -349,9 +366,19 @@ impl<'a, O: RankObserver<'a>> SpanObserver for ForwardSpans<'_, O> {
 }
 
 impl<'a> Analysis<'a> {
-    /// The analysis of a run on its timeline.
+    /// The analysis of a run on its timeline, in this process alone.
     pub fn of(run: &'a Run, timeline: &'a GlobalTimeline) -> Self {
-        Self { run, timeline, communicators: OnceLock::new() }
+        let (processes, own) = (Processes::alone(), 0..run.ranks.len());
+        Self { run, timeline, processes, own, communicators: OnceLock::new() }
+    }
+
+    /// The analysis of a run, divided among the processes that opened it: each reads the events of
+    /// its own ranks. [`Analysis::calls`], [`Analysis::events`] and [`Analysis::matches`] then
+    /// return what this process read, and the caller merges it by means of
+    /// [`Analysis::processes`].
+    pub fn divided(run: &'a Run, timeline: &'a GlobalTimeline) -> Self {
+        let (processes, own) = (run.processes.clone(), run.own.clone());
+        Self { processes, own, ..Self::of(run, timeline) }
     }
 
     /// The run's communicators.
@@ -365,7 +392,8 @@ impl<'a> Analysis<'a> {
         RankView { position, trace, time }
     }
 
-    /// Reads the calls of all ranks once. Returns the observer's result for each rank, in order.
+    /// Reads the calls of all ranks once, or of this process's ranks if the analysis is divided.
+    /// Returns the observer's result for each rank, in order.
     pub fn calls<O: CallObserver<'a>>(&self, observer: &O) -> Vec<O::OfRank> {
         let of_rank = |position: usize| {
             let rank = self.rank(position);
@@ -377,10 +405,10 @@ impl<'a> Analysis<'a> {
             }
             observer
         };
-        (0..self.run.ranks.len()).into_par_iter().map(of_rank).collect()
+        self.own.clone().into_par_iter().map(of_rank).collect()
     }
 
-    /// Reads the events of all ranks once and in full: more than a [`CallObserver`] gets, at
+    /// Reads the events of the same ranks once and in full: more than a [`CallObserver`] gets, at
     /// several times the cost. `begin` creates the result for a rank, or `None` to skip the rank;
     /// `event` adds an event of the thread at a position. Returns the results in the order of the
     /// ranks.
@@ -397,7 +425,7 @@ impl<'a> Analysis<'a> {
             }
             Some(result)
         };
-        (0..self.run.ranks.len()).into_par_iter().filter_map(of_rank).collect()
+        self.own.clone().into_par_iter().filter_map(of_rank).collect()
     }
 
     /// Like [`Analysis::matches`], but in one thread, for an observer that depends on the order:
@@ -408,7 +436,8 @@ impl<'a> Analysis<'a> {
     }
 
     /// Matches all messages and collective operations once. Returns one observer for each share of
-    /// the run, which the caller merges; `None` if no rank recorded the arguments of calls.
+    /// the run that is matched here, which the caller merges; `None` if no rank recorded the
+    /// arguments of calls.
     pub fn matches<S: MatchSink + Send>(
         &self,
         new_sink: impl Fn() -> S + Sync,
@@ -417,8 +446,12 @@ impl<'a> Analysis<'a> {
             return None;
         }
         let (run, timeline, communicators) = (self.run, self.timeline, self.communicators());
-        let threads = rayon::current_num_threads();
-        let shares = matching::match_in_shares(run, timeline, communicators, threads, new_sink)?;
+        let here = ProcessShare {
+            processes: self.processes.clone(),
+            ranks: self.own.clone(),
+            max_shares: rayon::current_num_threads(),
+        };
+        let shares = matching::match_in_shares(run, timeline, communicators, &here, new_sink)?;
         let mut summary = MatchingSummary::default();
         let sinks = shares.into_iter().map(|(of_share, sink)| {
             summary.add(&of_share);

@@ -4,13 +4,14 @@
 use std::array::IntoIter;
 use std::iter::Flatten;
 
+use serde::{Deserialize, Serialize};
 use trace_format::reader::{BriefEvent, EventKind, EventObserver, Events, Head, Position};
 use trace_format::totals::SnapshotHeader;
 
 use super::ThreadView;
 
 /// What a thread does at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activity {
     /// Inside an MPI call.
     Mpi,
@@ -30,7 +31,7 @@ impl Activity {
 }
 
 /// What a span is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpanKind {
     /// A call of MPI or of an interposed function, by its number.
     Call(u16),
@@ -63,7 +64,7 @@ pub enum SpanKind {
 }
 
 /// An event with a resolved end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// Kind of the span.
     pub kind: SpanKind,

@@ -5,21 +5,20 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
-use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{
-    Call, CollectiveInstance, CollectiveMember, MatchSink, Message, MessageEnd, Polls, Probed,
-    Wants,
+    Access, Call, CollectiveInstance, Epoch, MatchSink, Message, MessageEnd, Polls, Probed, Wants,
 };
 use crate::trace::Run;
 
 use super::State;
 use super::lines::Lines;
+use super::neighbours::Neighbours;
 use super::receipts::Receipts;
 use super::semantics::{CallKind, CallSemantics, SendMode};
 use super::whole_ticks::WholeTicks;
+use super::windows::{WindowCalls, Windows};
 
 /// Something a partner did that a call needed.
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +102,10 @@ pub(super) struct Found {
     pub violations: u64,
     /// Collective operations with missing members.
     pub incomplete: u64,
-    /// Neighbourhood collectives, whose partners are not recorded.
+    /// Neighbourhood collectives of ranks whose neighbours are not known.
     pub neighbourhoods: u64,
+    /// Epochs of one-sided communication.
+    pub windows: WindowCalls,
 }
 
 /// A call's line, and when it was entered.
@@ -122,6 +123,7 @@ impl Found {
         self.violations += other.violations;
         self.incomplete += other.incomplete;
         self.neighbourhoods += other.neighbourhoods;
+        self.windows.merge(other.windows);
         self
     }
 }
@@ -129,42 +131,58 @@ impl Found {
 /// Collects conditions from the matcher.
 #[derive(Debug)]
 pub(super) struct Finder<'f, 'a> {
-    run: &'a Run,
-    analysis: &'f Analysis<'a>,
+    pub(super) run: &'a Run,
+    pub(super) analysis: &'f Analysis<'a>,
     clock: &'f WholeTicks<'a>,
     lines: &'f Lines,
     semantics: &'f CallSemantics,
-    positions: FxHashMap<u32, FxHashMap<u32, u32>>,
+    pub(super) neighbours: &'f Neighbours,
+    pub(super) windows: &'f Windows,
+    pub(super) positions: FxHashMap<u32, FxHashMap<u32, u32>>,
     /// By communicator the lines of its last operation, to be shared by the next.
-    sync_lines: FxHashMap<u32, Arc<[u32]>>,
+    pub(super) sync_lines: FxHashMap<u32, Arc<[u32]>>,
     min_unexplained_ticks: i64,
     /// Calls that receive a probed message which has not been matched yet.
     awaited: FxHashSet<Entry>,
-    found: Found,
+    pub(super) found: Found,
+}
+
+/// What calls refer to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Objects<'f> {
+    pub lines: &'f Lines,
+    pub semantics: &'f CallSemantics,
+    pub neighbours: &'f Neighbours,
+    pub windows: &'f Windows,
 }
 
 /// One side of a message or operation: rank, line, call and its times.
 #[derive(Debug, Clone, Copy)]
-struct Side {
-    rank: usize,
-    line: u32,
-    call: Call,
-    entered: i64,
-    left: Option<i64>,
+pub(super) struct Side {
+    /// The rank's position in the run.
+    pub rank: usize,
+    pub line: u32,
+    pub call: Call,
+    /// When the call was entered, and when it was left.
+    pub entered: i64,
+    pub left: Option<i64>,
 }
 
 impl<'f, 'a> Finder<'f, 'a> {
     pub fn new(
         analysis: &'f Analysis<'a>,
         clock: &'f WholeTicks<'a>,
-        (lines, semantics): (&'f Lines, &'f CallSemantics),
+        objects: Objects<'f>,
     ) -> Self {
+        let Objects { lines, semantics, neighbours, windows } = objects;
         Self {
             run: analysis.run,
             analysis,
             clock,
             lines,
             semantics,
+            neighbours,
+            windows,
             positions: FxHashMap::default(),
             sync_lines: FxHashMap::default(),
             min_unexplained_ticks: min_unexplained_ticks(clock),
@@ -177,20 +195,27 @@ impl<'f, 'a> Finder<'f, 'a> {
         self.found
     }
 
-    /// Adds the conditions of probes, now that their messages are known.
-    pub fn resolve_probes(mut self, mut found: Found) -> Found {
-        let sent: FxHashMap<Entry, Side> = found.probed.drain(..).collect();
-        let probes = std::mem::take(&mut found.probes);
+    /// Adds the conditions that need what all shares have found.
+    pub fn resolve(mut self, found: Found) -> Found {
         self.found = found;
+        self.resolve_probes();
+        self.resolve_epochs();
+        self.resolve_locks();
+        self.found
+    }
+
+    /// Adds the conditions of probes, now that their messages are known.
+    fn resolve_probes(&mut self) {
+        let sent: FxHashMap<Entry, Side> = self.found.probed.drain(..).collect();
+        let probes = std::mem::take(&mut self.found.probes);
         for (probe, receives) in probes {
             let sent = sent.get(&receives);
             let condition = sent.and_then(|sent| self.condition(&probe, sent, State::LateSender));
             self.add(condition);
         }
-        self.found
     }
 
-    fn side(&self, world_rank: u32, call: Call) -> Option<Side> {
+    pub(super) fn side(&self, world_rank: u32, call: Call) -> Option<Side> {
         let rank = self.run.position_of(world_rank)?;
         let line = self.lines.of(rank, call.thread)?;
         let left = call.end_ticks().map(|ticks| self.clock.at(rank, ticks));
@@ -198,7 +223,12 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     /// The condition that the partner fulfilled by entering its own call.
-    fn condition(&self, waiter: &Side, partner: &Side, state: State) -> Option<Condition> {
+    pub(super) fn condition(
+        &self,
+        waiter: &Side,
+        partner: &Side,
+        state: State,
+    ) -> Option<Condition> {
         let left = waiter.left?;
         let call = self.semantics.of(waiter.rank, waiter.call.function).call;
         // A call that needs any of several partners, or that ended a run of polls, may have been
@@ -228,6 +258,17 @@ impl<'f, 'a> Finder<'f, 'a> {
         let Some(left) = waiter.left.filter(|_| waiter.rank != partner.rank) else { return };
         let by_partner = partner.entered <= left;
         let since = if by_partner { waiter.entered.max(partner.entered) } else { waiter.entered };
+        self.unexplained_since(waiter, partner, (since, left), state);
+    }
+
+    /// Records a call that returned long after a moment from which on it is not explained.
+    pub(super) fn unexplained_since(
+        &mut self,
+        waiter: &Side,
+        partner: &Side,
+        (since, left): (i64, i64),
+        state: State,
+    ) {
         let semantics = self.semantics.of(waiter.rank, waiter.call.function);
         let sends_by_itself =
             state == State::LateReceiver && semantics.send_mode == SendMode::Local;
@@ -253,7 +294,7 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     /// Adds a condition, unless the call had returned before it was fulfilled.
-    fn add(&mut self, condition: Option<Condition>) {
+    pub(super) fn add(&mut self, condition: Option<Condition>) {
         let Some(condition) = condition else { return };
         match condition.fulfilled > condition.left.saturating_add(condition.bound) {
             true => self.found.violations += 1,
@@ -275,124 +316,6 @@ impl<'f, 'a> Finder<'f, 'a> {
             self.found.conditions.push(Condition { may_be_eager: true, ..found });
         }
     }
-
-    /// A rank's position in a communicator; positions in an intercommunicator's second group follow
-    /// those in the first.
-    fn position(&mut self, communicator: u32, world_rank: u32) -> Option<u32> {
-        let communicators = self.analysis.communicators();
-        let positions = self.positions.entry(communicator).or_insert_with(|| {
-            let entry = communicators.get(communicator);
-            let groups = entry.iter().flat_map(|entry| &entry.groups);
-            let mut positions = FxHashMap::default();
-            for group in groups {
-                for position in 0..group.size() {
-                    if let Peer::World(rank) = group.peer(position as i32) {
-                        let next = positions.len() as u32;
-                        positions.entry(rank).or_insert(next);
-                    }
-                }
-            }
-            positions
-        });
-        positions.get(&world_rank).copied()
-    }
-
-    /// Every member waits for the last one that takes part.
-    fn wait_for_last(&mut self, members: &[Member], how: WaitForLast) {
-        // A rank that sends nothing cannot be late; one that receives nothing does not wait.
-        let WaitForLast { state, moves_data, inter, .. } = how;
-        let mut order: Vec<usize> =
-            (0..members.len()).filter(|at| !moves_data || members[*at].sent > 0).collect();
-        order.sort_by_key(|at| {
-            (std::cmp::Reverse(members[*at].posted.entered), members[*at].posted.line)
-        });
-        for (at, member) in members.iter().enumerate() {
-            if moves_data && member.received == 0 {
-                continue;
-            }
-            let counts = |other: &&usize| {
-                **other != at && (!inter || members[**other].group != member.group)
-            };
-            if let Some(last) = order.iter().find(counts) {
-                let found = self.condition(&member.completed, &members[*last].posted, state);
-                // A call that does not have to wait may have returned before.
-                let waited = |found: &Condition| how.is_certain || found.fulfilled <= found.left;
-                self.add(found.filter(waited));
-            }
-        }
-    }
-
-    fn members(&mut self, instance: &CollectiveInstance) -> Option<Vec<Member>> {
-        let communicators = self.analysis.communicators();
-        let entry = communicators.get(instance.communicator)?;
-        let (inter, first_group) = (entry.inter, entry.groups[0].size());
-        let synchronises = Meaning::of(&instance.function).synchronises;
-        let by_position = inter || synchronises == Synchronises::Prefix;
-        let mut members = Vec::with_capacity(instance.members.len());
-        for of_instance in &instance.members {
-            let CollectiveMember { rank, posted, completed, sent_bytes, received_bytes, .. } =
-                *of_instance;
-            let position = match by_position {
-                true => self.position(instance.communicator, rank).unwrap_or(0),
-                false => 0,
-            };
-            members.push(Member {
-                rank,
-                position,
-                group: usize::from(inter && position >= first_group),
-                posted: self.side(rank, posted)?,
-                completed: self.side(rank, completed?)?,
-                sent: sent_bytes,
-                received: received_bytes,
-            });
-        }
-        Some(members)
-    }
-
-    fn is_inter(&self, instance: &CollectiveInstance) -> bool {
-        self.analysis.communicators().get(instance.communicator).is_some_and(|of| of.inter)
-    }
-
-    /// Records that the members synchronised, if all were inside at the same time.
-    fn note_sync(&mut self, instance: &CollectiveInstance, members: &[Member]) {
-        let entered = members.iter().map(|m| m.posted.entered).max();
-        let left = members.iter().filter_map(|m| m.completed.left).min();
-        let together = entered.zip(left).filter(|(entered, left)| entered < left);
-        if let Some((moment, _)) = together.filter(|_| members.len() > 1) {
-            let mut lines: Vec<u32> = members.iter().map(|m| m.completed.line).collect();
-            lines.sort_unstable();
-            let communicator = instance.communicator;
-            let known = self.sync_lines.get(&communicator).filter(|known| ***known == lines[..]);
-            let lines = known.cloned().unwrap_or_else(|| Arc::from(lines));
-            self.sync_lines.insert(communicator, lines.clone());
-            self.found.collective_syncs.push(CollectiveSync { communicator, moment, lines });
-        }
-    }
-}
-
-/// A member of a collective operation.
-#[derive(Debug, Clone, Copy)]
-struct Member {
-    rank: u32,
-    /// Its position in the communicator.
-    position: u32,
-    group: usize,
-    posted: Side,
-    completed: Side,
-    sent: u64,
-    received: u64,
-}
-
-/// How all members of an operation wait for each other.
-#[derive(Debug, Clone, Copy)]
-struct WaitForLast {
-    state: State,
-    /// Only members that move data take part.
-    moves_data: bool,
-    /// Members wait only for members of the other group.
-    inter: bool,
-    /// No member returns before all have entered.
-    is_certain: bool,
 }
 
 impl MatchSink for Finder<'_, '_> {
@@ -432,77 +355,19 @@ impl MatchSink for Finder<'_, '_> {
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {
-        if instance.missing > 0 || instance.mismatched {
-            self.found.incomplete += 1;
-            return;
-        }
-        let Some(members) = self.members(instance) else {
-            self.found.incomplete += 1;
-            return;
-        };
-        self.note_sync(instance, &members);
-        let inter = self.is_inter(instance);
-        let root =
-            |members: &[Member]| members.iter().find(|m| Some(m.rank) == instance.root).copied();
-        match Meaning::of(&instance.function).synchronises {
-            Synchronises::All | Synchronises::Exchanging => {
-                let is_barrier = instance.function == "MPI_Barrier";
-                let state = if is_barrier { State::WaitAtBarrier } else { State::WaitAtNxn };
-                let how = WaitForLast { state, moves_data: !is_barrier, inter, is_certain: true };
-                self.wait_for_last(&members, how)
-            }
-            Synchronises::FromRoot => {
-                let Some(root) = root(&members).filter(|root| root.sent > 0) else { return };
-                for member in members.iter().filter(|m| m.rank != root.rank && m.received > 0) {
-                    let found =
-                        self.condition(&member.completed, &root.posted, State::LateBroadcast);
-                    self.add(found);
-                }
-            }
-            Synchronises::ToRoot => {
-                let Some(root) = root(&members) else { return };
-                let senders = members.iter().filter(|m| m.rank != root.rank && m.sent > 0);
-                let last =
-                    senders.max_by_key(|m| (m.posted.entered, std::cmp::Reverse(m.posted.line)));
-                if let Some(last) = last {
-                    let found = self.condition(&root.completed, &last.posted, State::EarlyReduce);
-                    self.add(found);
-                }
-            }
-            Synchronises::Prefix => {
-                let mut ordered = members;
-                ordered.sort_by_key(|member| member.position);
-                let mut last: Option<Member> = None;
-                for member in ordered {
-                    if let Some(last) = last {
-                        let found =
-                            self.condition(&member.completed, &last.posted, State::EarlyScan);
-                        self.add(found);
-                    }
-                    if last.is_none_or(|last| member.posted.entered > last.posted.entered) {
-                        last = Some(member);
-                    }
-                }
-            }
-            Synchronises::Neighbours => self.found.neighbourhoods += 1,
-            Synchronises::Nobody | Synchronises::Group | Synchronises::Target => {}
-        }
+        self.collective_conditions(instance);
     }
 
     fn together(&mut self, instance: &CollectiveInstance) {
-        let members = self.members(instance).filter(|_| instance.missing == 0);
-        let Some(members) = members else {
-            self.found.incomplete += 1;
-            return;
-        };
-        self.note_sync(instance, &members);
-        let is_fence = instance.function == "MPI_Win_fence";
-        let state = if is_fence { State::OneSided } else { State::WaitAtNxn };
-        let inter = self.is_inter(instance);
-        self.wait_for_last(
-            &members,
-            WaitForLast { state, moves_data: false, inter, is_certain: false },
-        );
+        self.together_conditions(instance);
+    }
+
+    fn epoch(&mut self, epoch: &Epoch) {
+        self.add_epoch(epoch);
+    }
+
+    fn access(&mut self, access: &Access) {
+        self.add_access(access);
     }
 
     fn probed(&mut self, probed: &Probed) {

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
 use super::order::Order;
+use super::origins::{Origin, Scratch, origins};
 use super::profile::{Hint, Profile};
 use super::sync_points::SyncPoint;
 use super::waits::{Wait, Waits};
@@ -48,6 +49,10 @@ pub struct Reasons {
     delays: Vec<(u32, i64)>,
     /// The culprit's own waits in the interval: first number, and the one after the last.
     culprits_waits: Vec<(u32, u32)>,
+    /// When the line of each wait last met its culprit.
+    pub(super) met: Vec<i64>,
+    /// The delay to which most of each wait goes back.
+    pub(super) origins: Vec<Origin>,
     /// Waits whose interval is too long to search.
     pub too_long: u64,
 }
@@ -117,7 +122,10 @@ impl Reasons {
             },
         );
         let parts: Vec<Part> = parts.collect();
-        Self::join(&parts, waits.all.len())
+        let mut reasons = Self::join(&parts, waits.all.len());
+        reasons.met = sync_points.iter().map(|point| point.moment).collect();
+        origins(waits, order, &mut reasons);
+        reasons
     }
 
     /// Joins the parts, in order of the waits.
@@ -144,6 +152,8 @@ impl Reasons {
             first,
             delays,
             culprits_waits,
+            met: Vec::new(),
+            origins: Vec::new(),
             too_long: parts.iter().map(|part| part.too_long).sum(),
         }
     }
@@ -328,19 +338,22 @@ impl Charges {
         let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
         let mut unattributed = 0;
         let mut divider = Divider::default();
+        let mut scratch = Scratch::default();
         for number in order.forward.iter().rev() {
             let wait = &waits.all[*number as usize];
             let delays = reasons.delays(*number);
             let culprits_waits = reasons.waits(*number);
             let found = reasons.explained(*number, waits);
+            let of_waits = reasons.wait_shares(*number, waits, &mut scratch);
+            let all_of_waits: i64 = of_waits.iter().sum();
             // Inherited costs are passed on in the same fractions as the wait's own length.
             let own = if is_selected(*number) { wait.ticks } else { 0 };
             for (ticks, is_direct) in [(own, true), (inherited[*number as usize], false)] {
                 if ticks == 0 {
                     continue;
                 }
-                let Explained { by_delays, by_waits, .. } = found;
-                let parts = [by_delays, by_waits, wait.ticks - by_delays - by_waits];
+                let parts =
+                    [found.by_delays, all_of_waits, wait.ticks - found.by_delays - all_of_waits];
                 let &[by_delays, by_waits, rest] =
                     divider.divide(ticks, parts.into_iter(), wait.ticks)
                 else {
@@ -353,9 +366,8 @@ impl Charges {
                     let cost = causes.entry((wait.culprit, *context)).or_default();
                     *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += share;
                 }
-                let weights =
-                    culprits_waits.clone().map(|earlier| waits.all[earlier as usize].ticks);
-                let shares = divider.divide(by_waits, weights, found.culprits_waits);
+                let weights = of_waits.iter().copied();
+                let shares = divider.divide(by_waits, weights, all_of_waits);
                 for (earlier, share) in culprits_waits.clone().zip(shares) {
                     inherited[earlier as usize] += share;
                 }
@@ -367,7 +379,7 @@ impl Charges {
 
 /// Divides ticks by weights, reusing its memory.
 #[derive(Debug, Default)]
-struct Divider {
+pub(super) struct Divider {
     shares: Vec<i64>,
     remainders: Vec<(i64, usize)>,
 }
@@ -375,7 +387,12 @@ struct Divider {
 impl Divider {
     /// Divides `ticks` in proportion to weights that add up to `whole`. Shares are rounded down;
     /// ticks that are left go to the largest remainders, ties to the first.
-    fn divide(&mut self, ticks: i64, weights: impl Iterator<Item = i64>, whole: i64) -> &[i64] {
+    pub(super) fn divide(
+        &mut self,
+        ticks: i64,
+        weights: impl Iterator<Item = i64>,
+        whole: i64,
+    ) -> &[i64] {
         let whole = whole.max(1);
         self.shares.clear();
         self.remainders.clear();

@@ -5,8 +5,11 @@
 //! |---|---|
 //! | `whole_ticks` | times as integers |
 //! | `lines` | the threads of all ranks |
+//! | `states` | kinds of waiting, and what cannot be explained |
 //! | `semantics` | when a call has to wait, by the name of its function |
 //! | `conditions` | what each call needed, from the matched messages and collective operations |
+//! | `collectives`, `neighbours` | the same of collective operations |
+//! | `windows`, `epochs`, `locks` | the same of one-sided communication |
 //! | `progress` | late progress |
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
@@ -14,8 +17,9 @@
 //! | `sync_points` | where a line and its culprit last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
-//! | `delay` | delay costs |
+//! | `delay`, `origins` | delay costs |
 //! | `groups` | waits grouped by state, call and culprit |
+//! | `off_cpu` | how much of the waiting may have been without a core |
 //! | `critical_path` | the critical path |
 //! | `tree` | the efficiency tree |
 //! | `iterations` | iterations and phases, detected without markers |
@@ -28,24 +32,32 @@
 //! Waits, conditions and the sums between them take some 100 bytes per call that waited, and
 //! nothing for a call that did not.
 
+mod collectives;
 mod conditions;
 pub(crate) mod contexts;
 mod critical_path;
 mod delay;
+mod epochs;
 mod groups;
 mod hinted_search;
 mod iterations;
 mod lines;
+mod locks;
+mod neighbours;
+mod off_cpu;
 mod order;
+mod origins;
 mod profile;
 mod progress;
 mod receipts;
 mod regions;
 pub(crate) mod semantics;
+mod states;
 mod sync_points;
 mod tree;
 mod waits;
 mod whole_ticks;
+mod windows;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +68,7 @@ use trace_format::meaning::{Class, Meaning, Synchronises};
 use crate::analysis::Analysis;
 use crate::trace::Run;
 
-use conditions::{Finder, Found};
+use conditions::{Finder, Found, Objects};
 pub use contexts::{CallSite, Context, Contexts};
 use contexts::{LocalContext, LocalContexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 pub use critical_path::{CriticalPath, PathStretch};
@@ -64,118 +76,20 @@ pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
 pub use iterations::{Iteration, Period, Phase, Statistics};
 pub use lines::{Line, Lines};
+use neighbours::Neighbours;
+pub use off_cpu::OffCpu;
 use order::Order;
 pub use profile::Profile;
 use profile::{Profiler, ProfilerOfRank};
 pub use regions::{Region, Regions};
 use semantics::CallSemantics;
+pub use states::{State, Unknown};
 use sync_points::SyncPoint;
 pub use tree::Tree;
 use waits::Waits;
 pub use waits::{NO_CULPRIT, Wait};
 pub use whole_ticks::WholeTicks;
-
-/// A kind of waiting, named as in Scalasca.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
-    /// A receive waits for the sender to enter its send.
-    LateSender,
-    /// The same, although a message that was sent earlier had arrived.
-    LateSenderWrongOrder,
-    /// A send waits for the receive to be posted.
-    LateReceiver,
-    /// A rank in a barrier waits for the last one to enter.
-    WaitAtBarrier,
-    /// A rank in an N-to-N operation such as MPI_Allreduce waits for the last one to enter.
-    WaitAtNxn,
-    /// A rank in a broadcast or scatter waits for the root.
-    LateBroadcast,
-    /// The root of a reduce or gather waits for the last sender.
-    EarlyReduce,
-    /// A rank in a scan waits for lower ranks.
-    EarlyScan,
-    /// A rank in a fence waits for the last one to enter.
-    OneSided,
-    /// A message moved only when the partner's rank entered MPI again.
-    LateProgress,
-    /// From a rank's end to the end of the last rank.
-    WaitAtFinalize,
-    /// From the earliest begin of any rank to the rank's own.
-    StartSkew,
-    /// Polls, where it is not known what ended them.
-    Polling,
-    /// A call that had not returned when recording ended.
-    OpenAtEnd,
-}
-
-impl State {
-    /// Its name in JSON and CSV.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::LateSender => "late_sender",
-            Self::LateSenderWrongOrder => "late_sender_wrong_order",
-            Self::LateReceiver => "late_receiver",
-            Self::WaitAtBarrier => "wait_at_barrier",
-            Self::WaitAtNxn => "wait_at_nxn",
-            Self::LateBroadcast => "late_broadcast",
-            Self::EarlyReduce => "early_reduce",
-            Self::EarlyScan => "early_scan",
-            Self::OneSided => "one_sided",
-            Self::LateProgress => "late_progress",
-            Self::WaitAtFinalize => "wait_at_finalize",
-            Self::StartSkew => "start_skew",
-            Self::Polling => "polling",
-            Self::OpenAtEnd => "open_at_end",
-        }
-    }
-
-    /// Its name on screens.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::LateSender => "late sender",
-            Self::LateSenderWrongOrder => "late sender, wrong order",
-            Self::LateReceiver => "late receiver",
-            Self::WaitAtBarrier => "wait at barrier",
-            Self::WaitAtNxn => "wait at N x N",
-            Self::LateBroadcast => "late broadcast",
-            Self::EarlyReduce => "early reduce",
-            Self::EarlyScan => "early scan",
-            Self::OneSided => "wait at fence",
-            Self::LateProgress => "late progress",
-            Self::WaitAtFinalize => "wait at finalize",
-            Self::StartSkew => "start skew",
-            Self::Polling => "polling",
-            Self::OpenAtEnd => "open at the end",
-        }
-    }
-}
-
-/// What the analysis cannot explain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unknown {
-    /// No rank recorded the arguments of its calls.
-    NoAttributes,
-    /// Some ranks have no file.
-    MissingRanks,
-    /// Clocks are not aligned: waits between hosts are uncertain.
-    Unaligned,
-    /// Collective operations with missing members.
-    IncompleteCollectives(u64),
-    /// Neighbourhood collectives.
-    Neighbourhoods(u64),
-    /// Conditions fulfilled after the call had returned.
-    Violations(u64),
-    /// Waits whose delays were not searched because the interval is too long.
-    TooLong(u64),
-    /// Waits whose order contradicts the clocks.
-    Cut(u64),
-    /// Calls for which only totals were kept.
-    Totals,
-    /// One-sided communication with groups, locks or flushes.
-    OneSided,
-    /// Objects made by a subset of a communicator's ranks.
-    MadeByGroup,
-}
+use windows::Windows;
 
 /// Selects waits; the default selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -220,6 +134,8 @@ pub struct Causes<'a> {
     pub reasons: Reasons,
     /// Groups of similar waits, most time first.
     pub groups: Vec<Group>,
+    /// How much of the waiting may have been without a core.
+    pub off_cpu: OffCpu,
     /// The critical path.
     pub path: CriticalPath,
     /// Stretches in which all ranks repeat the same calls, longest first.
@@ -262,13 +178,21 @@ impl<'a> Causes<'a> {
         let lines = Lines::new(analysis, &clock);
         let whole = lines.extent().unwrap_or((0, 0));
         let semantics = CallSemantics::new(run);
-        let found = analysis.matches(|| Finder::new(analysis, &clock, (&lines, &semantics)));
+        let neighbours = Neighbours::new(run, analysis.communicators());
+        let windows = Windows::new(run, analysis.communicators());
+        let objects = Objects {
+            lines: &lines,
+            semantics: &semantics,
+            neighbours: &neighbours,
+            windows: &windows,
+        };
+        let found = analysis.matches(|| Finder::new(analysis, &clock, objects));
         let mut unknown = Vec::new();
         let mut found = match found {
             Some((_, finders)) => {
                 let found = finders.into_iter().map(Finder::into_found);
                 let found = found.reduce(Found::merge).unwrap_or_default();
-                Finder::new(analysis, &clock, (&lines, &semantics)).resolve_probes(found)
+                Finder::new(analysis, &clock, objects).resolve(found)
             }
             None => {
                 unknown.push(Unknown::NoAttributes);
@@ -279,12 +203,18 @@ impl<'a> Causes<'a> {
             (found.incomplete, Unknown::IncompleteCollectives(found.incomplete)),
             (found.neighbourhoods, Unknown::Neighbourhoods(found.neighbourhoods)),
             (found.violations, Unknown::Violations(found.violations)),
+            (found.windows.unknown, Unknown::OneSided(found.windows.unknown)),
         ];
         unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
         let violations = found.violations;
         let unexplained = std::mem::take(&mut found.unexplained);
         let least = conditions::min_unexplained_ticks(&clock);
-        found.conditions.extend(progress::conditions(analysis, &clock, unexplained, least));
+        found.conditions.extend(progress::conditions(
+            analysis,
+            (&clock, &lines),
+            unexplained,
+            least,
+        ));
         let open = open_calls(analysis, &clock, &lines);
         let receipts = std::mem::take(&mut found.receipts);
         let mut waits = Waits::new(found, &lines, &open, whole);
@@ -324,6 +254,8 @@ impl<'a> Causes<'a> {
         if run.ranks.iter().any(|rank| rank.file.threads.iter().any(|t| t.totals.is_some())) {
             unknown.push(Unknown::Totals);
         }
+        let of_selection = (0u32..).zip(&waits.all).filter(|(number, _)| is_selected(*number));
+        let off_cpu = OffCpu::new(run, (&clock, &lines), of_selection.map(|(_, wait)| wait));
         let uncertain = waits.uncertain;
         let waits = std::mem::take(&mut waits.all);
         Self {
@@ -341,6 +273,7 @@ impl<'a> Causes<'a> {
             charges,
             reasons,
             groups,
+            off_cpu,
             path,
             phases,
             regions,
@@ -417,9 +350,13 @@ impl<'a> Causes<'a> {
         computing.map(|(_, ticks)| ticks).sum()
     }
 
-    /// Ticks of a line spent waiting, in MPI without waiting, and in the recorder.
+    /// Ticks of a line spent waiting, in MPI without waiting, and in the recorder. A rank's first thread also waits
+    /// before its begin and after its end, until the run's.
     pub fn in_mpi(&self, line: u32) -> [i64; 3] {
-        let mut sums = [0; 3];
+        let Line { position, begin, end, .. } = self.lines.all[line as usize];
+        let at_ends = begin - self.whole.0 + self.whole.1 - end;
+        let is_first = self.lines.first_of(position) == line;
+        let mut sums = [if is_first { at_ends } else { 0 }, 0, 0];
         for (context, ticks) in self.profiles[line as usize].all() {
             let at = match *context {
                 WAITING | WAITING_FOR_UNKNOWN => 0,
@@ -463,13 +400,9 @@ fn unsupported_calls(contexts: &Contexts) -> Vec<Unknown> {
     });
     let mut unknown = BTreeSet::new();
     for meaning in called {
-        match (meaning.class, meaning.synchronises) {
-            (Class::OneSided, Synchronises::Group | Synchronises::Target) => {
-                unknown.insert(Unknown::OneSided)
-            }
-            (Class::Communicators, Synchronises::Group) => unknown.insert(Unknown::MadeByGroup),
-            _ => false,
-        };
+        if (meaning.class, meaning.synchronises) == (Class::Communicators, Synchronises::Group) {
+            unknown.insert(Unknown::MadeByGroup);
+        }
     }
     unknown.into_iter().collect()
 }

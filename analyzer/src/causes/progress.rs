@@ -6,12 +6,15 @@
 //! the partner's rank entered MPI, and that this rank had been outside MPI for almost all of the
 //! unexplained time.
 
+use std::cmp::Reverse;
+
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
 use super::State;
 use super::conditions::{Condition, Unexplained};
+use super::lines::Lines;
 use super::whole_ticks::WholeTicks;
 
 /// The partner's stretch outside MPI is at least this many times as long as the unexplained time
@@ -22,7 +25,7 @@ const MIN_RATIO: i64 = 4;
 /// ticks outside.
 pub(super) fn conditions(
     analysis: &Analysis,
-    clock: &WholeTicks,
+    (clock, lines): (&WholeTicks, &Lines),
     mut unexplained: Vec<Unexplained>,
     least: i64,
 ) -> Vec<Condition> {
@@ -36,11 +39,40 @@ pub(super) fn conditions(
     }
     let entries = analysis.calls(&Entries { clock, asked: &asked });
     let found = asked.iter().zip(entries).flat_map(|(asked, of_rank)| {
-        // With several threads, any of them may have moved the message.
-        let known = if of_rank.threads == 1 { of_rank.last } else { Vec::new() };
-        asked.iter().zip(known).filter_map(|(of, last)| late_progress(of, last?, least))
+        asked.iter().enumerate().filter_map(move |(at, of)| {
+            let calls = of_rank.threads.iter().filter_map(|last| *last.get(at)?);
+            let (thread, last) = last_entry(calls)?;
+            let partner = lines.of(of.partner, thread)?;
+            let found = late_progress(of, last, least)?;
+            Some(Condition { partner, ..found })
+        })
     });
     found.collect()
+}
+
+/// A thread's last call that began before some moment.
+#[derive(Debug, Clone, Copy)]
+struct LastCall {
+    thread: u32,
+    /// When the thread had left the call before it.
+    outside_since: i64,
+    entered: i64,
+    left: i64,
+}
+
+/// The thread that was the last of a rank to enter MPI, given the last call of each; since when all
+/// threads had been outside, and when it entered. `None` if another thread was inside MPI then: it
+/// could have moved the message.
+fn last_entry(calls: impl Iterator<Item = LastCall> + Clone) -> Option<(u32, (i64, i64))> {
+    let last = calls.clone().max_by_key(|call| (call.entered, Reverse(call.thread)))?;
+    let mut outside_since = last.outside_since;
+    for other in calls.filter(|call| call.thread != last.thread) {
+        if other.left > last.entered {
+            return None;
+        }
+        outside_since = outside_since.max(other.left);
+    }
+    Some((last.thread, (outside_since, last.entered)))
 }
 
 /// The condition of a call, given when the partner's rank last entered MPI before the end of the
@@ -70,12 +102,13 @@ struct EntriesOfRank<'e> {
     asked: &'e [Unexplained],
     position: usize,
     functions: Functions,
-    /// For each of these calls when the rank had left MPI and when it entered it again.
-    last: Vec<Option<(i64, i64)>>,
-    /// Number of threads that called MPI.
-    threads: usize,
-    /// The last call: end of the call before it, begin, end.
-    call: Option<(i64, i64, i64)>,
+    /// For each thread that called MPI and each of the calls asked for its last call before their
+    /// ends.
+    threads: Vec<Vec<Option<LastCall>>>,
+    /// The same of the thread that is being read, as far as it is read.
+    last: Vec<Option<LastCall>>,
+    thread: u32,
+    call: Option<LastCall>,
 }
 
 impl<'a, 'e> CallObserver<'a> for Entries<'e> {
@@ -87,8 +120,9 @@ impl<'a, 'e> CallObserver<'a> for Entries<'e> {
             asked: self.asked[rank.position],
             position: rank.position,
             functions: Functions::new(rank.trace),
+            threads: Vec::new(),
             last: Vec::new(),
-            threads: 0,
+            thread: 0,
             call: None,
         }
     }
@@ -100,14 +134,14 @@ impl EntriesOfRank<'_> {
         while let Some(of) =
             self.asked.get(self.last.len()).filter(|of| of.condition.left <= before)
         {
-            let entry = self.call.map(|(left, entered, _)| (left, entered));
-            self.last.push(entry.filter(|(_, entered)| *entered < of.condition.left));
+            self.last.push(self.call.filter(|call| call.entered < of.condition.left));
         }
     }
 }
 
 impl<'a> RankObserver<'a> for EntriesOfRank<'_> {
-    fn begin_thread(&mut self, _: ThreadView<'a>) {
+    fn begin_thread(&mut self, thread: ThreadView<'a>) {
+        self.thread = thread.thread.number;
         self.call = None;
     }
 
@@ -121,16 +155,16 @@ impl<'a> RankObserver<'a> for EntriesOfRank<'_> {
             return;
         }
         let at = |ticks| self.clock.at(self.position, ticks);
-        let (begin, end) = (at(span.begin_ticks), at(span.end_ticks));
-        self.threads += usize::from(self.call.is_none());
-        self.answer(begin);
-        let left = self.call.map_or(i64::MIN, |(.., end)| end);
-        self.call = Some((left, begin, end));
+        let (entered, left) = (at(span.begin_ticks), at(span.end_ticks));
+        self.answer(entered);
+        let outside_since = self.call.map_or(i64::MIN, |call| call.left);
+        self.call = Some(LastCall { thread: self.thread, outside_since, entered, left });
     }
 
     fn end_thread(&mut self) {
         if self.call.is_some() {
             self.answer(i64::MAX);
+            self.threads.push(std::mem::take(&mut self.last));
         }
     }
 }
@@ -173,5 +207,23 @@ mod tests {
         // Too short; and the partner was inside MPI at the end.
         assert_eq!(found(900, (901, 990)), None);
         assert_eq!(found(0, (990, 1_000)), None);
+    }
+
+    #[test]
+    fn progress_is_late_only_if_all_threads_were_outside() {
+        let call = |thread, outside_since, entered, left| LastCall {
+            thread,
+            outside_since,
+            entered,
+            left,
+        };
+        let last = |calls: &[LastCall]| last_entry(calls.iter().copied());
+        assert_eq!(last(&[]), None);
+        assert_eq!(last(&[call(0, 10, 950, 990)]), Some((0, (10, 950))));
+        // The second thread left MPI later; then the first entered it.
+        let both = [call(0, 10, 950, 990), call(1, 5, 20, 40)];
+        assert_eq!(last(&both), Some((0, (40, 950))));
+        // It was inside MPI when the first entered it.
+        assert_eq!(last(&[call(0, 10, 950, 990), call(1, 5, 20, 960)]), None);
     }
 }

@@ -25,6 +25,10 @@ pub struct Region {
     /// Its length: for each occurrence from the earliest begin to the latest end on any rank. If
     /// ranks enter it unequally often, the time of the rank that is longest in it.
     pub ticks: i64,
+    /// Ticks in it, over all ranks.
+    pub inside: i64,
+    /// Of these, ticks in MPI and the recorder.
+    pub in_mpi: i64,
     /// Ticks of waiting inside, over all ranks.
     pub waiting: i64,
     /// Position of each rank that was in it, and its ticks outside MPI.
@@ -269,6 +273,8 @@ fn region(name: String, of_ranks: &[(usize, Inside)]) -> Region {
         name,
         count: of_ranks.iter().map(|(_, of)| of.count).sum(),
         ticks: if equally_often { (0..times).map(over_ranks).sum() } else { longest },
+        inside: of_ranks.iter().map(|(_, of)| of.ticks).sum(),
+        in_mpi: of_ranks.iter().map(|(_, of)| of.in_mpi).sum(),
         waiting: of_ranks.iter().map(|(_, of)| of.waiting).sum(),
         computing: of_ranks.iter().map(|(rank, of)| (*rank, of.ticks - of.in_mpi)).collect(),
     }

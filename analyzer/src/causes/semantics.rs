@@ -23,8 +23,22 @@ pub(crate) enum CallKind {
     All,
     /// One: MPI_Waitany, MPI_Waitsome.
     Any,
-    /// One or all; the call may end a run of polls.
-    Poll,
+    /// All; the call may end a run of polls.
+    PollAll,
+    /// One; the call may end a run of polls.
+    PollAny,
+}
+
+impl CallKind {
+    /// Whether it needs all of its conditions.
+    pub fn needs_all(self) -> bool {
+        matches!(self, Self::All | Self::PollAll)
+    }
+
+    /// Whether the call may end a run of polls.
+    pub fn may_end_polls(self) -> bool {
+        matches!(self, Self::PollAll | Self::PollAny)
+    }
 }
 
 /// When calls of a function have to wait.
@@ -65,7 +79,8 @@ fn semantics(name: &str) -> Semantics {
     };
     let call = match meaning.name.as_str() {
         "MPI_Waitany" | "MPI_Waitsome" => CallKind::Any,
-        _ if meaning.polls => CallKind::Poll,
+        "MPI_Test" | "MPI_Testall" | "MPI_Win_test" => CallKind::PollAll,
+        _ if meaning.polls => CallKind::PollAny,
         _ => CallKind::All,
     };
     Semantics { send_mode, call }

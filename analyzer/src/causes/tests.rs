@@ -1,6 +1,6 @@
 //! Waits, costs and critical paths of synthetic runs with known results.
 
-use trace_format::header::Definition;
+use trace_format::header::{Definition, Phase};
 
 use super::*;
 use crate::synthetic_messages::{completed, on_world};
@@ -8,6 +8,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 
 mod generated;
+mod one_sided;
 mod stretches;
 
 /// First tick of the synthetic ranks' calls, begin of the ranks, and their end.
@@ -143,6 +144,48 @@ fn costs_are_passed_on_along_the_chain_of_waits() {
 }
 
 #[test]
+fn wait_is_not_charged_to_a_delay_that_both_sides_had_waited_for() {
+    // A pipeline: rank 0 is 300 late in the first turn, rank 2 is 200 late in the second.
+    let mut ranks = world::<4>();
+    let mut now = [10; 4];
+    for rank in &mut ranks {
+        rank.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    }
+    for late in [[300, 0, 0, 0], [0, 0, 200, 0]] {
+        let mut sent = 0;
+        for (rank, of_rank) in ranks.iter_mut().enumerate() {
+            if rank > 0 {
+                let done = sent.max(now[rank]) + 5;
+                let from = on_world(rank as i32 - 1, 5, 8);
+                of_rank.call_with("MPI_Recv", at(now[rank]), at(done), from);
+                now[rank] = done;
+            }
+            now[rank] += 20 + late[rank];
+            if rank < 3 {
+                sent = now[rank];
+                let to = on_world(rank as i32 + 1, 5, 8);
+                of_rank.call_with("MPI_Bsend", at(sent), at(sent + 5), to);
+                now[rank] += 5;
+            }
+        }
+    }
+    let last = now[3];
+    for (rank, entered) in ranks.iter_mut().zip(now) {
+        rank.call_with("MPI_Barrier", at(entered), at(last + 5), on_world(0, 0, 0));
+    }
+    with_causes(&ranks, |causes| {
+        let costs = costs(causes);
+        let of = |rank: u32| {
+            let of_rank = costs.iter().filter(|(other, ..)| *other == rank);
+            of_rank.map(|(.., direct, indirect)| direct + indirect).sum::<i64>()
+        };
+        // All three others wait for each. Little more is due to filling and draining the pipeline.
+        assert!((900..1_050).contains(&of(0)), "{costs:?}");
+        assert!((600..700).contains(&of(2)), "{costs:?}");
+    });
+}
+
+#[test]
 fn all_but_the_last_to_enter_an_allreduce_wait_for_it() {
     let mut ranks = world::<4>();
     for (rank, enters) in ranks.iter_mut().zip([10, 40, 100, 40]) {
@@ -248,6 +291,22 @@ fn polls_wait_for_what_ended_them() {
 }
 
 #[test]
+fn testall_waits_for_the_last_of_its_messages() {
+    let [mut a, mut b, mut c] = world();
+    a.call_with("MPI_Send", at(50), at(60), on_world(2, 5, 8));
+    b.call_with("MPI_Send", at(90), at(95), on_world(2, 5, 8));
+    for (from, request) in [(0, 11), (1, 12)] {
+        let posted = at(u64::from(request) - 10);
+        c.call_with("MPI_Irecv", posted, posted, on_world(from, 5, 8).request(request));
+    }
+    c.polls("MPI_Testall", at(10), at(90), 20, 40);
+    c.several("MPI_Testall", at(91), at(93), &[completed(11, 0, 5, 8), completed(12, 1, 5, 8)]);
+    with_causes(&[a, b, c], |causes| {
+        assert_eq!(waits(causes), [(State::LateSender, 2, Some(1), 10, 40)]);
+    });
+}
+
+#[test]
 fn matched_probe_waits_for_the_send_of_its_message() {
     let [mut a, mut b] = world();
     a.call_with("MPI_Bsend", at(100), at(110), on_world(1, 5, 8));
@@ -294,6 +353,43 @@ fn open_call_has_no_culprit() {
         let (state, rank, culprit, begin, _) = found[0];
         assert_eq!((state, rank, culprit, begin), (State::OpenAtEnd, 1, None, 20));
         assert_eq!(causes.charges.unattributed, causes.waiting());
+    });
+}
+
+#[test]
+fn non_blocking_collective_may_wait_for_progress() {
+    let mut ranks = world::<3>();
+    // Longer than what is examined at least, 100 µs.
+    const LONG: u64 = 300_000;
+    for (rank, waits) in ranks.iter_mut().zip([60, LONG, 70]) {
+        let begin = on_world(0, 8, 8).request(11);
+        rank.call_with("MPI_Iallreduce", at(10), at(12), begin);
+        rank.call_with("MPI_Wait", at(waits), at(LONG + 90), completed(11, 0, 0, 0));
+    }
+    with_causes(&ranks, |causes| {
+        let of = |rank, begin: u64| {
+            let ticks = (LONG - begin) as i64;
+            (State::LateProgress, rank, Some(1), begin as i64, ticks)
+        };
+        assert_eq!(waits(causes), [of(0, 60), of(2, 70)]);
+    });
+}
+
+#[test]
+fn time_without_a_core_bounds_what_a_state_has_of_it() {
+    let [mut a, mut b] = world();
+    a.call_with("MPI_Send", at(110), at(130), on_world(1, 5, 8));
+    b.call_with("MPI_Recv", at(20), at(135), on_world(0, 5, 8));
+    for (waited_ns, most) in [(30, 30), (5_000, 90)] {
+        let mut b = b.clone();
+        b.usage(Phase::Init, 5, 0).usage(Phase::Finalize, 5 + waited_ns, 0);
+        with_causes(&[a.clone(), b], |causes| {
+            assert_eq!(causes.off_cpu.of_line, [None, Some(waited_ns as i64)]);
+            assert_eq!(causes.off_cpu.at_most[&State::LateSender], Some(most));
+        });
+    }
+    with_causes(&[a, b], |causes| {
+        assert_eq!(causes.off_cpu.at_most[&State::LateSender], None);
     });
 }
 

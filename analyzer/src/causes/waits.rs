@@ -8,7 +8,6 @@ use rayon::prelude::*;
 use super::State;
 use super::conditions::{CollectiveSync, Condition, Found, PollRun};
 use super::lines::Lines;
-use super::semantics::CallKind;
 
 /// In place of a line: the culprit is not known.
 pub const NO_CULPRIT: u32 = u32::MAX;
@@ -96,14 +95,13 @@ impl Waits {
             let explains = |other| c.left - c.fulfilled <= c.fulfilled - other;
             !c.may_be_eager || certain.is_none_or(explains)
         };
-        let needs_all = conditions[0].call == CallKind::All;
         let mut counting = conditions.iter().filter(counts);
-        let decisive = match needs_all {
+        let decisive = match conditions[0].call.needs_all() {
             true => counting.next(),
             false => counting.min_by_key(|c| (c.fulfilled, c.partner)),
         };
         let Some(condition) = decisive else { return };
-        if condition.call == CallKind::Poll {
+        if condition.call.may_end_polls() {
             attribute_polls(condition, polls);
         }
         let until = condition.fulfilled.clamp(condition.entered, condition.left);

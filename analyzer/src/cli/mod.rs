@@ -58,6 +58,7 @@ mod program_search;
 mod recordability;
 mod remember;
 mod run_directory;
+mod several_processes;
 mod terminal;
 mod unfinished_output;
 

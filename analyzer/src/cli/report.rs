@@ -10,6 +10,7 @@ use super::newest_run::named_or_newest;
 use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
 use super::roofline::{placed_selections, under_roofs};
+use super::several_processes::agreed;
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
 use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
@@ -22,6 +23,7 @@ use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
 use crate::present::whatif::savings_for_report;
 use crate::present::{Report, html};
+use crate::processes::Processes;
 use crate::timeline::{ElapsedScope, GlobalTimeline, KnownRates};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
@@ -103,9 +105,23 @@ pub struct ReportArguments {
 /// Wrong usage for a window that cannot be parsed or a region that the run does not have; failure
 /// if nothing can be reported.
 pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
+    report_in(arguments, &Processes::alone())
+}
+
+/// Like [`report`], in several processes that all call this: the events are divided among them, and
+/// the first prints. What explains the waits of a run of up to [`MAX_CALLS_FOR_SUMMARY`] calls is
+/// read by the first alone.
+///
+/// # Errors
+/// As [`report`], on all processes; wrong usage also for what only one process can do.
+pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(), CommandError> {
     arguments.rights.apply();
-    let directory = named_or_newest(arguments.run.as_deref())?;
-    if StudyJson::is_in(&directory) {
+    let directory = agreed(processes, named_or_newest(arguments.run.as_deref()))?;
+    let is_study = StudyJson::is_in(&directory);
+    if !processes.is_alone() {
+        check_divisible(arguments, is_study)?;
+    }
+    if is_study {
         return study(arguments, &directory);
     }
     let selection = match (&arguments.region, &arguments.window) {
@@ -113,12 +129,13 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         (None, Some(window)) => selection_arguments::window(window)?,
         (None, None) => Selection::Whole,
     };
-    let mut run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
+    let run = Run::open_in(&directory, processes);
+    let mut run = run.map_err(|error| CommandError::failed(error.to_string()))?;
     if arguments.anonymise {
         run.anonymise();
     }
     let known_rates = match &arguments.clock {
-        Some(path) => known_rates(path)?,
+        Some(path) => agreed(processes, known_rates(path))?,
         None => KnownRates::default(),
     };
     let whole = if arguments.from_start { ElapsedScope::Process } else { ElapsedScope::Mpi };
@@ -130,11 +147,13 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     if let Some(file) = &arguments.html {
         return page(&run, &timeline, &selection, (file, arguments));
     }
-    let metrics = match arguments.no_messages {
-        true => Metrics::without_messages(&run, &timeline, &selection),
-        false => Metrics::new(&run, &timeline, &selection),
-    };
+    let divided = Analysis::divided(&run, &timeline);
+    let metrics = Metrics::of_analysis(&divided, &selection, !arguments.no_messages);
     let metrics = metrics.map_err(empty_selection)?;
+    run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
+    if !processes.is_first() {
+        return Ok(());
+    }
     let causes = causes_of(&Analysis::of(&run, &timeline), &metrics, arguments);
     let causes = causes.as_ref();
     let (savings, ideal) = savings_for_report(&Analysis::of(&run, &timeline), causes);
@@ -149,6 +168,21 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     };
     run.check_readable().map_err(CommandError::unreadable_run)?;
     print(&text)
+}
+
+/// Refuses what is not divided among processes.
+fn check_divisible(arguments: &ReportArguments, is_study: bool) -> Result<(), CommandError> {
+    let alone = [
+        ("--html", arguments.html.is_some()),
+        ("--causal", arguments.causal),
+        ("a study", is_study),
+    ];
+    match alone.iter().find(|(_, given)| *given) {
+        Some((what, _)) => Err(CommandError::usage(format!(
+            "{what} is not divided among processes: use gammachi report, or one process"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Prints the report of a run that has just ended.

@@ -141,7 +141,8 @@ fn run_recorded(
     run_json.duration_s = Some(duration.as_secs_f64());
     run_json.exit = Some(Exit { code: exit_code(status), signal: status.signal() });
     let jobs = directory.recorded_jobs(id);
-    conclude(&jobs, directory, run_json, || {
+    let launcher = parts.launcher.map(|at| words[at].as_os_str());
+    conclude(&jobs, directory, run_json, launcher, || {
         let program = parts.program.and_then(|at| find_executable(&words[at]).ok());
         (!none_recordable).then(|| likely_reasons(words, program.as_deref()))
     });
@@ -182,6 +183,7 @@ fn conclude(
     jobs: &[RecordedJob],
     directory: &RunDirectory,
     run_json: &RunJson,
+    launcher: Option<&OsStr>,
     why: impl FnOnce() -> Option<String>,
 ) {
     if jobs.is_empty() {
@@ -202,6 +204,16 @@ fn conclude(
     let places: Vec<String> = jobs.iter().map(describe_job).collect();
     let first = shell_word(&jobs[0].shown.to_string_lossy());
     notify(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
+    if let Some(launcher) = launcher
+        && jobs.len() > 1
+        && jobs.iter().all(|job| job.ranks == 1)
+    {
+        notify(&format!(
+            "each process was an MPI job of its own; if they should be one job, {} belongs to \
+             another MPI than the program",
+            launcher.to_string_lossy()
+        ));
+    }
 }
 
 fn describe_job(job: &RecordedJob) -> String {
@@ -241,12 +253,6 @@ fn describe_run(
         jobs: None,
         environment: relevant_environment(environment),
     }
-}
-
-/// Name of this host.
-pub(super) fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }
 
 /// Starts a program and waits for it; signals reach it as `child_signals` describes.

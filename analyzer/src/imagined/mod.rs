@@ -15,6 +15,7 @@ use trace_format::counter_kind::CounterKind;
 use trace_format::fixed_header::{FORMAT_VERSION, FixedHeader};
 use trace_format::header::{
     ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Module, Phase, ProcessLife,
+    Topology,
 };
 use trace_format::reader::RankFile;
 use trace_format::writer::RankFileWriter;
@@ -194,6 +195,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         Definition::Object { kind, id, ticks, communicator, name } => {
             Definition::Object { kind, id, ticks: moved(ticks), communicator, name }
         }
+        Definition::Topology(of) => Definition::Topology(Topology { ticks: moved(of.ticks), ..of }),
         Definition::Module(of) => Definition::Module(Module { ticks: moved(of.ticks), ..of }),
         Definition::ProcessLife(of) => Definition::ProcessLife(ProcessLife {
             ticks: moved(of.ticks),
@@ -205,6 +207,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::Environment(_)
         | Definition::Keeping(_)
         | Definition::LeftOut { .. }
-        | Definition::Path { .. }) => same,
+        | Definition::Path { .. }
+        | Definition::Group { .. }) => same,
     })
 }

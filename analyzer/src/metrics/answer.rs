@@ -4,11 +4,12 @@
 use std::ops::Range;
 
 use crate::analysis::Analysis;
+use crate::timeline::matching::MatchingSummary;
 
 use super::activity::detail::{Budget, Detail, MatchCollector};
 use super::activity::{Activity, Bins};
 use super::exchanges::{self, Exchanges};
-use super::messages::{MessageMetrics, Tally};
+use super::messages::{MessageMetrics, Tally, TallySums};
 use super::passes::Passes;
 use super::resolve::{Resolved, SelectionError};
 use super::selection_index::SelectionIndex;
@@ -51,12 +52,22 @@ pub struct Answer {
 
 impl Answer {
     /// Reads the calls once, and matches the messages once if they are needed. The single calls of
-    /// a page, and the bounds of regions and windows, take passes of their own.
+    /// a page, and the bounds of regions and windows, take passes of their own. If the analysis is
+    /// divided, all processes call this, and only the first one's result contains messages, call
+    /// sites and what unfinished ranks wait for.
     ///
     /// # Errors
     /// The question's selection names something that the run does not have.
+    ///
+    /// # Panics
+    /// If the analysis is divided and the question is about more than one selection, or a page.
     pub fn new(analysis: &Analysis, question: &Question) -> Result<Self, SelectionError> {
         let Question { selection, exchanges, page, .. } = *question;
+        let is_divisible = exchanges.is_empty() && page.is_none();
+        assert!(
+            is_divisible || analysis.processes.is_alone(),
+            "these results of several processes cannot be merged"
+        );
         // If ranks did not finish, matching shows which rank each one waits for.
         let messages = question.messages || !analysis.run.all_finished();
         let all: Vec<Selection> = std::iter::once(selection).chain(exchanges).cloned().collect();
@@ -101,7 +112,11 @@ impl Answer {
         });
         let matched = match messages {
             true => {
-                let found = summary.and_then(|s| MessageMetrics::of(s, tallies.into_iter()));
+                let sums = tallies.into_iter().map(Tally::into_sums).reduce(TallySums::merged);
+                let sums = sums.or_else(|| Some(Tally::new(analysis, &main).into_sums()));
+                let found = summary.zip(sums);
+                let found = found.and_then(|own| analysis.processes.reduce(own, merged));
+                let found = found.map(|(s, sums)| MessageMetrics::of(analysis, s, sums));
                 Matched::Found(found.map(Box::new))
             }
             false => Matched::NotRequested,
@@ -119,4 +134,13 @@ impl Answer {
         let metrics = Metrics::of(analysis, (selection, &main), &passes.sums[0], parts);
         Ok(Self { metrics, exchanges, page })
     }
+}
+
+/// Merges what two processes matched.
+fn merged(
+    (mut summary, sums): (MatchingSummary, TallySums),
+    (other_summary, other_sums): (MatchingSummary, TallySums),
+) -> (MatchingSummary, TallySums) {
+    summary.add(&other_summary);
+    (summary, sums.merged(other_sums))
 }

@@ -4,6 +4,7 @@
 //! A counter belongs to the process: it counts what all threads did between two readings. For a
 //! region that is the sum over its outermost occurrences.
 
+use serde::{Deserialize, Serialize};
 use trace_format::counters::{SCALED, UNREADABLE, description};
 use trace_format::header::{Counter, Phase};
 use trace_format::markers::CounterSlot;
@@ -43,7 +44,7 @@ pub struct RankCount {
 }
 
 /// Why a count is unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoCount {
     /// The rank was recorded without the counter.
     NotRecorded,
@@ -58,7 +59,7 @@ pub enum NoCount {
 }
 
 /// A count.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     /// Difference of the readings, all threads together.
     pub value: f64,

@@ -5,7 +5,9 @@
 //! a core for c seconds and outside MPI for u seconds computed for at most min(c, u). CPU time of
 //! the process beyond its known threads counts in full. The sum is thus an upper bound. γ less this
 //! sum and less the time spent waiting for a core is time asleep, as a lower bound. The kernel's
-//! times are read only twice, at start and end, so this works for the whole run only.
+//! times are read only twice, at start and end, so this works for the whole run only; a reading
+//! after every long gap would slow down each call. γ itself is left as calls define it, the same
+//! for every run and tool.
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 
@@ -38,7 +40,7 @@ impl Targets {
 }
 
 /// What was found for a selection on a rank.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Found {
     /// The outermost occurrences of its region, clipped to the rank's stretch, ascending. One that
     /// never ends lasts to the rank's end. Overlapping occurrences of different threads are merged.

@@ -1,5 +1,6 @@
 //! Messages in a selection, by pair, size and communicator.
 
+use super::divided_tests::assert_same_in_processes;
 use super::*;
 use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -10,7 +11,9 @@ fn metrics_of(ranks: &[SyntheticRank], selection: &Selection) -> Metrics {
     let directory = RunDirectory::of(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
-    Metrics::new(&run, &timeline, selection).unwrap()
+    let metrics = Metrics::new(&run, &timeline, selection).unwrap();
+    assert_same_in_processes(directory.path(), selection, &metrics);
+    metrics
 }
 
 /// Three ranks with a duplicate of the world: 0 sends about 1 kB to each of 1 and 2, 1 answers 0

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
@@ -24,7 +25,7 @@ use super::unfinished::OpenOperations;
 use super::{MessageNote, Note};
 
 /// Messages and their bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Traffic {
     /// Number of messages.
     pub count: u64,
@@ -40,7 +41,7 @@ impl Traffic {
 }
 
 /// One-sided accesses to remote memory (MPI_Put, MPI_Get and similar), and their bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OneSided {
     /// Number of calls.
     pub accesses: u64,
@@ -195,19 +196,45 @@ impl MessageMetrics {
         self.early_unaligned += early.unaligned;
     }
 
-    /// Merges the tallies of a run's shares; also returns the operations that matching left open.
-    pub(super) fn of<'t>(
+    /// The figures of a whole run; also returns the operations that matching left open.
+    pub(super) fn of(
+        analysis: &Analysis,
         summary: MatchingSummary,
-        tallies: impl Iterator<Item = Tally<'t>>,
-    ) -> Option<(Self, OpenOperations)> {
-        let mut tally = tallies.reduce(Tally::merged)?;
-        tally.resolve_early();
-        let mut metrics = tally.metrics;
-        metrics.summary = summary;
-        metrics.matrix.pairs = tally.pairs.into_iter().collect();
-        let classes = (0u32..).zip(tally.sizes).filter(|(_, traffic)| traffic.count > 0);
-        metrics.sizes = classes.map(|(class, traffic)| size_class(class, traffic)).collect();
-        Some((metrics, tally.open_operations))
+        sums: TallySums,
+    ) -> (Self, OpenOperations) {
+        let mut communicators = rows(analysis.communicators()).0;
+        for (row, sums) in communicators.iter_mut().zip(sums.rows) {
+            (row.messages, row.one_sided) = (sums.messages, sums.one_sided);
+            row.collectives = sums.collectives;
+            row.collective_calls = sums.collective_calls;
+            row.collective_bytes = sums.collective_bytes;
+        }
+        let classes = (0u32..).zip(sums.sizes).filter(|(_, traffic)| traffic.count > 0);
+        let mut metrics = Self {
+            total: sums.total,
+            wildcard_receives: sums.wildcard_receives,
+            early: 0,
+            early_beyond_bound: 0,
+            early_unaligned: 0,
+            early_ambiguous: 0,
+            unmatched: sums.unmatched,
+            matrix: Matrix { pairs: sums.pairs.into_iter().collect() },
+            sizes: classes.map(|(class, traffic)| size_class(class, traffic)).collect(),
+            communicators,
+            one_sided: sums.one_sided,
+            summary,
+        };
+        metrics.add_early(sums.early);
+        // All users of each threaded channel are known now.
+        for channel in sums.channels.into_values() {
+            match channel.shared {
+                true => metrics.early_ambiguous += channel.early.count,
+                false => metrics.add_early(channel.early),
+            }
+        }
+        let mut open_operations = sums.open_operations;
+        open_operations.sort();
+        (metrics, open_operations)
     }
 
     /// Remarks on the figures.
@@ -288,21 +315,44 @@ pub(super) struct Tally<'a> {
     timeline: &'a GlobalTimeline,
     selections: &'a [RankSelection],
     communicators: &'a CommunicatorTable,
-    open_operations: OpenOperations,
     row_of: Arc<[usize]>,
+    /// Whether some rank has several threads.
+    threaded: bool,
+    sums: TallySums,
+}
+
+/// The sums of a tally, which those of other shares and processes are added to.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct TallySums {
+    total: Traffic,
+    one_sided: OneSided,
+    wildcard_receives: u64,
+    /// Without threaded channels.
+    early: Early,
+    unmatched: BTreeMap<Reason, Sides>,
+    open_operations: OpenOperations,
+    /// By row of communicators.
+    rows: Vec<RowSums>,
     /// By class of size.
     sizes: Vec<Traffic>,
     /// By sender and receiver.
     pairs: FxHashMap<(u32, u32), Traffic>,
     /// Channels of ranks with several threads, by communicator, sender, receiver and tag.
     channels: FxHashMap<(u32, u32, u32, i32), ThreadedChannel>,
-    metrics: MessageMetrics,
-    /// Whether some rank has several threads.
-    threaded: bool,
+}
+
+/// The sums of the communicators in a row; see [`CommunicatorMetrics`].
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct RowSums {
+    messages: Traffic,
+    one_sided: OneSided,
+    collectives: u64,
+    collective_calls: u64,
+    collective_bytes: u64,
 }
 
 /// Messages that arrive before they are sent.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Early {
     count: u64,
     beyond_bound: u64,
@@ -310,7 +360,7 @@ struct Early {
 }
 
 /// A sequence of messages that cannot overtake each other, between ranks with several threads.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct ThreadedChannel {
     /// Threads of the first message's sender and receiver.
     threads: (u32, u32),
@@ -324,19 +374,25 @@ impl<'a> Tally<'a> {
     pub fn new(analysis: &'a Analysis, resolved: &'a Resolved) -> Self {
         let communicators = analysis.communicators();
         let (rows, row_of) = rows(communicators);
+        let sums = TallySums {
+            rows: vec![RowSums::default(); rows.len()],
+            sizes: vec![Traffic::default(); SIZE_CLASSES],
+            ..TallySums::default()
+        };
         Self {
             run: analysis.run,
             timeline: analysis.timeline,
             selections: &resolved.ranks,
             communicators,
-            open_operations: OpenOperations::default(),
             row_of: row_of.into(),
-            sizes: vec![Traffic::default(); SIZE_CLASSES],
-            pairs: FxHashMap::default(),
-            channels: FxHashMap::default(),
-            metrics: MessageMetrics { communicators: rows, ..MessageMetrics::default() },
             threaded: analysis.run.ranks.iter().any(|rank| rank.threads.len() > 1),
+            sums,
         }
+    }
+
+    /// Its sums.
+    pub fn into_sums(self) -> TallySums {
+        self.sums
     }
 
     fn selects(&self, rank: u32, begin_ticks: u64) -> bool {
@@ -374,45 +430,45 @@ impl<'a> Tally<'a> {
         let early = self.early(message);
         let (send, receive) = (&message.send, &message.receive);
         if !self.has_threads(send.rank) && !self.has_threads(receive.rank) {
-            self.metrics.add_early(early);
+            self.sums.early.add(early);
             return;
         }
         let threads = (send.thread, receive.thread);
         let key = (message.communicator, send.rank, receive.rank, message.tag);
         let new = ThreadedChannel { threads, shared: false, early: Early::default() };
-        let channel = self.channels.entry(key).or_insert(new);
+        let channel = self.sums.channels.entry(key).or_insert(new);
         channel.shared |= channel.threads != threads;
-        channel.early.count += early.count;
-        channel.early.beyond_bound += early.beyond_bound;
-        channel.early.unaligned += early.unaligned;
+        channel.early.add(early);
     }
 
-    /// Counts early messages of threaded channels, now that all users of each channel are known.
-    fn resolve_early(&mut self) {
-        for channel in std::mem::take(&mut self.channels).into_values() {
-            match channel.shared {
-                true => self.metrics.early_ambiguous += channel.early.count,
-                false => self.metrics.add_early(channel.early),
-            }
-        }
+    fn row(&mut self, communicator: u32) -> Option<&mut RowSums> {
+        let row = *self.row_of.get(communicator as usize)?;
+        self.sums.rows.get_mut(row)
     }
+}
 
-    /// Merges two tallies of the same run.
-    fn merged(mut self, other: Self) -> Self {
+impl Early {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.beyond_bound += other.beyond_bound;
+        self.unaligned += other.unaligned;
+    }
+}
+
+impl TallySums {
+    /// Merges the sums of two parts of a run.
+    pub fn merged(mut self, other: Self) -> Self {
         self.open_operations.add(other.open_operations);
-        let (metrics, others) = (&mut self.metrics, other.metrics);
-        metrics.total.add(others.total);
-        metrics.one_sided.add(others.one_sided);
-        metrics.wildcard_receives += others.wildcard_receives;
-        metrics.early += others.early;
-        metrics.early_beyond_bound += others.early_beyond_bound;
-        metrics.early_unaligned += others.early_unaligned;
+        self.total.add(other.total);
+        self.one_sided.add(other.one_sided);
+        self.wildcard_receives += other.wildcard_receives;
+        self.early.add(other.early);
         // All messages of a channel are matched in one share.
         self.channels.extend(other.channels);
-        for (reason, sides) in others.unmatched {
-            metrics.unmatched.entry(reason).or_default().add_all(sides);
+        for (reason, sides) in other.unmatched {
+            self.unmatched.entry(reason).or_default().add_all(sides);
         }
-        for (row, other) in metrics.communicators.iter_mut().zip(others.communicators) {
+        for (row, other) in self.rows.iter_mut().zip(other.rows) {
             row.messages.add(other.messages);
             row.one_sided.add(other.one_sided);
             row.collectives += other.collectives;
@@ -427,11 +483,6 @@ impl<'a> Tally<'a> {
         }
         self
     }
-
-    fn row(&mut self, communicator: u32) -> Option<&mut CommunicatorMetrics> {
-        let row = *self.row_of.get(communicator as usize)?;
-        self.metrics.communicators.get_mut(row)
-    }
 }
 
 impl MatchSink for Tally<'_> {
@@ -441,11 +492,11 @@ impl MatchSink for Tally<'_> {
             return;
         }
         let traffic = Traffic { count: 1, bytes: message.bytes };
-        self.metrics.total.add(traffic);
-        self.metrics.wildcard_receives += u64::from(message.wildcard);
+        self.sums.total.add(traffic);
+        self.sums.wildcard_receives += u64::from(message.wildcard);
         self.count_early(message);
-        self.pairs.entry((send.rank, receive.rank)).or_default().add(traffic);
-        self.sizes[class_of_size(message.bytes) as usize].add(traffic);
+        self.sums.pairs.entry((send.rank, receive.rank)).or_default().add(traffic);
+        self.sums.sizes[class_of_size(message.bytes) as usize].add(traffic);
         if let Some(row) = self.row(message.communicator) {
             row.messages.add(traffic);
         }
@@ -457,23 +508,23 @@ impl MatchSink for Tally<'_> {
             return;
         }
         let one = OneSided { accesses: 1, put_bytes, got_bytes };
-        self.metrics.one_sided.add(one);
+        self.sums.one_sided.add(one);
         if let Some(row) = self.row(communicator) {
             row.one_sided.add(one);
         }
         for (pair, bytes) in [((origin, target), put_bytes), ((target, origin), got_bytes)] {
             if bytes > 0 {
-                self.pairs.entry(pair).or_default().add(Traffic { count: 1, bytes });
+                self.sums.pairs.entry(pair).or_default().add(Traffic { count: 1, bytes });
             }
         }
     }
 
     fn active(&mut self, operation: &ActiveOperation) {
-        self.open_operations.active(operation);
+        self.sums.open_operations.active(operation);
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {
-        self.open_operations.collective(instance, self.run, self.communicators);
+        self.sums.open_operations.collective(instance, self.run, self.communicators);
         let mut calls = 0;
         let mut bytes = 0u64;
         for member in &instance.members {
@@ -491,7 +542,7 @@ impl MatchSink for Tally<'_> {
 
     fn unmatched(&mut self, unmatched: &Unmatched) {
         if self.selects(unmatched.rank, unmatched.begin_ticks) {
-            self.metrics.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
+            self.sums.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
         }
     }
 }

@@ -268,9 +268,21 @@ impl Metrics {
         selection: &Selection,
         messages: bool,
     ) -> Result<Self, SelectionError> {
-        let analysis = Analysis::of(run, timeline);
+        Self::of_analysis(&Analysis::of(run, timeline), selection, messages)
+    }
+
+    /// Like [`Metrics::new`], or without `messages` like [`Metrics::without_messages`], of an
+    /// analysis that may be divided among processes: see [`Answer::new`].
+    ///
+    /// # Errors
+    /// As [`Metrics::new`].
+    pub fn of_analysis(
+        analysis: &Analysis,
+        selection: &Selection,
+        messages: bool,
+    ) -> Result<Self, SelectionError> {
         let question = Question { selection, messages, exchanges: &[], page: None };
-        Answer::new(&analysis, &question).map(|answer| answer.metrics)
+        Answer::new(analysis, &question).map(|answer| answer.metrics)
     }
 
     /// Combines the sums of a selection, its messages, and the operations that matching left open.
@@ -449,6 +461,8 @@ fn rank_metrics(
 
 #[cfg(test)]
 mod counter_tests;
+#[cfg(test)]
+mod divided_tests;
 #[cfg(test)]
 mod message_tests;
 #[cfg(test)]

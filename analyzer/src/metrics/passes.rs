@@ -1,14 +1,15 @@
 //! One pass over the calls for several selections: sums by rank, counters, call sites and call
-//! paths.
+//! paths. If the analysis is divided, all processes get the sums and counters, and the first gets
+//! the sites and paths.
 
 use crate::analysis::{Analysis, CallObserver};
 use crate::trace::Run;
 
 use super::CounterMetrics;
 use super::counters::{Counts, Readings};
-use super::paths::{self, Paths};
+use super::paths::{self, Paths, RankPaths};
 use super::resolve::Resolved;
-use super::sites::{SiteMetrics, Sites};
+use super::sites::{RankSites, SiteMetrics, Sites};
 use super::sums::{RankPass, Sums};
 
 /// The results of the pass.
@@ -27,7 +28,8 @@ impl Passes {
         Self::of(analysis, selections, None, &()).0
     }
 
-    /// Reads the calls for these selections and for another observer.
+    /// Reads the calls for these selections and for another observer, whose results are those of
+    /// the ranks that are read here.
     pub fn with_observer<'a, O: CallObserver<'a>>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
@@ -58,17 +60,22 @@ impl Passes {
             counts: selections.iter().map(|_| Vec::new()).collect(),
             sites: None,
         };
-        let (mut others, mut sites) = (Vec::with_capacity(of_ranks.len()), Vec::new());
-        let mut paths = Vec::new();
+        let (mut figures, mut others) = (Vec::new(), Vec::with_capacity(of_ranks.len()));
+        let (mut sites, mut paths) = (Vec::new(), Vec::new());
         for ((sums, (readings, (sites_of_rank, paths_of_rank))), other) in of_ranks {
-            passes.sums.iter_mut().zip(sums.finish()).for_each(|(all, one)| all.push(one));
             let counts = readings.into_iter().flat_map(|readings| readings.finish());
-            passes.counts.iter_mut().zip(counts).for_each(|(all, one)| all.push(one));
-            sites.extend(sites_of_rank);
-            paths.extend(paths_of_rank);
+            figures.push((sums.finish(), counts.collect::<Vec<_>>()));
+            sites.extend(sites_of_rank.map(RankSites::finish));
+            paths.extend(paths_of_rank.map(RankPaths::finish));
             others.push(other);
         }
-        passes.sites = SiteMetrics::of(analysis.run, analysis.timeline, (sites, paths));
+        let processes = &analysis.processes;
+        for (sums, counts) in processes.join(figures) {
+            passes.sums.iter_mut().zip(sums).for_each(|(all, one)| all.push(one));
+            passes.counts.iter_mut().zip(counts).for_each(|(all, one)| all.push(one));
+        }
+        let sites = (processes.join_at_first(sites), processes.join_at_first(paths));
+        passes.sites = SiteMetrics::of(analysis.run, analysis.timeline, sites);
         (passes, others)
     }
 

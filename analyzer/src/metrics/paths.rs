@@ -49,7 +49,10 @@ pub(super) struct Paths<'s> {
     pub selection: &'s Resolved,
 }
 
-/// The call paths of one rank.
+/// The call paths of one rank by function and path number, in order.
+pub(super) type PathSums = Vec<((u16, u32), Sums)>;
+
+/// The call paths of one rank, while its spans are read.
 pub(super) struct RankPaths<'s> {
     selection: &'s RankSelection,
     /// Function, start and length of the thread's last call.
@@ -102,6 +105,15 @@ impl<'a> RankObserver<'a> for RankPaths<'_> {
     fn end_thread(&mut self) {}
 }
 
+impl RankPaths<'_> {
+    /// The sums of all paths, in order.
+    pub fn finish(self) -> PathSums {
+        let mut sums: PathSums = self.sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(key, _)| *key);
+        sums
+    }
+}
+
 /// A frame over all ranks: path and build id of its module, address in it.
 type FrameKey = (String, String, u64);
 
@@ -119,12 +131,12 @@ pub(super) fn rows(
     run: &Run,
     timeline: &GlobalTimeline,
     symbols: &mut Symbols,
-    per_rank: Vec<RankPaths>,
+    per_rank: Vec<PathSums>,
 ) -> Vec<PathRow> {
     let mut found: BTreeMap<(&str, Vec<FrameKey>), Gathered> = BTreeMap::new();
     for ((trace, time), paths) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
         let known = keys(trace);
-        for ((function, number), sums) in paths.sums {
+        for ((function, number), sums) in paths {
             let name = trace.file.function_name(function);
             let (Some(name), Some(path)) = (name, known.get(&number)) else { continue };
             let gathered = found.entry((name, path.clone())).or_default();

@@ -145,7 +145,7 @@ impl Resolved {
                 .collect(),
             false => {
                 let of_ranks = analysis.calls(&Marks { targets: &targets });
-                of_ranks.into_iter().map(RankMarks::finish).collect()
+                analysis.processes.join(of_ranks.into_iter().map(RankMarks::finish).collect())
             }
         };
         let each = selections.iter().enumerate();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde::{Deserialize, Serialize};
 use trace_format::header::{Definition, Module};
 
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
@@ -10,7 +11,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
-use super::paths::{self, PathRow, RankPaths};
+use super::paths::{self, PathRow, PathSums};
 use super::resolve::{RankSelection, Resolved};
 
 /// Calls of one function from one call site.
@@ -55,7 +56,7 @@ type Key = (u16, u64, Option<usize>, bool);
 type SiteKey<'a> = (String, String, u64, &'a str);
 
 /// Number of calls, their time, and the longest.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Sums {
     pub count: u64,
     pub ticks: u64,
@@ -119,6 +120,9 @@ impl<'a, 's> CallObserver<'a> for Sites<'s> {
     }
 }
 
+/// The call sites of one rank, in order.
+pub(super) type SiteSums = Vec<(Key, Sums)>;
+
 /// Calls of one function from one site, made after the last module was loaded.
 #[derive(Debug, Clone, Copy, Default)]
 struct CacheSlot {
@@ -180,11 +184,14 @@ impl RankSites<'_, '_> {
         }
     }
 
-    /// Adds all slots to the sums.
-    fn finish(&mut self) {
+    /// The sums of all sites, in order.
+    pub fn finish(mut self) -> SiteSums {
         for slot in std::mem::take(&mut self.cache) {
             self.flush(&slot, u64::MAX);
         }
+        let mut sums: SiteSums = self.sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(key, _)| *key);
+        sums
     }
 }
 
@@ -216,17 +223,16 @@ impl SiteMetrics {
     pub(super) fn of(
         run: &Run,
         timeline: &GlobalTimeline,
-        (mut per_rank, paths): (Vec<RankSites>, Vec<RankPaths>),
+        (per_rank, paths): (Vec<SiteSums>, Vec<PathSums>),
     ) -> Option<Self> {
-        per_rank.iter_mut().for_each(RankSites::finish);
-        if per_rank.iter().all(|sites| sites.sums.is_empty()) {
+        if per_rank.iter().all(Vec::is_empty) {
             return None;
         }
         let mut symbols = Symbols::default();
         let mut rows: BTreeMap<SiteKey, (SiteRow, BTreeSet<u32>)> = BTreeMap::new();
         for ((trace, time), sites) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
-            let RankSites { modules, sums, .. } = sites;
-            for ((function, address, module, through_binding), sums) in sums {
+            let modules = modules(trace);
+            for ((function, address, module, through_binding), sums) in sites {
                 let Some(name) = trace.file.function_name(function) else { continue };
                 let module = module.and_then(|index| modules.get(index));
                 let (path, id, base) =

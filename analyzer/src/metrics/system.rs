@@ -30,7 +30,7 @@ impl SystemFacts {
             start.zip(end).and_then(|(start, end)| value(end).checked_sub(value(start)))
         };
         Self {
-            off_cpu_s: difference(|usage| usage.run_queue_ns).map(|ns| ns as f64 * 1e-9),
+            off_cpu_s: trace.facts.off_cpu_ns(0).map(|ns| ns as f64 * 1e-9),
             involuntary_switches: difference(|usage| usage.involuntary_switches),
             core: end.or(start).map(|usage| usage.core),
         }

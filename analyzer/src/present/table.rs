@@ -1,15 +1,17 @@
 //! Tables with aligned columns.
 //!
-//! If a table is wider than the terminal, its text columns are shortened in the middle. If that is not enough, they
-//! are shown in full, and the columns that do not fit follow below, with the first column repeated.
+//! If a table is wider than the terminal, the cells of its text columns are broken between words; only words too long
+//! for a column of their own are shortened, in the middle. If that is not enough, the columns that do not fit follow
+//! below, with the first column repeated.
 
 use std::ops::Range;
 
 use super::blocks::INDENT;
 use super::width;
 
-/// Smallest width to which text columns are shortened.
-const MIN_TEXT_COLUMNS: usize = 24;
+/// Smallest width of a text column that is narrowed: its longest word, but within these bounds.
+const MIN_TEXT_COLUMNS: usize = 10;
+const MAX_WORD_COLUMNS: usize = 30;
 const GAP: usize = 2;
 
 /// A table to which columns are added.
@@ -27,6 +29,16 @@ struct Column {
 impl Column {
     fn width(&self) -> usize {
         self.cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+
+    /// The width below which it is not narrowed.
+    fn min_width(&self) -> usize {
+        if !self.left {
+            return self.width();
+        }
+        let words = self.cells.iter().flat_map(|cell| cell.split(' '));
+        let longest = words.map(|word| word.chars().count()).max().unwrap_or(0);
+        longest.clamp(MIN_TEXT_COLUMNS, MAX_WORD_COLUMNS)
     }
 }
 
@@ -79,18 +91,16 @@ impl Table {
         lines
     }
 
-    /// Shortens the widest text columns of a range until it fits, and tells whether it does: none is shortened
-    /// below [`MIN_TEXT_COLUMNS`].
+    /// Narrows the widest text columns of a range until it fits, and tells whether it does.
     fn narrow(&self, widths: &mut [usize], columns: usize, range: Range<usize>) -> bool {
         let gaps = GAP * range.len().saturating_sub(1);
         let mut excess =
             (widths[range.clone()].iter().sum::<usize>() + gaps).saturating_sub(columns);
         while excess > 0 {
-            let texts = range.clone().filter(|at| self.columns[*at].left);
-            let Some(widest) = texts.max_by_key(|at| widths[*at]) else { return false };
-            if widths[widest] <= MIN_TEXT_COLUMNS {
+            let can_give = |at: &usize| widths[*at] > self.columns[*at].min_width();
+            let Some(widest) = range.clone().filter(can_give).max_by_key(|at| widths[*at]) else {
                 return false;
-            }
+            };
             widths[widest] -= 1;
             excess -= 1;
         }
@@ -100,26 +110,50 @@ impl Table {
     /// Draws some columns, with the table's first column before them.
     fn draw(&self, widths: &[usize], shown: Range<usize>) -> Vec<String> {
         let rows = self.columns.first().map_or(0, |column| column.cells.len());
-        let mut lines = vec![String::new(); rows];
         let repeated = (shown.start > 0).then_some(0);
-        for (number, index) in repeated.into_iter().chain(shown).enumerate() {
-            let (column, width) = (&self.columns[index], widths[index]);
-            for (line, cell) in lines.iter_mut().zip(&column.cells) {
-                if number > 0 {
-                    line.push_str("  ");
-                }
-                let cell = shortened(cell, width);
-                line.push_str(&match column.left {
-                    true => format!("{cell:<width$}"),
-                    false => format!("{cell:>width$}"),
+        let shown: Vec<usize> = repeated.into_iter().chain(shown).collect();
+        let mut lines = Vec::new();
+        for row in 0..rows {
+            let cells =
+                shown.iter().map(|index| broken(&self.columns[*index].cells[row], widths[*index]));
+            let cells: Vec<Vec<String>> = cells.collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for at in 0..height {
+                let parts = shown.iter().zip(&cells).map(|(index, cell)| {
+                    let (part, width) = (cell.get(at).map_or("", String::as_str), widths[*index]);
+                    match self.columns[*index].left {
+                        true => format!("{part:<width$}"),
+                        false => format!("{part:>width$}"),
+                    }
                 });
+                let line = parts.collect::<Vec<_>>().join(&" ".repeat(GAP));
+                lines.push(line.trim_end().to_owned());
             }
         }
-        lines.iter().map(|line| line.trim_end().to_owned()).collect()
+        lines
     }
 }
 
-/// Shortens a text in its middle, because file names and line numbers are at its end.
+/// The lines of a cell, broken between words; a cell that fits stays as it is.
+fn broken(cell: &str, width: usize) -> Vec<String> {
+    if cell.chars().count() <= width {
+        return vec![cell.to_owned()];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in cell.split(' ').filter(|word| !word.is_empty()) {
+        let word = shortened(word, width);
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// Shortens a word in its middle, because file names and line numbers are at its end.
 fn shortened(cell: &str, width: usize) -> String {
     let length = cell.chars().count();
     if length <= width {
@@ -137,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wide_tables_are_shortened_then_continued_below() {
+    fn wide_tables_are_broken_between_words_then_continued_below() {
         let mut table = Table::default();
         table.right("rank", ["0", "1"].map(String::from));
         table.left("where", ["MPI_Allreduce at main (comes_late.c:45)", "-"].map(String::from));
@@ -145,12 +179,33 @@ mod tests {
         let wide = table.lines_within(None);
         assert_eq!(wide[1], "   0  MPI_Allreduce at main (comes_late.c:45)     1.25");
         let narrow = table.lines_within(Some(40));
-        assert_eq!(narrow[0], "rank  where                      seconds");
-        assert_eq!(narrow[1], "   0  MPI_Allr…comes_late.c:45)     1.25");
-        assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:#?}");
+        assert_eq!(
+            narrow,
+            [
+                "rank  where                      seconds",
+                "   0  MPI_Allreduce at main         1.25",
+                "      (comes_late.c:45)",
+                "   1  -                             0.75",
+            ]
+        );
         let continued = table.lines_within(Some(31));
-        assert_eq!(continued[1], "   0  MPI_Allr…comes_late.c:45)");
-        assert_eq!(continued[3], "rank  seconds");
-        assert_eq!(continued[4], "   0     1.25");
+        assert_eq!(continued[1], "   0  MPI_Allreduce at main");
+        let second = continued.iter().position(|line| line == "rank  seconds").expect("continued");
+        assert_eq!(continued[second + 1], "   0     1.25");
+        assert!(continued.iter().all(|line| line.chars().count() <= 31), "{continued:#?}");
+    }
+
+    #[test]
+    fn only_words_without_a_line_of_their_own_are_shortened() {
+        let mut table = Table::default();
+        let long = "in a_very_long_name_of_a_function_in_some_library.f90:1234";
+        table.left("where", [long].map(String::from));
+        table.right("seconds", ["1.25"].map(String::from));
+        let lines = table.lines_within(Some(40));
+        assert_eq!(
+            lines[1..],
+            ["in                                  1.25", "a_very_lon…ome_library.f90:1234"]
+                .map(String::from)
+        );
     }
 }

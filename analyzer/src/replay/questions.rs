@@ -132,6 +132,7 @@ impl<'a> WhatIf<'a> {
         let mut library = 1.0;
         // Computation before each operation, seconds.
         let mut own: Vec<f64> = graph.ops.iter().map(|op| op.own_s).collect();
+        let asks_for_overhead = changes.iter().any(|change| matches!(change, Change::Overhead(_)));
         for change in changes {
             match change {
                 Change::IdealNetwork => {
@@ -140,8 +141,8 @@ impl<'a> WhatIf<'a> {
                 Change::Latency(factor) => network.latency = network.latency.map(|l| l * factor),
                 Change::Bandwidth(factor) => {
                     network.per_byte = network.per_byte.map(|g| g / factor);
-                    // Within a host, the copies are the transfer.
-                    if placement.is_one_host() {
+                    // Within a host, the copies are the transfer, unless they are asked for apart.
+                    if placement.is_one_host() && !asks_for_overhead {
                         network.overhead_per_byte /= factor;
                     }
                 }
@@ -334,10 +335,13 @@ impl<'a> WhatIf<'a> {
                     questions.push(vec![Change::Latency(factor)]);
                     questions.push(vec![Change::Bandwidth(1.0 / factor)]);
                 }
-                // If all messages have similar sizes, only both together are meaningful.
-                false => {
-                    questions.push(vec![Change::Latency(factor), Change::Bandwidth(1.0 / factor)]);
-                }
+                // If all messages have similar sizes, what a byte costs may be part of any parameter: only all
+                // together are meaningful.
+                false => questions.push(vec![
+                    Change::Latency(factor),
+                    Change::Bandwidth(1.0 / factor),
+                    Change::Overhead(factor),
+                ]),
             }
         }
         questions.push(vec![Change::MedianRank]);

@@ -4,7 +4,8 @@
 //! The meaning of a slot's fields depends on the function: the tag field holds a tag, bytes
 //! received or the number of a window; the communicator field of a completion holds its outcome.
 //! Stages above the timeline do not need to know this: they use a [`Call`]. It is a borrowed view
-//! and not a copy, because most callers want one or two arguments. Matching reads the slots
+//! and not a copy, because most callers want one or two arguments, and those that show calls want
+//! every argument alike, without matching an enumeration of kinds. Matching reads the slots
 //! directly, for speed.
 
 use trace_format::errors::{ErrorClasses, class_name};

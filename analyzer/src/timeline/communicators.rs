@@ -42,7 +42,8 @@ impl Members {
         Self { runs: vec![(0, UNKNOWN, 0)], size }
     }
 
-    fn from_runs(runs: &[(i64, i64, u32)], size: u32) -> Self {
+    /// The group with these runs of (first world rank, stride, count).
+    pub(crate) fn from_runs(runs: &[(i64, i64, u32)], size: u32) -> Self {
         let mut members = Self { runs: Vec::new(), size };
         let mut position = 0u32;
         for &(first, stride, count) in runs {

@@ -3,7 +3,9 @@
 //!
 //! A rank records no time stamp while it waits inside a call. So that this wait counts, its call
 //! lasts until the job's last sign of life: the current time if a process is still running, else
-//! the end of the launcher, else the last time stamp of any rank.
+//! the end of the launcher, else the last time stamp of any rank. Modification times of files do
+//! not serve: they change when the kernel writes pages back. A rank that died inside a call seems
+//! to have waited until the launcher ended.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

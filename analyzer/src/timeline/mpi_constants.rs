@@ -1,6 +1,6 @@
 //! Values of MPI's constants, which differ between libraries.
 
-/// Constants that may be passed to a call instead of a rank or tag.
+/// Constants that may be passed to a call instead of a rank or tag, and the types of locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiConstants {
     /// MPI_ANY_SOURCE.
@@ -11,6 +11,10 @@ pub struct MpiConstants {
     pub proc_null: i32,
     /// MPI_ROOT.
     pub root: i32,
+    /// MPI_LOCK_EXCLUSIVE.
+    pub lock_exclusive: u32,
+    /// MPI_LOCK_SHARED.
+    pub lock_shared: u32,
 }
 
 impl MpiConstants {
@@ -18,12 +22,12 @@ impl MpiConstants {
     /// or `abi`. `None` for a library that the recorder did not know, for which it recorded no
     /// arguments.
     pub fn of_family(family: &str) -> Option<Self> {
-        let (any_source, any_tag, proc_null, root) = match family {
-            "openmpi" => (-1, -1, -2, -4),
-            "mpich" => (-2, -1, -1, -3),
-            "abi" => (-1, -2, -3, -4),
+        let ((any_source, any_tag, proc_null, root), (lock_exclusive, lock_shared)) = match family {
+            "openmpi" => ((-1, -1, -2, -4), (1, 2)),
+            "mpich" => ((-2, -1, -1, -3), (234, 235)),
+            "abi" => ((-1, -2, -3, -4), (301, 302)),
             _ => return None,
         };
-        Some(Self { any_source, any_tag, proc_null, root })
+        Some(Self { any_source, any_tag, proc_null, root, lock_exclusive, lock_shared })
     }
 }

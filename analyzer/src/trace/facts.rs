@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use trace_format::header::{
-    ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, ProcessLife,
-    ProcessUsage, SystemClock, ThreadUsage,
+    ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, Phase,
+    ProcessLife, ProcessUsage, SystemClock, ThreadUsage,
 };
 
 /// The facts that a rank's definitions state.
@@ -49,6 +49,20 @@ pub struct RankFacts {
 }
 
 impl RankFacts {
+    /// Nanoseconds in which a thread was ready to run but had no core, from the rank's begin to the
+    /// last reading of the thread; `None` if a reading is missing.
+    pub fn off_cpu_ns(&self, thread: u32) -> Option<u64> {
+        let mut usages = self.usages.iter();
+        let end = usages.rfind(|of| of.thread == thread && of.phase == Phase::Finalize)?;
+        let is_it = |of: &&ThreadUsage| {
+            of.phase == Phase::Init && (of.thread == thread || of.thread_os_id == end.thread_os_id)
+        };
+        let start = self.usages.iter().find(is_it).map(|start| start.run_queue_ns);
+        // A thread that has no first reading began later.
+        let start = if thread == 0 { start? } else { start.unwrap_or(0) };
+        end.run_queue_ns.checked_sub(start)
+    }
+
     /// Collects the facts from definitions.
     pub fn from_definitions(definitions: &[Definition]) -> Self {
         let mut facts = Self::default();

@@ -13,21 +13,23 @@ mod facts;
 mod fault;
 mod process;
 pub mod run_json;
+mod several_processes;
 pub mod study_json;
 pub mod symbols;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use trace_format::reader::{OpenError, RankFile};
 
+use crate::processes::Processes;
 use crate::shell_word::shell_word;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
 pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
-pub use process::ProcessState;
+pub use process::{ProcessState, host_name};
 use run_json::{RUN_JSON, RunJson};
 
 /// Why a run cannot be read at all.
@@ -82,6 +84,43 @@ pub enum TraceError {
         /// Which bytes cannot be read, and why.
         what: String,
     },
+    /// The processes that analyse a run together do not see the same files.
+    #[error(
+        "{directory}: process {process} on {host} finds other files in it than process 0 on {first_host}: all \
+         processes must read the same directory, and the program must have ended"
+    )]
+    FilesDiffer {
+        /// The run directory.
+        directory: PathBuf,
+        /// Number of the first process that finds other files.
+        process: usize,
+        /// Its host.
+        host: String,
+        /// The first process's host.
+        first_host: String,
+    },
+    /// Another process cannot read the run.
+    #[error("process {process} on {host}: {what}")]
+    OnProcess {
+        /// Number of the process.
+        process: usize,
+        /// Its host.
+        host: String,
+        /// Its error.
+        what: String,
+    },
+    /// The program is still running, so that each process would read another state of it.
+    #[error(
+        "{directory}: rank {rank} is still running, and only one process can read a run that \
+         changes: gammachi report {word}",
+        word = shell_word(&.directory.to_string_lossy())
+    )]
+    Runs {
+        /// The run directory.
+        directory: PathBuf,
+        /// The first such rank.
+        rank: u32,
+    },
     /// There are rank files, but none can be opened.
     #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
     NoneReadable {
@@ -115,6 +154,16 @@ pub struct RankTrace {
 }
 
 impl RankTrace {
+    /// A rank with the extents of its threads.
+    fn new((name, file): (PathBuf, RankFile), threads: Vec<ThreadExtent>) -> Self {
+        let facts = RankFacts::from_definitions(&file.definitions);
+        let process = match facts.finalized() {
+            true => ProcessState::Unknown,
+            false => ProcessState::of(&file),
+        };
+        Self { rank: file.fixed.rank, name, file, facts, threads, process }
+    }
+
     /// Whether the begin of its elapsed time is known: MPI_Init returned, or an event was recorded.
     fn has_begun(&self) -> bool {
         self.facts.begin_ticks.is_some()
@@ -153,6 +202,78 @@ pub struct Run {
     pub notes: Vec<RunNote>,
     /// Whether [`Run::anonymise`] was applied; then the date is left out, too.
     pub anonymous: bool,
+    /// The processes that analyse it.
+    pub processes: Processes,
+    /// Positions of the ranks whose events this process reads when the run is divided.
+    pub own: Range<usize>,
+}
+
+/// The extents of a file's threads.
+fn extents(file: &RankFile) -> Vec<ThreadExtent> {
+    file.threads.iter().map(|thread| ThreadExtent::scan(file, thread)).collect()
+}
+
+/// The rank files of a run directory, opened, and what is wrong with the others.
+struct Opened {
+    directory: PathBuf,
+    world_size: u32,
+    /// Name and file by rank.
+    by_rank: BTreeMap<u32, (PathBuf, RankFile)>,
+    diagnoses: Vec<FileDiagnosis<FileFault>>,
+    /// Number of rank files of spawned worlds.
+    spawned: usize,
+}
+
+impl Opened {
+    /// Opens the files of a run directory.
+    fn files_of(directory: &Path) -> Result<Self, TraceError> {
+        let listing = directory::list(directory)?;
+        let opened: Vec<_> =
+            listing.files.par_iter().map(|path| (path, RankFile::open(path))).collect();
+        let name_of = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_owned();
+        let mut diagnoses = listing.diagnoses;
+        let mut files = Vec::new();
+        for (path, result) in opened {
+            match result {
+                Ok(file) => files.push(file),
+                Err(error) => diagnoses.push(FileDiagnosis {
+                    file: name_of(path),
+                    what: match error {
+                        OpenError::Io { source, .. } => FileFault::CannotRead(source.to_string()),
+                        OpenError::Header { what, .. } => FileFault::Header(what),
+                    },
+                }),
+            }
+        }
+        let none_readable = |diagnoses: &[FileDiagnosis<FileFault>]| TraceError::NoneReadable {
+            directory: directory.to_owned(),
+            files: listing.files.len(),
+            first: diagnoses.first().map(ToString::to_string).unwrap_or_default(),
+        };
+        let Some(world_size) = usual_world_size(&files) else {
+            return Err(none_readable(&diagnoses));
+        };
+        let mut by_rank = BTreeMap::new();
+        for file in files {
+            let name = name_of(&file.path);
+            match mismatch(&file, &name, world_size) {
+                Some(what) => diagnoses.push(FileDiagnosis { file: name, what }),
+                None => {
+                    by_rank.insert(file.fixed.rank, (name, file));
+                }
+            }
+        }
+        if by_rank.is_empty() {
+            return Err(none_readable(&diagnoses));
+        }
+        let (directory, spawned) = (directory.to_owned(), listing.spawned);
+        Ok(Self { directory, world_size, by_rank, diagnoses, spawned })
+    }
+
+    /// Separates the files from the rest.
+    fn take_ranks(mut self) -> (BTreeMap<u32, (PathBuf, RankFile)>, Self) {
+        (std::mem::take(&mut self.by_rank), self)
+    }
 }
 
 impl Run {
@@ -198,77 +319,48 @@ impl Run {
         directory: &Path,
         known: &(dyn Fn(&Path) -> Option<Vec<ThreadExtent>> + Sync),
     ) -> Result<Self, TraceError> {
-        let listing = directory::list(directory)?;
-        let opened: Vec<_> =
-            listing.files.par_iter().map(|path| (path, RankFile::open(path))).collect();
-        let name_of = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_owned();
-        let mut diagnoses = listing.diagnoses;
-        let mut files = Vec::new();
-        for (path, result) in opened {
-            match result {
-                Ok(file) => files.push(file),
-                Err(error) => diagnoses.push(FileDiagnosis {
-                    file: name_of(path),
-                    what: match error {
-                        OpenError::Io { source, .. } => FileFault::CannotRead(source.to_string()),
-                        OpenError::Header { what, .. } => FileFault::Header(what),
-                    },
-                }),
-            }
-        }
-        let none_readable = |diagnoses: &[FileDiagnosis<FileFault>]| TraceError::NoneReadable {
-            directory: directory.to_owned(),
-            files: listing.files.len(),
-            first: diagnoses.first().map(ToString::to_string).unwrap_or_default(),
+        let opened = Opened::files_of(directory)?;
+        let scan = |(_, (name, file)): (u32, (PathBuf, RankFile))| {
+            let known = known(&name).filter(|threads| {
+                threads.iter().map(|t| t.number).eq(file.threads.iter().map(|t| t.number))
+            });
+            let threads = known.unwrap_or_else(|| extents(&file));
+            RankTrace::new((name, file), threads)
         };
-        let Some(world_size) = usual_world_size(&files) else {
-            return Err(none_readable(&diagnoses));
-        };
-        let mut by_rank = BTreeMap::new();
-        for file in files {
-            let name = name_of(&file.path);
-            match mismatch(&file, &name, world_size) {
-                Some(what) => diagnoses.push(FileDiagnosis { file: name, what }),
-                None => {
-                    by_rank.insert(file.fixed.rank, (name, file));
-                }
-            }
-        }
-        if by_rank.is_empty() {
-            return Err(none_readable(&diagnoses));
-        }
-        let mut ranks: Vec<RankTrace> = by_rank
-            .into_par_iter()
-            .map(|(rank, (name, file))| {
-                let facts = RankFacts::from_definitions(&file.definitions);
-                let process = match facts.finalized() {
-                    true => ProcessState::Unknown,
-                    false => ProcessState::of(&file),
-                };
-                let known = known(&name).filter(|threads| {
-                    threads.iter().map(|t| t.number).eq(file.threads.iter().map(|t| t.number))
-                });
-                let scan = |thread| ThreadExtent::scan(&file, thread);
-                let threads = known.unwrap_or_else(|| file.threads.iter().map(scan).collect());
-                RankTrace { rank, name, file, facts, threads, process }
-            })
-            .collect();
-        ranks.sort_by_key(|rank| rank.rank);
+        let (by_rank, rest) = opened.take_ranks();
+        let ranks: Vec<RankTrace> = by_rank.into_par_iter().map(scan).collect();
+        let own = 0..ranks.len();
+        Ok(Self::of(rest, ranks, (Processes::alone(), own)))
+    }
+
+    /// The run of these ranks, ascending; `own` are the positions that this process reads.
+    fn of(
+        opened: Opened,
+        mut ranks: Vec<RankTrace>,
+        (processes, own): (Processes, Range<usize>),
+    ) -> Self {
+        let Opened { directory, world_size, mut diagnoses, spawned, .. } = opened;
         for rank in &ranks {
             diagnoses.extend(diagnoses_of(rank));
         }
+        let own_ranks: Vec<u32> = ranks[own].iter().map(|rank| rank.rank).collect();
         // Nothing relates these ranks to the others in time.
         let some_began = ranks.iter().any(RankTrace::has_begun);
         for rank in ranks.extract_if(.., |rank| some_began && !rank.has_begun()) {
             diagnoses.push(FileDiagnosis { file: rank.name.clone(), what: not_begun(&rank) });
         }
+        let position = |limit: u32| ranks.partition_point(|rank| rank.rank < limit);
+        let own = match (own_ranks.first(), own_ranks.last()) {
+            (Some(first), Some(last)) => position(*first)..position(last.saturating_add(1)),
+            _ => 0..0,
+        };
         let missing = gaps(ranks.iter().map(|rank| rank.rank), world_size);
         let mut notes = Vec::new();
         if ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(IMAGINED)) {
             notes.push(RunNote::Imagined);
         }
-        if listing.spawned > 0 {
-            notes.push(RunNote::Spawned { files: listing.spawned });
+        if spawned > 0 {
+            notes.push(RunNote::Spawned { files: spawned });
         }
         if let Some(rank) = ranks.iter().find(|rank| rank.file.header.mpi_family == "unknown") {
             notes.push(RunNote::UnknownMpi { library: rank.file.header.mpi_library.clone() });
@@ -280,7 +372,7 @@ impl Run {
         if (communicators, objects) != (0, 0) {
             notes.push(RunNote::FreedInTotals { communicators, objects });
         }
-        let description = match RunJson::read(directory) {
+        let description = match RunJson::read(&directory) {
             Ok(description) => Some(description),
             Err(error) if error.is_absent() => None,
             Err(error) => {
@@ -289,9 +381,19 @@ impl Run {
                 None
             }
         };
-        let directory = directory.to_owned();
         let anonymous = false;
-        Ok(Self { directory, world_size, ranks, missing, description, diagnoses, notes, anonymous })
+        Self {
+            directory,
+            world_size,
+            ranks,
+            missing,
+            description,
+            diagnoses,
+            notes,
+            anonymous,
+            processes,
+            own,
+        }
     }
 
     /// Checks that everything read since the run was opened was readable. Call this before showing

@@ -8,10 +8,11 @@ use std::fs;
 use std::os::linux::fs::MetadataExt;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use trace_format::reader::RankFile;
 
 /// What is known of a rank's process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProcessState {
     /// It is running on this host; with the kernel's letter for its state (`R` running or ready to
     /// run, `S` sleeping, `D` in an uninterruptible system call, `T` stopped).
@@ -60,8 +61,13 @@ fn same_kernel(boot_id: &str) -> bool {
 
 /// Process ids of another container mean nothing here.
 fn same_host(host: &str) -> bool {
-    let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    here.trim() == host
+    host_name() == host
+}
+
+/// Name of this host; empty if it cannot be read.
+pub fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 /// The third field of `/proc/PID/stat`. The second, the name, may contain spaces and parentheses.

@@ -1,6 +1,6 @@
 // Runs one kind of program once and prints p, tau, the sum of gamma and the largest gamma (seconds).
 //
-// Usage: simulated KIND strong-small|strong-large|weak
+// Usage: simulated KIND strong-small|strong-large|weak|N, where N is the order of a matrix or the edge of a grid
 #include "job.h"
 
 #include <math.h>
@@ -73,13 +73,20 @@ int main(int argc, char **argv) {
             if (strcmp(entry->name, argv[1]) == 0)
                 run = entry->run;
     if (!run) {
-        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|weak\n");
+        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|weak|N\n");
         return 2;
     }
     // On hosts of 4 Gflop/s: 50 ms and 800 ms of computing in all, or 4 ms per rank.
     int weak = strcmp(argv[2], "weak") == 0, large = strcmp(argv[2], "strong-large") == 0;
     job.flops = weak ? 1.6e7 * job.p : large ? 3.2e9 : 2e8;
     job.bytes = weak ? 262144.0 * job.p : large ? 134217728.0 : 8388608.0;
+    double n = atof(argv[2]);
+    if (n > 0) {
+        // N³ operations on matrices, N² on grids, N² numbers in both.
+        int dense = strcmp(argv[1], "lu") == 0 || strcmp(argv[1], "summa") == 0 || strcmp(argv[1], "cannon") == 0;
+        job.flops = dense ? n * n * n : 200 * n * n;
+        job.bytes = 8 * n * n;
+    }
     job.iterations = 2;
     if (!payload) {
         payload = SMPI_SHARED_MALLOC(PAYLOAD);

@@ -16,6 +16,7 @@ use crate::event::ignored_statuses;
 use crate::handles::cache;
 use crate::handles::communicators;
 use crate::handles::datatypes::{self, Sizes};
+use crate::handles::groups;
 use crate::mpi::abi;
 use crate::mpi::plan::{NONE, Plan, Procedure, Shape, Side};
 use crate::state::thread_block::CommunicatorFacts;
@@ -271,6 +272,12 @@ pub unsafe fn before<P: Procedure>(
         match bytes::<P>(block, arguments, call.facts, Sizes::Cached) {
             Some(both) => store_bytes::<P>(block, slot, call.first, both),
             None => call.unresolved = true,
+        }
+        if plan.group != NONE {
+            (*slot).bytes = groups::number(block, arguments[plan.group as usize]);
+        }
+        if plan.lock_type != NONE {
+            (*slot).bytes = arguments[plan.lock_type as usize] as u32;
         }
         if plan.request_count != NONE {
             before_several(block, plan, arguments, &mut call, own);

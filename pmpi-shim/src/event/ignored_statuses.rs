@@ -6,6 +6,11 @@
 //! own where the program ignores them, so after the call it frees the requests that the library
 //! would have freed. Persistent requests survive in both cases and cannot be told from others by
 //! their handles: if a program ever made one, the recorder leaves the library's result as it is.
+//!
+//! Only its status tells which message a receive from any source took, so not substituting where an
+//! error handler may be set would lose all sources in mpi4py. The requests are freed by
+//! MPI_Request_free, which calls no error handler and does not wait; MPI_Wait would call the handler
+//! again when a second request has failed.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

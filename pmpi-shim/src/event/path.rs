@@ -15,10 +15,11 @@ use crate::event::call_paths::{self, PATHS_LEVEL};
 use crate::event::ignored_statuses;
 use crate::event::polls;
 use crate::event::sites;
+use crate::handles::groups;
 use crate::handles::lifetimes;
 use crate::host::counter;
 use crate::mpi::invoke::Invoke;
-use crate::mpi::plan::Procedure;
+use crate::mpi::plan::{NONE, Procedure};
 use crate::mpi::real_entry::RealEntry;
 use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
@@ -129,6 +130,9 @@ where
         let real = real_outermost(entry, block);
         if const { waits_for_all(P::PLAN.function) } {
             schedule::before_collective(block, arguments[P::PLAN.communicator as usize]);
+        }
+        if const { P::PLAN.group != NONE } {
+            groups::prepare(block, arguments[P::PLAN.group as usize]);
         }
         let needed = attributes::room::<P>(&arguments);
         if needed > 0 && ((*block).level > 0 || (*block).window.is_null()) {

@@ -10,9 +10,10 @@ use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_format::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
-use trace_format::header::{Communicator, Definition, ObjectKind};
+use trace_format::header::{Communicator, Definition, ObjectKind, Topology};
 
 use crate::handles::cache::{forget_handles, index_of};
+use crate::handles::topology::{self, Neighbours};
 use crate::host::counter;
 use crate::host::own_work::OwnWork;
 use crate::host::peers;
@@ -132,19 +133,29 @@ impl Registry {
     /// World ranks of a communicator's local or remote group; −1 for ranks of another world.
     fn world_ranks(&self, handle: usize, group_of: &CStr, size: i32) -> Option<Vec<i64>> {
         let mut group = 0usize;
+        // SAFETY: the arguments of the inquiry.
+        if !unsafe { Entry::of(group_of)?.call([handle, &raw mut group as usize]) } {
+            return None;
+        }
+        let ranks = self.world_ranks_of(abi::handle(group), size);
+        // SAFETY: the arguments of MPI_Group_free.
+        let freed = unsafe { Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize]) };
+        ranks.filter(|_| freed)
+    }
+
+    /// World ranks of a group of this size; −1 for ranks of another world.
+    fn world_ranks_of(&self, group: usize, size: i32) -> Option<Vec<i64>> {
         let ranks: Vec<i32> = (0..size).collect();
         let mut world = vec![0i32; size as usize];
-        // SAFETY: the arguments of the inquiries; the arrays hold `size` ints.
+        // SAFETY: the arguments of MPI_Group_translate_ranks; the arrays hold `size` ints.
         let known = unsafe {
-            Entry::of(group_of)?.call([handle, &raw mut group as usize])
-                && Entry::of(c"PMPI_Group_translate_ranks")?.call([
-                    abi::handle(group),
-                    size as usize,
-                    ranks.as_ptr() as usize,
-                    self.world_group,
-                    world.as_mut_ptr() as usize,
-                ])
-                && Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize])
+            Entry::of(c"PMPI_Group_translate_ranks")?.call([
+                group,
+                size as usize,
+                ranks.as_ptr() as usize,
+                self.world_group,
+                world.as_mut_ptr() as usize,
+            ])
         };
         known.then(|| world.iter().map(|rank| i64::from((*rank).max(-1))).collect())
     }
@@ -182,8 +193,7 @@ impl Registry {
         let count = instances.entry(hash).or_insert(0);
         let instance = *count;
         *count += 1;
-        let (in_neighbours, out_neighbours, missing_neighbours) =
-            neighbours(asked).unwrap_or((0, 0, 0));
+        let neighbours = topology::neighbours(asked);
         let recycled = self.free.pop();
         let id = match recycled {
             Some(old) => old.id,
@@ -200,9 +210,9 @@ impl Registry {
             rank,
             peers,
             size,
-            in_neighbours,
-            out_neighbours,
-            missing_neighbours,
+            in_neighbours: neighbours.as_ref().map_or(0, |of| of.sources.len() as i32),
+            out_neighbours: neighbours.as_ref().map_or(0, |of| of.destinations.len() as i32),
+            missing_neighbours: neighbours.as_ref().map_or(0, topology::Neighbours::missing),
         };
         // Facts that another thread may still point to are never overwritten. What is recycled is
         // the id, and with it the allocation of an earlier communicator with equal facts.
@@ -239,6 +249,11 @@ impl Registry {
         } else {
             transient::define(Subject::Communicator(id), &definition);
         }
+        if let Some(Neighbours { sources, destinations }) = neighbours {
+            let ticks = counter::now();
+            let topology = Topology { communicator: id, ticks, sources, destinations };
+            transient::define(Subject::Communicator(id), &Definition::Topology(topology));
+        }
         Some(shared)
     }
 
@@ -265,59 +280,6 @@ impl Registry {
 
     fn is_predefined(&self, handle: usize) -> bool {
         self.library.is_some_and(|c| c.world == handle || c.comm_self == handle)
-    }
-}
-
-/// Numbers of neighbours (in, out) of a communicator with a topology, and which of them are
-/// MPI_PROC_NULL.
-fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
-    let topology = ask(c"PMPI_Topo_test", handle)?;
-    let (mut inward, mut outward, mut weighted) = (0i32, 0i32, 0i32);
-    match abi::topology(topology)? {
-        abi::Topology::Cartesian => {
-            let dimensions = ask(c"PMPI_Cartdim_get", handle)?;
-            let mut missing = 0;
-            for dimension in 0..dimensions.clamp(0, 32) {
-                let (mut source, mut destination) = (0i32, 0i32);
-                // SAFETY: the arguments of MPI_Cart_shift.
-                let known = unsafe {
-                    Entry::of(c"PMPI_Cart_shift")?.call([
-                        handle,
-                        dimension as usize,
-                        1,
-                        &raw mut source as usize,
-                        &raw mut destination as usize,
-                    ])
-                };
-                let gone = |rank: i32| u64::from(known && rank == abi::proc_null());
-                missing |= (gone(source) | gone(destination) << 1) << (2 * dimension);
-            }
-            Some((2 * dimensions, 2 * dimensions, missing))
-        }
-        abi::Topology::Graph => {
-            let rank = ask(c"PMPI_Comm_rank", handle)?;
-            // SAFETY: the arguments of MPI_Graph_neighbors_count.
-            let known = unsafe {
-                Entry::of(c"PMPI_Graph_neighbors_count")?.call([
-                    handle,
-                    rank as usize,
-                    &raw mut inward as usize,
-                ])
-            };
-            known.then_some((inward, inward, 0))
-        }
-        abi::Topology::DistributedGraph => {
-            // SAFETY: the arguments of MPI_Dist_graph_neighbors_count.
-            let known = unsafe {
-                Entry::of(c"PMPI_Dist_graph_neighbors_count")?.call([
-                    handle,
-                    &raw mut inward as usize,
-                    &raw mut outward as usize,
-                    &raw mut weighted as usize,
-                ])
-            };
-            known.then_some((inward, outward, 0))
-        }
     }
 }
 
@@ -434,6 +396,13 @@ pub fn named(id: u16, name: &CStr) {
     let name = name.to_string_lossy().into_owned();
     let definition = Definition::CommunicatorName { id, ticks: counter::now(), name };
     transient::define(Subject::Communicator(id), &definition);
+}
+
+/// World ranks of a group's members, as runs of (first, stride, count).
+pub fn members_of_group(group: usize) -> Option<Vec<(i64, i64, u32)>> {
+    let size = ask(c"PMPI_Group_size", group)?;
+    let ranks = registry().as_ref()?.world_ranks_of(group, size)?;
+    Some(runs(&ranks))
 }
 
 /// Registers a window or file that a call has just made.

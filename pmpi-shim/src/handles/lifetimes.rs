@@ -1,4 +1,4 @@
-//! Tracks the communicators, windows, files and datatypes that calls make, name or free.
+//! Tracks the communicators, windows, files, datatypes and groups that calls make, name or free.
 //!
 //! A freed object is removed before the call, because another thread may get the same handle while
 //! the call runs. A new object is registered after the call, outside its time stamps, as the tool's
@@ -13,6 +13,7 @@ use trace_format::markers::ToolReason;
 use crate::handles::cache;
 use crate::handles::communicators::{self, Registered};
 use crate::handles::datatypes;
+use crate::handles::groups;
 use crate::host::counter;
 use crate::mpi::abi;
 use crate::mpi::plan::{NONE, Plan, Procedure};
@@ -54,6 +55,8 @@ pub unsafe fn before_free<P: Procedure>(arguments: &[usize]) -> BeingFreed {
             being_freed.handle = abi::object_at(plan.window, arguments[plan.freed_object as usize]);
         } else if plan.frees_datatype {
             datatypes::forget(abi::handle_at(arguments[0]));
+        } else if plan.frees_group {
+            groups::forget();
         }
     }
     being_freed
@@ -63,7 +66,10 @@ pub unsafe fn before_free<P: Procedure>(arguments: &[usize]) -> BeingFreed {
 #[inline(always)]
 pub fn frees<P: Procedure>() -> bool {
     let plan = &P::PLAN;
-    plan.freed_communicator != NONE || plan.freed_object != NONE || plan.frees_datatype
+    plan.freed_communicator != NONE
+        || plan.freed_object != NONE
+        || plan.frees_datatype
+        || plan.frees_group
 }
 
 /// Completes the removal of the object that a call was to free.
@@ -78,6 +84,8 @@ pub fn after_free<P: Procedure>(being_freed: BeingFreed, result: usize) {
         communicators::object_freed(plan.window, being_freed.handle);
     } else if plan.frees_datatype {
         cache::forget_handles();
+    } else if plan.frees_group {
+        groups::forget();
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Starting at a frame of the recorder, it finds the return addresses of the functions above it,
 //! innermost first. The unwind tables of the loaded modules are read where they are mapped, and
-//! rules found for an address are cached.
+//! rules found for an address are cached. (`_Unwind_Backtrace` also recovers registers that nobody
+//! needs, and asks the loader for every frame.) Functions of an interpreted language are not on
+//! this stack.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;

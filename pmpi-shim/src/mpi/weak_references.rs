@@ -7,6 +7,9 @@
 //! objects that the program started with; after MPI_Init; and at the first call of a procedure
 //! after other objects were loaded. Each object is examined once.
 //!
+//! Exporting fewer procedures would not help, because MPI 5 has what MPI 3 lacks and one file serves
+//! both. `dlopen` and `dlsym` cannot be interposed instead: they depend on their caller.
+//!
 //! It reads the relocations of every loaded object, as the loader does (System V gABI,
 //! "Relocation"). An entry counts if its symbol is weak and undefined and the relocated word holds
 //! an address of the recorder.

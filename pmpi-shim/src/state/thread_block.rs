@@ -3,6 +3,10 @@
 //! The block is defined in assembly as a `.tbss` object and addressed by its offset in the global
 //! offset table (initial-exec). Stable Rust's `thread_local!` would call `__tls_get_addr` in a
 //! shared library, which costs as much as a third of the whole path.
+//!
+//! A library opened with `dlopen` may find no place in the static TLS area, so the block stays
+//! small. There is no destructor: a pthread key, set when the first window is opened, tells when a
+//! thread ends.
 
 use std::arch::{asm, global_asm};
 use std::ffi::c_void;
@@ -17,6 +21,8 @@ const BLOCK_BYTES: usize = 768;
 pub const CACHED_SIZES: usize = 16;
 /// Number of communicators cached per thread.
 pub const CACHED_COMMUNICATORS: usize = 8;
+/// Number of groups of ranks cached per thread.
+pub const CACHED_GROUPS: usize = 4;
 
 /// The facts about a communicator that the path of a call needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -79,6 +85,9 @@ pub struct ThreadBlock {
     /// The last window or file: its handle and whether it is a window; its id and its
     /// communicator's id.
     pub object: ((usize, bool), (u32, u16)),
+    /// Cached groups of ranks by hash: handle, number of groups freed when it was cached, number in the
+    /// trace.
+    pub groups: [(usize, u32, u32); CACHED_GROUPS],
     /// The window's cursor and end while MPI_Pcontrol has paused the thread.
     pub paused: (*mut Slot, *mut Slot),
     /// Counter when the thread was paused, 0 while it is not.

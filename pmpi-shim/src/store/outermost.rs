@@ -8,6 +8,10 @@
 //! then the open call is marked as abandoned. The stack may be gone by then (fibres, stacks of
 //! signal handlers), so the word is read only if it is known to be mapped.
 //!
+//! Simpler ways fail: a counter of depth never comes down after a longjmp, comparing addresses alone
+//! mistakes a call from a deeper function for one inside, and longjmp over a frame with destructors
+//! is undefined, so there can be no guard that is dropped.
+//!
 //! A signal handler may call MPI at any instruction. Everything that writes slots or takes the
 //! recorder's locks is therefore inside an open call: MPI and compute calls through their wrappers,
 //! the recorder's own work through [`within`]. The handler's call is then forwarded without being

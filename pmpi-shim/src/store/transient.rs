@@ -29,7 +29,7 @@ pub enum Subject {
 struct Record {
     of: Subject,
     payload: Vec<u8>,
-    /// Whether it defines the object itself, not only its name.
+    /// Whether it defines the object itself, not its name or topology.
     is_first: bool,
     freed: bool,
 }
@@ -62,7 +62,10 @@ pub fn define(of: Subject, definition: &Definition) {
         return;
     }
     let Some(payload) = encode(definition) else { return };
-    let is_first = !matches!(definition, Definition::CommunicatorName { .. });
+    let belongs = |of: &Definition| {
+        matches!(of, Definition::CommunicatorName { .. } | Definition::Topology(_))
+    };
+    let is_first = !belongs(definition);
     let mut transient = TRANSIENT.lock().unwrap_or_else(PoisonError::into_inner);
     let _ = transient.add(Record { of, payload, is_first, freed: false });
 }

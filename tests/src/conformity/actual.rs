@@ -131,17 +131,19 @@ struct Constants {
     any_tag: i32,
     proc_null: i32,
     root: i32,
+    /// MPI_LOCK_EXCLUSIVE and MPI_LOCK_SHARED.
+    locks: [u64; 2],
 }
 
 impl Constants {
     fn of(family: &str) -> Self {
-        let (any_source, any_tag, proc_null, root) = match family {
-            "openmpi" => (-1, -1, -2, -4),
-            "mpich" => (-2, -1, -1, -3),
-            "abi" => (-1, -2, -3, -4),
+        let ((any_source, any_tag, proc_null, root), locks) = match family {
+            "openmpi" => ((-1, -1, -2, -4), [1, 2]),
+            "mpich" => ((-2, -1, -1, -3), [234, 235]),
+            "abi" => ((-1, -2, -3, -4), [301, 302]),
             _ => panic!("the trace is of an MPI that the recorder does not know: {family}"),
         };
-        Self { any_source, any_tag, proc_null, root }
+        Self { any_source, any_tag, proc_null, root, locks }
     }
 }
 
@@ -387,6 +389,40 @@ impl<'a> Formatter<'a> {
         }
 
         self.handles(procedure, named, line, &uses, &makes);
+        self.synchronisation(named, line);
+    }
+
+    /// The group of an epoch's ranks, and the kind of a lock.
+    fn synchronisation(&self, named: &Named, line: &mut Line) {
+        let event = &named.event;
+        match named.name.as_str() {
+            "MPI_Win_start" | "MPI_Win_post" => line.add("group", self.group(event.sent)),
+            "MPI_Win_lock" => {
+                let [exclusive, shared] = self.constants.locks;
+                let kind = match event.sent {
+                    kind if kind == exclusive => "exclusive".to_owned(),
+                    kind if kind == shared => "shared".to_owned(),
+                    other => other.to_string(),
+                };
+                line.add("lock", kind);
+            }
+            _ => {}
+        }
+    }
+
+    /// World ranks of a group of MPI_Win_start and MPI_Win_post.
+    fn group(&self, wanted: u64) -> String {
+        let members = self.rank.file.definitions.iter().find_map(|definition| match definition {
+            Definition::Group { number, members } => {
+                (u64::from(*number) == wanted).then_some(members)
+            }
+            _ => None,
+        });
+        let runs = members.into_iter().flatten();
+        let ranks = runs.flat_map(|(first, stride, count)| {
+            (0..i64::from(*count)).map(move |at| first + at * stride)
+        });
+        ranks.map(|rank| rank.to_string()).collect::<Vec<_>>().join(",")
     }
 
     fn handles(
@@ -528,7 +564,7 @@ impl Line {
         if event.tag != 0 && !completes && !is_shown(tag) {
             stray.push_str(&format!(" stray-tag={}", event.tag));
         }
-        let bytes = &["sent", "received", "posted", "bytes", "moved", "new"];
+        let bytes = &["sent", "received", "posted", "bytes", "moved", "new", "group", "lock"];
         if event.sent != 0 && !completes && !is_shown(bytes) {
             stray.push_str(&format!(" stray-bytes={}", event.sent));
         }

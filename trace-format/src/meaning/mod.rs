@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 use crate::functions::FIRST_FUNCTION;
 use crate::procedures;
 pub use class::Class;
-pub use operation::Operation;
+pub use operation::{EpochCall, Operation};
 use plan::{NO_SIDE, NONE, Plan, Shape};
 pub use synchronisation::Synchronises;
 

@@ -63,8 +63,53 @@ pub enum Operation {
     Access,
     /// Reads or writes another rank's memory, with a request.
     AccessRequest,
+    /// Begins, ends or waits for an epoch of one-sided communication among some ranks of a window.
+    Epoch(EpochCall),
     /// Makes a request of another kind (for a file, a window, a duplicate of a communicator).
     OtherRequest,
+}
+
+/// What a call does to an epoch (MPI 5.0, section 12.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EpochCall {
+    /// Begins an access epoch for a group (MPI_Win_start).
+    Start,
+    /// Ends it (MPI_Win_complete).
+    Complete,
+    /// Begins an exposure epoch for a group (MPI_Win_post).
+    Post,
+    /// Ends it (MPI_Win_wait, or MPI_Win_test if it succeeds).
+    Wait,
+    /// Locks one rank's memory.
+    Lock,
+    /// Locks all ranks' memory, shared.
+    LockAll,
+    /// Unlocks one rank's memory.
+    Unlock,
+    /// Unlocks all ranks' memory.
+    UnlockAll,
+    /// Completes accesses to one rank whose memory is locked.
+    Flush,
+    /// Completes accesses to all ranks whose memory is locked.
+    FlushAll,
+}
+
+impl EpochCall {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "MPI_Win_start" => Self::Start,
+            "MPI_Win_complete" => Self::Complete,
+            "MPI_Win_post" => Self::Post,
+            "MPI_Win_wait" | "MPI_Win_test" => Self::Wait,
+            "MPI_Win_lock" => Self::Lock,
+            "MPI_Win_lock_all" => Self::LockAll,
+            "MPI_Win_unlock" => Self::Unlock,
+            "MPI_Win_unlock_all" => Self::UnlockAll,
+            "MPI_Win_flush" | "MPI_Win_flush_local" => Self::Flush,
+            "MPI_Win_flush_all" | "MPI_Win_flush_local_all" => Self::FlushAll,
+            _ => return None,
+        })
+    }
 }
 
 impl Operation {
@@ -87,6 +132,9 @@ impl Operation {
             let mut parameters = procedure.parameters.iter();
             parameters.any(|p| p.kind == "REQUEST" && p.direction == Direction::Out)
         };
+        if let Some(epoch) = EpochCall::of(name) {
+            return Self::Epoch(epoch);
+        }
         match name {
             "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" | "MPI_Rsend" => Self::Send,
             "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" | "MPI_Irsend" => Self::Isend,
@@ -154,7 +202,8 @@ mod tests {
             ("MPI_File_iwrite_all", Operation::OtherRequest),
             ("MPI_Rget", Operation::AccessRequest),
             ("MPI_Compare_and_swap", Operation::Access),
-            ("MPI_Win_lock", Operation::Nothing),
+            ("MPI_Win_lock", Operation::Epoch(EpochCall::Lock)),
+            ("MPI_Win_sync", Operation::Nothing),
             ("MPI_Grequest_start", Operation::OtherRequest),
             ("MPI_Request_get_status", Operation::Nothing),
             ("MPI_Comm_rank", Operation::Nothing),

@@ -138,6 +138,12 @@ pub struct Plan {
     pub freed_object: u8,
     /// Whether the objects are windows rather than files.
     pub window: bool,
+    /// The group of ranks of an epoch (MPI_Win_start, MPI_Win_post).
+    pub group: u8,
+    /// Whether the call frees a group, its only argument.
+    pub frees_group: bool,
+    /// Type of a lock.
+    pub lock_type: u8,
     /// A string: the name of a file or communicator, or the string tag of a new one.
     pub text: u8,
 }
@@ -189,6 +195,9 @@ pub const NO_PLAN: Plan = Plan {
     new_object: NONE,
     freed_object: NONE,
     window: false,
+    group: NONE,
+    frees_group: false,
+    lock_type: NONE,
     text: NONE,
 };
 
@@ -381,6 +390,11 @@ impl Plan {
         plan.commits_datatype = name == "MPI_Type_commit";
         plan.frees_datatype = name == "MPI_Type_free";
         plan.window = class == Class::OneSided;
+        if class == Class::OneSided {
+            plan.group = if name == "MPI_Win_get_group" { NONE } else { named(&["group"]) };
+            plan.lock_type = named(&["lock_type"]);
+        }
+        plan.frees_group = name == "MPI_Group_free";
         let objects = if class == Class::Io { "FILE" } else { "WINDOW" };
         plan.object = of(objects, Direction::In, false);
         plan.new_object = of(objects, Direction::Out, false);

@@ -102,9 +102,8 @@ pub(super) fn of(name: &str, class: Class) -> Synchronises {
         }
         Class::OneSided if WINDOWS_TOGETHER.contains(&name) => Synchronises::All,
         Class::OneSided => match name {
-            "MPI_Win_start" | "MPI_Win_complete" | "MPI_Win_post" | "MPI_Win_wait" => {
-                Synchronises::Group
-            }
+            "MPI_Win_start" | "MPI_Win_complete" | "MPI_Win_post" | "MPI_Win_wait"
+            | "MPI_Win_test" => Synchronises::Group,
             _ if name.starts_with("MPI_Win_lock")
                 || name.starts_with("MPI_Win_unlock")
                 || name.starts_with("MPI_Win_flush") =>

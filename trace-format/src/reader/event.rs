@@ -1,10 +1,12 @@
 //! Events as values: complete, or in brief for those who observe many.
 
+use serde::{Deserialize, Serialize};
+
 use super::head::{Head, completion};
 use crate::layout::*;
 
 /// An event as stored in the file: a call, a run of empty polls, or a marker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Function number: [`TOOL`], [`REGION_BEGIN`], [`REGION_END`] or an index into the names.
     pub function: u16,
@@ -94,7 +96,7 @@ impl Event {
 }
 
 /// The receiving half of a call that sends and receives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Half {
     /// Source.
     pub peer: i32,

@@ -4,6 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::synthetic_messages::Attributes;
+use crate::synthetic_windows::{EXCLUSIVE, SHARED, for_group, for_target, on_window};
 
 /// A communication step.
 #[derive(Debug, Clone)]
@@ -18,6 +20,27 @@ enum Step {
     Allreduce,
     Broadcast(usize),
     Reduce(usize),
+    /// Each rank's role in an epoch of general active target synchronisation, and the call in which
+    /// the origins block.
+    Exposure(Vec<Role>, Blocking),
+    /// Some ranks lock one rank's memory; for each of them whether its lock is exclusive.
+    Locks(Vec<Option<bool>>, usize),
+    /// A neighbourhood collective of all ranks in a row.
+    Neighbourhood,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Role {
+    Origin,
+    Target,
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Blocking {
+    Start,
+    Put,
+    Complete,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +76,13 @@ fn step(ranks: usize) -> impl Strategy<Value = Step> {
     let several = (0..ranks, 1..ranks).prop_map(move |(to, count)| {
         Step::Several((1..=count).map(|by| (to + by) % ranks).collect(), to)
     });
+    let roles = proptest::collection::vec(
+        prop_oneof![Just(Role::Origin), Just(Role::Target), Just(Role::Nothing)],
+        ranks,
+    );
+    let blocking =
+        prop_oneof![Just(Blocking::Start), Just(Blocking::Put), Just(Blocking::Complete)];
+    let locks = proptest::collection::vec(proptest::option::of(any::<bool>()), ranks);
     prop_oneof![
         6 => message,
         2 => several,
@@ -62,6 +92,9 @@ fn step(ranks: usize) -> impl Strategy<Value = Step> {
         1 => Just(Step::Allreduce),
         1 => (0..ranks).prop_map(Step::Broadcast),
         1 => (0..ranks).prop_map(Step::Reduce),
+        2 => (roles, blocking).prop_map(|(roles, blocking)| Step::Exposure(roles, blocking)),
+        2 => (locks, 0..ranks).prop_map(|(locks, target)| Step::Locks(locks, target)),
+        1 => Just(Step::Neighbourhood),
     ]
 }
 
@@ -85,6 +118,8 @@ struct Simulator {
     /// The same for the second threads.
     now_on_thread: Vec<u64>,
     request: u32,
+    /// Number of windows, and of groups on each rank. Every step has its own.
+    windows: u32,
     expected: Vec<ExpectedWait>,
     /// For each message the receiving rank, when the receive returned, and when the message was
     /// sent.
@@ -97,16 +132,22 @@ struct Simulator {
 impl Simulator {
     fn new(count: usize) -> Self {
         let ranks = (0..count as u32)
-            .map(|rank| {
-                let mut rank = SyntheticRank::level_1(rank, count as u32, END);
+            .map(|number| {
+                let mut rank = SyntheticRank::level_1(number, count as u32, END);
                 rank.threads.push(Vec::new());
+                rank.communicator(ROW, 1, (55, 0), number, count as u32, &[(0, 1, count as u32)]);
+                rank.neighbours(
+                    ROW,
+                    &neighbours(number as usize, count).map(|of| of.map_or(-1, |rank| rank as i32)),
+                );
                 rank
             })
             .collect();
         let now = vec![T; count];
         let (expected, received, late_senders) = Default::default();
         let now_on_thread = now.clone();
-        Self { ranks, now, now_on_thread, request: 10, expected, received, late_senders }
+        let (request, windows) = (10, 0);
+        Self { ranks, now, now_on_thread, request, windows, expected, received, late_senders }
     }
 
     fn note(&mut self, state: State, rank: usize, culprit: usize, (begin, until): (u64, u64)) {
@@ -161,6 +202,9 @@ impl Simulator {
             Step::Allreduce => self.collective("MPI_Allreduce", works, 0),
             Step::Broadcast(root) => self.collective("MPI_Bcast", works, *root),
             Step::Reduce(root) => self.collective("MPI_Reduce", works, *root),
+            Step::Exposure(roles, blocking) => self.exposure(roles, *blocking, works),
+            Step::Locks(locks, target) => self.locks(locks, *target as u32, works),
+            Step::Neighbourhood => self.neighbourhood(works),
         }
     }
 
@@ -303,6 +347,134 @@ impl Simulator {
                 self.note(state, rank, culprit, (entered[rank], at));
             }
             self.now[rank] = until + CALL;
+        }
+    }
+}
+
+/// A communicator of all ranks in a row, and the neighbours of a rank in it.
+const ROW: u16 = 3;
+
+fn neighbours(rank: usize, count: usize) -> [Option<usize>; 2] {
+    [rank.checked_sub(1), Some(rank + 1).filter(|right| *right < count)]
+}
+
+/// The last of some entries into calls, ties to the lowest rank.
+fn last_of(entries: impl Iterator<Item = (usize, u64)>) -> Option<(usize, u64)> {
+    entries.max_by_key(|(rank, at)| (*at, std::cmp::Reverse(*rank)))
+}
+
+impl Simulator {
+    /// A window that all ranks have made.
+    fn window(&mut self) -> u32 {
+        self.windows += 1;
+        for rank in &mut self.ranks {
+            rank.window(self.windows);
+        }
+        self.windows
+    }
+
+    /// A call of a rank that blocks until a moment, if there is one; returns when it was left.
+    fn call_until(
+        &mut self,
+        rank: usize,
+        name: &str,
+        (entered, until): (u64, Option<u64>),
+        attributes: Attributes,
+    ) -> u64 {
+        let left = until.unwrap_or(0).max(entered) + CALL;
+        self.ranks[rank].call_with(name, entered, left, attributes);
+        self.now[rank] = left;
+        left
+    }
+
+    fn exposure(&mut self, roles: &[Role], blocking: Blocking, works: &[u64]) {
+        let of = |role| (0..roles.len()).filter(|rank| roles[*rank] == role).collect::<Vec<_>>();
+        let (origins, targets) = (of(Role::Origin), of(Role::Target));
+        if origins.is_empty() || targets.is_empty() {
+            return;
+        }
+        let window = self.window();
+        let group = |ranks: &[usize]| ranks.iter().map(|rank| *rank as u32).collect::<Vec<_>>();
+        let mut posts = Vec::new();
+        for target in &targets {
+            let entered = self.now[*target] + works[*target];
+            self.ranks[*target].group(window, &group(&origins));
+            self.call_until(*target, "MPI_Win_post", (entered, None), for_group(window, window));
+            posts.push((*target, entered));
+        }
+        let last_post = last_of(posts.iter().copied()).map(|(_, at)| at);
+        let mut completes = Vec::new();
+        for origin in origins {
+            self.ranks[origin].group(window, &group(&targets));
+            let to = for_target(window, targets[0] as u32, 8);
+            let calls = [
+                ("MPI_Win_start", Blocking::Start, for_group(window, window), last_post),
+                ("MPI_Put", Blocking::Put, to, Some(posts[0].1)),
+                ("MPI_Win_complete", Blocking::Complete, on_window(window), last_post),
+            ];
+            for (name, blocks, attributes, needs) in calls {
+                let entered = self.now[origin] + works[origin] / 3;
+                let until = needs.filter(|_| blocks == blocking);
+                let left = self.call_until(origin, name, (entered, until), attributes);
+                // A call that is short may by chance still last until a post.
+                let is_put = blocks == Blocking::Put;
+                let state = if is_put { State::EarlyTransfer } else { State::LatePost };
+                let relevant = if is_put { &posts[..1] } else { &posts[..] };
+                let before = relevant.iter().copied().filter(|(_, at)| *at <= left);
+                if let Some((target, at)) = last_of(before) {
+                    self.note(state, origin, target, (entered, at));
+                }
+                if blocks == Blocking::Complete {
+                    completes.push((origin, entered));
+                }
+            }
+        }
+        let Some((origin, at)) = last_of(completes.into_iter()) else { return };
+        for target in targets {
+            let entered = self.now[target] + works[target] / 2;
+            let until = (entered, Some(at));
+            self.call_until(target, "MPI_Win_wait", until, on_window(window));
+            self.note(State::EarlyWait, target, origin, (entered, at));
+        }
+    }
+
+    fn locks(&mut self, locks: &[Option<bool>], target: u32, works: &[u64]) {
+        let window = self.window();
+        let asks = locks.iter().enumerate().filter_map(|(rank, lock)| Some((rank, (*lock)?)));
+        let mut asks: Vec<(u64, usize, bool)> =
+            asks.map(|(rank, lock)| (self.now[rank] + works[rank], rank, lock)).collect();
+        // Locks are granted in the order in which they are asked for.
+        asks.sort_unstable();
+        let mut unlocks: Vec<(usize, u64, bool)> = Vec::new();
+        for (entered, rank, exclusive) in asks {
+            let conflicts = unlocks.iter().filter(|(.., other)| exclusive || *other);
+            let granted = last_of(conflicts.map(|(rank, at, _)| (*rank, *at)));
+            let kind = if exclusive { EXCLUSIVE } else { SHARED };
+            let lock = for_target(window, target, kind);
+            let until = granted.map(|(_, at)| at);
+            let left = self.call_until(rank, "MPI_Win_lock", (entered, until), lock);
+            if let Some((holder, at)) = granted {
+                self.note(State::Lock, rank, holder, (entered, at));
+            }
+            let unlocked = left + works[rank] / 4;
+            let unlock = for_target(window, target, 0);
+            self.call_until(rank, "MPI_Win_unlock", (unlocked, None), unlock);
+            unlocks.push((rank, unlocked, exclusive));
+        }
+    }
+
+    fn neighbourhood(&mut self, works: &[u64]) {
+        let count = works.len();
+        let entered: Vec<u64> = self.now.iter().zip(works).map(|(now, work)| now + work).collect();
+        for rank in 0..count {
+            let others = neighbours(rank, count).into_iter().flatten();
+            let last = last_of(others.map(|other| (other, entered[other])));
+            let call = (entered[rank], last.map(|(_, at)| at));
+            let attributes = on_world(0, 8, 8).communicator(ROW);
+            self.call_until(rank, "MPI_Neighbor_allgather", call, attributes);
+            if let Some((culprit, at)) = last {
+                self.note(State::WaitAtNxn, rank, culprit, (entered[rank], at));
+            }
         }
     }
 }

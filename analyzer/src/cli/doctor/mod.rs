@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::CommandError;
 use super::error::print;
-use super::run::host_name;
+use crate::trace::host_name;
 
 mod clocks;
 mod host;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::cli::CommandError;
 use crate::cli::error::notify;
-use crate::cli::run::host_name;
+use crate::trace::host_name;
 
 /// Name of the lock file. It is never removed, because two waiting sweeps could then lock different
 /// files.

@@ -17,7 +17,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use self::server::{Answer, Loopback, random_token};
 use super::error::{CommandError, notify, print};
 use super::newest_run::named_or_newest;
-use super::run::host_name;
 use crate::causes::MAX_CALLS_FOR_SUMMARY;
 use crate::metrics::activity::index::{ActivityIndex, IndexReader};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, StoredIndex, Unusable};
@@ -29,6 +28,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::checkpoints::CheckpointedMatching;
 use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, Unmatched};
 use crate::trace::Run;
+use crate::trace::host_name;
 
 /// Shows the timeline of a run of any size in the browser.
 ///

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Class, Meaning};
 use trace_format::reader::{RankFile, Totals};
@@ -10,7 +11,7 @@ use crate::analysis::segments::ComputeMode;
 use crate::analysis::spans::Activity;
 
 /// A function's calls on one rank.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::metrics) struct CallSums {
     /// Function number; 0 before its first call.
     pub function: u16,
@@ -40,7 +41,7 @@ impl CallSums {
 }
 
 /// Polls that found nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::metrics) struct PollSums {
     pub calls: u64,
     /// Runs that they were merged into.

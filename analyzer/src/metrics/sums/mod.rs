@@ -11,6 +11,8 @@ mod thread;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::RankView;
 use crate::analysis::segments::{ComputeMode, Functions, Segmenter, Segments};
 use crate::analysis::union::{Union, merged};
@@ -23,7 +25,7 @@ pub(super) use accumulator::{CallSums, PollSums};
 pub(super) use thread::Sums;
 
 /// One rank's sums.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(in crate::metrics) struct RankPass {
     /// Total length of the selection's stretches.
     pub elapsed_ticks: u64,
@@ -50,7 +52,7 @@ pub(in crate::metrics) struct RankPass {
 }
 
 /// One thread's sums.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::metrics) struct ThreadSums {
     /// Thread number in the file.
     pub number: u32,

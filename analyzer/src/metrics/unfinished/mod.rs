@@ -13,6 +13,8 @@ mod position;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::{Analysis, RankView};
 use crate::timeline::LastSign;
 use crate::timeline::calls::EventReader;
@@ -27,11 +29,11 @@ pub use position::{Arguments, CallRecord, Partner};
 use position::{RankContext, Tail};
 
 /// Ascending ranks of MPI_COMM_WORLD.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ranks(pub Vec<u32>);
 
 /// A collective operation that some member is still inside.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenCollective {
     /// Name of its blocking form.
     pub function: String,
@@ -184,7 +186,8 @@ const MAX_RANKS: u32 = 1 << 24;
 const MAX_CAUSES: usize = 64;
 
 impl Unfinished {
-    /// Examines the ranks that did not finish; `None` if all did.
+    /// Examines the ranks that did not finish; `None` if all did. If the analysis is divided, all
+    /// processes call this, and the first one's `open_operations` are those of the whole run.
     pub(super) fn new(analysis: &Analysis, open_operations: OpenOperations) -> Option<Self> {
         let Analysis { run, timeline, .. } = *analysis;
         let unfinished = |trace: &&RankTrace| !trace.facts.finalized();
@@ -201,7 +204,8 @@ impl Unfinished {
             unfinished(&rank.trace).then(|| (rank.position, Tail::of_threads(rank.trace)))
         };
         let tails = analysis.events(begin, |(_, tails), thread, event| tails[thread].add(event));
-        let tails = tails.into_iter().map(|(position, tails)| (context(position), tails));
+        let tails = analysis.processes.join(tails).into_iter();
+        let tails = tails.map(|(position, tails)| (context(position), tails));
         let tails: Vec<(RankContext, Vec<Tail>)> = tails.collect();
         let mut needs = Needs::new(analysis, open_operations, &tails);
         let mut ranks: Vec<UnfinishedRank> = tails

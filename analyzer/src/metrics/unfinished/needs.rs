@@ -337,8 +337,15 @@ impl<'a> Needs<'a> {
                 *made.entry(call).or_default() += 1;
             }
         });
-        for (rank, _, made) in counted {
-            self.made.extend(made.into_iter().map(|(call, count)| ((call, rank), count)));
+        // Between processes, a call is named by its position in `open`, which all have.
+        let numbered = |(rank, _, made): (u32, _, BTreeMap<Synchronising, u64>)| {
+            let counts = open.iter().map(|call| made.get(call).copied().unwrap_or(0));
+            (rank, counts.collect::<Vec<u64>>())
+        };
+        let counted = analysis.processes.join(counted.into_iter().map(numbered).collect());
+        for (rank, counts) in counted {
+            let made = open.iter().zip(counts).filter(|(_, count)| *count > 0);
+            self.made.extend(made.map(|(call, count)| ((*call, rank), count)));
         }
     }
 

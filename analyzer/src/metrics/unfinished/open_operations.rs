@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{ActiveOperation, CollectiveInstance};
 use crate::trace::Run;
@@ -10,7 +12,7 @@ use crate::trace::Run;
 use super::{MAX_RANKS, OpenCollective, Ranks, members};
 
 /// The operations of a run that matching left open.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::metrics) struct OpenOperations {
     pub(super) collectives: Vec<OpenCollective>,
     /// Index of the collective operation, by world rank and counter at the call's start.
@@ -71,6 +73,21 @@ impl OpenOperations {
         for (rank, operations) in other.active {
             self.active.entry(rank).or_default().extend(operations);
         }
+    }
+
+    /// Brings the collective operations into an order that does not depend on how the run was
+    /// divided.
+    pub fn sort(&mut self) {
+        let key = |number: &usize| {
+            let open: &OpenCollective = &self.collectives[*number];
+            (&open.communicator, open.number, &open.function, &open.inside.0)
+        };
+        let mut order: Vec<usize> = (0..self.collectives.len()).collect();
+        order.sort_by(|a, b| key(a).cmp(&key(b)));
+        let mut position = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(to, from)| position[*from] = to);
+        self.calls.values_mut().for_each(|number| *number = position[*number]);
+        self.collectives = order.iter().map(|from| self.collectives[*from].clone()).collect();
     }
 
     /// Adds an operation that is still active.

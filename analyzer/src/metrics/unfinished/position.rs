@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
@@ -14,7 +15,7 @@ use crate::trace::RankTrace;
 const LAST_CALLS: usize = 5;
 
 /// The end of a thread's sequence of events.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Tail {
     pub thread: u32,
     /// The last calls, oldest first.

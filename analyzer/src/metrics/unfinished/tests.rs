@@ -1,4 +1,5 @@
 use super::*;
+use crate::metrics::divided_tests::assert_same_in_processes;
 use crate::metrics::{Metrics, Selection};
 use crate::synthetic_messages::{Attributes, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -22,6 +23,7 @@ fn unfinished_of(ranks: &[SyntheticRank]) -> Unfinished {
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    assert_same_in_processes(directory.path(), &Selection::Whole, &metrics);
     metrics.unfinished.expect("some rank did not finish")
 }
 

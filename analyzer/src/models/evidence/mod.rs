@@ -20,8 +20,8 @@ pub use terms::Shape;
 
 /// Minimum number of rank counts for a prediction.
 pub const MIN_POINTS: usize = 3;
-/// Ratio of the ends of an interval beyond which the interval is useless.
-pub const MAX_INTERVAL_RATIO: f64 = 10.0;
+/// Largest factor between a time and an end of its interval; beyond it only the interval is given.
+pub const MAX_FACTOR: f64 = 2.0;
 
 /// Draws for each way of splitting the time.
 const DRAWS: usize = 1000;
@@ -36,13 +36,13 @@ const MIN_NOISE: f64 = 5e-4;
 const GROWTH: f64 = 0.6;
 /// Lower limit of the discrepancy that grows in this way.
 const MIN_GROWING_DISCREPANCY: f64 = 0.02;
-/// Expected changes of regime per doubling beyond the points: an eager limit, another algorithm, a
-/// shared link. No curve predicts them, so every interval allows for one.
-const CHANGES_PER_DOUBLING: f64 = 0.15;
-/// Standard deviation of the logarithm of the factor by which overhead then changes.
-const CHANGE_LOG_SD: f64 = 0.8;
-/// Share of the changes that reduce overhead.
-const SHARE_OF_DECREASES: f64 = 0.2;
+/// Power of a curve's distance from the median: sums of terms, weighed by a few points, scatter
+/// more than they err.
+const DAMPING: f64 = 0.8;
+/// Standard deviations, upwards and downwards, of the logarithm of the factor by which the time may
+/// leave all curves, per square root of the doublings beyond the points: an eager limit, another
+/// algorithm, a shared link. It slows programs down more often than not.
+const DEPARTURE_LOG_SD: (f64, f64) = (0.15, 0.03);
 
 /// The measurement at one rank count.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,9 +84,10 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Whether the interval is too wide to be useful.
+    /// Whether an end of the interval lies further than [`MAX_FACTOR`] from the time, so that the
+    /// time alone would mislead.
     pub fn is_too_wide(&self) -> bool {
-        self.hi_s > MAX_INTERVAL_RATIO * self.lo_s
+        self.hi_s > MAX_FACTOR * self.tau_s || MAX_FACTOR * self.lo_s < self.tau_s
     }
 }
 
@@ -98,9 +99,8 @@ struct Draw {
     overhead: Curve,
     /// Standard normal deviates for the discrepancy of imbalance and overhead beyond the points.
     beyond: [f64; 2],
-    /// The change of regime: doublings beyond the points, and the logarithm of the factor on
-    /// overhead.
-    change: (f64, f64),
+    /// Logarithm of the factor by which the time leaves the curves, one doubling beyond the points.
+    departure: f64,
     /// By how much minima lie above the undisturbed time, relative.
     excess: f64,
 }
@@ -162,7 +162,7 @@ impl Evidence {
                         imbalance: imbalance.map(|curves| curves[second[i]].clone()),
                         overhead: overhead.clone(),
                         beyond: [normal(&mut random), normal(&mut random)],
-                        change: change(&mut random),
+                        departure: departure(&mut random),
                         excess: lower * normal(&mut random).abs(),
                     });
                 }
@@ -186,27 +186,49 @@ impl Evidence {
     /// Times at p ranks with work w, seconds: one per draw, with the draws in the same order for
     /// every p.
     pub fn times(&self, p: f64, work: f64) -> Vec<f64> {
-        let doublings = (p / self.largest).log2().max(0.0);
+        let on_curves = self.on_curves(p, work);
+        self.around(median(on_curves.clone()), on_curves, p)
+    }
+
+    /// The time at p ranks with work w.
+    pub fn at(&self, p: f64, work: f64) -> Forecast {
+        let on_curves = self.on_curves(p, work);
+        let tau_s = median(on_curves.clone());
+        let mut times = self.around(tau_s, on_curves, p);
+        times.sort_by(f64::total_cmp);
+        let share = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
+        Forecast { tau_s, lo_s: share(0.05).min(tau_s), hi_s: share(0.95).max(tau_s) }
+    }
+
+    /// Doublings of the rank count beyond the points.
+    fn doublings(&self, p: f64) -> f64 {
+        (p / self.largest).log2().max(0.0)
+    }
+
+    /// Times on the curves with their discrepancies, seconds.
+    fn on_curves(&self, p: f64, work: f64) -> Vec<f64> {
+        let distance = self.doublings(p).sqrt();
         let beyond = |curve: &Curve, z: f64| {
-            let growth = GROWTH * curve.discrepancy.max(MIN_GROWING_DISCREPANCY) * doublings.sqrt();
+            let growth = GROWTH * curve.discrepancy.max(MIN_GROWING_DISCREPANCY) * distance;
             curve.at(p, work) * (growth * z).exp()
         };
         let time = |draw: &Draw| {
             let computation = draw.computation.as_ref().map_or(0.0, |curve| curve.at(p, work));
             let imbalance = draw.imbalance.as_ref().map_or(0.0, |c| beyond(c, draw.beyond[0]));
-            let changed = if draw.change.0 < doublings { draw.change.1.exp() } else { 1.0 };
-            let overhead = beyond(&draw.overhead, draw.beyond[1]) * changed;
+            let overhead = beyond(&draw.overhead, draw.beyond[1]);
             (computation + imbalance + overhead) * (1.0 - draw.excess).max(0.5)
         };
         self.draws.iter().map(time).collect()
     }
 
-    /// The time at p ranks with work w.
-    pub fn at(&self, p: f64, work: f64) -> Forecast {
-        let mut times = self.times(p, work);
-        times.sort_by(f64::total_cmp);
-        let share = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
-        Forecast { tau_s: share(0.5), lo_s: share(0.05), hi_s: share(0.95) }
+    /// Brings times on the curves nearer to their median and lets them leave the curves.
+    fn around(&self, median_s: f64, on_curves: Vec<f64>, p: f64) -> Vec<f64> {
+        let distance = self.doublings(p).sqrt();
+        let time = |(draw, time_s): (&Draw, f64)| {
+            let damped = (time_s / median_s).powf(DAMPING);
+            median_s * damped * (draw.departure * distance).exp()
+        };
+        self.draws.iter().zip(on_curves).map(time).collect()
     }
 
     /// The draw nearest to the medians up to 32 times the largest measured rank count, for constant
@@ -215,11 +237,7 @@ impl Evidence {
         let rank_counts: Vec<f64> = (-1..=5).map(|k| self.largest * 2f64.powi(k)).collect();
         let medians: Vec<f64> = rank_counts
             .iter()
-            .map(|p| {
-                let mut all: Vec<f64> = self.draws.iter().map(|d| d.fitted(*p, 1.0)).collect();
-                all.sort_by(f64::total_cmp);
-                all[all.len() / 2]
-            })
+            .map(|p| median(self.draws.iter().map(|draw| draw.fitted(*p, 1.0)).collect()))
             .collect();
         let off = |draw: &&Draw| -> f64 {
             let pairs = rank_counts.iter().zip(&medians);
@@ -245,11 +263,17 @@ impl Evidence {
     }
 }
 
-/// Draws the first change of regime: doublings beyond the points, and the logarithm of the factor.
-fn change(random: &mut fastrand::Rng) -> (f64, f64) {
-    let at = -(1.0 - random.f64()).ln() / CHANGES_PER_DOUBLING;
-    let sign = if random.f64() < SHARE_OF_DECREASES { -1.0 } else { 1.0 };
-    (at, sign * CHANGE_LOG_SD * normal(random).abs())
+/// Draws by how much a time leaves the curves, one doubling beyond the points.
+fn departure(random: &mut fastrand::Rng) -> f64 {
+    let (up, down) = DEPARTURE_LOG_SD;
+    let z = normal(random);
+    z * if z > 0.0 { up } else { down }
+}
+
+/// The middle of values that are not empty.
+fn median(mut values: Vec<f64>) -> f64 {
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// A standard normal deviate (Box and Muller 1958).

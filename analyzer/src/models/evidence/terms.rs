@@ -73,12 +73,13 @@ impl Shape {
         }
     }
 
-    /// Prior scale of the coefficient, relative to the largest that the points allow.
+    /// Prior scale of the coefficient, relative to the largest that the points allow. Beyond 1 it
+    /// makes every further term dearer, most of all those that the points hardly show.
     pub fn scale(self) -> f64 {
         match self {
-            Self::Linear | Self::LinearLog => 0.4,
-            Self::Root => 0.5,
-            _ => 1.0,
+            Self::Linear | Self::LinearLog => 0.8,
+            Self::Root => 1.0,
+            _ => 2.0,
         }
     }
 
@@ -121,11 +122,11 @@ pub const IMBALANCE: Family = Family {
     forced: &[],
     offered: &[
         (Shape::Shared, 0.8),
-        (Shape::SharedLog, 0.2),
-        (Shape::Edges, 0.1),
-        (Shape::Constant, 0.2),
-        (Shape::OthersShare, 0.1),
-        (Shape::Linear, 0.1),
+        (Shape::SharedLog, 0.3),
+        (Shape::Edges, 0.2),
+        (Shape::Constant, 0.05),
+        (Shape::OthersShare, 0.03),
+        (Shape::Linear, 0.03),
     ],
     discrepancies: &[(0.01, 0.2), (0.03, 0.3), (0.1, 0.3), (0.25, 0.2)],
 };
@@ -142,8 +143,8 @@ pub const OVERHEAD: Family = Family {
         (Shape::OthersShare, 0.2),
         (Shape::Log, 0.65),
         (Shape::Root, 0.06),
-        (Shape::Linear, 0.3),
-        (Shape::LinearLog, 0.04),
+        (Shape::Linear, 0.2),
+        (Shape::LinearLog, 0.02),
     ],
     discrepancies: &[(0.01, 0.2), (0.03, 0.3), (0.1, 0.3), (0.25, 0.2)],
 };

@@ -42,6 +42,22 @@ fn no_time_is_negative_and_intervals_grow_with_the_distance() {
 }
 
 #[test]
+fn curves_that_fit_exactly_still_leave_room_for_a_slower_regime() {
+    let weak = |p: &f64| Measured {
+        p: *p,
+        work: p / 2.0,
+        tau_s: 2.0,
+        computation: Some(Computation { mean_s: 2.0, max_s: Some(2.0) }),
+    };
+    let points: Vec<Measured> = SMALL.iter().map(weak).collect();
+    let forecast = Evidence::of(&points, None).unwrap().at(256.0, 128.0);
+    assert!((forecast.tau_s / 2.0 - 1.0).abs() < 0.02, "{forecast:?}");
+    // A shared link that begins to bind made halos of experiments/simulated 1.5 times slower.
+    assert!(forecast.hi_s > 1.5 * forecast.tau_s, "{forecast:?}");
+    assert!(!forecast.is_too_wide(), "{forecast:?}");
+}
+
+#[test]
 fn predicts_weak_scaling_with_its_work() {
     let mut all = points(&SMALL, |p| 2.0 + 0.01 * p.log2(), |_| 2.0);
     for point in &mut all {

@@ -5,6 +5,10 @@
 //! uncertainty ([`Measured`]), and each kernel with the conditions that it ran under. Every key is
 //! explained in `docs/reference/machine-json.md`, the network models in [`super::logpq`] and the
 //! roofs in [`super::roofline`].
+//!
+//! `bench-kernels` writes these keys from types of its own. Users build it for their MPI and
+//! `gammachi` once, so a shared crate would only tie their versions together; the system tests read
+//! what the kernels print with these types.
 
 mod ceilings;
 pub mod difference;

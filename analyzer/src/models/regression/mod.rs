@@ -46,7 +46,7 @@ pub use two_step::{TwoStep, two_step};
 
 use nalgebra::{DMatrix, DVector};
 
-use crate::models::evidence::{Evidence, MAX_INTERVAL_RATIO};
+use crate::models::evidence::{Evidence, Forecast};
 
 /// A column is selected when the candidates that have it carry at least this share of the weight.
 pub const SELECTED: f64 = 0.5;
@@ -151,7 +151,7 @@ pub enum PredictionWarning {
     },
     /// The value depends on columns that the fitted points cannot distinguish.
     Undecided,
-    /// The ends of the 90 % interval lie more than a factor of [`MAX_INTERVAL_RATIO`] apart.
+    /// The 90 % interval is too wide for a single time to mean anything; it is given all the same.
     TooWide,
     /// The model's time is not positive there.
     NotPositive,
@@ -336,18 +336,17 @@ impl Model {
             let positive = |value: f64| (value > 0.0).then_some(value);
             let mut value = positive(times[i]);
             let (mut lo, mut hi) = (None, None);
-            if let Some((low, high)) = interval
-                && self.parts.iter().any(|part| part.evidence.is_some())
-                && high > MAX_INTERVAL_RATIO * low
-            {
-                value = None;
-                warnings.push(PredictionWarning::TooWide);
-            } else if value.is_none() {
+            if value.is_none() {
                 warnings.push(PredictionWarning::NotPositive);
             } else if let Some((low, high)) = interval {
                 (lo, hi) = (positive(low), positive(high));
                 if lo.is_none() {
                     warnings.push(PredictionWarning::IntervalBelowZero);
+                }
+                let forecast = Forecast { tau_s: times[i], lo_s: low, hi_s: high };
+                if self.parts.iter().any(|part| part.evidence.is_some()) && forecast.is_too_wide() {
+                    value = None;
+                    warnings.push(PredictionWarning::TooWide);
                 }
             }
             Prediction { values: points.values[i].clone(), value, lo, hi, warnings }

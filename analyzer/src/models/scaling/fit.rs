@@ -244,15 +244,21 @@ impl Fit {
     /// its degrees of freedom.
     pub(super) fn repetition_noise(&self) -> (f64, usize) {
         let fitted = |point: &&Point| self.fitted.iter().any(|f| f.measured && f.p == point.p);
-        let (mut square, mut freedom) = (0.0, 0);
-        for point in self.series.points.iter().filter(fitted) {
-            if let Some(sd) = point.relative_sd {
-                square += sd * sd * (point.spread.number - 1) as f64;
-                freedom += point.spread.number - 1;
-            }
-        }
-        (if freedom == 0 { 0.0 } else { (square / freedom as f64).sqrt() }, freedom)
+        pooled_noise(self.series.points.iter().filter(fitted))
     }
+}
+
+/// Relative standard deviation of repeated runs, pooled over points, and its degrees of freedom; 0
+/// where nothing is repeated.
+pub(super) fn pooled_noise<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, usize) {
+    let (mut square, mut freedom) = (0.0, 0);
+    for point in points {
+        if let Some(sd) = point.relative_sd {
+            square += sd * sd * (point.spread.number - 1) as f64;
+            freedom += point.spread.number - 1;
+        }
+    }
+    (if freedom == 0 { 0.0 } else { (square / freedom as f64).sqrt() }, freedom)
 }
 
 /// p₁ and Σγ(p₁).

@@ -1,7 +1,7 @@
 //! Predicts times that were not measured, with intervals, or says why it cannot.
 
 use super::bootstrap::Interval;
-use super::fit::{Fit, LeftOut};
+use super::fit::{Fit, LeftOut, pooled_noise};
 use super::series::Point;
 use super::{Form, Options};
 use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum};
@@ -11,7 +11,7 @@ use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum}
 pub enum Unsupported {
     /// Too few rank counts were measured; holds the one to measure next.
     FewRankCounts(u32),
-    /// The 90 % interval is too wide to say anything.
+    /// The 90 % interval is too wide for a single time to mean anything; it is given all the same.
     TooWide {
         /// Largest rank count that can be predicted, among doublings of the largest measured one.
         beyond: u32,
@@ -33,8 +33,8 @@ pub struct Prediction {
     pub p: u32,
     /// τ(p), seconds, or why there is none.
     pub tau_s: Result<f64, Unsupported>,
-    /// 90 % interval, seconds: by evidence that of the undisturbed time, by the three terms that of
-    /// one measured run.
+    /// 90 % interval, seconds: by evidence that of the undisturbed time (even where it is too wide
+    /// for a time), by the three terms that of one measured run.
     pub interval_s: Option<Interval>,
     /// Measured τ, seconds, if the point was held back.
     pub measured_s: Option<f64>,
@@ -109,7 +109,7 @@ impl Fit {
             }),
         };
         points.extend(self.used_points().map(measured));
-        let (relative, freedom) = self.repetition_noise();
+        let (relative, freedom) = pooled_noise(self.used_points());
         let runs: usize = self.used_points().map(|point| point.spread.number).sum();
         let repetitions = runs as f64 / self.used_points().count().max(1) as f64;
         Evidence::of(&points, (freedom > 0).then(|| noise_of_minimum(relative, repetitions)))
@@ -136,6 +136,7 @@ impl Fit {
             return (Err(Unsupported::FewRankCounts(next)), None);
         };
         let forecast = evidence.at(f64::from(p), work);
+        let interval = Some(Interval { lo: forecast.lo_s, hi: forecast.hi_s });
         if forecast.is_too_wide() {
             let holds = |p: &u32| {
                 let work = self.relative_work_at(f64::from(*p));
@@ -143,9 +144,10 @@ impl Fit {
             };
             let doublings = std::iter::successors(Some(largest), |p| p.checked_mul(2));
             let beyond = doublings.take_while(|q| *q < p).take_while(holds).last();
-            return (Err(Unsupported::TooWide { beyond: beyond.unwrap_or(largest), next }), None);
+            let why = Unsupported::TooWide { beyond: beyond.unwrap_or(largest), next };
+            return (Err(why), interval);
         }
-        (Ok(forecast.tau_s), Some(Interval { lo: forecast.lo_s, hi: forecast.hi_s }))
+        (Ok(forecast.tau_s), interval)
     }
 
     fn by_three_terms(&self, p: u32, work: f64) -> (Result<f64, Unsupported>, Option<Interval>) {

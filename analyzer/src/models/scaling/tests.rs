@@ -253,3 +253,16 @@ fn divides_sums_over_threads_by_the_threads() {
     let (one, four) = (fit(one, &Options::default()), fit(four, &Options::default()));
     assert_eq!(one.model.unwrap().curve, four.model.unwrap().curve);
 }
+
+#[test]
+fn gives_a_range_where_a_single_time_would_mislead() {
+    let rows = "2,5.02,10\n4,2.53,10\n8,1.29,10\n16,0.68,10\n";
+    let options = Options { predict: vec![32, 4096], ..Options::default() };
+    let fit = fit(&format!("p,tau_s,sum_gamma_s\n{rows}"), &options);
+    let [near, far] = fit.predictions.as_slice() else { panic!("two predictions") };
+    assert!(near.tau_s.is_ok(), "{near:?}");
+    assert!(matches!(far.tau_s, Err(Unsupported::TooWide { next: 32, .. })), "{far:?}");
+    let range = far.interval_s.unwrap();
+    // 10/4096 is what computation alone takes.
+    assert!(10.0 / 4096.0 < range.lo && range.lo < range.hi, "{range:?}");
+}

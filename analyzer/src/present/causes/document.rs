@@ -34,6 +34,7 @@ struct Document<'a> {
     tree: Option<TreePart>,
     waiting: WaitingPart,
     states: Vec<StatePart>,
+    off_cpu: Vec<OffCpuPart>,
     waits: Vec<WaitPart<'a>>,
     waits_omitted: Omitted,
     causes: Vec<CausePart<'a>>,
@@ -63,6 +64,17 @@ struct StatePart {
     count: u64,
     seconds: f64,
     ticks: i64,
+    off_cpu_at_most_s: Option<f64>,
+    off_cpu_at_most_ticks: Option<i64>,
+}
+
+/// Time of a thread without a core, in the whole run; null where it is not known.
+#[derive(Debug, Serialize)]
+struct OffCpuPart {
+    rank: u32,
+    thread: u32,
+    seconds: Option<f64>,
+    ticks: Option<i64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -168,6 +180,7 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
         tree: why.tree().map(TreePart::from),
         waiting: waiting(causes),
         states: states(causes),
+        off_cpu: off_cpu(why),
         waits,
         waits_omitted,
         causes: dearest,
@@ -220,13 +233,39 @@ fn waiting(causes: &Causes) -> WaitingPart {
 }
 
 fn states(causes: &Causes) -> Vec<StatePart> {
-    let part = |(state, count, ticks): (State, u64, i64)| StatePart {
-        state: state.key(),
+    let mut sums: Vec<(&'static str, u64, i64, Option<i64>)> = Vec::new();
+    for (state, count, ticks) in causes.states() {
+        let off_cpu = causes.off_cpu.at_most.get(&state).copied().flatten();
+        match sums.iter_mut().find(|(key, ..)| *key == state.key()) {
+            Some((_, of_count, of_ticks, of_off_cpu)) => {
+                (*of_count, *of_ticks) = (*of_count + count, *of_ticks + ticks);
+                *of_off_cpu = of_off_cpu.zip(off_cpu).map(|(one, other)| one + other);
+            }
+            None => sums.push((state.key(), count, ticks, off_cpu)),
+        }
+    }
+    let part = |(state, count, ticks, off_cpu): (&'static str, u64, i64, Option<i64>)| StatePart {
+        state,
         count,
         seconds: causes.clock.seconds(ticks),
         ticks,
+        off_cpu_at_most_s: off_cpu.map(|ticks| causes.clock.seconds(ticks)),
+        off_cpu_at_most_ticks: off_cpu,
     };
-    causes.states().into_iter().map(part).collect()
+    sums.into_iter().map(part).collect()
+}
+
+fn off_cpu(why: &Why) -> Vec<OffCpuPart> {
+    let causes = why.causes;
+    let lines = (0u32..).zip(causes.lines.all.iter().zip(&causes.off_cpu.of_line));
+    let of_rank = lines.filter(|(number, _)| why.concerns(*number));
+    let part = of_rank.map(|(_, (line, ticks))| OffCpuPart {
+        rank: line.rank,
+        thread: line.thread,
+        seconds: ticks.map(|ticks| causes.clock.seconds(ticks)),
+        ticks: *ticks,
+    });
+    part.collect()
 }
 
 /// The MPI function of a place, and its call site.

@@ -81,7 +81,7 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
         culprit_rank: rank_of(why, group.culprit),
         state: group.state.name(),
         waiters: match group.ranks.as_slice() {
-            [rank] => rank.to_string(),
+            [rank] => format!("rank {rank}"),
             ranks => plural(ranks.len(), "rank"),
         },
         culprit: words::line(causes, group.culprit),
@@ -90,7 +90,7 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
         place: words::place(causes, group.context),
         late_by: match group.culprit {
             NO_CULPRIT => "-".to_owned(),
-            culprit => words::late_by(causes, culprit, group.late_by),
+            _ => words::late_by(causes, group.late_by),
         },
     };
     (groups.iter().take(most).map(row).collect(), groups.len().saturating_sub(most))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Cost, Tree};
+use crate::causes::{Cost, State, Tree};
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
 use crate::present::quantity::{count, seconds, significant};
@@ -77,6 +77,11 @@ fn states(why: &Why) -> Vec<String> {
     table.right("count", states.iter().map(|(_, number, _)| count(*number)));
     table.right("time", states.iter().map(|(.., ticks)| seconds_of(why, *ticks)));
     table.right("of waiting", states.iter().map(|(.., ticks)| share(*ticks, waiting)));
+    let off_cpu = |state: &State| why.causes.off_cpu.at_most.get(state).copied().flatten();
+    if states.iter().any(|(state, _, ticks)| is_notable(off_cpu(state), *ticks)) {
+        let most = |state| off_cpu(state).map_or("?".to_owned(), |ticks| seconds_of(why, ticks));
+        table.right("off the CPU, at most", states.iter().map(|(state, ..)| most(state)));
+    }
     let mut lines = table.lines();
     if why.causes.uncertain > 0 {
         let uncertain = seconds_of(why, why.causes.uncertain);
@@ -85,6 +90,11 @@ fn states(why: &Why) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Whether so much time without a core, in or beside some other time, is worth a column.
+fn is_notable(off_cpu: Option<i64>, beside: i64) -> bool {
+    off_cpu.is_some_and(|ticks| ticks > beside / 100)
 }
 
 /// Groups of similar waits, with what made their culprits late.
@@ -97,7 +107,7 @@ fn waits(why: &Why) -> Vec<String> {
     table.right("count", rows.iter().map(|row| count(row.count)));
     table.right("time", rows.iter().map(|row| seconds(row.seconds)));
     table.left("where", rows.iter().map(|row| row.place.clone()));
-    table.left("made late by", rows.iter().map(|row| row.late_by.clone()));
+    table.left("because it", rows.iter().map(|row| row.late_by.clone()));
     let mut lines = table.lines();
     push_omitted(&mut lines, left_out, "kinds of waits");
     lines
@@ -243,6 +253,15 @@ fn ranks(why: &Why) -> Vec<String> {
     table.right("waiting", shown.iter().map(|(_, _, [waiting, ..], _)| seconds_of(why, *waiting)));
     table.right("transfer", shown.iter().map(|(_, _, [_, mpi, _], _)| seconds_of(why, *mpi)));
     table.right("recorder", shown.iter().map(|(_, _, [.., own], _)| seconds_of(why, *own)));
+    let off_cpu_of = |(rank, ..): &(u32, i64, [i64; 3], i64)| {
+        let first =
+            causes.lines.all.iter().position(|line| line.rank == *rank && line.thread == 0)?;
+        causes.off_cpu.of_line[first]
+    };
+    if shown.iter().any(|row| is_notable(off_cpu_of(row), row.1)) {
+        let off = |row| off_cpu_of(row).map_or("?".to_owned(), |ticks| seconds_of(why, ticks));
+        table.right("off the CPU", shown.iter().map(off));
+    }
     table
         .right("waiting that it causes", shown.iter().map(|(.., caused)| seconds_of(why, *caused)));
     let mut lines = table.lines();

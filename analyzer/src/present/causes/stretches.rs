@@ -1,6 +1,6 @@
 //! Tables of parts of a run: regions that the program marked, phases, and the iterations of the longest phase.
 
-use crate::causes::{Causes, Context, NO_CONTEXT, Period, Phase, Statistics, Tree};
+use crate::causes::{Causes, Context, NO_CONTEXT, Period, Phase, Region, Statistics, Tree};
 use crate::present::context::plural;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
@@ -29,14 +29,17 @@ fn two(value: Option<f64>) -> String {
     value.map_or_else(|| "?".to_owned(), |value| significant(value, 2))
 }
 
-/// Adds the columns of efficiencies.
-fn efficiencies(table: &mut Table, trees: &[Option<Tree>]) {
+/// Adds the columns of efficiencies. Where nobody calls MPI, only the balance of the load means something.
+fn efficiencies(table: &mut Table, trees: &[Option<Tree>], calls_mpi: &[bool]) {
     let of = |part: fn(&Tree) -> Option<f64>| {
         trees.iter().map(move |tree| two(tree.as_ref().and_then(part)))
     };
-    table.right("efficiency", of(|tree| Some(tree.parallel)));
+    let where_called = |cells: Vec<String>| {
+        cells.into_iter().zip(calls_mpi).map(|(cell, calls)| if *calls { cell } else { "-".into() })
+    };
+    table.right("efficiency", where_called(of(|tree| Some(tree.parallel)).collect()));
     table.right("load balance", of(|tree| tree.load_balance));
-    table.right("communication", of(|tree| Some(tree.communication)));
+    table.right("communication", where_called(of(|tree| Some(tree.communication)).collect()));
 }
 
 /// The table of a run's regions, the longest first.
@@ -50,9 +53,11 @@ pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
     let mut table = Table::default();
     table.left("region", shown.iter().map(|region| region.name.clone()));
     table.right("times", shown.iter().map(|region| count(region.count)));
-    table.right("time", shown.iter().map(|region| s(region.ticks)));
+    let of_a_rank = |region: &Region| s(region.inside / region.computing.len().max(1) as i64);
+    table.right("time a rank", shown.iter().map(of_a_rank));
     let trees: Vec<Option<Tree>> = shown.iter().map(|region| region.tree(run)).collect();
-    efficiencies(&mut table, &trees);
+    let calls_mpi: Vec<bool> = shown.iter().map(|region| region.in_mpi > 0).collect();
+    efficiencies(&mut table, &trees, &calls_mpi);
     table.right("waiting", shown.iter().map(|region| s(region.waiting)));
     let mut lines = table.lines();
     if all.len() > shown.len() {
@@ -75,7 +80,7 @@ pub(super) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
     table.right("time", phases.iter().map(|phase| s(phase.ticks())));
     table.right("each", phases.iter().map(|phase| s(phase.statistics().median)));
     let trees: Vec<Option<Tree>> = phases.iter().map(|phase| phase.tree(run)).collect();
-    efficiencies(&mut table, &trees);
+    efficiencies(&mut table, &trees, &vec![true; trees.len()]);
     let moving = |phase: &&Phase| two(phase.moving_imbalance());
     table.right("moving imbalance", phases.iter().map(moving));
     table.left("begin at", phases.iter().map(|phase| begins_at(causes, phase)));
@@ -101,7 +106,7 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
     let Statistics { median, mad, slow, .. } = phase.statistics();
     let mut line = format!(
-        "{}, median {}, half of them within {}",
+        "{}, median {}, half of them within {} of it",
         count(phase.iterations.len() as u64),
         s(median),
         s(mad)
@@ -113,7 +118,7 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
             format!(", waiting for {}", words::line(causes, culprit))
         });
         line.push_str(&format!(
-            "; {} slow: #{slowest} {}{culprit}",
+            "; {} slow, #{slowest} most: {}{culprit}",
             slow.len(),
             s(iteration.ticks)
         ));

@@ -1,12 +1,15 @@
 //! Writes a few sentences on how much ranks waited, and what cost most.
 
-use crate::causes::Cost;
+use crate::causes::{Cost, Statistics};
+use crate::present::context::plural;
 
 use super::Why;
 use super::words::{self, seconds_of, share};
 
 /// Share of the waiting below which a cause is not mentioned.
 const NOTABLE_SHARE: f64 = 0.05;
+/// Share of the ranks' time in waiting from which slow iterations are worth a sentence.
+const WORTHWHILE: f64 = 0.05;
 /// Share of the waiting from which a rank is said to make the others wait.
 const MAIN_SHARE: f64 = 0.25;
 
@@ -43,18 +46,44 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
                 whose.replacen("rank", "Rank", 1),
                 if ranks == 2 { "the other" } else { "the others" },
             ),
-            false => format!(
-                "No single cause explains it: the largest is that {whose} {what}, with {part} of the \
-                 waiting{indirectly}."
-            ),
+            false => format!("No single delay causes more than {part} of it."),
         });
     }
+    sentences.extend(slow_iterations(why));
     let unattributed = causes.charges.unattributed;
     if unattributed as f64 >= NOTABLE_SHARE * waiting as f64 {
         sentences
             .push(format!("{} of the waiting has no known cause.", share(unattributed, waiting)));
     }
     sentences
+}
+
+/// The slowest iteration, if few slow ones of the longest phase cost more than half of all waiting.
+pub(crate) fn decisive_iteration(why: &Why) -> Option<usize> {
+    let phase = why.causes.phases.first()?;
+    let Statistics { median, slow, .. } = phase.statistics();
+    let ranks = why.run.ranks.len() as i64;
+    let all = ranks as f64 * why.elapsed() as f64;
+    if (why.causes.waiting() as f64) < WORTHWHILE * all {
+        return None;
+    }
+    let extra: i64 = slow.iter().map(|at| phase.iterations[*at].ticks - median).sum();
+    let are_few = slow.len() * 10 <= phase.iterations.len();
+    let slowest = slow.into_iter().max_by_key(|at| phase.iterations[*at].ticks)?;
+    (are_few && extra * ranks * 2 >= why.causes.waiting()).then_some(slowest)
+}
+
+fn slow_iterations(why: &Why) -> Option<String> {
+    let slowest = decisive_iteration(why)?;
+    let phase = why.causes.phases.first()?;
+    let Statistics { median, slow, .. } = phase.statistics();
+    Some(format!(
+        "Most of it is due to {} of {}: #{slowest} takes {}, the median {}.",
+        plural(slow.len(), "slow iteration"),
+        phase.iterations.len(),
+        seconds_of(why, phase.iterations[slowest].ticks),
+        seconds_of(why, median)
+    ))
 }
 
 fn indirectly(why: &Why, cost: Cost) -> String {

@@ -44,6 +44,9 @@ pub(super) fn brief(found: &Context) -> String {
     match found {
         Context::Between(Some(from), Some(to)) => {
             let (from_text, to_text) = (short_site(from), short_site(to));
+            if from_text == to_text {
+                return format!("{from_text} to the next");
+            }
             let line = to.place.line.filter(|_| from.place.file == to.place.file);
             match line.filter(|_| to.place.file.is_some()) {
                 Some(line) => format!("{from_text} to :{line}"),
@@ -68,7 +71,11 @@ pub(super) fn context(context: &Context) -> String {
         Context::Between(None, Some(to)) => format!("before {}", call_site(to)),
         Context::Between(Some(from), None) => format!("after {}", call_site(from)),
         Context::Between(Some(from), Some(to)) => {
-            format!("between {} and {}", call_site(from), call_site(to))
+            let (from, to) = (call_site(from), call_site(to));
+            match from == to {
+                true => format!("between one {from} and the next"),
+                false => format!("between {from} and {to}"),
+            }
         }
         Context::Transfer(site) => format!("inside {}", call_site(site)),
         Context::Totals => "calls that are kept only as totals".to_owned(),
@@ -105,18 +112,17 @@ pub(super) fn place(causes: &Causes, place: u32) -> String {
     }
 }
 
-/// What made a rank or thread late, in a few words.
-pub(super) fn late_by(causes: &Causes, culprit: u32, by: Option<LateBy>) -> String {
-    let whose = line(causes, culprit);
+/// What made the culprit of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`.
+pub(super) fn late_by(causes: &Causes, by: Option<LateBy>) -> String {
     match by {
         None => "not known".to_owned(),
-        Some(LateBy::WaitFor(NO_CULPRIT)) => format!("{whose} waited itself"),
-        Some(LateBy::WaitFor(other)) => format!("{whose} waited for {}", line(causes, other)),
+        Some(LateBy::WaitFor(NO_CULPRIT)) => "waited itself".to_owned(),
+        Some(LateBy::WaitFor(other)) => format!("waited for {}", line(causes, other)),
         Some(LateBy::Context(number)) => match causes.contexts.get(number) {
             found @ (Context::Region(_) | Context::Between(..)) => {
-                format!("{whose} computes longer: {}", brief(found))
+                format!("computes longer: {}", brief(found))
             }
-            found => format!("{whose} is longer in {}", brief(found)),
+            found => format!("is longer in {}", brief(found)),
         },
     }
 }
@@ -128,7 +134,6 @@ pub(crate) fn state_name(state: State) -> &'static str {
 
 /// What made the culprit of a wait late, in a few words; empty if that is not known.
 pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
-    let wait = &causes.waits[number as usize];
     let delays = causes.reasons.delays(number).iter();
     let delay = delays.max_by_key(|(_, ticks)| *ticks);
     let inner = causes.reasons.waits(number);
@@ -136,10 +141,10 @@ pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
     let waited = inner.map(|inner| &causes.waits[inner as usize]);
     match (delay, waited) {
         (Some((_, ticks)), Some(inner)) if inner.ticks > *ticks => {
-            late_by(causes, wait.culprit, Some(LateBy::WaitFor(inner.culprit)))
+            late_by(causes, Some(LateBy::WaitFor(inner.culprit)))
         }
-        (Some((context, _)), _) => late_by(causes, wait.culprit, Some(LateBy::Context(*context))),
-        (None, Some(inner)) => late_by(causes, wait.culprit, Some(LateBy::WaitFor(inner.culprit))),
+        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context))),
+        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit))),
         (None, None) => String::new(),
     }
 }
@@ -166,10 +171,7 @@ pub(super) fn unknown(what: Unknown) -> String {
             "waits between ranks whose clocks are not aligned: their order is not known".to_owned()
         }
         Unknown::IncompleteCollectives(number) => {
-            format!(
-                "waits in {} collective operations that lack members",
-                count(number)
-            )
+            format!("waits in {} collective operations that lack members", count(number))
         }
         Unknown::Neighbourhoods(number) => {
             format!(
@@ -190,10 +192,12 @@ pub(super) fn unknown(what: Unknown) -> String {
             format!("causes of {} waits whose order contradicts the clocks", count(number))
         }
         Unknown::Totals => "waits in calls that are kept only as totals".to_owned(),
-        Unknown::OneSided => {
-            "waits for locks, and between start, complete, post and wait of one-sided communication: \
-             who holds a lock and who is in a group is not recorded"
-                .to_owned()
+        Unknown::OneSided(number) => {
+            format!(
+                "waits in {} calls of one-sided communication: their window, group or type of lock is \
+                 not recorded",
+                count(number)
+            )
         }
         Unknown::MadeByGroup => {
             "waits where a group creates a communicator: its members are not recorded".to_owned()

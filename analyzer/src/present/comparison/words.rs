@@ -69,7 +69,8 @@ pub(super) fn kind(kind: Kind) -> &'static str {
 pub(super) fn state(key: &str) -> String {
     match key {
         "wait_at_nxn" => "wait at N x N".to_owned(),
-        "one_sided" => "wait at fence".to_owned(),
+        "one_sided" => "one-sided wait".to_owned(),
+        "lock" => "wait for lock".to_owned(),
         "late_sender_wrong_order" => "late sender, wrong order".to_owned(),
         other => other.replace('_', " "),
     }

@@ -55,7 +55,7 @@ Object.assign(Timeline.prototype, {
     const { rows } = this.source, length = seconds(wait.until - wait.begin);
     const culprit = wait.culprit < 0 ? "" : ` for ${rowName(rows[wait.culprit])}`;
     const parts = [`${rowName(rows[wait.row])} waits ${length}${culprit} (${wait.state})`];
-    if (wait.reason) parts.push(wait.reason);
+    if (wait.reason) parts.push(`which ${wait.reason}`);
     if (wait.culprit >= 0) parts.push("press C to go there");
     return parts.join(" · ");
   },

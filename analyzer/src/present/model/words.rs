@@ -1,6 +1,6 @@
 //! Words for errors and warnings of models, which name the options of `gammachi model`.
 
-use crate::models::evidence::MAX_INTERVAL_RATIO;
+use crate::models::evidence::MAX_FACTOR;
 use crate::models::regression::{HeldBack, Prediction, PredictionWarning, RegressionError};
 
 /// Why a model cannot be fitted or evaluated: the option or place, what is wrong, and what to do.
@@ -63,8 +63,8 @@ fn warning(warning: &PredictionWarning) -> String {
                 .into()
         }
         PredictionWarning::TooWide => format!(
-            "cannot be predicted: the ends of the 90 % interval lie a factor of more than {MAX_INTERVAL_RATIO} \
-             apart; measure at twice the largest rank count"
+            "only a range can be predicted: its ends lie a factor of more than {MAX_FACTOR} from its middle, \
+             because the points do not tell how the time grows; measure at twice the largest rank count"
         ),
         PredictionWarning::NotPositive => {
             "the model's time is not positive here: the model is valid only nearer to the measured points"

@@ -10,7 +10,7 @@ use crate::trace::run_json::Exit;
 use crate::present::Report;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
-use crate::present::unfinished::call_text;
+use crate::present::unfinished::{self, call_text};
 
 /// Signals: number, name, and usual cause.
 const SIGNALS: [(u8, &str, &str); 11] = [
@@ -72,7 +72,8 @@ impl JobEnd {
         let crashed = matches!(end, End::Signal(signal) if CRASH_SIGNALS.contains(&signal));
         let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
         let is_cause = (crashed || matches!(end, End::ExitCode(_))) && !deadlock;
-        let sentences = [end.sentence(report), unfinished.and_then(|u| positions(report, u))];
+        let known = unfinished.filter(|_| !deadlock);
+        let sentences = [end.sentence(report), known.and_then(|u| positions(report, u))];
         let sentences_of_end = if is_cause { &mut this.first } else { &mut this.later };
         sentences_of_end.extend(sentences.into_iter().flatten());
         this
@@ -185,9 +186,10 @@ fn positions(report: &Report, unfinished: &Unfinished) -> Option<String> {
     let (state, is) = match (unfinished.running, is_over(report, unfinished)) {
         (true, _) if one => ("has not finished", "is"),
         (true, _) => ("have not finished", "is"),
-        (false, true) => ("ended without returning from MPI_Finalize", "was"),
+        (false, true) => ("ended before MPI_Finalize", "was"),
         (false, false) => ("never returned from MPI_Finalize (died, or still running)", "was"),
     };
+    let position_text = |rank: &UnfinishedRank| position_text(rank, unfinished);
     if let [one] = known[..] {
         return Some(format!("{who} {state}: it {is} {}.", position_text(one)));
     }
@@ -207,7 +209,7 @@ fn positions(report: &Report, unfinished: &Unfinished) -> Option<String> {
             rank,
             match outside.len() {
                 1 => String::new(),
-                count => format!(", the first of {count} that are outside"),
+                count => format!(", first of the {count} outside"),
             },
         )
     });
@@ -216,7 +218,7 @@ fn positions(report: &Report, unfinished: &Unfinished) -> Option<String> {
             rank,
             match inside.len() {
                 1 => String::new(),
-                count => format!(", the longest of {count} that are inside MPI"),
+                count => format!(", longest of the {count} inside MPI"),
             },
         )
     });
@@ -225,11 +227,12 @@ fn positions(report: &Report, unfinished: &Unfinished) -> Option<String> {
 }
 
 /// A rank's position, worded to follow "is" or "was".
-fn position_text(rank: &UnfinishedRank) -> String {
+fn position_text(rank: &UnfinishedRank, unfinished: &Unfinished) -> String {
     let position = rank.position();
     match (position.and_then(ThreadPosition::inside), position.and_then(|p| p.last_calls.last())) {
         (Some(call), _) => {
-            format!("inside {} since {}", printable(&call_text(call)), seconds(call.begin_s))
+            let lasted = unfinished::lasted(unfinished, call.begin_s);
+            format!("inside {} for {lasted}", printable(&call_text(call)))
         }
         (None, Some(last)) => format!(
             "outside MPI, after {} at {}",

@@ -6,12 +6,14 @@
 //! | `screen`, `next` | the lines of the screen and their order; the next step that it proposes |
 //! | `document` | the keys of the document |
 //! | `verdict`, `job_end` | the few sentences that matter most |
+//! | `basis` | what the figures allow to be said |
 //! | `tables`, `rank_groups` | ranks, threads and functions |
 //! | `notes` | notes of all stages as sentences |
 //! | `trust` | how far the figures can be trusted |
 //! | `job`, `sites`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
 //! | [`late_partner`] | waiting for late partners, as tables |
 
+mod basis;
 mod counters;
 mod document;
 mod job;

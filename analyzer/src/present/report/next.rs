@@ -1,13 +1,16 @@
 //! Proposes the one thing to do next.
 
+use super::basis::{keeps_mostly_totals, lacks_cores, serialisation_and_transfer};
 use crate::causes::Unknown;
 use crate::metrics::{ComputeMode, Oversubscription, Selection};
 use crate::plain_text::printable;
-use crate::present::Report;
+use crate::present::{Report, causes};
 use crate::shell_word::shell_word;
 
 /// Share of the ranks' time at which waiting is worth looking into.
 const NOTABLE_WAITING: f64 = 0.02;
+/// Efficiency at or above which waiting is not worth looking into.
+const VERY_GOOD_EFFICIENCY: f64 = 0.95;
 /// Efficiency at or above which a run is considered good.
 const GOOD_EFFICIENCY: f64 = 0.9;
 
@@ -19,7 +22,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     if metrics.unfinished.is_some() {
         return step(format!("gammachi view {run}"), "shows what every rank did last");
     }
-    if metrics.totals.as_ref().is_some_and(|totals| totals.kept_calls < totals.calls / 10) {
+    if keeps_mostly_totals(report) {
         return step(
             "gammachi run -- …".into(),
             "without --profile-only keeps single calls, which tell who waits for whom",
@@ -39,14 +42,30 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
             "with no more ranks than cores: times of ranks that share cores say little",
         )
     };
-    if super::verdict::lacks_cores(report) {
+    if lacks_cores(report) {
         return fewer_ranks();
     }
     let waiting = report.causes.map_or(0.0, |causes| {
         let all = report.run.ranks.len() as f64 * (causes.whole.1 - causes.whole.0) as f64;
         causes.waiting() as f64 / all.max(1.0)
     });
-    if waiting >= NOTABLE_WAITING {
+    if let Some(slow) = report.why().and_then(|why| causes::decisive_iteration(&why)) {
+        return step(
+            format!("gammachi why {run} --iteration {slow}"),
+            "shows what made that iteration slow",
+        );
+    }
+    let costs_most = |(serialisation, transfer): (f64, f64)| {
+        transfer < GOOD_EFFICIENCY && transfer < serialisation
+    };
+    if serialisation_and_transfer(report).is_some_and(costs_most) {
+        return step(
+            format!("gammachi whatif {run} --bandwidth x2"),
+            "tells what a faster network would save",
+        );
+    }
+    let is_good = metrics.efficiency.is_some_and(|one| one.parallel >= VERY_GOOD_EFFICIENCY);
+    if waiting >= NOTABLE_WAITING && !is_good {
         return step(format!("gammachi why {run}"), "follows the waiting back to its causes");
     }
     let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
@@ -56,7 +75,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     let regions = report.run.region_names();
     match (metrics.efficiency, regions.first()) {
         (Some(efficiency), _) if efficiency.parallel >= GOOD_EFFICIENCY => {
-            step("gammachi sweep --np 1,2,4 -- …".into(), "tells how far it scales")
+            step("gammachi sweep --np 1,2,4 -- …".into(), "little is lost: tells how far it scales")
         }
         (_, Some(name)) if metrics.compute == ComputeMode::Outside => step(
             format!("gammachi report {run} --region {}", shell_word(&printable(name))),

@@ -102,10 +102,11 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
                 KeepingPolicy::Last => "the limit on bytes was reached, and the newest are kept",
                 KeepingPolicy::First => "the limit on bytes was reached (--max-bytes)",
             };
+            let messages = if calls == of { "not known" } else { "those of the other calls" };
             format!(
                 "{calls} of {of} calls are kept as totals, not one by one ({why}), from {from:.3} to \
                  {to:.3} s: counts, times and efficiency include them; messages and communicators are \
-                 those of the calls before"
+                 {messages}"
             )
         }
         Note::ThreadsInTotals(first) => format!(

@@ -3,6 +3,7 @@
 //! The first screen holds what a reader wants to know in ten seconds: is the run efficient, what is the cause and
 //! where is it, can the figures be trusted, what to do next. The tables follow below.
 
+use super::basis::{hides_waiting, is_stuck, lacks_cores, serialisation_and_transfer};
 use super::next::next_step;
 use super::tables::{call_table, rank_table, thread_table};
 use super::trust::{causal_line, trust_parts};
@@ -46,14 +47,23 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     }
     labelled(blocks, cut_line(report));
     if let Some(unfinished) = &report.metrics.unfinished {
-        blocks.block("STANDS", unfinished::position_lines(unfinished));
+        blocks.block("POSITIONS", unfinished::position_lines(unfinished));
         for sentence in unfinished::sentences(unfinished) {
-            blocks.sentence("WAITS", &sentence);
+            blocks.sentence("", &sentence);
         }
-        blocks.block("LAST CALLS", unfinished::last_call_lines(unfinished));
+        let mut label = "LAST CALLS";
+        for line in unfinished::last_call_lines(unfinished) {
+            blocks.sentence(label, &line);
+            label = "";
+        }
     }
-    blocks.block("EFFICIENCY", efficiency_lines(report));
-    blocks.block("WAITS", wait_lines(report));
+    let is_stuck = is_stuck(report);
+    if !is_stuck {
+        blocks.block("EFFICIENCY", efficiency_lines(report));
+        if !hides_waiting(report) {
+            blocks.block("WAITS", wait_lines(report));
+        }
+    }
     if let Some(causes) = report.causes {
         blocks.block("REGIONS", region_lines(report.run, causes));
         if let Some(line) = iteration_summary(causes) {
@@ -62,7 +72,9 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     }
     let (unit, ranks) = rank_table(report);
     blocks.block(&format!("RANKS ({unit})"), ranks);
-    blocks.block("WHAT IF", saving_lines(report));
+    if !is_stuck && !lacks_cores(report) {
+        blocks.block("WHAT IF", saving_lines(report));
+    }
     blocks.sentence("TRUST", &trust_parts(report).join(" | "));
     labelled(blocks, causal_line(report));
     for note in report.notes() {
@@ -92,7 +104,10 @@ fn tables(report: &Report, blocks: &mut Blocks) {
     if let Some(totals) = &report.metrics.totals {
         blocks.block("TOTALS", totals::lines(totals));
     }
-    if let Some(metrics) = &report.metrics.messages {
+    let only_totals = report.metrics.totals.as_ref().is_some_and(|totals| totals.kept_calls == 0);
+    if only_totals {
+        blocks.sentence("MESSAGES", "not known: calls are kept only as totals");
+    } else if let Some(metrics) = &report.metrics.messages {
         blocks.sentence("MESSAGES", &messages::summary_line(metrics));
         blocks.block("", messages::traffic_lines(report.run, metrics));
         blocks.block("COMMS", messages::communicator_lines(metrics));
@@ -181,15 +196,6 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
     first.into_iter().chain(counted.map(str::to_owned)).collect()
 }
 
-/// Serialisation and transfer, whose product is the communication efficiency. `None` without a replay, and if the
-/// replay and the report do not count the same time as computing.
-fn serialisation_and_transfer(report: &Report) -> Option<(f64, f64)> {
-    let is_whole = report.metrics.selection == Selection::Whole;
-    let why =
-        report.why().filter(|_| is_whole && report.metrics.compute == ComputeMode::Outside)?;
-    causes::serialisation_and_transfer(&why)
-}
-
 /// The waits that cost most, with what made their culprits late, if known.
 fn wait_lines(report: &Report) -> Vec<String> {
     let Some(why) = report.why() else { return Vec::new() };
@@ -200,13 +206,14 @@ fn wait_lines(report: &Report) -> Vec<String> {
     let mut table = Table::default();
     table.left("state", rows.iter().map(|row| row.state.to_owned()));
     table.left("where", rows.iter().map(|row| row.place.clone()));
+    table.left("waits", rows.iter().map(|row| row.waiters.clone()));
     table.left("for", rows.iter().map(|row| row.culprit.clone()));
-    table.right("time", rows.iter().map(|row| seconds(row.seconds)));
-    table.left("made late by", rows.iter().map(|row| row.late_by.clone()));
+    table.right("in all", rows.iter().map(|row| seconds(row.seconds)));
+    table.left("because it", rows.iter().map(|row| row.late_by.clone()));
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
     if left_out > 0 {
         let directory = shell_word(&report.run.directory.display().to_string());
-        lines.push(format!("{} in gammachi why {directory}", plural(left_out, "shorter kind")));
+        lines.push(format!("{}: gammachi why {directory}", plural(left_out, "smaller kind")));
     }
     lines
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::basis::hides_waiting;
 use super::rank_groups;
 use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics};
 use crate::plain_text::printable;
@@ -29,6 +30,9 @@ pub(super) struct InMpi {
 /// the begin and end of the run is included.
 fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
     let causes = report.causes.filter(|_| report.metrics.selection == Selection::Whole)?;
+    if hides_waiting(report) {
+        return None;
+    }
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let of = |position| {
         let [waiting, transfer, _] = causes.in_mpi(causes.lines.first_of(position));
@@ -80,7 +84,8 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         table.right("off the CPU", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
     }
     let states: Vec<String> = ranks.iter().map(|rank| state(rank)).collect();
-    if states.iter().any(|state| !state.is_empty()) {
+    // POSITIONS says more about ranks that did not finish.
+    if metrics.unfinished.is_none() && states.iter().any(|state| !state.is_empty()) {
         table.left("state", states);
     }
     (unit.name, table.lines())
@@ -136,7 +141,7 @@ fn state(rank: &RankMetrics) -> String {
 }
 
 /// Whether a call's time lies before or after τ_i; such calls come last and have no share.
-fn lies_outside(call: &CallMetrics) -> bool {
+pub(super) fn lies_outside(call: &CallMetrics) -> bool {
     matches!(call.function.as_str(), "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
 }
 

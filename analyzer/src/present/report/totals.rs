@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use trace_format::totals::PeerClass;
+
 use crate::metrics::{TotalsMetrics, TotalsRow};
 
 use crate::present::quantity::{count, seconds, with_prefix};
@@ -16,7 +18,7 @@ pub(super) fn lines(totals: &TotalsMetrics) -> Vec<String> {
     let shown = &totals.rows[..totals.rows.len().min(MAX_ROWS)];
     let mut table = Table::default();
     table.left("function", shown.iter().map(|row| row.function.clone()));
-    table.left("peer", shown.iter().map(|row| row.peer.map_or("any", |p| p.name()).to_owned()));
+    table.left("peer", shown.iter().map(|row| peer(row).to_owned()));
     table.right("size to", shown.iter().map(size));
     table.right("count", shown.iter().map(|row| count(row.count)));
     table.right("time", shown.iter().map(|row| seconds(row.time_s)));
@@ -29,6 +31,14 @@ pub(super) fn lines(totals: &TotalsMetrics) -> Vec<String> {
         lines.push(format!("{} more rows (--json lists all)", totals.rows.len() - shown.len()));
     }
     lines
+}
+
+fn peer(row: &TotalsRow) -> &'static str {
+    match row.peer {
+        None => "any",
+        Some(PeerClass::None) => "-",
+        Some(class) => class.name(),
+    }
 }
 
 fn size(row: &TotalsRow) -> String {
@@ -51,7 +61,8 @@ fn bars(row: &TotalsRow) -> String {
     for &(from_s, count) in &row.histogram {
         let skipped = previous_s
             .map_or(0, |previous| ((from_s / previous).log2().round() as usize).max(1) - 1);
-        text.extend(std::iter::repeat_n(' ', skipped));
+        // A cell may be broken at a blank, but not at this one.
+        text.extend(std::iter::repeat_n('\u{a0}', skipped));
         text.push(height(count));
         previous_s = Some(from_s);
     }

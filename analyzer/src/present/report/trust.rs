@@ -6,7 +6,10 @@ use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
 
-use super::verdict::lacks_cores;
+use super::basis::{lacks_cores, share_off_cpu};
+
+/// Share of the ranks' time off the CPU from which it is mentioned.
+const NOTABLE_OFF_CPU: f64 = 0.01;
 
 /// The parts of the line on trust.
 pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
@@ -20,6 +23,10 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     }];
     if lacks_cores(report) {
         parts.insert(0, "ranks lacked cores: times say little".to_owned());
+    }
+    let off_cpu = share_off_cpu(report).filter(|share| *share >= NOTABLE_OFF_CPU);
+    if let Some(share) = off_cpu.filter(|_| !lacks_cores(report)) {
+        parts.push(format!("ranks waited for a core for {} of the time", percent(share)));
     }
     if let Some(share) = tool_share(report) {
         parts.push(format!("recorder {}", percent(share)));

@@ -2,10 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::metrics::{Competitor, ComputeMode, Oversubscription, RankMetrics, Selection};
+use crate::metrics::{
+    CallMetrics, Competitor, ComputeMode, Oversubscription, RankMetrics, Selection,
+};
 use crate::timeline::Ending;
 
+use super::basis::{
+    hides_waiting, is_stuck, keeps_mostly_totals, lacks_cores, serialisation_and_transfer,
+    share_off_cpu,
+};
 use super::job_end::JobEnd;
+use super::tables::lies_outside;
 use crate::present::Report;
 use crate::present::causes;
 use crate::present::context::{number_list, plural, range_list};
@@ -23,8 +30,8 @@ const NOTABLE_SHARE: f64 = 0.01;
 const NOTABLE_TRANSFER: f64 = 0.05;
 /// Serialisation below which waiting in turn is mentioned.
 const NOTABLE_SERIALISATION: f64 = 0.9;
-/// Share of the ranks' time off the CPU from which a lack of cores explains more than anything else.
-const LACKING_CORES: f64 = 0.25;
+/// Share of the ranks' time off the CPU below which only TRUST mentions it.
+const MENTIONED_OFF_CPU: f64 = 0.05;
 
 /// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
 /// `--compute` mode does not fit the program.
@@ -47,30 +54,41 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     let oversubscribed = oversubscription(report);
     let cores_come_first = lacks_cores(report);
     sentences.extend(oversubscribed.clone().filter(|_| cores_come_first));
+    if is_stuck(report) {
+        return sentences;
+    }
     let efficiency = efficiency(report);
     sentences.push(match is_whole(report) {
         true => efficiency,
         false => format!("Of what was recorded: {efficiency}"),
     });
-    sentences.extend(sleeping(report));
-    // A deadlock needs no further cause.
-    let deadlocks = report.metrics.unfinished.as_ref().map(|unfinished| &unfinished.deadlocks);
-    let is_deadlock = deadlocks.is_some_and(|deadlocks| !deadlocks.is_empty());
     match report.why().filter(|why| waiting_is_notable(why)) {
-        _ if is_deadlock => return sentences,
+        _ if hides_waiting(report) => {
+            let why = match keeps_mostly_totals(report) {
+                true => "calls were kept only as totals",
+                false => "calls were recorded without partners (level 0)",
+            };
+            sentences.push(format!("Who waited for whom is not known: {why}."));
+        }
         Some(why) => {
-            if !cores_come_first {
-                sentences.extend(transfer(&why));
-                sentences.extend(waiting_in_turn(report, &why));
+            let before_causes = !cores_come_first;
+            sentences.extend(transfer(report, &why).filter(|_| before_causes));
+            let mut waiting = causes::sentences(&why);
+            // In a chain of ranks that wait in turn, the first is as little to blame as the others.
+            if let Some(in_turn) = waiting_in_turn(report).filter(|_| before_causes) {
+                waiting.truncate(1);
+                waiting.push(in_turn);
             }
-            sentences.extend(causes::sentences(&why));
+            sentences.extend(waiting);
             let can_be_hidden = is_complete(report) && !cores_come_first;
             sentences.extend(hidden_transfer(&why).filter(|_| can_be_hidden));
         }
         None => sentences.extend(worst_rank(report)),
     }
-    sentences.extend(oversubscribed.filter(|_| !cores_come_first));
+    let is_slight = share_off_cpu(report).is_some_and(|share| share < MENTIONED_OFF_CPU);
+    sentences.extend(oversubscribed.filter(|_| !cores_come_first && !is_slight));
     sentences.extend(super::job::unequal_pinning(report));
+    sentences.extend(sleeping(report));
     sentences
 }
 
@@ -82,7 +100,7 @@ fn waiting_is_notable(why: &causes::Why) -> bool {
 }
 
 /// A sentence on transfer, if it takes more of the ranks' time than waiting does.
-fn transfer(why: &causes::Why) -> Option<String> {
+fn transfer(report: &Report, why: &causes::Why) -> Option<String> {
     let found = why.causes;
     let ranks = why.run.ranks.len();
     let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
@@ -92,19 +110,21 @@ fn transfer(why: &causes::Why) -> Option<String> {
     };
     let transfer: f64 = (0..ranks).map(of_rank).sum();
     let is_larger = transfer > found.waiting() as f64 && transfer >= NOTABLE_TRANSFER * all;
-    is_larger.then(|| {
-        format!("Transfer takes {} of the ranks' time, more than waiting.", percent(transfer / all))
-    })
+    let inside = |call: &&CallMetrics| !lies_outside(call);
+    let longest = report.metrics.calls.iter().filter(inside);
+    let longest = longest.max_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    let place = longest.map_or(String::new(), |call| format!(", most in {}", call.function));
+    is_larger
+        .then(|| format!("Transfer takes {} of the ranks' time{place}.", percent(transfer / all)))
 }
 
 /// A sentence on ranks that compute equally long and wait all the same, as in a pipeline.
-fn waiting_in_turn(report: &Report, why: &causes::Why) -> Option<String> {
+fn waiting_in_turn(report: &Report) -> Option<String> {
     let balance = report.metrics.efficiency?.load_balance?;
-    let (serialisation, _) = causes::serialisation_and_transfer(why)?;
+    let (serialisation, _) = serialisation_and_transfer(report)?;
     (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| {
         format!(
-            "The ranks compute equally long, but wait for one another in turn (serialisation \
-             {serialisation:.2})."
+            "They compute equally long, but one after the other (serialisation {serialisation:.2})."
         )
     })
 }
@@ -154,22 +174,6 @@ fn missing_ranks(report: &Report) -> Option<String> {
             range_list(ranges)
         )
     })
-}
-
-/// The share of their time for which ranks waited for a core; `None` if that is not known.
-fn share_off_cpu(report: &Report) -> Option<f64> {
-    let waited: Option<Vec<f64>> =
-        report.metrics.participants().map(|rank| rank.off_cpu_s).collect();
-    let waited = waited.filter(|waited| !waited.is_empty())?;
-    let elapsed_s = report.metrics.elapsed_s * waited.len() as f64;
-    (elapsed_s > 0.0).then(|| waited.iter().sum::<f64>() / elapsed_s)
-}
-
-/// Whether ranks share cores and waited for them for much of the run, so that its other figures say little.
-pub(super) fn lacks_cores(report: &Report) -> bool {
-    let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
-    report.metrics.oversubscription.iter().any(share_cores)
-        && share_off_cpu(report).is_some_and(|share| share >= LACKING_CORES)
 }
 
 fn oversubscription(report: &Report) -> Option<String> {
@@ -231,7 +235,7 @@ fn waited_for_cores(report: &Report, found: &[Oversubscription]) -> Option<Strin
     let (rank, share, behind) = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let others = match waits.len() {
         1 => String::new(),
-        count => format!(" (so did {} more)", count - 1),
+        count => format!(", as did {}", plural(count - 1, "more rank")),
     };
     let share = percent(*share);
     let inside = off_cpu_while_computing(report, Some(*rank));
@@ -243,9 +247,7 @@ fn waited_for_cores(report: &Report, found: &[Oversubscription]) -> Option<Strin
         ),
         Competitor::OtherPrograms => {
             let waited = waited.replacen("rank", "Rank", 1);
-            format!(
-                "{waited}, though the ranks wanted no more cores than they have: other programs ran on them."
-            )
+            format!("{waited}, because other programs ran there.")
         }
     })
 }
@@ -272,7 +274,7 @@ fn efficiency(report: &Report) -> String {
         return format!("One rank spends {share} of its time {what}.");
     }
     if balance >= BALANCED {
-        return format!("{share} efficient, well balanced.");
+        return format!("{share} efficient, load well balanced.");
     }
     let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
     format!(
@@ -304,34 +306,26 @@ fn compute_mode_misfit(report: &Report) -> Option<String> {
     })
 }
 
-/// A sentence on ranks that slept in what counts as computing, and the efficiency without that time.
+/// A sentence on ranks that slept in what counts as computing.
 fn sleeping(report: &Report) -> Option<String> {
     let metrics = report.metrics;
-    let elapsed_s = metrics.elapsed_s;
-    let min_s = (ASLEEP_SHARE * elapsed_s).max(ASLEEP_MIN_S);
+    let min_s = (ASLEEP_SHARE * metrics.elapsed_s).max(ASLEEP_MIN_S);
     let asleep_s = |rank: &RankMetrics| rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s);
     let found: Vec<&RankMetrics> =
         metrics.participants().filter(|rank| asleep_s(rank) > min_s).collect();
     let worst = found.iter().max_by(|a, b| asleep_s(a).total_cmp(&asleep_s(b)))?;
     let on_cpu_s = worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s);
-    let others = match found.len() {
-        1 => String::new(),
-        2 => " (so does 1 more)".to_owned(),
-        count => format!(" (so do {} more)", count - 1),
+    let (who, whose) = match found.len() {
+        1 => (format!("Rank {} sleeps", worst.rank), "its".to_owned()),
+        count if count == metrics.participants().count() => {
+            ("All ranks sleep".to_owned(), format!("rank {}'s", worst.rank))
+        }
+        count => (format!("{count} ranks sleep"), format!("rank {}'s", worst.rank)),
     };
-    let counted_s = |rank: &RankMetrics| match rank.cpu_time {
-        Some(_) if asleep_s(rank) > min_s => rank.compute_s - asleep_s(rank),
-        _ => rank.compute_s,
-    };
-    let counted_s: f64 = metrics.participants().map(counted_s).sum();
-    let efficiency = counted_s / (elapsed_s * metrics.participants().count() as f64);
     Some(format!(
-        "Rank {} sleeps{others}: of the {} that count as its computation its threads were on a core for {} \
-         at most. Without time asleep the run is {} efficient at most.",
-        worst.rank,
-        seconds(worst.compute_s),
+        "{who} in what counts as computation: {whose} threads were on a core for {} of {} at most.",
         seconds(on_cpu_s),
-        percent(efficiency),
+        seconds(worst.compute_s),
     ))
 }
 

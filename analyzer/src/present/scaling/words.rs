@@ -1,6 +1,6 @@
 //! Words for the assumptions of predictions, for warnings and for errors, which name the options of `gammachi scaling`.
 
-use crate::models::evidence::{MAX_INTERVAL_RATIO, MIN_POINTS};
+use crate::models::evidence::{MAX_FACTOR, MIN_POINTS};
 use crate::models::scaling::{Fit, ScalingError, Unsupported, Warning};
 
 use super::super::quantity::count;
@@ -26,8 +26,8 @@ pub(super) fn unsupported(why: Unsupported) -> String {
             count(u64::from(next))
         ),
         Unsupported::TooWide { beyond, next } => format!(
-            "cannot be predicted beyond p = {}: the ends of the 90 % interval lie a factor of more than \
-             {MAX_INTERVAL_RATIO} apart; measure p = {}",
+            "only a range can be predicted beyond p = {}: its ends lie a factor of more than {MAX_FACTOR} \
+             from its middle, because the points do not tell how the time grows; measure p = {}",
             count(u64::from(beyond)),
             count(u64::from(next))
         ),

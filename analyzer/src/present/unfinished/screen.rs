@@ -84,7 +84,7 @@ pub(in crate::present) fn position_lines(unfinished: &Unfinished) -> Vec<String>
     let (rows, left_out) = positions(unfinished, MAX_ROWS);
     let mut table = Table::default();
     table.left("rank", rows.iter().map(|row| row.ranks.clone()));
-    table.left("stands", rows.iter().map(|row| row.location.clone()));
+    table.left("position", rows.iter().map(|row| row.location.clone()));
     table.right("since", rows.iter().map(|row| seconds(row.since_s)));
     table.right("for", rows.iter().map(|row| row.lasted.clone()));
     table.left("waits for", rows.iter().map(|row| row.waits_for.clone()));
@@ -98,9 +98,10 @@ pub(in crate::present) fn position_lines(unfinished: &Unfinished) -> Vec<String>
     lines
 }
 
-fn lasted(unfinished: &Unfinished, since_s: f64) -> String {
+/// The time from a moment to the end, or to now while the program runs.
+pub(in crate::present) fn lasted(unfinished: &Unfinished, since_s: f64) -> String {
     let lasted = seconds((unfinished.until_s - since_s).max(0.0));
-    if unfinished.at_least { format!(">= {lasted}") } else { lasted }
+    if unfinished.at_least { format!("at least {lasted}") } else { lasted }
 }
 
 /// Last calls of the ranks that matter most: those that others wait for, those in circular waits, then the lowest.
@@ -130,11 +131,11 @@ pub(in crate::present) fn last_call_lines(unfinished: &Unfinished) -> Vec<String
         let calls: Vec<String> = merged
             .into_iter()
             .map(|(text, times, at_s)| match times {
-                1 => format!("{text} ({})", seconds(at_s)),
-                _ => format!("{text} x{times} ({})", seconds(at_s)),
+                1 => format!("{text} at {}", seconds(at_s)),
+                _ => format!("{text} x{times}, last at {}", seconds(at_s)),
             })
             .collect();
-        Some(format!("rank {}: {}", rank.rank, calls.join(", ")))
+        Some(format!("rank {}: {}", rank.rank, calls.join("; ")))
     });
     lines.filter(|line| !line.ends_with(": ")).collect()
 }

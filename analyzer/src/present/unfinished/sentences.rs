@@ -1,5 +1,6 @@
 //! Sentences on which ranks wait for which.
 
+use super::screen::lasted;
 use super::words::{call_text, missing_text, process_word};
 use crate::metrics::{
     Cause, CauseKind, OpenCollective, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor,
@@ -113,14 +114,14 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
         CauseKind::Aborts => "which called MPI_Abort".into(),
         CauseKind::InsideCall => match (inside, position.and_then(|p| p.waits_for.as_ref())) {
             (Some(call), Some(WaitsFor::Nobody)) => format!(
-                "which is inside {} since {}, although all that it needs is there",
+                "which is inside {} for {}, although all that it needs is there",
                 call_text(call),
-                seconds(call.begin_s)
+                lasted(unfinished, call.begin_s)
             ),
             (Some(call), _) => format!(
-                "which is inside {} since {}; which rank it waits for is not recorded",
+                "which is inside {} for {}; which rank it waits for is not recorded",
                 call_text(call),
-                seconds(call.begin_s)
+                lasted(unfinished, call.begin_s)
             ),
             (None, _) => "which is inside a call".into(),
         },
@@ -143,7 +144,10 @@ pub(in crate::present) fn short(unfinished: &Unfinished) -> Option<String> {
         });
     }
     let cause = unfinished.causes.first()?;
-    let who = plural(cause.waiting.0.len(), "rank");
+    let who = match cause.waiting.0[..] {
+        [one] => format!("Rank {one}"),
+        ref several => plural(several.len(), "rank"),
+    };
     let waits = waits(unfinished, cause.waiting.0.len());
     Some(format!("{who} {waits} for rank {}.", cause.rank))
 }

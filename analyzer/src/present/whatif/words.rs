@@ -58,7 +58,7 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::RegionSpeed(name, speed) => format!("region {name} is {} as fast", times(*speed)),
         Change::Balance(None) => "computation divided evenly among the ranks".to_owned(),
         Change::Balance(Some(region)) => format!("region {region} divided evenly"),
-        Change::MedianRank => "no rank computes longer than the median".to_owned(),
+        Change::MedianRank => "every rank computes at least as fast as the median".to_owned(),
         Change::NoNoise => "no interruptions of computation".to_owned(),
     }
 }

@@ -1,11 +1,12 @@
 //! Reports accesses to other ranks' memory (MPI_Put and the like), with their target and the bytes
-//! moved in each direction. They have no partner.
+//! moved in each direction, and the calls that begin and end epochs. They have no partner.
 
+use trace_format::meaning::EpochCall;
 use trace_format::reader::StoredEvent;
 
 use super::Matching;
 use super::call::Call;
-use super::findings::Access;
+use super::findings::{Access, Epoch};
 use super::rank_state::RankState;
 
 impl RankState<'_> {
@@ -24,8 +25,41 @@ impl RankState<'_> {
         let only_receives = meaning.is_some_and(|meaning| meaning.fields.only_receives);
         let (put_bytes, got_bytes) = if only_receives { (0, bytes) } else { (bytes, received) };
         let origin = self.rank;
-        let begin_s = 0.0;
-        let access = Access { origin, target, communicator, begin_s, put_bytes, got_bytes, call };
-        m.emitter.access(self.index, access);
+        let (window, begin_s) = (event.head.tag() as u32, 0.0);
+        let moved =
+            Access { origin, target, communicator, window, begin_s, put_bytes, got_bytes, call };
+        m.emitter.access(self.index, moved);
+    }
+
+    /// Handles a call of an epoch.
+    pub(super) fn epoch(
+        &self,
+        call: Call,
+        event: &StoredEvent<'_>,
+        what: EpochCall,
+        m: &mut Matching,
+    ) {
+        let head = &event.head;
+        let named = event.sent() as u32;
+        let names_target = matches!(what, EpochCall::Lock | EpochCall::Unlock | EpochCall::Flush);
+        let membership = || m.communicators.resolve(self.index, head.communicator(), head.begin());
+        let target = || self.peer(membership(), head.peer(), m).ok().map(|(_, rank)| rank);
+        let exclusive = match what {
+            EpochCall::Lock if named == self.constants.lock_exclusive => Some(true),
+            EpochCall::Lock if named == self.constants.lock_shared => Some(false),
+            EpochCall::LockAll => Some(false),
+            _ => None,
+        };
+        let has_group = matches!(what, EpochCall::Start | EpochCall::Post);
+        let epoch = Epoch {
+            rank: self.rank,
+            call,
+            what,
+            window: head.tag() as u32,
+            group: if has_group { named } else { 0 },
+            target: if names_target { target() } else { None },
+            exclusive,
+        };
+        m.emitter.epoch(epoch);
     }
 }

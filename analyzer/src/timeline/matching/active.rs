@@ -4,6 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::Matching;
 use super::channel::accepts;
 use super::channels::Address;
@@ -12,7 +14,7 @@ use super::requests::{Posted, Queue, Work};
 use super::settlement::Fate;
 
 /// An operation that was not complete when its rank's events ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveOperation {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
@@ -26,7 +28,7 @@ pub struct ActiveOperation {
 }
 
 /// What an active operation is waiting for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActiveWork {
     /// A send.
     Send {
@@ -76,6 +78,15 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
+    /// The sends among them, with their channels and numbers.
+    pub fn sends(&self) -> impl Iterator<Item = (Address, u64)> + '_ {
+        self.operations.iter().filter_map(|operation| match &operation.work {
+            Work::Send { to, number, .. } => Some((*to, *number)),
+            Work::SendReceive(both) => both.send,
+            _ => None,
+        })
+    }
+
     /// Whether a rank without further events may still receive any message on a communicator.
     pub fn has_wildcard(&self, communicator: u32, rank: u32) -> bool {
         self.wildcards.contains(&(communicator, rank))
@@ -121,12 +132,8 @@ pub(super) struct MatchedSends(HashSet<u64>);
 impl MatchedSends {
     /// The sends among `unfinished` for which `is_unmet` does not hold.
     pub fn new(unfinished: &Unfinished, is_unmet: impl Fn(Address, u64) -> bool) -> Self {
-        let sends = unfinished.operations.iter().filter_map(|operation| match &operation.work {
-            Work::Send { to, number, .. } => Some((*to, *number)),
-            Work::SendReceive(both) => both.send,
-            _ => None,
-        });
-        Self(sends.filter(|(to, number)| !is_unmet(*to, *number)).map(|(_, n)| n).collect())
+        let sends = unfinished.sends().filter(|(to, number)| !is_unmet(*to, *number));
+        Self(sends.map(|(_, number)| number).collect())
     }
 }
 

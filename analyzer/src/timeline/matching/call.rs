@@ -1,10 +1,12 @@
 //! What matching stores of a call while its message or operation is in flight: little, but enough
 //! to find the call again in its rank's file.
 
+use serde::{Deserialize, Serialize};
 use trace_format::reader::StoredEvent;
 
 /// A call on its rank's own counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "CallOnWire", into = "CallOnWire")]
 pub struct Call {
     /// Counter when it begins.
     pub begin_ticks: u64,
@@ -16,6 +18,25 @@ pub struct Call {
     pub thread: u32,
     /// Its function's number in the rank's file.
     pub function: u16,
+}
+
+/// A call as it is sent to another process: begin, length, event, thread and function. Small
+/// numbers take few bytes.
+#[derive(Serialize, Deserialize)]
+struct CallOnWire(u64, u64, u64, u32, u16);
+
+impl From<Call> for CallOnWire {
+    fn from(call: Call) -> Self {
+        let ticks = call.end_ticks.wrapping_sub(call.begin_ticks);
+        Self(call.begin_ticks, ticks, call.event, call.thread, call.function)
+    }
+}
+
+impl From<CallOnWire> for Call {
+    fn from(CallOnWire(begin_ticks, ticks, event, thread, function): CallOnWire) -> Self {
+        let end_ticks = begin_ticks.wrapping_add(ticks);
+        Self { begin_ticks, end_ticks, event, thread, function }
+    }
 }
 
 /// In place of a counter reading; no counter reaches it.

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::channels::ChannelKey;
 use super::findings::Reason;
 use super::pairs::Pairs;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Send {
     /// Ascending within each channel, and unique among the sends of a run.
     pub number: u64,

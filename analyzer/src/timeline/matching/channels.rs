@@ -10,6 +10,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::channel::{Channel, Pattern, Receive, Send, State, Wildcards};
@@ -17,7 +18,7 @@ use super::findings::Reason;
 use super::pairs::Pairs;
 
 /// Identifies a channel, in which messages do not overtake each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct ChannelKey {
     /// Position of the communicator in the table.
     pub communicator: u32,

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use crate::timeline::communicators::CommunicatorTable;
 
 /// Identifies calls that are counted together: those on a communicator, or the starts of one of its
 /// persistent operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct SequenceKey {
     /// Position of the communicator in the table.
     pub communicator: u32,
@@ -29,7 +30,8 @@ impl SequenceKey {
 }
 
 /// A member's call on its rank's own counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "MemberOnWire", into = "MemberOnWire")]
 pub(super) struct OpenMember {
     /// Position of the rank in the run.
     pub rank: usize,
@@ -42,7 +44,7 @@ pub(super) struct OpenMember {
 }
 
 /// A rank's contribution to a collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Contribution {
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -77,7 +79,7 @@ impl OpenInstance {
 }
 
 /// How many calls a rank has made in each sequence.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct CallCounts(FxHashMap<SequenceKey, u64>);
 
 impl CallCounts {
@@ -90,9 +92,54 @@ impl CallCounts {
     }
 }
 
+/// A member as it is sent to another process: nearly all are completed by their own call.
+#[derive(Debug, Serialize, Deserialize)]
+struct MemberOnWire {
+    rank: usize,
+    call: Call,
+    completed: CompletedOnWire,
+    pending: bool,
+    contribution: Contribution,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum CompletedOnWire {
+    Never,
+    ByItself,
+    By(Call),
+}
+
+impl From<OpenMember> for MemberOnWire {
+    fn from(member: OpenMember) -> Self {
+        let OpenMember { rank, call, completed, pending, contribution } = member;
+        let completed = match completed {
+            None => CompletedOnWire::Never,
+            Some(by) if by == call => CompletedOnWire::ByItself,
+            Some(by) => CompletedOnWire::By(by),
+        };
+        Self { rank, call, completed, pending, contribution }
+    }
+}
+
+impl From<MemberOnWire> for OpenMember {
+    fn from(member: MemberOnWire) -> Self {
+        let MemberOnWire { rank, call, completed, pending, contribution } = member;
+        let completed = match completed {
+            CompletedOnWire::Never => None,
+            CompletedOnWire::ByItself => Some(call),
+            CompletedOnWire::By(by) => Some(by),
+        };
+        Self { rank, call, completed, pending, contribution }
+    }
+}
+
+/// The instances of a sequence that are combined here: every `stride`-th, from `offset` on. A
+/// position counts them from 0.
 #[derive(Debug, Clone, Default)]
 struct Sequence {
-    /// Number of the first open instance.
+    offset: u64,
+    stride: u64,
+    /// Position of the first open instance.
     first: u64,
     /// `None` for instances that are already complete.
     open: VecDeque<Option<OpenInstance>>,
@@ -109,15 +156,25 @@ impl Sequence {
         self.absent.saturating_add(ended)
     }
 
-    fn instance(&mut self, number: u64) -> Option<&mut OpenInstance> {
-        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+    /// Position of the instance with this number.
+    fn position(&self, number: u64) -> u64 {
+        number / self.stride
+    }
+
+    /// Number of the instance at this position.
+    fn number(&self, position: u64) -> u64 {
+        position * self.stride + self.offset
+    }
+
+    fn instance(&mut self, position: u64) -> Option<&mut OpenInstance> {
+        let at = usize::try_from(position.checked_sub(self.first)?).ok()?;
         self.open.get_mut(at)?.as_mut()
     }
 
     /// Moves an instance to `complete` if it is.
-    fn close(&mut self, number: u64, size: u32, complete: &mut Vec<OpenInstance>) {
-        let missing = self.missing(number);
-        let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
+    fn close(&mut self, position: u64, size: u32, complete: &mut Vec<OpenInstance>) {
+        let missing = self.missing(self.number(position));
+        let Some(at) = position.checked_sub(self.first).map(|at| at as usize) else { return };
         let Some(open) = self.open.get_mut(at) else { return };
         let done = |instance: &OpenInstance| {
             instance.pending == 0
@@ -146,6 +203,8 @@ pub(super) struct Collectives {
     complete: Vec<OpenInstance>,
     /// Allocations that are reused for the members of new instances.
     spare: Vec<Vec<OpenMember>>,
+    /// In how many shares the instances of a sequence are combined, in turn.
+    stride: u64,
 }
 
 /// Most allocations that are kept for reuse.
@@ -157,7 +216,12 @@ impl Collectives {
             let size = entry.size();
             (size, size.saturating_sub(entry.known_by))
         });
-        Self { members: members.collect(), ..Self::default() }
+        Self { members: members.collect(), stride: 1, ..Self::default() }
+    }
+
+    /// Makes this one of several shares, each of which combines every `shares`-th instance.
+    pub fn share_with(&mut self, shares: usize) {
+        self.stride = shares as u64;
     }
 
     /// Passes the instances that were completed since the last drain to `take`.
@@ -178,7 +242,7 @@ impl Collectives {
     }
 
     /// Adds a rank's call with its number in the sequence; returns the member's index in the
-    /// instance.
+    /// instance. All calls of a sequence that come here have the same remainder modulo the shares.
     pub fn call(
         &mut self,
         key: SequenceKey,
@@ -187,25 +251,28 @@ impl Collectives {
         member: OpenMember,
     ) -> usize {
         let (size, ended) = self.members.get(key.communicator as usize).copied().unwrap_or((1, 0));
-        let new = || Sequence { absent: ended, ..Sequence::default() };
+        let stride = self.stride;
+        let offset = number % stride;
+        let new = || Sequence { absent: ended, stride, offset, ..Sequence::default() };
         let sequence = self.sequences.entry(key).or_insert_with(new);
-        while sequence.first + sequence.open.len() as u64 <= number {
+        let position = sequence.position(number);
+        while sequence.first + sequence.open.len() as u64 <= position {
             sequence.open.push_back(Some(OpenInstance {
                 communicator: key.communicator,
                 function,
-                number: sequence.first + sequence.open.len() as u64,
+                number: sequence.number(sequence.first + sequence.open.len() as u64),
                 members: self.spare.pop().unwrap_or_default(),
                 missing: 0,
                 mismatched: false,
                 pending: 0,
             }));
         }
-        let Some(instance) = sequence.instance(number) else { return usize::MAX };
+        let Some(instance) = sequence.instance(position) else { return usize::MAX };
         instance.mismatched |= instance.function != function;
         instance.pending += u32::from(member.pending);
         instance.members.push(member);
         let index = instance.members.len() - 1;
-        sequence.close(number, size, &mut self.complete);
+        sequence.close(position, size, &mut self.complete);
         index
     }
 
@@ -220,7 +287,8 @@ impl Collectives {
     ) {
         let size = self.members.get(key.communicator as usize).map_or(1, |members| members.0);
         let Some(sequence) = self.sequences.get_mut(&key) else { return };
-        if let Some(instance) = sequence.instance(number)
+        let position = sequence.position(number);
+        if let Some(instance) = sequence.instance(position)
             && let Some(member) = instance.member(rank, index)
             && member.pending
         {
@@ -228,7 +296,7 @@ impl Collectives {
             member.completed = by;
             instance.pending -= 1;
         }
-        sequence.close(number, size, &mut self.complete);
+        sequence.close(position, size, &mut self.complete);
     }
 
     /// Records that the rank at a position made `calls` and will make no more.
@@ -250,8 +318,8 @@ impl Collectives {
                     }
                     None => sequence.absent = sequence.absent.saturating_add(1),
                 }
-                for number in sequence.first..sequence.first + sequence.open.len() as u64 {
-                    sequence.close(number, *size, &mut self.complete);
+                for position in sequence.first..sequence.first + sequence.open.len() as u64 {
+                    sequence.close(position, *size, &mut self.complete);
                 }
             }
         }

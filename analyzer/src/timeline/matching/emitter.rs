@@ -11,8 +11,8 @@ use super::channels::ChannelKey;
 use super::clocks::Clocks;
 use super::collectives::{Contribution, OpenInstance, OpenMember};
 use super::findings::{
-    Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, Polls,
-    Probed, Reason, Side, Unmatched, Wants,
+    Access, CollectiveInstance, CollectiveMember, Epoch, MatchSink, MatchingSummary, Message,
+    Polls, Probed, Reason, Side, Unmatched, Wants,
 };
 use super::operations::CollectiveNames;
 use super::pairs::Pair;
@@ -30,6 +30,7 @@ enum Finding {
     Unmatched(Unmatched),
     Active(ActiveOperation),
     Access(Access),
+    Epoch(Epoch),
     Polls(Polls),
     Probed(Probed),
 }
@@ -79,6 +80,7 @@ impl<'a> Emitter<'a> {
                 Finding::Polls(polls) => sink.polls(&polls),
                 Finding::Probed(probed) => sink.probed(&probed),
                 Finding::Access(access) => sink.access(&access),
+                Finding::Epoch(epoch) => sink.epoch(&epoch),
             }
         }
     }
@@ -125,6 +127,11 @@ impl<'a> Emitter<'a> {
     pub fn access(&mut self, rank: usize, access: Access) {
         let begin_s = self.clocks.at(rank).seconds(access.call.begin_ticks);
         self.findings.push(Finding::Access(Access { begin_s, ..access }));
+    }
+
+    /// Adds a call of an epoch.
+    pub fn epoch(&mut self, epoch: Epoch) {
+        self.findings.push(Finding::Epoch(epoch));
     }
 
     /// Adds a message.

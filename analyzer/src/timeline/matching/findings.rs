@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+use trace_format::meaning::EpochCall;
+
 use super::active::ActiveOperation;
 use super::call::Call;
 
@@ -107,6 +110,8 @@ pub struct Access {
     pub target: u32,
     /// Position of the window's communicator in the table.
     pub communicator: u32,
+    /// The window's number on the rank that calls.
+    pub window: u32,
     /// Global seconds when the call begins.
     pub begin_s: f64,
     /// Bytes written to the target.
@@ -115,6 +120,26 @@ pub struct Access {
     pub got_bytes: u64,
     /// The call.
     pub call: Call,
+}
+
+/// A call that begins, ends or waits for an epoch of one-sided communication among some ranks of a
+/// window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Epoch {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// The call.
+    pub call: Call,
+    /// What it does.
+    pub what: EpochCall,
+    /// The window's number on the rank.
+    pub window: u32,
+    /// Number on the rank of the group that MPI_Win_start or MPI_Win_post names; 0 if unknown.
+    pub group: u32,
+    /// World rank whose memory is locked, unlocked or flushed, if the call names one that is known.
+    pub target: Option<u32>,
+    /// Whether a lock is exclusive; `None` if that was not recorded.
+    pub exclusive: Option<bool>,
 }
 
 /// One end of a message.
@@ -127,7 +152,7 @@ pub enum Side {
 }
 
 /// Why a send or receive has no partner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// It was cancelled.
     Cancelled,
@@ -203,7 +228,7 @@ pub struct Unmatched {
 }
 
 /// Numbers of sends and receives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sides {
     /// Sends.
     pub sends: u64,
@@ -228,7 +253,7 @@ impl Sides {
 }
 
 /// Counts of what matching found in the run.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MatchingSummary {
     /// Messages.
     pub matched: u64,
@@ -277,7 +302,7 @@ pub struct Wants {
     /// Runs of polls that found nothing.
     pub polls: bool,
     /// Calls that wait for others although they have neither a message nor a collective operation:
-    /// probes, and operations that ranks do together.
+    /// probes, operations that ranks do together, and epochs of one-sided communication.
     pub waiting: bool,
 }
 
@@ -336,6 +361,9 @@ pub trait MatchSink {
     fn polls(&mut self, _polls: &Polls) {}
     /// A probe whose message is received; precedes the message.
     fn probed(&mut self, _probed: &Probed) {}
+    /// A call of an epoch of one-sided communication, if asked for. Those of a rank, and its
+    /// accesses, arrive in the rank's own order.
+    fn epoch(&mut self, _epoch: &Epoch) {}
     /// A message.
     fn message(&mut self, message: &Message);
     /// A collective operation.

@@ -18,7 +18,7 @@
 //! | `requests` | the operation behind each request handle |
 //! | `routes` | cache of the channels that arguments name |
 //! | `rank_state` | turns one rank's events into sends, receives and collective calls |
-//! | `access` | accesses to other ranks' memory |
+//! | `access` | accesses to other ranks' memory, and their epochs |
 //! | `probed` | probes, and messages received by handle |
 //! | `completion` | effects of waits, tests, cancels and frees |
 //! | `channel`, `channels` | MPI's rule on the order of messages |
@@ -76,10 +76,10 @@ use crate::trace::{RankTrace, Run};
 pub use active::{ActiveOperation, ActiveWork};
 pub use call::Call;
 pub use findings::{
-    Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd,
-    Polls, Probed, Reason, Side, Sides, Unmatched, Wants,
+    Access, CollectiveInstance, CollectiveMember, Epoch, MatchSink, MatchingSummary, Message,
+    MessageEnd, Polls, Probed, Reason, Side, Sides, Unmatched, Wants,
 };
-pub use shares::match_in_shares;
+pub use shares::{ProcessShare, match_in_shares};
 
 use active::{MatchedSends, Unfinished};
 use channel::Send;

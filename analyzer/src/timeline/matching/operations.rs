@@ -58,12 +58,14 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// The operations of a file. Probes and operations that ranks do together are left out unless
-    /// `waiting` is set.
+    /// The operations of a file. Probes, operations that ranks do together, and epochs are left
+    /// out unless `waiting` is set.
     pub fn new(file: &RankFile, names: &mut CollectiveNames, waiting: bool) -> Self {
         let table = file.function_names().iter().map(|name| {
             let operation = match Meaning::of(name).operation {
-                Operation::Probe | Operation::Together if !waiting => Operation::Nothing,
+                Operation::Probe | Operation::Together | Operation::Epoch(_) if !waiting => {
+                    Operation::Nothing
+                }
                 operation => operation,
             };
             let number = match operation {

@@ -224,6 +224,7 @@ impl<'a> RankState<'a> {
                 self.access(call, event, m);
                 self.made(request, Work::Nothing, m);
             }
+            Operation::Epoch(what) => self.epoch(call, event, what, m),
             Operation::OtherRequest => self.made(request, Work::Nothing, m),
             Operation::CompleteOne
             | Operation::CompleteSeveral

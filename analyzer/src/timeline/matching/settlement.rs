@@ -16,6 +16,7 @@
 //! is known before it is paired.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::Matching;
 use super::call::Call;
@@ -25,7 +26,7 @@ use super::findings::Reason;
 use super::pairs::Pair;
 
 /// The fate of a send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Fate {
     /// It was sent; with the call that completed it, if known.
     Sent(Option<Call>),

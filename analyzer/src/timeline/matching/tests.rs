@@ -1,4 +1,5 @@
 use super::*;
+use crate::processes::in_threads;
 use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::matching::Reason::*;
@@ -80,9 +81,28 @@ fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     let counted = summary.unmatched.values().map(|sides| sides.sends + sides.receives);
     assert_eq!(counted.sum::<u64>() as usize, found.unmatched.len());
     for max_shares in 1..=3 {
-        let shares = match_in_shares(&run, &timeline, &communicators, max_shares, Found::default);
+        let shares = match_in_shares(
+            &run,
+            &timeline,
+            &communicators,
+            &ProcessShare::whole(&run, max_shares),
+            Found::default,
+        );
         if let Some(shares) = shares {
             assert_alike((&found, &summary), shares);
+        }
+    }
+    for count in 2..=3 {
+        let shares = in_threads::run(count, |processes| {
+            let run = Run::open_in(directory.path(), &processes).unwrap();
+            let timeline = GlobalTimeline::new(&run);
+            let communicators = CommunicatorTable::new(&run);
+            let here = ProcessShare { processes, ranks: run.own.clone(), max_shares: 2 };
+            match_in_shares(&run, &timeline, &communicators, &here, Found::default)
+        });
+        let shares: Option<Vec<_>> = shares.into_iter().collect();
+        if let Some(shares) = shares {
+            assert_alike((&found, &summary), shares.into_iter().flatten().collect());
         }
     }
     (found, summary)

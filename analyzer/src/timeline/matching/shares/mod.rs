@@ -1,10 +1,10 @@
-//! Matches a run with several threads. Each thread has a share of the run and passes what it finds
-//! to a sink of its own.
+//! Matches a run with several threads, in one process or several. Each thread has a share of the
+//! run and passes what it finds to a sink of its own.
 //!
-//! A share reads the events of its own ranks. It matches the messages to these ranks and the
-//! collective operations on its own communicators, so that each channel and each instance belongs
-//! to one share. A share forwards its ranks' sends to other ranks and their calls on other
-//! communicators, and, if necessary, the fates of these sends ([`super::settlement`]). Requests,
+//! A share reads the events of its own ranks. It matches the messages to these ranks, and combines
+//! every n-th collective operation on each communicator, so that each channel and each instance
+//! belongs to one share. A share forwards its ranks' sends to other ranks and their calls of other
+//! collective operations, and, if necessary, the fates of these sends ([`super::settlement`]). Requests,
 //! persistent and partitioned operations concern one rank only.
 //!
 //! The order in which the shares read events does not matter as long as each rank's own order is
@@ -16,18 +16,25 @@
 //! | file | content |
 //! |---|---|
 //! | `mod` | what each share owns, and what it forwards |
+//! | `division` | the shares of all processes |
 //! | `ranks` | reading the events of a share's ranks in turn |
 //! | `rounds` | running all shares in rounds |
+//! | `exchange` | what passes between shares after a round, and between processes |
+//! | `unmet` | unfinished sends that another share matches |
 //! | `barrier` | the barrier between rounds |
 
 mod barrier;
+mod division;
+mod exchange;
 mod ranks;
 mod rounds;
+mod unmet;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 
 use super::Matching;
 use super::call::Call;
@@ -36,6 +43,7 @@ use super::channels::{ChannelKey, UNKNOWN_INDEX};
 use super::collectives::{CallCounts, OpenMember, SequenceKey};
 use super::settlement::{Fate, SendTracking};
 
+pub use division::ProcessShare;
 pub use rounds::match_in_shares;
 
 /// The sends of a share are numbered from the share's number times this.
@@ -62,13 +70,13 @@ pub(super) struct Share {
 
 /// What one share forwards to another in a round. The receiver handles it in the order of the
 /// fields: the fate of a send after the send, the end of a rank last.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Forwarded {
     /// Sends to the receiver's ranks.
     sends: Vec<(ChannelKey, Send)>,
     /// Fates of such sends, by their numbers.
     fates: Vec<(ChannelKey, u64, Fate)>,
-    /// Calls of collective operations on the receiver's communicators.
+    /// Calls of collective operations that the receiver combines.
     collectives: Vec<CollectiveCall>,
     /// Completions of such operations.
     completions: Vec<CollectiveCompletion>,
@@ -77,7 +85,7 @@ pub(super) struct Forwarded {
 }
 
 /// A rank's call of a collective operation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct CollectiveCall {
     key: SequenceKey,
     /// Number of the call in its sequence on the rank.
@@ -87,7 +95,7 @@ struct CollectiveCall {
 }
 
 /// Completion of a collective operation by the rank at a position of the run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct CollectiveCompletion {
     key: SequenceKey,
     number: u64,
@@ -121,10 +129,9 @@ impl Share {
         self.begins.partition_point(|begin| *begin <= world_rank).saturating_sub(1)
     }
 
-    fn of_communicator(&self, communicator: u32) -> usize {
-        // From the last share on, because the shares of the first ranks tend to have more work.
-        let shares = self.begins.len();
-        shares - 1 - communicator as usize % shares
+    /// The share that combines a collective operation: in turn, as most are on few communicators.
+    fn of_collective(&self, key: SequenceKey, number: u64) -> usize {
+        ((u64::from(key.communicator) + number) % self.begins.len() as u64) as usize
     }
 
     /// The outbox for the share that matches the messages to a rank; `None` if it is this share.
@@ -189,7 +196,7 @@ impl Share {
 
 impl Matching<'_> {
     /// Adds a rank's call of a collective operation with its number in the sequence, or forwards it
-    /// to the share that owns the communicator; returns the member's index in the instance.
+    /// to the share that combines the operation; returns the member's index in the instance.
     pub(super) fn collective(
         &mut self,
         key: SequenceKey,
@@ -204,7 +211,7 @@ impl Matching<'_> {
             true => member,
             false => OpenMember { pending: false, completed: Some(member.call), ..member },
         };
-        let to = share.of_communicator(key.communicator);
+        let to = share.of_collective(key, number);
         if to == share.number {
             return self.collectives.call(key, number, function, member);
         }
@@ -225,7 +232,7 @@ impl Matching<'_> {
             if !share.completes_collectives {
                 return;
             }
-            let to = share.of_communicator(key.communicator);
+            let to = share.of_collective(key, number);
             if to != share.number {
                 let completion = CollectiveCompletion { key, number, rank, by };
                 share.outboxes[to].completions.push(completion);

@@ -1,5 +1,6 @@
 //! Reads the events of a share's ranks in turn.
 
+use serde::{Deserialize, Serialize};
 use trace_format::reader::{Head, StoredEvent};
 
 use super::super::operations::Operations;
@@ -139,7 +140,7 @@ pub(super) struct ShareRunner<'a, S> {
 }
 
 /// What a share did in a round.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Progress {
     /// Events that were handled.
     pub taken: u64,
@@ -150,6 +151,22 @@ pub(super) struct Progress {
     /// Whether the run has to be matched again, because a send was not sent and the share did not
     /// allow for that.
     pub must_restart: bool,
+}
+
+impl Progress {
+    /// Of shares that have nothing to do.
+    pub const NONE: Self =
+        Self { taken: 0, next_s: f64::INFINITY, forwarded: false, must_restart: false };
+
+    /// What two shares did.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            taken: self.taken + other.taken,
+            next_s: self.next_s.min(other.next_s),
+            forwarded: self.forwarded | other.forwarded,
+            must_restart: self.must_restart | other.must_restart,
+        }
+    }
 }
 
 impl<S: MatchSink> ShareRunner<'_, S> {

@@ -1,10 +1,9 @@
 //! Runs all shares concurrently, in rounds. In a round each share handles the events of its ranks,
-//! one rank after the other, up to a moment of the global timeline or up to [`EVENTS_IN_FLIGHT`]
-//! events over all ranks; then it handles what the others forwarded to it. A rank that is ahead
+//! one rank after the other, up to a moment of the global timeline or up to
+//! [`Division::events_in_flight`] events over all ranks; then it handles what the others forwarded to it. A rank that is ahead
 //! waits until the slowest has reached the same moment.
 
-use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -12,46 +11,22 @@ use super::super::operations::Operations;
 use super::super::settlement::SendTracking;
 use super::super::{MatchSink, Matcher, Matching, MatchingSummary, is_possible};
 use super::barrier::RoundBarrier;
+use super::division::{Division, ProcessShare};
+use super::exchange::Exchange;
 use super::ranks::{Progress, RankCursor, ShareRunner};
+use super::unmet::met_sends;
 use super::{Forwarded, SENDS_PER_SHARE, Share};
+use crate::processes::Processes;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::event_streams::{Part, RankEvents};
 use crate::trace::Run;
 
-/// Most events of a round over all ranks.
-const EVENTS_IN_FLIGHT: usize = 1 << 16;
-/// Target for the events of a round: far enough below the maximum that ranks seldom wait for each
-/// other, and few enough that what is in flight stays in the caches.
-const TARGET_EVENTS: usize = EVENTS_IN_FLIGHT / 2;
 /// Bounds for the maximum number of events that a rank handles in a round.
 const MIN_TURN: u64 = 8;
 const MAX_TURN: u64 = 1 << 14;
 /// Shortest time by which a round advances, seconds.
 const MIN_STEP_S: f64 = 1e-6;
-
-/// Calls of the rank at a position; at least 1.
-fn calls(run: &Run, position: usize) -> u64 {
-    let threads = run.ranks[position].threads.iter();
-    threads.map(|thread| thread.calls).fold(1, u64::saturating_add)
-}
-
-/// Divides the positions of the ranks into ranges with as nearly equal numbers of calls as whole
-/// ranks allow.
-fn shares(run: &Run, count: usize) -> Vec<Range<usize>> {
-    let all: u128 = (0..run.ranks.len()).map(|position| u128::from(calls(run, position))).sum();
-    let mut shares = Vec::with_capacity(count);
-    let (mut begin, mut sum) = (0, 0u128);
-    for position in 0..run.ranks.len() {
-        sum += u128::from(calls(run, position));
-        let enough = sum * count as u128 >= all * (shares.len() as u128 + 1);
-        if enough || position + 1 == run.ranks.len() {
-            shares.push(begin..position + 1);
-            begin = position + 1;
-        }
-    }
-    shares
-}
 
 /// The moment up to which a round goes.
 #[derive(Debug, Clone, Copy)]
@@ -65,14 +40,9 @@ impl Pace {
 
     /// The pace of the next round, given what all shares did in the last one; `None` if nothing is
     /// left.
-    fn next(self, progress: impl Iterator<Item = Progress>) -> Option<Self> {
+    fn next(self, progress: Progress, target_events: usize) -> Option<Self> {
         let Self { until_s, mut step_s } = self;
-        let (mut taken, mut next_s, mut forwarded) = (0, f64::INFINITY, false);
-        for share in progress {
-            taken += share.taken;
-            next_s = next_s.min(share.next_s);
-            forwarded |= share.forwarded;
-        }
+        let Progress { taken, next_s, forwarded, .. } = progress;
         if next_s == f64::INFINITY && !forwarded {
             return None;
         }
@@ -83,69 +53,65 @@ impl Pace {
             // Some rank has more events than its turn allows; those ahead of it wait.
             step_s = (step_s / 2.0).max(MIN_STEP_S);
         } else {
-            step_s *= (TARGET_EVENTS as f64 / taken as f64).clamp(0.5, 2.0);
+            step_s *= (target_events as f64 / taken as f64).clamp(0.5, 2.0);
         }
         Some(Self { until_s: next_s + step_s, step_s })
     }
 }
 
-/// What the shares exchange between two rounds. Others read a share's fields only when it has
-/// finished writing them, so nobody waits for a lock.
-struct Exchange {
-    progress: Vec<Mutex<Option<Progress>>>,
-    /// Indexed by the sending share, then by the receiving one.
-    forwarded: Vec<Vec<Mutex<Forwarded>>>,
-}
-
-impl Exchange {
-    fn new(shares: usize) -> Self {
-        let boxes = || (0..shares).map(|_| Mutex::default()).collect();
-        let progress = (0..shares).map(|_| Mutex::default()).collect();
-        Self { progress, forwarded: (0..shares).map(|_| boxes()).collect() }
-    }
-
-    fn progress(&self) -> impl Iterator<Item = Progress> + '_ {
-        self.progress.iter().filter_map(|of_share| *lock(of_share))
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs rounds to the end of the run; returns `false` if the run has to be matched again.
-fn run_rounds<S: MatchSink + Send>(shares: &mut [ShareRunner<'_, S>], turn: u64) -> bool {
-    let barrier = RoundBarrier::new(shares.len());
+fn run_rounds<S: MatchSink + Send>(
+    shares: &mut [ShareRunner<'_, S>],
+    (division, processes): (&Division, &Processes),
+    turn: u64,
+) -> bool {
+    // A process without ranks takes part in the exchange, too.
+    let barrier = RoundBarrier::new(shares.len().max(1));
     // Used in turn: while some shares read the exchange of one round, others are already in the
     // next.
-    let exchanges = [Exchange::new(shares.len()), Exchange::new(shares.len())];
-    let go = |number: usize, share: &mut ShareRunner<'_, S>| {
+    let exchanges = [Exchange::new(division), Exchange::new(division)];
+    let go = |number: usize, mut share: Option<&mut ShareRunner<'_, S>>| {
         let _participant = barrier.join();
         let mut pace = Pace::FIRST;
         for exchange in exchanges.iter().cycle() {
-            *lock(&exchange.progress[number]) = Some(share.round(pace.until_s, turn));
-            for (to, forwarded) in exchange.forwarded[number].iter().enumerate() {
-                share.exchange_outbox(to, &mut lock(forwarded));
+            if let Some(share) = &mut share {
+                let progress = share.round(pace.until_s, turn);
+                exchange.put(number, progress, |to, empty| share.exchange_outbox(to, empty));
             }
-            if !barrier.wait() || exchange.progress().any(|progress| progress.must_restart) {
+            if !barrier.wait() {
                 return false;
             }
-            match pace.next(exchange.progress()) {
+            if !processes.is_alone() {
+                if number == 0 {
+                    exchange.with_other_processes(division, processes);
+                }
+                if !barrier.wait() {
+                    return false;
+                }
+            }
+            let progress = exchange.progress();
+            if progress.must_restart {
+                return false;
+            }
+            match pace.next(progress, division.target_events()) {
                 Some(next) => pace = next,
                 None => return true,
             }
-            for from in &exchange.forwarded {
-                share.handle_forwarded(&mut lock(&from[number]));
+            if let Some(share) = &mut share {
+                exchange.take(division.own.start + number, number, |f| share.handle_forwarded(f));
             }
         }
         true
     };
-    let Some((first, others)) = shares.split_first_mut() else { return true };
+    let (first, others) = match shares.split_first_mut() {
+        Some((first, others)) => (Some(first), others),
+        None => (None, Default::default()),
+    };
     std::thread::scope(|scope| {
         let go = &go;
         let others = (1..).zip(others);
         let others: Vec<_> =
-            others.map(|(number, share)| scope.spawn(move || go(number, share))).collect();
+            others.map(|(number, share)| scope.spawn(move || go(number, Some(share)))).collect();
         let all = go(0, first);
         others.into_iter().fold(all, |all, other| match other.join() {
             Ok(through) => all && through,
@@ -154,14 +120,14 @@ fn run_rounds<S: MatchSink + Send>(shares: &mut [ShareRunner<'_, S>], turn: u64)
     })
 }
 
-/// Matches a whole run in at most `max_shares` concurrent shares; `None` if nothing can be matched.
-/// [`MatchSink`] describes the order of the findings. If a send was cancelled or failed, the run is
-/// matched again with new sinks.
+/// Matches a whole run in concurrent shares, those of this process here; `None` if nothing can be
+/// matched. All processes of `here` call this. [`MatchSink`] describes the order of the findings. If
+/// a send was cancelled or failed, the run is matched again with new sinks.
 pub fn match_in_shares<S: MatchSink + Send>(
     run: &Run,
     timeline: &GlobalTimeline,
     communicators: &CommunicatorTable,
-    max_shares: usize,
+    here: &ProcessShare,
     new_sink: impl Fn() -> S + Sync,
 ) -> Option<Vec<(MatchingSummary, S)>> {
     if !is_possible(run) {
@@ -173,8 +139,9 @@ pub fn match_in_shares<S: MatchSink + Send>(
         true => SendTracking::Posted,
         false => SendTracking::Completed,
     };
-    let parts = shares(run, max_shares.clamp(1, run.ranks.len()));
-    let turn = (EVENTS_IN_FLIGHT as u64 / run.ranks.len() as u64).clamp(MIN_TURN, MAX_TURN);
+    let division = Division::of(run, here);
+    let turn = division.events_in_flight() as u64 / run.ranks.len() as u64;
+    let turn = turn.clamp(MIN_TURN, MAX_TURN);
     for tracking in [first, SendTracking::Confirmed] {
         let matcher = Matcher::wanting(run, timeline, communicators, wants);
         let operations = matcher.operations.clone();
@@ -182,7 +149,7 @@ pub fn match_in_shares<S: MatchSink + Send>(
         let mut runners = start_shares(
             run,
             timeline,
-            &parts,
+            &division,
             (matcher, &operations),
             |number, begins| Share {
                 ranks: match (number, begins.get(number + 1)) {
@@ -199,8 +166,8 @@ pub fn match_in_shares<S: MatchSink + Send>(
             },
             &new_sink,
         );
-        if run_rounds(&mut runners, turn) {
-            return Some(finish_shares(runners));
+        if run_rounds(&mut runners, (&division, &here.processes), turn) {
+            return Some(finish_shares(runners, &division, &here.processes));
         }
     }
     None
@@ -210,15 +177,16 @@ pub fn match_in_shares<S: MatchSink + Send>(
 fn start_shares<'a, S>(
     run: &'a Run,
     timeline: &'a GlobalTimeline,
-    parts: &[Range<usize>],
+    division: &Division,
     (matcher, operations): (Matcher<'a>, &'a [Operations]),
     share: impl Fn(usize, &Arc<[u32]>) -> Share,
     new_sink: impl Fn() -> S,
 ) -> Vec<ShareRunner<'a, S>> {
-    let begins: Arc<[u32]> = parts.iter().map(|part| run.ranks[part.start].rank).collect();
-    // The states of all ranks; each share takes those of its own.
+    let begins: Arc<[u32]> = division.all.iter().map(|part| run.ranks[part.start].rank).collect();
+    // The states of all ranks; each share here takes those of its own.
     let Matcher { matching, ranks: mut states, .. } = matcher;
-    let runner = |(number, part): (usize, &Range<usize>)| {
+    let runner = |number: usize| {
+        let part = &division.all[number];
         let ranks = part.clone().map(|position| RankCursor {
             position,
             events: RankEvents::new(&run.ranks[position], Part::BeforeTotals),
@@ -229,22 +197,22 @@ fn start_shares<'a, S>(
             ended: false,
         });
         let mut matching = Matching { share: Some(share(number, &begins)), ..matching.clone() };
+        matching.collectives.share_with(division.all.len());
         matching.channels.number_from(number as u64 * SENDS_PER_SHARE);
         ShareRunner { ranks: ranks.collect(), matching, sink: new_sink() }
     };
-    parts.iter().enumerate().map(runner).collect()
+    division.own.clone().map(runner).collect()
 }
 
 /// Emits what is left after the last event.
-fn finish_shares<S: MatchSink>(mut shares: Vec<ShareRunner<'_, S>>) -> Vec<(MatchingSummary, S)> {
+fn finish_shares<S: MatchSink>(
+    mut shares: Vec<ShareRunner<'_, S>>,
+    division: &Division,
+    processes: &Processes,
+) -> Vec<(MatchingSummary, S)> {
     shares.iter_mut().for_each(|share| share.matching.begin_to_finish());
-    let met = shares.iter().map(|share| {
-        share.matching.matched_sends(|to, number| {
-            let there = share.matching.share.as_ref().map_or(0, |s| s.of_rank(to.0.destination));
-            shares[there].matching.channels.is_unmet_send(to, number)
-        })
-    });
-    let met: Vec<_> = met.collect();
+    let matchings: Vec<&Matching> = shares.iter().map(|share| &share.matching).collect();
+    let met = met_sends(&matchings, division, processes);
     let ends = shares.into_iter().zip(met).map(|(mut share, met)| {
         share.matching.finish(&met);
         share.matching.emitter.drain(&mut share.sink);

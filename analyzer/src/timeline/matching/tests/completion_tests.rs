@@ -56,7 +56,13 @@ fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
     let mut all = All::default();
     match_run(&run, &timeline, &communicators, &mut all);
     for max_shares in 1..=3 {
-        let shares = match_in_shares(&run, &timeline, &communicators, max_shares, All::default);
+        let shares = match_in_shares(
+            &run,
+            &timeline,
+            &communicators,
+            &ProcessShare::whole(&run, max_shares),
+            All::default,
+        );
         let mut together = All::default();
         for (_, share) in shares.unwrap() {
             together.found.messages.extend(share.found.messages);

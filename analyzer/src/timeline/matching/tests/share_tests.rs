@@ -9,7 +9,8 @@ fn shares_of(ranks: &[SyntheticRank]) -> Option<usize> {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
-    match_in_shares(&run, &timeline, &communicators, 3, Found::default).map(|shares| shares.len())
+    match_in_shares(&run, &timeline, &communicators, &ProcessShare::whole(&run, 3), Found::default)
+        .map(|shares| shares.len())
 }
 
 /// A ring: each rank sends to the next one, without and with a request.
@@ -98,7 +99,14 @@ fn shares_finish_whatever_the_counters_are() {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
-    let shares = match_in_shares(&run, &timeline, &communicators, 2, Found::default).unwrap();
+    let shares = match_in_shares(
+        &run,
+        &timeline,
+        &communicators,
+        &ProcessShare::whole(&run, 2),
+        Found::default,
+    )
+    .unwrap();
     assert_eq!(shares.iter().map(|(summary, _)| summary.matched).sum::<u64>(), 15);
 }
 
@@ -145,9 +153,14 @@ fn shares_know_what_completed_every_send() {
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
     for max_shares in [1, 3] {
-        let shares =
-            match_in_shares(&run, &timeline, &communicators, max_shares, Completions::default)
-                .unwrap();
+        let shares = match_in_shares(
+            &run,
+            &timeline,
+            &communicators,
+            &ProcessShare::whole(&run, max_shares),
+            Completions::default,
+        )
+        .unwrap();
         let messages: Vec<Message> = shares.into_iter().flat_map(|(_, found)| found.0).collect();
         assert_eq!(messages.len(), 7 * 40);
         // A send with a request is completed by the call after the one that completes the receive.

@@ -1,0 +1,61 @@
+//! What a report's figures allow to be said; asked for by several of its parts.
+
+use crate::causes::{State, Unknown};
+use crate::metrics::{ComputeMode, Oversubscription, Selection};
+use crate::present::{Report, causes};
+
+/// Share of the ranks' time off the CPU from which a lack of cores explains more than anything else.
+const LACKING_CORES: f64 = 0.25;
+/// Share of all time in calls that never returned above which the rest of the run is not judged.
+const STUCK_SHARE: f64 = 0.3;
+
+/// Whether too little is known of the calls to tell who waited for whom.
+pub(super) fn hides_waiting(report: &Report) -> bool {
+    let no_partners =
+        report.causes.is_some_and(|causes| causes.unknown.contains(&Unknown::NoAttributes));
+    no_partners || keeps_mostly_totals(report)
+}
+
+/// Whether nearly all calls are kept only as totals.
+pub(super) fn keeps_mostly_totals(report: &Report) -> bool {
+    let totals = report.metrics.totals.as_ref();
+    totals.is_some_and(|totals| totals.kept_calls < totals.calls / 10)
+}
+
+/// Whether efficiency and causes of waiting say nothing about the run: ranks were deadlocked, or calls that never
+/// returned take much of the time.
+pub(super) fn is_stuck(report: &Report) -> bool {
+    let Some(unfinished) = &report.metrics.unfinished else { return false };
+    let open = report.why().map_or(0.0, |why| {
+        let found = why.causes;
+        let open = found.groups.iter().filter(|group| group.state == State::OpenAtEnd);
+        let all = found.lines.all.len() as i64 * (found.whole.1 - found.whole.0).max(1);
+        open.map(|group| group.ticks).sum::<i64>() as f64 / all as f64
+    });
+    !unfinished.deadlocks.is_empty() || open > STUCK_SHARE
+}
+
+/// The share of their time for which ranks waited for a core; `None` if that is not known.
+pub(super) fn share_off_cpu(report: &Report) -> Option<f64> {
+    let waited: Option<Vec<f64>> =
+        report.metrics.participants().map(|rank| rank.off_cpu_s).collect();
+    let waited = waited.filter(|waited| !waited.is_empty())?;
+    let elapsed_s = report.metrics.elapsed_s * waited.len() as f64;
+    (elapsed_s > 0.0).then(|| waited.iter().sum::<f64>() / elapsed_s)
+}
+
+/// Whether ranks share cores and waited for them for much of the run, so that its other figures say little.
+pub(super) fn lacks_cores(report: &Report) -> bool {
+    let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
+    report.metrics.oversubscription.iter().any(share_cores)
+        && share_off_cpu(report).is_some_and(|share| share >= LACKING_CORES)
+}
+
+/// Serialisation and transfer, whose product is the communication efficiency. `None` without a replay, and if the
+/// replay and the report do not count the same time as computing.
+pub(super) fn serialisation_and_transfer(report: &Report) -> Option<(f64, f64)> {
+    let is_whole = report.metrics.selection == Selection::Whole;
+    let why =
+        report.why().filter(|_| is_whole && report.metrics.compute == ComputeMode::Outside)?;
+    causes::serialisation_and_transfer(&why)
+}

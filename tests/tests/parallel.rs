@@ -1,0 +1,90 @@
+//! `gammachi-mpi` prints what `gammachi` prints, to the byte, whatever the number of processes; and
+//! it ends all processes with a message where it cannot.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use system_tests::directories::TempDir;
+use system_tests::job::Output;
+use system_tests::{Job, Mpi, command, parallel, synthetic_run, under_both, victim};
+use trace_format::files::rank_file_path;
+
+/// Runs `gammachi-mpi` in this many processes.
+fn run_parallel(mpi: Mpi, processes: u32, arguments: &[&str]) -> Output {
+    let job = Job::new(mpi, &parallel(mpi)).ranks(processes);
+    arguments.iter().fold(job, |job, argument| job.argument(argument)).bare()
+}
+
+/// Asserts that so many processes print the same report as `gammachi`, with these options.
+#[track_caller]
+fn assert_same(mpi: Mpi, counts: &[u32], run: &Path, options: &[&str]) {
+    let mut arguments = vec!["report", run.to_str().expect("the path is text")];
+    arguments.extend(options);
+    let alone = Command::new(command()).args(&arguments).output().expect("gammachi starts");
+    assert!(alone.status.success(), "{alone:?}");
+    let expected = String::from_utf8(alone.stdout).expect("a report is text");
+    for processes in counts {
+        let output = run_parallel(mpi, *processes, &arguments);
+        output.expect_code(0);
+        assert_eq!(output.stdout, expected, "{processes} processes\n{output}");
+    }
+}
+
+under_both! {
+    fn report_is_the_same_in_any_number_of_processes(mpi) {
+        let folder = TempDir::new();
+        let (few, many) = (folder.join("few"), folder.join("many"));
+        synthetic_run(&few, &["3", "2e4"]);
+        synthetic_run(&many, &["200", "4e4", "raw"]);
+        assert_same(mpi, &[1, 2, 4, 8], &few, &[]);
+        assert_same(mpi, &[2], &few, &["--json", "--region", "part 3"]);
+        assert_same(mpi, &[2, 8], &many, &["--json"]);
+        assert_same(mpi, &[4], &many, &["--no-messages", "--window", "MPI_Allreduce#2,0.5"]);
+    }
+
+    fn report_of_one_rank_is_the_same(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "many_calls")).argument("10").record();
+        assert_same(mpi, &[1, 2], &recorded.directory(), &["--json"]);
+    }
+
+    fn report_of_damaged_and_missing_files_is_the_same(mpi) {
+        let folder = TempDir::new();
+        let run = folder.join("run");
+        synthetic_run(&run, &["6", "6e4"]);
+        let file = |rank| run.join(rank_file_path(0, rank));
+        let mut bytes = fs::read(file(1)).expect("the file exists");
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 64].fill(0x5a);
+        fs::write(file(1), &bytes).expect("the file is writable");
+        let bytes = fs::read(file(4)).expect("the file exists");
+        fs::write(file(4), &bytes[..bytes.len() / 3]).expect("the file is writable");
+        fs::write(file(5), b"not a rank file").expect("the file is writable");
+        fs::remove_file(file(2)).expect("the file exists");
+        assert_same(mpi, &[3], &run, &[]);
+        assert_same(mpi, &[2, 8], &run, &["--json"]);
+    }
+
+    fn report_of_a_killed_job_is_the_same(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(3).record();
+        assert_same(mpi, &[2], &recorded.directory(), &[]);
+        assert_same(mpi, &[4], &recorded.directory(), &["--json"]);
+    }
+
+    fn errors_are_said_once_and_name_what_is_wrong(mpi) {
+        let folder = TempDir::new();
+        let run = folder.join("run");
+        synthetic_run(&run, &["4", "1e4"]);
+        let run = run.to_str().expect("the path is text");
+        let output = run_parallel(mpi, 3, &["report", "/nowhere"]);
+        assert_ne!(output.code(), 0, "{output}");
+        assert_eq!(output.stderr.matches("/nowhere: no such run directory").count(), 1, "{output}");
+        let output = run_parallel(mpi, 3, &["report", run, "--html", "page.html"]);
+        assert_ne!(output.code(), 0, "{output}");
+        assert!(output.stderr.contains("--html is not divided among processes"), "{output}");
+        let output = run_parallel(mpi, 4, &["--deadline", "0", "report", run]);
+        assert_ne!(output.code(), 0, "{output}");
+        assert!(output.stderr.contains("did not come to exchange"), "{output}");
+        assert_eq!(output.stdout, "", "{output}");
+    }
+}
