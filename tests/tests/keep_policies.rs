@@ -2,6 +2,7 @@
 //! mapped.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use gammachi_analyzer::metrics::{Frame, Metrics, PathRow, Selection, SiteMetrics};
 use gammachi_analyzer::timeline::GlobalTimeline;
@@ -10,7 +11,7 @@ use system_tests::directories::repository;
 use system_tests::job::Output;
 use system_tests::trace::Trace;
 use system_tests::victim::{Build, built};
-use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use system_tests::{Job, Mpi, Recorded, command, under_both, victim};
 use trace_format::files::rank_file_path;
 use trace_format::header::Definition;
 
@@ -103,6 +104,24 @@ under_both! {
             let bytes = rank.file.file_bytes();
             assert!(bytes < 100_000, "{bytes} bytes");
         }
+    }
+
+    // A report blames nobody if calls are kept only as totals, but explains what a limit has left.
+    fn waiting_is_explained_unless_most_calls_are_totals(mpi) {
+        let says_unknown = |keep: &str, max_bytes: u64| {
+            let recorded = job(mpi, keep, max_bytes).record();
+            recorded.expect_code(0);
+            let mut report = Command::new(command());
+            report.arg("report").arg(recorded.directory());
+            let output = report.output().expect("the command starts");
+            let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success() && screen.contains("TRUST"), "{screen}");
+            let causes = screen.lines().any(|line| line.starts_with("WAITS"));
+            assert_ne!(causes, screen.contains("Who waited for whom is not known"), "{screen}");
+            !causes
+        };
+        assert!(says_unknown("totals", 0));
+        assert!(!says_unknown("first", 1 << 20));
     }
 
     // A killed run with each policy: every call that returned is counted, individually or in

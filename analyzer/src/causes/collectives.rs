@@ -251,7 +251,7 @@ impl Finder<'_, '_> {
             let known = self.sync_lines.get(&communicator).filter(|known| ***known == lines[..]);
             let lines = known.cloned().unwrap_or_else(|| Arc::from(lines));
             self.sync_lines.insert(communicator, lines.clone());
-            self.found.collective_syncs.push(CollectiveSync { communicator, moment, lines });
+            self.found.collective_syncs.push(CollectiveSync { moment, lines });
         }
     }
 }

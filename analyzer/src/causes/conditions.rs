@@ -14,6 +14,7 @@ use crate::trace::Run;
 
 use super::State;
 use super::lines::Lines;
+use super::longest::{Length, Longest};
 use super::neighbours::Neighbours;
 use super::receipts::Receipts;
 use super::semantics::{CallKind, CallSemantics, SendMode};
@@ -54,6 +55,28 @@ pub(super) struct Unexplained {
     pub condition: Condition,
 }
 
+impl Length for Condition {
+    /// How long the call would wait if nothing else were later.
+    fn length(&self) -> i64 {
+        self.fulfilled - self.entered
+    }
+
+    /// A call that needs all of its conditions waits for the last.
+    fn is_optional(&self) -> bool {
+        self.call == CallKind::All
+    }
+}
+
+impl Length for Unexplained {
+    fn length(&self) -> i64 {
+        self.condition.left - self.since
+    }
+
+    fn is_optional(&self) -> bool {
+        true
+    }
+}
+
 /// Shorter unexplained parts of calls are not examined for late progress.
 const MIN_UNEXPLAINED_S: f64 = 100e-6;
 
@@ -66,7 +89,6 @@ pub(super) fn min_unexplained_ticks(clock: &WholeTicks) -> i64 {
 /// synchronised there.
 #[derive(Debug, Clone)]
 pub(super) struct CollectiveSync {
-    pub communicator: u32,
     /// When the last member entered.
     pub moment: i64,
     /// The members' lines, ascending; most operations of a communicator share one list.
@@ -86,13 +108,16 @@ pub(super) struct PollRun {
     pub number: u32,
 }
 
+/// Most received messages that are kept for each wait that may be kept.
+const RECEIPTS_FOR_EACH_WAIT: usize = 8;
+
 /// What one share of the run yielded.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    pub conditions: Vec<Condition>,
+    pub conditions: Longest<Condition>,
     pub collective_syncs: Vec<CollectiveSync>,
     pub polls: Vec<PollRun>,
-    pub unexplained: Vec<Unexplained>,
+    pub unexplained: Longest<Unexplained>,
     pub receipts: Receipts,
     /// Probes, each with the call that received its message.
     probes: Vec<(Side, Entry)>,
@@ -112,11 +137,20 @@ pub(super) struct Found {
 type Entry = (u32, i64);
 
 impl Found {
+    fn within(most_waits: usize) -> Self {
+        Self {
+            conditions: Longest::new(most_waits),
+            unexplained: Longest::new(most_waits),
+            receipts: Receipts::new(RECEIPTS_FOR_EACH_WAIT * most_waits),
+            ..Self::default()
+        }
+    }
+
     pub fn merge(mut self, other: Self) -> Self {
-        self.conditions.extend(other.conditions);
+        self.conditions.merge(other.conditions);
         self.collective_syncs.extend(other.collective_syncs);
         self.polls.extend(other.polls);
-        self.unexplained.extend(other.unexplained);
+        self.unexplained.merge(other.unexplained);
         self.receipts.merge(other.receipts);
         self.probes.extend(other.probes);
         self.probed.extend(other.probed);
@@ -169,10 +203,12 @@ pub(super) struct Side {
 }
 
 impl<'f, 'a> Finder<'f, 'a> {
+    /// Keeps about `most_waits` conditions.
     pub fn new(
         analysis: &'f Analysis<'a>,
         clock: &'f WholeTicks<'a>,
         objects: Objects<'f>,
+        most_waits: usize,
     ) -> Self {
         let Objects { lines, semantics, neighbours, windows } = objects;
         Self {
@@ -187,7 +223,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             sync_lines: FxHashMap::default(),
             min_unexplained_ticks: min_unexplained_ticks(clock),
             awaited: FxHashSet::default(),
-            found: Found::default(),
+            found: Found::within(most_waits),
         }
     }
 
@@ -342,7 +378,7 @@ impl MatchSink for Finder<'_, '_> {
         }
         if let Some(receiver) = receiver {
             if let Some(left) = receiver.left {
-                self.found.receipts.add(receiver.rank, left, sent.entered);
+                self.found.receipts.add(receiver.rank, (receiver.entered, left), sent.entered);
             }
             let found = self.condition(&receiver, &sent, State::LateSender);
             self.add(found);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 use trace_format::header::Module;
 
-use crate::metrics::module_of;
+use crate::metrics::{in_file, module_of};
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
@@ -190,9 +190,7 @@ impl Merger {
         // If several modules were mapped at the same address in turn, which is rare, this is the
         // last of them.
         let module = module_of(modules, address, u64::MAX).map(|index| modules[index]);
-        let (path, id, base) =
-            module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
-        let address = address.wrapping_sub(base);
+        let (path, id, address) = in_file(module, address);
         let key = (path.to_owned(), id.to_owned(), address, name.to_owned());
         let next = self.site_table.len() as u32;
         let (symbols, site_table) = (&mut self.symbols, &mut self.site_table);

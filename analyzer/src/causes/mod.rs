@@ -11,6 +11,7 @@
 //! | `collectives`, `neighbours` | the same of collective operations |
 //! | `windows`, `epochs`, `locks` | the same of one-sided communication |
 //! | `progress` | late progress |
+//! | `longest` | keeps long waits alone if there are too many |
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
 //! | `contexts`, `profile` | what each line did between the waits |
@@ -29,8 +30,9 @@
 //! know the waits), and once more if the program marks regions.
 //!
 //! # Memory
-//! Waits, conditions and the sums between them take some 100 bytes per call that waited, and
-//! nothing for a call that did not.
+//! Waits, conditions and the sums between them take some 500 bytes per call that waited, and
+//! nothing for a call that did not. Of a run with more than [`MAX_WAITS`] waits the shorter ones are
+//! only counted.
 
 mod collectives;
 mod conditions;
@@ -43,6 +45,7 @@ mod hinted_search;
 mod iterations;
 mod lines;
 mod locks;
+mod longest;
 mod neighbours;
 mod off_cpu;
 mod order;
@@ -76,6 +79,7 @@ pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
 pub use iterations::{Iteration, Period, Phase, Statistics};
 pub use lines::{Line, Lines};
+use longest::Dropped;
 use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
@@ -161,6 +165,9 @@ pub struct OnPath {
 /// always does.
 pub const MAX_CALLS_FOR_SUMMARY: u64 = 20_000_000;
 
+/// Waits that are explained; of a run with more, about this many of the longest.
+const MAX_WAITS: usize = 1 << 21;
+
 /// Marks the absence of a context.
 pub const NO_CONTEXT: u32 = u32::MAX;
 
@@ -173,6 +180,11 @@ impl<'a> Causes<'a> {
     /// Explains the selected waits of a run: states, groups and costs count these alone, and the
     /// delays that led to them.
     pub fn of(analysis: &Analysis<'a>, filter: &WaitFilter) -> Self {
+        Self::within(analysis, filter, MAX_WAITS)
+    }
+
+    /// As [`Causes::of`], with about this many waits at most.
+    fn within(analysis: &Analysis<'a>, filter: &WaitFilter, most: usize) -> Self {
         let (run, timeline) = (analysis.run, analysis.timeline);
         let clock = WholeTicks::new(run, timeline);
         let lines = Lines::new(analysis, &clock);
@@ -186,13 +198,14 @@ impl<'a> Causes<'a> {
             neighbours: &neighbours,
             windows: &windows,
         };
-        let found = analysis.matches(|| Finder::new(analysis, &clock, objects));
+        let shares = rayon::current_num_threads().max(1);
+        let found = analysis.matches(|| Finder::new(analysis, &clock, objects, most / shares));
         let mut unknown = Vec::new();
         let mut found = match found {
             Some((_, finders)) => {
                 let found = finders.into_iter().map(Finder::into_found);
                 let found = found.reduce(Found::merge).unwrap_or_default();
-                Finder::new(analysis, &clock, objects).resolve(found)
+                Finder::new(analysis, &clock, objects, most).resolve(found)
             }
             None => {
                 unknown.push(Unknown::NoAttributes);
@@ -209,15 +222,15 @@ impl<'a> Causes<'a> {
         let violations = found.violations;
         let unexplained = std::mem::take(&mut found.unexplained);
         let least = conditions::min_unexplained_ticks(&clock);
-        found.conditions.extend(progress::conditions(
-            analysis,
-            (&clock, &lines),
-            unexplained,
-            least,
-        ));
+        let of_progress = progress::conditions(analysis, (&clock, &lines), unexplained.all, least);
+        of_progress.into_iter().for_each(|condition| found.conditions.push(condition));
+        unknown.extend(short_waits(&clock, found.conditions.dropped));
         let open = open_calls(analysis, &clock, &lines);
         let receipts = std::mem::take(&mut found.receipts);
         let mut waits = Waits::new(found, &lines, &open, whole);
+        if receipts.are_too_many {
+            unknown.push(Unknown::WrongOrder);
+        }
         receipts.mark_wrong_order(&mut waits.all, &lines);
         let (sync_points, order) =
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
@@ -407,6 +420,13 @@ fn unsupported_calls(contexts: &Contexts) -> Vec<Unknown> {
     unknown.into_iter().collect()
 }
 
+/// Waits that are only counted.
+fn short_waits(clock: &WholeTicks, dropped: Dropped) -> Option<Unknown> {
+    let ns = |ticks: i64| (clock.seconds(ticks) * 1e9) as u64;
+    let Dropped { count, ticks, below } = dropped;
+    (count > 0).then(|| Unknown::Short { count, sum_ns: ns(ticks), below_ns: ns(below) })
+}
+
 /// Calls that had not returned: line, begin, function.
 fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u32, i64, u16)> {
     let mut open = Vec::new();
@@ -431,6 +451,34 @@ struct Profiled {
     culprit_contexts: Vec<u32>,
 }
 
+/// The moments of each line between which its time is summed up, with repetitions; in a few long ascending runs,
+/// which are sorted quickly.
+fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i64>> {
+    let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
+    let of_line: [fn(&Wait, &SyncPoint) -> i64; 3] =
+        [|wait, _| wait.begin, |wait, _| wait.until, |_, point| point.moment];
+    let of_culprit: [fn(&Wait, &SyncPoint) -> i64; 3] =
+        [|wait, _| wait.fulfilled, |wait, _| wait.until, |_, point| point.on_culprit];
+    let mut add = |line: u32, moment: i64| {
+        let moments = &mut moments[line as usize];
+        if moments.last() != Some(&moment) {
+            moments.push(moment);
+        }
+    };
+    for line in 0..lines.all.len() as u32 {
+        let first = waits.first[line as usize];
+        let all = || waits.of(line).iter().zip(&sync_points[first..]);
+        for moment in of_line {
+            all().for_each(|(wait, point)| add(line, moment(wait, point)));
+        }
+        for moment in of_culprit {
+            let with_culprit = all().filter(|(wait, _)| wait.has_culprit());
+            with_culprit.for_each(|(wait, point)| add(wait.culprit, moment(wait, point)));
+        }
+    }
+    moments
+}
+
 /// Sums what every line did between the moments that later steps ask for, and finds the context of
 /// each wait's call.
 fn profiles(
@@ -439,14 +487,7 @@ fn profiles(
     waits: &Waits,
     (sync_points, phases): (&[SyncPoint], &mut [Phase]),
 ) -> Profiled {
-    let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
-    for (wait, sync_point) in waits.all.iter().zip(sync_points) {
-        moments[wait.line as usize].extend([wait.begin, wait.until, sync_point.moment]);
-        if wait.has_culprit() {
-            let moments = &mut moments[wait.culprit as usize];
-            moments.extend([wait.fulfilled, wait.until, sync_point.on_culprit]);
-        }
-    }
+    let mut moments = moments(waits, lines, sync_points);
     for position in 0..analysis.run.ranks.len() {
         let moments = &mut moments[lines.first_of(position) as usize];
         phases.iter().for_each(|phase| moments.extend(phase.moments(position)));

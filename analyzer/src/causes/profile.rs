@@ -158,7 +158,8 @@ impl LineState {
         let inside = |moment: &&i64| (begin..=end).contains(*moment);
         let mut moments: Vec<i64> = moments.iter().filter(inside).copied().collect();
         moments.extend([begin, end]);
-        moments.sort_unstable();
+        // The stable sort merges ascending runs.
+        moments.sort();
         moments.dedup();
         let in_calls = |(_, wait): &(u32, Wait)| wait.begin >= begin && wait.until <= end;
         let mut waits: Vec<(u32, Wait)> = waits.filter(in_calls).collect();

@@ -103,6 +103,17 @@ pub enum Unknown {
     Neighbourhoods(u64),
     /// Conditions fulfilled after the call had returned.
     Violations(u64),
+    /// Waits that are only counted, because the run has too many: their sum, and a length that none of them reaches.
+    Short {
+        /// Number of waits.
+        count: u64,
+        /// At most their sum, ns.
+        sum_ns: u64,
+        /// ns.
+        below_ns: u64,
+    },
+    /// Whether messages were received in the wrong order, because there are too many.
+    WrongOrder,
     /// Waits whose delays were not searched because the interval is too long.
     TooLong(u64),
     /// Waits whose order contradicts the clocks.

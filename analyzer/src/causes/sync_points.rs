@@ -1,11 +1,15 @@
 //! Finds where a line and its culprit last met before a wait: the moment from which delays count
 //! (decision 85).
 
+use std::cmp::Reverse;
+
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::conditions::CollectiveSync;
+use super::hinted_search;
 use super::lines::Lines;
-use super::waits::Waits;
+use super::waits::{Wait, Waits};
 
 /// When two lines last met before a wait. The times on the two lines differ only by the clock
 /// error, unless they are the begins of the lines.
@@ -17,105 +21,118 @@ pub struct SyncPoint {
     pub on_culprit: i64,
 }
 
-/// A moment at which a line met others.
+/// A moment at which a line met another one.
 #[derive(Debug, Clone, Copy)]
-struct LineSync {
+struct Meeting {
     moment: i64,
-    with: Partner,
+    with: u32,
+    /// The other line's time.
+    on_other: i64,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Partner {
-    /// One line, with its time.
-    Line(u32, i64),
-    /// All members of a collective operation, by its number.
-    All(u32),
+/// Lines that synchronised in collective operations, and when, ascending.
+#[derive(Debug)]
+struct Group<'w> {
+    lines: &'w [u32],
+    moments: Vec<i64>,
 }
 
-/// Most communicators whose last collective synchronisation is remembered per line.
-const MAX_COMMUNICATORS: usize = 64;
+/// Most groups of a line in which its meetings are looked for: those that synchronised most often.
+const MAX_GROUPS: usize = 64;
 
 /// For each wait where the line and the culprit last met. If they never did, or the wait has no
 /// culprit, that is the begin of the lines.
 pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
-    let mut syncs: Vec<Vec<LineSync>> = vec![Vec::new(); lines.all.len()];
-    for (number, sync) in (0u32..).zip(&waits.collective_syncs) {
-        for line in sync.lines.iter() {
-            let (moment, with) = (sync.moment, Partner::All(number));
-            syncs[*line as usize].push(LineSync { moment, with });
-        }
-    }
-    for wait in waits.all.iter().filter(|wait| wait.has_culprit()) {
-        let (own, other) = (wait.until, wait.fulfilled);
-        syncs[wait.line as usize]
-            .push(LineSync { moment: own, with: Partner::Line(wait.culprit, other) });
-        syncs[wait.culprit as usize]
-            .push(LineSync { moment: other, with: Partner::Line(wait.line, own) });
-    }
-    let of_line = |(number, mut syncs): (usize, Vec<LineSync>)| {
-        let number = number as u32;
-        let mut sync_points = Vec::with_capacity(waits.of(number).len());
-        syncs.sort_by_key(|sync| sync.moment);
-        let mut last =
-            LastSyncs { waits, pairs: FxHashMap::default(), collective_syncs: Vec::new() };
-        let mut next = 0;
-        for wait in waits.of(number) {
-            while syncs.get(next).is_some_and(|sync| sync.moment <= wait.begin) {
-                last.add(syncs[next]);
-                next += 1;
+    let groups = groups(&waits.collective_syncs);
+    let mut groups_of: Vec<Vec<&Group>> = vec![Vec::new(); lines.all.len()];
+    for group in &groups {
+        let of_lines = group.lines.iter().map(|line| *line as usize);
+        of_lines.for_each(|line| {
+            if groups_of[line].len() < MAX_GROUPS {
+                groups_of[line].push(group);
             }
-            let begin = |line: u32| lines.all[line as usize].begin;
-            sync_points.push(match wait.has_culprit() {
-                true => last.with(wait.culprit, wait.fulfilled).unwrap_or_else(|| SyncPoint {
-                    moment: begin(number),
-                    on_culprit: begin(wait.culprit),
-                }),
-                false => SyncPoint { moment: begin(number), on_culprit: wait.begin },
-            });
-        }
-        sync_points
+        });
+    }
+    let mut meetings: Vec<Vec<Meeting>> = vec![Vec::new(); lines.all.len()];
+    for wait in waits.all.iter().filter(|wait| wait.has_culprit()) {
+        let Wait { line, culprit, until: own, fulfilled: other, .. } = *wait;
+        meetings[line as usize].push(Meeting { moment: own, with: culprit, on_other: other });
+        meetings[culprit as usize].push(Meeting { moment: other, with: line, on_other: own });
+    }
+    let of_line = |(number, (mut meetings, groups)): (usize, (Vec<Meeting>, Vec<&Group>))| {
+        meetings.sort_by_key(|meeting| meeting.moment);
+        let mut last =
+            LastMeetings { pairs: FxHashMap::default(), hints: vec![0; groups.len()], groups };
+        let mut meetings = meetings.into_iter().peekable();
+        let begin = |line: u32| lines.all[line as usize].begin;
+        let own_begin = begin(number as u32);
+        let sync_point = |wait: &Wait| {
+            while let Some(meeting) = meetings.next_if(|meeting| meeting.moment <= wait.begin) {
+                last.add(meeting);
+            }
+            let never = |on_culprit| SyncPoint { moment: own_begin, on_culprit };
+            match wait.has_culprit() {
+                true => last.before(wait).unwrap_or_else(|| never(begin(wait.culprit))),
+                false => never(wait.begin),
+            }
+        };
+        waits.of(number as u32).iter().map(sync_point).collect::<Vec<_>>()
     };
-    syncs.into_par_iter().enumerate().flat_map_iter(of_line).collect()
+    let of_lines = meetings.into_par_iter().zip(groups_of).enumerate();
+    of_lines.flat_map_iter(of_line).collect()
+}
+
+/// The groups of lines that synchronised, most often first.
+fn groups(syncs: &[CollectiveSync]) -> Vec<Group<'_>> {
+    let mut numbers: FxHashMap<&[u32], usize> = FxHashMap::default();
+    let mut groups: Vec<Group> = Vec::new();
+    // Operations of a communicator follow each other, and share their list.
+    let mut last: Option<(*const u32, usize)> = None;
+    for sync in syncs {
+        let at = match last.filter(|(list, _)| *list == sync.lines.as_ptr()) {
+            Some((_, at)) => at,
+            None => *numbers.entry(&sync.lines).or_insert_with(|| {
+                groups.push(Group { lines: &sync.lines, moments: Vec::new() });
+                groups.len() - 1
+            }),
+        };
+        last = Some((sync.lines.as_ptr(), at));
+        groups[at].moments.push(sync.moment);
+    }
+    groups.par_iter_mut().for_each(|group| group.moments.sort_unstable());
+    groups.sort_by_key(|group| Reverse(group.moments.len()));
+    groups
 }
 
 /// What a line last met with.
-struct LastSyncs<'w> {
-    waits: &'w Waits,
+struct LastMeetings<'w> {
     pairs: FxHashMap<u32, SyncPoint>,
-    /// Latest collective synchronisation of each communicator, in order of time.
-    collective_syncs: Vec<u32>,
+    groups: Vec<&'w Group<'w>>,
+    /// By group the position of the last search.
+    hints: Vec<usize>,
 }
 
-impl LastSyncs<'_> {
-    fn add(&mut self, sync: LineSync) {
-        match sync.with {
-            Partner::Line(line, on_culprit) => {
-                self.pairs.insert(line, SyncPoint { moment: sync.moment, on_culprit });
-            }
-            Partner::All(number) => {
-                let communicator = |of: u32| self.waits.collective_syncs[of as usize].communicator;
-                let same = |other: &u32| communicator(*other) == communicator(number);
-                match self.collective_syncs.iter().position(same) {
-                    Some(at) => drop(self.collective_syncs.remove(at)),
-                    None if self.collective_syncs.len() == MAX_COMMUNICATORS => {
-                        self.collective_syncs.remove(0);
-                    }
-                    None => {}
-                }
-                self.collective_syncs.push(number);
-            }
-        }
+impl LastMeetings<'_> {
+    fn add(&mut self, Meeting { moment, with, on_other }: Meeting) {
+        self.pairs.insert(with, SyncPoint { moment, on_culprit: on_other });
     }
 
-    /// Where this line last met a culprit that had reached that point by the time `by`.
-    fn with(&self, culprit: u32, by: i64) -> Option<SyncPoint> {
-        let collective = self.collective_syncs.iter().rev().find_map(|number| {
-            let sync = &self.waits.collective_syncs[*number as usize];
-            let moment = sync.moment;
-            let was_there = moment <= by && sync.lines.binary_search(&culprit).is_ok();
-            was_there.then_some(SyncPoint { moment, on_culprit: moment })
-        });
-        let paired = self.pairs.get(&culprit).copied().filter(|point| point.on_culprit <= by);
-        collective.into_iter().chain(paired).max_by_key(|point| point.moment)
+    /// Where the line last met the culprit of a wait, which had been there when it ended the wait.
+    fn before(&mut self, wait: &Wait) -> Option<SyncPoint> {
+        let by = wait.fulfilled;
+        let mut last =
+            self.pairs.get(&wait.culprit).copied().filter(|point| point.on_culprit <= by);
+        for (group, hint) in self.groups.iter().zip(&mut self.hints) {
+            if group.lines.binary_search(&wait.culprit).is_err() {
+                continue;
+            }
+            let is_before = |moment: &i64| *moment <= wait.begin.min(by);
+            let count = hinted_search::partition_point(&group.moments, hint, is_before);
+            let Some(moment) = count.checked_sub(1).map(|at| group.moments[at]) else { continue };
+            if last.is_none_or(|last| moment > last.moment) {
+                last = Some(SyncPoint { moment, on_culprit: moment });
+            }
+        }
+        last
     }
 }

@@ -40,6 +40,14 @@ fn assert_sums(causes: &Causes) {
 
 /// Finds the causes of a run, checks what holds for every run, and passes them to `then`.
 fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
+    with_analysis(ranks, |analysis| {
+        let causes = Causes::new(analysis);
+        assert_sums(&causes);
+        then(&causes);
+    });
+}
+
+fn with_analysis(ranks: &[SyntheticRank], then: impl FnOnce(&Analysis)) {
     let ends = |rank: &SyntheticRank| {
         rank.definitions.iter().any(|definition| matches!(definition, Definition::RankEnd { .. }))
     };
@@ -51,9 +59,7 @@ fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
-    let causes = Causes::new(&Analysis::of(&run, &timeline));
-    assert_sums(&causes);
-    then(&causes);
+    then(&Analysis::of(&run, &timeline));
 }
 
 /// State, waiting rank, culprit's rank, begin and length in ticks, without waits at the ends of
@@ -88,6 +94,33 @@ fn costs(causes: &Causes) -> Vec<(u32, String, i64, i64)> {
         (rank, short(causes.contexts.get(*context)), cost.direct, cost.indirect)
     });
     all.filter(|(.., direct, indirect)| direct + indirect > 0).collect()
+}
+
+#[test]
+fn of_too_many_waits_the_longest_are_explained() {
+    const ALL: u64 = 500;
+    let [mut a, mut b] = world();
+    for number in 0..ALL {
+        let begin = number * 2_000;
+        let wait = 1 + number * 613 % 1_000;
+        b.call_with("MPI_Recv", at(begin), at(begin + wait + 10), on_world(0, 5, 8));
+        a.call_with("MPI_Send", at(begin + wait), at(begin + wait + 5), on_world(1, 5, 8));
+    }
+    with_analysis(&[a, b], |analysis| {
+        let all = waits(&Causes::new(analysis));
+        let causes = Causes::within(analysis, &ALL_WAITS, 100);
+        assert_sums(&causes);
+        let [Unknown::Short { count, sum_ns, below_ns }] = causes.unknown[..] else {
+            panic!("{:?}", causes.unknown)
+        };
+        let kept = waits(&causes);
+        assert_eq!((all.len() as u64, kept.len() as u64 + count), (ALL, ALL));
+        let (long, short): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(.., ticks)| *ticks >= below_ns as i64);
+        assert_eq!(kept, long);
+        assert_eq!(sum_ns as i64, short.iter().map(|(.., ticks)| ticks).sum::<i64>());
+        assert!(!kept.is_empty() && count > ALL / 2, "{count}");
+    });
 }
 
 #[test]

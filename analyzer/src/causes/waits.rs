@@ -59,7 +59,8 @@ impl Waits {
     /// The waits that follow from what matching found. `open` lists the lines whose last call did
     /// not return, with its begin and function.
     pub fn new(found: Found, lines: &Lines, open: &[(u32, i64, u16)], whole: (i64, i64)) -> Self {
-        let Found { mut conditions, collective_syncs, mut polls, .. } = found;
+        let Found { conditions, collective_syncs, mut polls, .. } = found;
+        let mut conditions = conditions.all;
         conditions.par_sort_unstable_by_key(|c| {
             (c.line, c.entered, c.left, Reverse(c.fulfilled), c.partner)
         });

@@ -9,11 +9,14 @@ use super::output_file;
 use super::output_rights::OutputRights;
 use super::selection_arguments::{self, selection_sentence};
 use super::timeline::{clamped, rows, window};
+use super::whatif::accurate_replay_of;
+use crate::analysis::Analysis;
 use crate::metrics::activity::detail::{Budget, Detail};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
 use crate::present::picture::matrix::{self, CellValue, LabelledMatrix};
 use crate::present::picture::{self, timeline as timeline_picture};
+use crate::present::whatif::sensitivity;
 use crate::present::{Report, figure::Figure};
 use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
@@ -34,6 +37,8 @@ pub enum PlotKind {
     Sizes,
     /// Calls by duration and kind
     Durations,
+    /// Time of the run against costs of messages, added latency, and speed of ranks and regions, by replay
+    Sensitivity,
 }
 
 /// Draws a picture of a run as SVG, for papers and slides.
@@ -93,6 +98,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
     }
     let svg = match arguments.kind {
         PlotKind::Timeline => draw_timeline(arguments, &run, &timeline)?,
+        PlotKind::Sensitivity => draw_sensitivity(arguments, &run, &timeline)?,
         kind => draw_figures(arguments, kind, &run, &timeline)?,
     };
     run.check_readable().map_err(CommandError::unreadable_run)?;
@@ -143,6 +149,22 @@ fn draw_timeline(
     Ok(timeline_picture::svg(run, &activity, &detail, &view, &name))
 }
 
+/// The time of a run under other conditions.
+///
+/// # Errors
+/// Wrong usage with a region; failure if the run cannot be replayed.
+fn draw_sensitivity(
+    arguments: &PlotArguments,
+    run: &Run,
+    timeline: &GlobalTimeline,
+) -> Result<String, CommandError> {
+    if arguments.region.is_some() {
+        return Err(CommandError::usage("--region: a replay is of the whole run"));
+    }
+    let what_if = accurate_replay_of(&Analysis::of(run, timeline))?;
+    Ok(sensitivity(&what_if).svg())
+}
+
 fn draw_figures(
     arguments: &PlotArguments,
     kind: PlotKind,
@@ -160,7 +182,9 @@ fn draw_figures(
     };
     let no_messages = "no message was recorded (level 0 records none)";
     match kind {
-        PlotKind::TauChi | PlotKind::Timeline => Ok(picture::tau_chi(&report).svg()),
+        PlotKind::TauChi | PlotKind::Timeline | PlotKind::Sensitivity => {
+            Ok(picture::tau_chi(&report).svg())
+        }
         PlotKind::Sizes => drawn(picture::sizes(&report), no_messages),
         PlotKind::Durations => {
             let activity = Activity::new(run, timeline, 1);

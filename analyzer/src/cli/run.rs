@@ -24,6 +24,7 @@ use super::recording_options::RecordingArguments;
 use super::report::report_after_run;
 use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
 use crate::shell_word::shell_word;
+use crate::trace::host_name;
 use crate::trace::run_json::{
     Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, relevant_environment,
 };

@@ -22,7 +22,7 @@ use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sen
 use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
-use amount::{Amount, bandwidth, factor, latency};
+use amount::{Amount, bandwidth, factor, time};
 use network::Network;
 
 /// Slowdowns for which the tolerated latency is determined.
@@ -41,16 +41,16 @@ pub struct WhatIfArguments {
     pub run: Option<PathBuf>,
 
     /// Latency of a message: a time (20us), or a factor (x2)
-    #[arg(long, value_name = "TIME", value_parser = latency)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     latency: Option<Amount>,
 
     /// Bandwidth of a message: bytes per second (1G), or a factor (x0.5)
     #[arg(long, value_name = "BYTES", value_parser = bandwidth)]
     bandwidth: Option<Amount>,
 
-    /// CPU time of sends and receives: a factor (x2)
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
-    overhead: Option<f64>,
+    /// CPU time of a send or receive: a time (500ns), or a factor (x2), also on the time for copies
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    overhead: Option<Amount>,
 
     /// Largest message that is sent without waiting for its receiver: bytes (64K)
     #[arg(long, value_name = "BYTES", value_parser = trace_format::settings::values::bytes)]
@@ -116,11 +116,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::of(&run, &timeline);
-    let graph = Graph::new(&analysis).map_err(|why| {
-        let run = directory.display();
-        CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
-    })?;
-    let what_if = WhatIf::new(graph);
+    let what_if = replay_of(&analysis)?;
     let question = Question::new(arguments, &what_if)?;
     let questions = match question.changes.is_empty() {
         true => what_if.standard(),
@@ -167,11 +163,37 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
             let promised = prediction(answer, &what_if);
             remember(Predictor::WhatIf, &directory, vec![promised])
         }
-        (false, _) => Err(CommandError::failed(format!(
-            "{} cannot be replayed: the replay's time is too far off",
-            directory.display()
-        ))),
+        (false, _) => Err(too_far_off(&run)),
     }
+}
+
+/// The replay of a run, which may be too far off for answers.
+///
+/// # Errors
+/// Failure if the run cannot be replayed.
+fn replay_of<'a>(analysis: &Analysis<'a>) -> Result<WhatIf<'a>, CommandError> {
+    let graph = Graph::new(analysis).map_err(|why| {
+        let run = analysis.run.directory.display();
+        CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
+    })?;
+    Ok(WhatIf::new(graph))
+}
+
+/// The replay of a run that is accurate enough for answers.
+///
+/// # Errors
+/// Failure if there is none.
+pub(super) fn accurate_replay_of<'a>(analysis: &Analysis<'a>) -> Result<WhatIf<'a>, CommandError> {
+    let what_if = replay_of(analysis)?;
+    match what_if.is_accurate() {
+        true => Ok(what_if),
+        false => Err(too_far_off(analysis.run)),
+    }
+}
+
+fn too_far_off(run: &Run) -> CommandError {
+    let run = run.directory.display();
+    CommandError::failed(format!("{run} cannot be replayed: the replay's time is too far off"))
 }
 
 /// The question that the options ask.
@@ -245,7 +267,9 @@ fn changes(
     if let Some(Amount::Times(factor)) = arguments.bandwidth {
         changes.push(Change::Bandwidth(factor));
     }
-    changes.extend(arguments.overhead.map(Change::Overhead));
+    if let Some(Amount::Times(factor)) = arguments.overhead {
+        changes.push(Change::Overhead(factor));
+    }
     let speed = arguments.speed.unwrap_or(1.0);
     for rank in &arguments.rank {
         let position = run.position_of(*rank).ok_or_else(|| {

@@ -59,7 +59,7 @@ pub use resolve::{EmptyWindow, SelectionError};
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection, WindowError};
 pub use sites::{SiteMetrics, SiteRow};
-pub(crate) use sites::{module_of, modules};
+pub(crate) use sites::{in_file, module_of, modules};
 use sums::RankPass;
 pub use system::{Competitor, Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};

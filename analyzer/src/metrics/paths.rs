@@ -12,7 +12,7 @@ use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
 use super::resolve::{RankSelection, Resolved};
-use super::sites::{Sums, module_of, modules};
+use super::sites::{Sums, in_file, module_of, modules};
 
 /// A function on the stack of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,12 +168,10 @@ pub(super) fn rows(
 /// The call paths of a rank's file, by number.
 fn keys(trace: &RankTrace) -> HashMap<u32, Vec<FrameKey>> {
     let modules = modules(trace);
-    let key = |&address: &u64| match module_of(&modules, address, u64::MAX) {
-        Some(index) => {
-            let module = modules[index];
-            (module.path.clone(), module.build_id.clone(), address.wrapping_sub(module.base))
-        }
-        None => (String::new(), String::new(), address),
+    let key = |&address: &u64| {
+        let module = module_of(&modules, address, u64::MAX).map(|index| modules[index]);
+        let (path, id, address) = in_file(module, address);
+        (path.to_owned(), id.to_owned(), address)
     };
     let paths = trace.file.definitions.iter().filter_map(|definition| match definition {
         Definition::Path { number, addresses } => {

@@ -95,6 +95,13 @@ pub(crate) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option
         .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)
 }
 
+/// Path and build id of a module, both empty if it is not known, and an address in its file.
+pub(crate) fn in_file<'m>(module: Option<&'m Module>, address: u64) -> (&'m str, &'m str, u64) {
+    let (path, id, base) =
+        module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
+    (path, id, address.wrapping_sub(base))
+}
+
 /// Size of a rank's cache of call sites; a program uses few at a time.
 const CACHE_SLOTS: usize = 256;
 
@@ -235,9 +242,7 @@ impl SiteMetrics {
             for ((function, address, module, through_binding), sums) in sites {
                 let Some(name) = trace.file.function_name(function) else { continue };
                 let module = module.and_then(|index| modules.get(index));
-                let (path, id, base) =
-                    module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
-                let address = address.wrapping_sub(base);
+                let (path, id, address) = in_file(module.copied(), address);
                 let key = (path.to_owned(), id.to_owned(), address, name);
                 let (row, ranks) = rows.entry(key).or_insert_with(|| {
                     let row = SiteRow {

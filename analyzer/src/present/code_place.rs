@@ -4,17 +4,18 @@ use crate::trace::symbols::SourceLocation;
 
 /// `solve (heat.c:42)`, or the parts of it that are known.
 pub(super) fn code_place(module: &str, address: u64, place: &SourceLocation) -> String {
-    let line = match (&place.file, place.line) {
-        (Some(file), Some(line)) => Some(format!("{}:{line}", file_name(file))),
-        (Some(file), None) => Some(file_name(file).to_owned()),
-        (None, _) => None,
-    };
-    match (&place.function, line) {
+    match (&place.function, file_and_line(place)) {
         (Some(function), Some(line)) => format!("{function} ({line})"),
         (Some(function), None) => format!("{function} ({})", offset(module, address)),
         (None, Some(line)) => line,
         (None, None) => offset(module, address),
     }
+}
+
+/// `heat.c:42`, or the file alone; `None` if neither is known.
+pub(super) fn file_and_line(place: &SourceLocation) -> Option<String> {
+    let file = file_name(place.file.as_deref()?);
+    Some(place.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
 }
 
 /// `heat+0x12ec`, for code without a known name.

@@ -18,12 +18,14 @@
 //! | `change` | what can be changed in a replay |
 //! | `moments` | times of a thread's calls in the run and in the replay |
 //! | `questions` | the effect of changes |
+//! | `curves` | the run's time against one parameter |
 
 mod assembled;
 mod backward;
 mod build;
 mod calibrate;
 mod change;
+mod curves;
 mod dependencies;
 mod exchange;
 mod find;

@@ -229,6 +229,15 @@ impl<'a> WhatIf<'a> {
         contexts.map(|context| self.path.by_context[context]).sum()
     }
 
+    /// Seconds of each rank's computation on the critical path of the self-replay, by position.
+    pub fn on_path_by_rank(&self) -> Vec<f64> {
+        let mut seconds = vec![0.0; self.graph.run.ranks.len()];
+        for (line, of_line) in self.graph.lines.iter().zip(&self.path.by_line) {
+            seconds[line.position] += of_line;
+        }
+        seconds
+    }
+
     fn is_region(&self, context: usize, name: &str) -> bool {
         matches!(&self.graph.contexts.all[context], Context::Region(other) if other == name)
     }
@@ -325,10 +334,15 @@ impl<'a> WhatIf<'a> {
         }
     }
 
+    /// Whether latency and bandwidth can be told apart at the level that matters most.
+    pub fn is_told_apart(&self) -> bool {
+        self.calibration.samples.told_apart[self.hop()]
+    }
+
     /// The standard questions for every run.
     pub fn standard(&self) -> Vec<Vec<Change>> {
         let mut questions = vec![vec![Change::IdealNetwork]];
-        let told_apart = self.calibration.samples.told_apart[self.hop()];
+        let told_apart = self.is_told_apart();
         for factor in [0.5, 2.0, 10.0] {
             match told_apart {
                 true => {
@@ -353,6 +367,25 @@ impl<'a> WhatIf<'a> {
         questions
     }
 
+    /// The run's network with another latency, between hosts if there are several and else within the host.
+    fn network_with_latency(&self, latency_s: f64) -> Network {
+        let mut network = self.calibration.network;
+        network.latency[self.hop()] = latency_s;
+        network
+    }
+
+    /// The recorded computation and placement on a network.
+    fn conditions<'c>(
+        &'c self,
+        network: &'c Network,
+    ) -> Conditions<'c, fn(OpNumber, &Op) -> (f64, f64)> {
+        Conditions { network, placement: &self.placement, pace: as_recorded }
+    }
+
+    pub(super) fn replayed_with_latency(&self, latency_s: f64) -> Replayed {
+        replay(&self.graph, &self.conditions(&self.network_with_latency(latency_s)))
+    }
+
     /// The largest latency, between hosts if there are several and else within the host, with which
     /// the run takes at most `slowdown` (such as 0.01) longer; `None` if no latency makes it
     /// longer. Also returns the number of replays.
@@ -360,12 +393,9 @@ impl<'a> WhatIf<'a> {
         let hop = self.hop();
         let target = self.replayed.elapsed_s * (1.0 + slowdown);
         let at = |latency: f64| {
-            let mut network = self.calibration.network;
-            network.latency[hop] = latency;
-            let conditions =
-                Conditions { network: &network, placement: &self.placement, pace: as_recorded };
-            let replayed = replay(&self.graph, &conditions);
-            let path = critical_path(&self.graph, &conditions, &replayed);
+            let network = self.network_with_latency(latency);
+            let replayed = self.replayed_with_latency(latency);
+            let path = critical_path(&self.graph, &self.conditions(&network), &replayed);
             (replayed.elapsed_s, path.by_parameter[2 + hop])
         };
         let own = self.calibration.network.latency[hop];

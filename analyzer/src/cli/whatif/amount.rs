@@ -23,7 +23,7 @@ pub fn factor(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// What is expected.
-pub fn latency(text: &str) -> Result<Amount, String> {
+pub fn time(text: &str) -> Result<Amount, String> {
     if text.starts_with('x') {
         return factor(text).map(Amount::Times);
     }
@@ -60,12 +60,13 @@ mod tests {
 
     #[test]
     fn parses_times_factors_and_rates() {
-        assert_eq!(latency("20us"), Ok(Amount::Is(20.0 * 1e-6)));
-        assert_eq!(latency("x2"), Ok(Amount::Times(2.0)));
+        assert_eq!(time("20us"), Ok(Amount::Is(20.0 * 1e-6)));
+        assert_eq!(time("500ns"), Ok(Amount::Is(500.0 * 1e-9)));
+        assert_eq!(time("x2"), Ok(Amount::Times(2.0)));
         assert_eq!(bandwidth("1K"), Ok(Amount::Is(1024.0)));
         assert_eq!(bandwidth("x0.5"), Ok(Amount::Times(0.5)));
         for wrong in ["20", "us", "-1us", "x0", "xinf", ""] {
-            assert!(latency(wrong).is_err(), "{wrong}");
+            assert!(time(wrong).is_err(), "{wrong}");
         }
         assert!(bandwidth("0").is_err() && bandwidth("fast").is_err() && factor("-1").is_err());
     }

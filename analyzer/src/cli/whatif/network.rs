@@ -51,6 +51,10 @@ pub(super) fn assemble(
     if let Some(Amount::Is(bytes)) = arguments.bandwidth {
         assembled.set_per_byte(hop, 1.0 / bytes, Origin::Given);
     }
+    if let Some(Amount::Is(seconds)) = arguments.overhead {
+        let per_byte = assembled.network.overhead_per_byte;
+        assembled.set_overhead(seconds, per_byte, Origin::Given);
+    }
     if let Some(bytes) = arguments.eager {
         for hop in Hop::ALL {
             assembled.set_eager(hop, bytes as f64, Origin::Given);

@@ -19,6 +19,7 @@ use crate::analysis::{Analysis, RankView};
 use crate::timeline::LastSign;
 use crate::timeline::calls::EventReader;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
+use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{ProcessState, RankTrace, Run};
 
 use graph::Node;
@@ -59,6 +60,8 @@ pub struct ThreadPosition {
     pub thread: u32,
     /// Its last calls, oldest first, including one that it is inside.
     pub last_calls: Vec<CallRecord>,
+    /// Where the program made the call, or the polls, that it is inside.
+    pub place: SourceLocation,
     /// What it waits for, if it is inside a call or a run of polls.
     pub waits_for: Option<WaitsFor>,
 }
@@ -208,6 +211,7 @@ impl Unfinished {
         let tails = tails.map(|(position, tails)| (context(position), tails));
         let tails: Vec<(RankContext, Vec<Tail>)> = tails.collect();
         let mut needs = Needs::new(analysis, open_operations, &tails);
+        let mut symbols = Symbols::default();
         let mut ranks: Vec<UnfinishedRank> = tails
             .iter()
             .map(|(at, tails)| UnfinishedRank {
@@ -220,6 +224,9 @@ impl Unfinished {
                     .map(|tail| ThreadPosition {
                         thread: tail.thread,
                         last_calls: tail.calls.iter().map(|event| at.record(event)).collect(),
+                        place: tail
+                            .inside()
+                            .map_or_else(Default::default, |event| at.place(event, &mut symbols)),
                         waits_for: tail.inside().map(|event| needs.of(at, event)),
                     })
                     .collect(),

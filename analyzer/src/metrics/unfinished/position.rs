@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
+use super::super::sites::{in_file, module_of, modules};
 use crate::timeline::calls::{Call, EventReader, PeerArgument, Tag};
 use crate::timeline::communicators::Peer;
 use crate::timeline::{Ending, RankTime};
 use crate::trace::RankTrace;
+use crate::trace::symbols::{SourceLocation, Symbols};
 
 /// How many of a thread's last calls are kept.
 const LAST_CALLS: usize = 5;
@@ -126,6 +128,18 @@ impl<'a> RankContext<'a> {
             polls: event.polls.map(|(count, _)| count),
             arguments: call.map(|call| self.arguments(&call)).unwrap_or_default(),
         }
+    }
+
+    /// Where the program made a call, as far as it is known.
+    pub fn place(&self, event: &Event, symbols: &mut Symbols) -> SourceLocation {
+        let modules = modules(self.reading.trace);
+        let known = event.site.and_then(|(address, _)| {
+            let module = modules[module_of(&modules, address, event.begin)?];
+            Some(in_file(Some(module), address))
+        });
+        known.map_or_else(SourceLocation::default, |(path, id, address)| {
+            symbols.location(path, id, address)
+        })
     }
 
     /// The partner that a call names.

@@ -185,6 +185,17 @@ pub(super) fn unknown(what: Unknown) -> String {
                 count(number)
             )
         }
+        Unknown::Short { count: number, sum_ns, below_ns } => {
+            format!(
+                "causes of {} waits of less than {}, at most {} in all: the run has too many; they count as transfer",
+                count(number),
+                seconds(below_ns as f64 * 1e-9),
+                seconds(sum_ns as f64 * 1e-9)
+            )
+        }
+        Unknown::WrongOrder => {
+            "whether messages were received in the wrong order: there are too many".to_owned()
+        }
         Unknown::TooLong(number) => {
             format!("causes of {} waits whose last common call is too far back", count(number))
         }

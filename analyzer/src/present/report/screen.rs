@@ -11,7 +11,7 @@ use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
-use crate::present::causes::{self, iteration_summary, region_lines, wait_rows};
+use crate::present::causes::{iteration_summary, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;

@@ -81,7 +81,8 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         table.right("core", ranks.iter().map(core));
     }
     if ranks.iter().any(|r| r.off_cpu_s.is_some()) {
-        table.right("off the CPU", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
+        table
+            .right("waited for a core", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
     }
     let states: Vec<String> = ranks.iter().map(|rank| state(rank)).collect();
     // POSITIONS says more about ranks that did not finish.

@@ -124,7 +124,8 @@ fn waiting_in_turn(report: &Report) -> Option<String> {
     let (serialisation, _) = serialisation_and_transfer(report)?;
     (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| {
         format!(
-            "They compute equally long, but one after the other (serialisation {serialisation:.2})."
+            "They compute equally long, but one after the other (serialisation {serialisation:.2}): in smaller \
+             pieces, the next rank could begin sooner."
         )
     })
 }

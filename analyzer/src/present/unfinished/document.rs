@@ -32,6 +32,8 @@ struct RankPart<'a> {
 struct ThreadPart<'a> {
     thread: u32,
     inside: Option<CallPart<'a>>,
+    file: Option<&'a str>,
+    line: Option<u32>,
     waits_for: Option<WaitPart<'a>>,
     last_calls: Vec<CallPart<'a>>,
 }
@@ -164,6 +166,8 @@ impl<'a> ThreadPart<'a> {
         Self {
             thread: thread.thread,
             inside: thread.inside().map(CallPart::new),
+            file: thread.place.file.as_deref(),
+            line: thread.place.line,
             waits_for: thread.waits_for.as_ref().map(WaitPart::new),
             last_calls: thread.last_calls.iter().map(CallPart::new).collect(),
         }

@@ -4,6 +4,7 @@ use crate::metrics::{
     Awaited, CallRecord, Need, OpenCollective, Partner, Unfinished, UnfinishedRank, WaitsFor,
 };
 use crate::plain_text::printable;
+use crate::present::code_place::file_and_line;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::count;
 use crate::trace::ProcessState;
@@ -22,7 +23,8 @@ pub(super) fn location_text(rank: &UnfinishedRank) -> String {
                 }
                 _ => format!(" (thread {})", position.thread),
             };
-            format!("in {}{thread}", call_text(call))
+            let line = file_and_line(&position.place).map(|line| format!(" ({line})"));
+            format!("in {}{}{thread}", call_text(call), printable(&line.unwrap_or_default()))
         }
         (None, Some(last)) => format!("outside MPI, after {}", call_text(last)),
         (None, None) => "outside MPI, without a call".into(),

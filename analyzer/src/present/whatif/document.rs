@@ -229,14 +229,8 @@ fn sensitivities(results: &WhatIfResults) -> Sensitivities {
     let path = &what_if.path;
     let [overhead, overhead_per_byte, latency_within, latency_between, within, between, ..] =
         path.by_parameter;
-    let mut ranks: Vec<RankPart> = Vec::new();
-    for (line, seconds) in what_if.graph.lines.iter().zip(&path.by_line) {
-        let rank = results.run.ranks[line.position].rank;
-        match ranks.last_mut().filter(|last| last.rank == rank) {
-            Some(last) => last.seconds += seconds,
-            None => ranks.push(RankPart { rank, seconds: *seconds }),
-        }
-    }
+    let ranks = results.run.ranks.iter().zip(what_if.on_path_by_rank());
+    let ranks = ranks.map(|(trace, seconds)| RankPart { rank: trace.rank, seconds });
     let regions = what_if
         .regions()
         .into_iter()
@@ -248,7 +242,7 @@ fn sensitivities(results: &WhatIfResults) -> Sensitivities {
         latency_between,
         bytes_within: within,
         bytes_between: between,
-        ranks,
+        ranks: ranks.collect(),
         regions: regions.collect(),
     }
 }

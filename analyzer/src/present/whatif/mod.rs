@@ -1,6 +1,7 @@
 //! Renders the answers of `gammachi whatif` ([`WhatIf`]) as a screen and as a JSON document.
 
 mod document;
+mod pictures;
 mod savings;
 mod screen;
 mod words;
@@ -10,6 +11,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 pub use document::json;
+pub use pictures::sensitivity;
 pub use savings::{Saving, savings_for_report};
 pub use screen::screen;
 pub use words::sentence;

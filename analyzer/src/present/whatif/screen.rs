@@ -193,7 +193,7 @@ pub(super) fn notes(results: &WhatIfResults) -> Vec<String> {
             percent(fixed)
         ));
     }
-    if !what_if.calibration.samples.told_apart[what_if.hop()] {
+    if !what_if.is_told_apart() {
         notes.push(
             "Latency and bandwidth cannot be told apart: that takes messages of less than 1 KiB and of 4 KiB or \
              more. Only both together are known."

@@ -58,7 +58,7 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::RegionSpeed(name, speed) => format!("region {name} is {} as fast", times(*speed)),
         Change::Balance(None) => "computation divided evenly among the ranks".to_owned(),
         Change::Balance(Some(region)) => format!("region {region} divided evenly"),
-        Change::MedianRank => "every rank computes at least as fast as the median".to_owned(),
+        Change::MedianRank => "no rank computes longer than the median rank".to_owned(),
         Change::NoNoise => "no interruptions of computation".to_owned(),
     }
 }
@@ -75,6 +75,9 @@ fn network(other: &Assembled) -> String {
             let bandwidth = with_prefix(1.0 / other.network.per_byte[hop]);
             parts.push(format!("bandwidth{of} {bandwidth}B/s"));
         }
+    }
+    if other.overhead == Origin::Given {
+        parts.push(format!("overhead of a call {}", seconds(other.network.overhead)));
     }
     if other.eager_bytes[0] == Origin::Given {
         parts.push(format!("eager limit {} B", count(other.network.eager_bytes[0] as u64)));
