@@ -4,7 +4,7 @@ use crate::present::figure::{Axis, Figure, Panel, Reference, Series};
 use crate::replay::{Change, WhatIf};
 
 /// Factors on the costs of messages.
-const COSTS: (f64, f64) = (0.125, 32.0);
+const COSTS: (f64, f64) = (0.125, 16.0);
 /// Factors on the speed of computation.
 const SPEEDS: (f64, f64) = (0.5, 8.0);
 /// Points of a curve for each doubling of a factor.
