@@ -378,7 +378,7 @@ impl MatchSink for Finder<'_, '_> {
         }
         if let Some(receiver) = receiver {
             if let Some(left) = receiver.left {
-                self.found.receipts.add(receiver.rank, (receiver.entered, left), sent.entered);
+                self.found.receipts.add(receiver.rank, left, sent.entered);
             }
             let found = self.condition(&receiver, &sent, State::LateSender);
             self.add(found);

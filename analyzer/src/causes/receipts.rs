@@ -11,8 +11,8 @@ use super::waits::Wait;
 /// Number of messages that are examined after a wait.
 const LOOKED_AHEAD: usize = 100;
 
-/// When each rank received messages for which it did not wait (end of the completing call), and when these had been
-/// sent (entry of the send), by the rank's position; 16 bytes per message.
+/// When each rank received messages (end of the completing call), and when these had been sent (entry of the send),
+/// by the rank's position; 16 bytes per message.
 #[derive(Debug, Default)]
 pub(super) struct Receipts {
     of_ranks: FxHashMap<usize, Vec<(i64, i64)>>,
@@ -28,12 +28,12 @@ impl Receipts {
         Self { most, ..Self::default() }
     }
 
-    /// Adds a message that the rank at a position received in a call with this begin and end.
-    pub fn add(&mut self, rank: usize, (entered, left): (i64, i64), sent: i64) {
-        if sent >= entered || self.are_too_many {
+    /// Adds a message that the rank at a position received in a call that ended at `received`.
+    pub fn add(&mut self, rank: usize, received: i64, sent: i64) {
+        if self.are_too_many {
             return;
         }
-        self.of_ranks.entry(rank).or_default().push((left, sent));
+        self.of_ranks.entry(rank).or_default().push((received, sent));
         self.count += 1;
         if self.count > self.most {
             (self.of_ranks, self.are_too_many) = (FxHashMap::default(), true);

@@ -110,7 +110,7 @@ fn of_too_many_waits_the_longest_are_explained() {
         let all = waits(&Causes::new(analysis));
         let causes = Causes::within(analysis, &ALL_WAITS, 100);
         assert_sums(&causes);
-        let [Unknown::Short { count, sum_ns, below_ns }] = causes.unknown[..] else {
+        let Unknown::Short { count, sum_ns, below_ns } = causes.unknown[0] else {
             panic!("{:?}", causes.unknown)
         };
         let kept = waits(&causes);

@@ -99,7 +99,7 @@ pub(super) fn lines(
         let waits = group.members.iter().filter_map(|rank| rank.off_cpu_s);
         waits.reduce(f64::max).map_or("?".into(), time)
     };
-    table.right("longest wait for a core", shown.iter().map(most_off_cpu));
+    table.right("waited for a core (most)", shown.iter().map(most_off_cpu));
     let states: Vec<String> = shown.iter().map(|group| state(group.members[0])).collect();
     if states.iter().any(|state| !state.is_empty()) {
         table.left("state of the first", states);
