@@ -210,6 +210,8 @@ typedef float (*Singles)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, 
                          uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
                          uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, float, float);
 
+static void *blas; /* OpenBLAS, where dlsym finds its own functions. */
+
 static void *function(const char *name) {
     void *found = dlsym(RTLD_DEFAULT, name);
     if (!found) printf("missing %s\n", name), exit(3);
@@ -318,13 +320,14 @@ static void call(const Row *row, const char *type, int fortran) {
         if (single) ((Singles)found)(WORDS, 0, 0);
         else ((Doubles)found)(WORDS, 0, 0);
     }
-    /* Results are passed through: vectors of ones have n as their product and sum. */
+    /* Results are passed through: the library's own function, found without the recorder's, returns the same. (The
+     * true sum would not do: OpenBLAS 0.3.21 takes casum wrong on CPUs with AVX-512 BF16.) */
     if (strcmp(row->stem, "asum") == 0) {
-        double sum = 0;
-        int parts = strpbrk(type, "cz") ? 2 : 1;
-        for (int i = 0; i < n * parts; i++)
-            sum += fabs(single ? ((float *)matrices[0])[i] : ((double *)matrices[0])[i]);
-        if (fabs(result - sum) > 1e-4 * sum) printf("wrong %s %g %g\n", name, result, sum), exit(4);
+        void *own = dlsym(blas, name);
+        double expected;
+        if (single) expected = ((Singles)own)(WORDS, (float)values[0], (float)values[1]);
+        else expected = ((Doubles)own)(WORDS, values[0], values[1]);
+        if (!(result > 0) || result != expected) printf("wrong %s %g %g\n", name, result, expected), exit(4);
     }
 }
 
@@ -400,7 +403,8 @@ static void fortran_transform(const char *prefix) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     srand(argc > 1 ? (unsigned)atoi(argv[1]) : 1);
-    if (!dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL)) return printf("missing OpenBLAS\n"), 3;
+    blas = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL);
+    if (!blas) return printf("missing OpenBLAS\n"), 3;
     for (int i = 0; i < MATRICES; i++) matrices[i] = malloc(MATRIX);
     work = malloc(WORK), more_work = malloc(WORK);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
