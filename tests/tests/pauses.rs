@@ -27,6 +27,25 @@ under_both! {
         }
     }
 
+    // Events of the recorder itself begin before they are written. One that needs a new window must not
+    // begin before it: clock exchanges, call paths and pauses all come to stand there.
+    fn every_window_begins_with_its_first_event(mpi) {
+        const TURNS: usize = 3000;
+        for before in 0..8 {
+            let job = Job::new(mpi, &victim(mpi, "fills_windows")).argument(&before.to_string()).ranks(2);
+            let job = job.environment("GAMMACHI_LEVEL", "2").environment("GAMMACHI_PATHS_FROM", "0");
+            let recorded = job.environment("GAMMACHI_CLOCK_EVERY", "0.000001").record();
+            recorded.expect_code(0);
+            for rank in recorded.trace().ranks {
+                assert!(rank.tool_events(ToolReason::Window) > 2);
+                assert!(rank.tool_events(ToolReason::Clock) > TURNS / 2);
+                assert_eq!(rank.tool_events(ToolReason::Paused), TURNS);
+                assert_eq!((rank.count("MPI_Barrier"), rank.count("MPI_Pcontrol")), (TURNS, 2 * TURNS));
+                assert!(rank.is_finalized());
+            }
+        }
+    }
+
     fn child_of_a_paused_process_writes_nothing(mpi) {
         let job = Job::new(mpi, &victim(mpi, "forks_while_paused")).without_launcher();
         let recorded = job.record();

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, print};
+use super::error::{CommandError, notify, print};
 use super::output_file;
 use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
 use crate::comparison::guard::{Check, Matching, Verdict};
-use crate::comparison::{Comparison, baseline};
+use crate::comparison::{Comparison, RunRecord, baseline};
 use crate::present::comparison::checked::{
     Checked, annotations, checked_json, checked_screen, junit, no_match,
 };
@@ -77,7 +77,14 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
     let kept = baseline::read(&arguments.baseline);
     let kept = kept.map_err(|error| CommandError::failed(error.to_string()))?;
     let runs = arguments.only.read(&arguments.runs)?;
-    let matching = Matching::of(kept.into_iter().map(|kept| kept.record).collect(), &runs);
+    let mut kept: Vec<RunRecord> = kept.into_iter().map(|kept| kept.record).collect();
+    let all = kept.len();
+    kept.retain(|record| !runs.iter().any(|run| run.is_same_run(record)));
+    if kept.len() < all {
+        let (same, name) = (all - kept.len(), arguments.baseline.display());
+        notify(&format!("{name}: {same} of its runs are those to check, and are left out of it"));
+    }
+    let matching = Matching::of(kept, &runs);
     let relation = match matching.alike.is_empty() {
         true => None,
         false => {
@@ -91,9 +98,9 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
             output_file::write(path, &junit(&sentence, Verdict::CannotTell, &runs[0]))?;
         }
         if arguments.github {
-            print(&annotations(&sentence, Verdict::CannotTell))?;
+            annotate(arguments, &sentence, Verdict::CannotTell)?;
         }
-        super::error::notify(&sentence);
+        notify(&sentence);
         return Err(CommandError::Exit(EXIT_CANNOT_TELL));
     };
     let comparison = Comparison::new(&matching.alike, &runs, relation);
@@ -109,7 +116,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
         output_file::write(path, &junit(&sentence, check.verdict, &runs[0]))?;
     }
     if arguments.github {
-        print(&annotations(&sentence, check.verdict))?;
+        annotate(arguments, &sentence, check.verdict)?;
     }
     let text = match arguments.json {
         true => checked_json(&checked).map_err(|error| CommandError::failed(error.to_string()))?,
@@ -123,6 +130,22 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
         Verdict::Fine => Ok(()),
         Verdict::Regressed => Err(CommandError::Exit(EXIT_SLOWER)),
         Verdict::CannotTell => Err(CommandError::Exit(EXIT_CANNOT_TELL)),
+    }
+}
+
+/// Prints the annotation, beside a JSON document on standard error.
+fn annotate(
+    arguments: &CheckArguments,
+    sentence: &str,
+    verdict: Verdict,
+) -> Result<(), CommandError> {
+    let text = annotations(sentence, verdict);
+    match arguments.json {
+        true => {
+            eprint!("{text}");
+            Ok(())
+        }
+        false => print(&text),
     }
 }
 

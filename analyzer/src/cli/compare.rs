@@ -64,6 +64,12 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     let records = [before, after].map(|side| arguments.only.read(side));
     let [before, after] = records;
     let (before, after) = (before?, after?);
+    if let Some(run) = before.iter().find(|one| after.iter().any(|other| one.is_same_run(other))) {
+        return Err(CommandError::usage(format!(
+            "{}: is named before and after the change",
+            run.run
+        )));
+    }
     let relation = relation(&before, &after)?;
     let comparison = Comparison::new(&before, &after, relation);
     if let Some(path) = &arguments.html {
@@ -83,6 +89,11 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
 fn sides(arguments: &CompareArguments) -> Result<(&[PathBuf], &[PathBuf]), CommandError> {
     match (&arguments.before[..], &arguments.after[..]) {
         ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
+        (_, after) if after.iter().any(|name| name.to_string_lossy().starts_with("--")) => {
+            Err(CommandError::usage(
+                "options must stand before the `--` that ends the runs before the change",
+            ))
+        }
         (_, []) => Err(CommandError::usage(
             "name one run before and one after, or several with `--` between: gammachi compare BEFORE… -- AFTER…",
         )),

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::CommandError;
+use super::error::{CommandError, notify};
 use crate::comparison::{RunRecord, baseline};
 use crate::ledger::is_same_value;
 use crate::trace::study_json::{StudyJson, StudyRunState};
@@ -36,9 +36,14 @@ impl RunFilter {
     /// # Errors
     /// A source that cannot be read or compared, or no matching run.
     pub fn read(&self, sources: &[PathBuf]) -> Result<Vec<RunRecord>, CommandError> {
-        let mut records = Vec::new();
+        let mut records: Vec<RunRecord> = Vec::new();
         for source in sources {
-            records.extend(read(source)?.into_iter().filter(|record| self.matches(record)));
+            for record in read(source)?.into_iter().filter(|record| self.matches(record)) {
+                match records.iter().any(|known| record.is_same_run(known)) {
+                    true => notify(&format!("{}: named twice, counted once", record.run)),
+                    false => records.push(record),
+                }
+            }
         }
         match records.is_empty() {
             true => {

@@ -16,7 +16,7 @@ use super::record::Kind;
 /// A rank has changed if its time changed by at least this share of that of the rank that changed
 /// most.
 const CHANGED_SHARE: f64 = 0.5;
-/// If at least this share of the ranks changed, all ranks count as changed.
+/// If more than this share of the ranks changed, all ranks count as changed.
 const ALL_SHARE: f64 = 0.75;
 /// Minimum share of computing of each part that is considered for drift.
 const MIN_FOR_DRIFT: f64 = 0.05;
@@ -118,8 +118,10 @@ fn cause_in_counts(changes: &[Change]) -> Option<Cause> {
     };
     let calls = largest(&|what| matches!(what, CountKind::Calls(_)));
     let reordered = changes.iter().find(|of| of.what == CountKind::Partners { reordered: true });
-    // If calls change, messages and partners change as well.
+    // If the number of iterations changes, so do calls; if calls change, messages and partners change as well.
+    let iterations = changes.iter().find(|of| of.what == CountKind::Iterations);
     let found = reordered
+        .or(iterations)
         .or(calls)
         .or_else(|| changes.iter().find(is_partners))
         .or_else(|| largest(&|what| matches!(what, CountKind::Bytes(_))))
@@ -178,13 +180,14 @@ fn cause_in_time(of: &Comparison) -> Option<Cause> {
 }
 
 /// Whether, in a typical iteration, the mean rank changed as much as the slowest one: if only one
-/// of several ranks changes, the mean changes by half of that at most.
+/// of several ranks changes, the mean changes by half of that at most; if one does not, because it
+/// was slow before, the slowest one does not change.
 fn is_on_all(part: &Difference, tested: &[Tested]) -> bool {
     let of = |most: bool| {
         let mut all = tested.iter().filter(|one| one.of_iteration && one.spot == part.key.spot);
         all.find(|one| one.most == most).map(|one| one.estimate.difference())
     };
-    matches!((of(false), of(true)), (Some(mean), Some(most)) if most != 0.0 && mean / most >= ALL_SHARE)
+    matches!((of(false), of(true)), (Some(mean), Some(most)) if most != 0.0 && (ALL_SHARE..=1.0 / ALL_SHARE).contains(&(mean / most)))
 }
 
 /// The change, in a direction, of the rank that changed most; the change of the mean rank if times
@@ -199,7 +202,7 @@ fn ranks(part: &Difference, sign: f64, of: &Differences, ranks: u32) -> WhichRan
     let most = sign * cost(part, sign);
     let changed = |ns: &f64| sign * ns >= CHANGED_SHARE * most;
     let count = part.by_ranks.iter().filter(|ns| changed(ns)).count();
-    if count as f64 >= ALL_SHARE * part.by_ranks.len() as f64 && part.by_ranks.len() > 1 {
+    if count as f64 > ALL_SHARE * part.by_ranks.len() as f64 && part.by_ranks.len() > 1 {
         return WhichRanks::All;
     }
     let group = of.ranks_a_group;

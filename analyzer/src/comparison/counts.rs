@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::place::Spot;
 use super::record::RunRecord;
 
-/// Something that is counts_of.
+/// Something that is counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CountKind {
     /// The pairs of ranks that exchange messages.
@@ -39,7 +39,7 @@ pub enum CountKind {
 /// A count that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What is counts_of.
+    /// What is counted.
     pub what: CountKind,
     /// The count in each run before.
     pub before: u64,
@@ -94,6 +94,11 @@ fn agreed(side: &[RunRecord]) -> BTreeMap<CountKind, Option<u64>> {
     names.into_iter().map(|what| (what.clone(), value(what))).collect()
 }
 
+/// Whether bytes are known in all runs: at level 0 they are not recorded.
+fn knows_bytes(records: &[RunRecord]) -> bool {
+    records.iter().all(|record| record.level > 0)
+}
+
 /// Whether messages are known in all runs; otherwise they are not compared.
 fn knows_messages(records: &[RunRecord]) -> bool {
     records.iter().all(|record| record.partners.is_some())
@@ -107,6 +112,7 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, usize
     let names: BTreeSet<&CountKind> = b.keys().chain(a.keys()).collect();
     let mut varying = 0;
     let has_messages = knows_messages(before) && knows_messages(after);
+    let has_bytes = knows_bytes(before) && knows_bytes(after);
     for what in names {
         let of_messages = matches!(
             what,
@@ -116,7 +122,8 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, usize
                 | CountKind::Collectives(_)
                 | CountKind::BetweenHosts
         );
-        if of_messages && !has_messages {
+        let of_bytes = matches!(what, CountKind::Bytes(_));
+        if of_messages && !has_messages || of_bytes && !has_bytes {
             continue;
         }
         // A count that is missing on one side is 0 there.

@@ -73,11 +73,11 @@ impl Check {
         if knows_spread && is_within {
             return nothing;
         }
-        let runs_wanted = decisive.runs_for(at_most).map(|runs| match knows_spread {
-            true => runs.max(decisive.runs + 1),
-            // With an unknown spread, fewer than three runs say nothing.
-            false => runs.max(3),
-        });
+        let runs_wanted = match (decisive.runs_for(at_most), knows_spread) {
+            (runs, true) => runs.map(|runs| runs.max(decisive.runs + 1)),
+            // With an unknown spread, fewer than three runs say nothing, not even of how many it takes.
+            (runs, false) => Some(runs.unwrap_or(3).max(3)),
+        };
         let because = Some(if knows_spread {
             UndecidedReason::TooNoisy
         } else {

@@ -1,5 +1,6 @@
-//! Finds lasting changes in a series of runs.
+//! Finds lasting changes in a series of runs, also those that were undone, and where counts changed.
 
+use super::counts;
 use super::record::RunRecord;
 use super::statistics::{self, ALPHA, Estimate, Location, median};
 
@@ -19,6 +20,8 @@ pub struct Series<'r> {
     pub values: Vec<f64>,
     /// The changes, in chronological order.
     pub changes: Vec<Change>,
+    /// Positions of the first runs in which calls, bytes, messages or partners are others.
+    pub other_counts: Vec<usize>,
 }
 
 /// A lasting change of the time.
@@ -69,8 +72,21 @@ impl<'r> Series<'r> {
             .zip(&ends[1..])
             .map(|(of, at)| Change { at: *at, estimate: compared(of[0], of[1]) });
         let changes = changes.collect();
-        Self { runs, of_iteration, values, changes }
+        let other_counts = other_counts(&runs);
+        Self { runs, of_iteration, values, changes, other_counts }
     }
+}
+
+/// Where counts changed between two runs and the next two; counts that vary within two are left out.
+fn other_counts(runs: &[&RunRecord]) -> Vec<usize> {
+    let owned = |runs: &[&RunRecord]| runs.iter().map(|run| (*run).clone()).collect::<Vec<_>>();
+    let changed = |at: &usize| {
+        let after = &runs[*at..runs.len().min(at + 2)];
+        let of_pair = counts::changes(&owned(&runs[at.saturating_sub(2)..*at]), &owned(after)).0;
+        let of_two = counts::changes(&owned(&runs[at - 1..*at]), &owned(&after[..1])).0;
+        !of_pair.is_empty() && !of_two.is_empty()
+    };
+    (1..runs.len()).filter(changed).collect()
 }
 
 fn compared(before: &[f64], after: &[f64]) -> Estimate {
@@ -95,5 +111,32 @@ fn split(values: &[f64], (from, to): (usize, usize), ends: &mut Vec<usize>) {
         ends.push(at);
         split(values, (from, at), ends);
         split(values, (at, to), ends);
+    } else if let Some((begin, end)) = for_a_while(values, (from, to)) {
+        ends.extend([begin, end]);
+        for part in [(from, begin), (begin, end), (end, to)] {
+            split(values, part, ends);
+        }
     }
+}
+
+/// Most runs among which a change that was undone is looked for: their pairs are tried.
+const MAX_RUNS_FOR_PAIRS: usize = 200;
+
+/// The part of a stretch that differs best from the runs before and behind it together, if it does so with certainty: a
+/// change that was undone, which no single position divides well.
+fn for_a_while(values: &[f64], (from, to): (usize, usize)) -> Option<(usize, usize)> {
+    if to - from < 3 * MIN_RUNS || to - from > MAX_RUNS_FOR_PAIRS {
+        return None;
+    }
+    let begins = from + MIN_RUNS..=to - 2 * MIN_RUNS;
+    let pairs =
+        begins.flat_map(|begin| (begin + MIN_RUNS..=to - MIN_RUNS).map(move |end| (begin, end)));
+    let pairs: Vec<(usize, usize)> = pairs.collect();
+    let limit = ALPHA / pairs.len() as f64;
+    let outside = |(begin, end): (usize, usize)| [&values[from..begin], &values[end..to]].concat();
+    let estimates =
+        pairs.iter().map(|pair| (*pair, compared(&outside(*pair), &values[pair.0..pair.1])));
+    let best = estimates.min_by(|(_, a), (_, b)| a.p.total_cmp(&b.p));
+    let is_change = |of: &Estimate| of.p < limit && of.relative().abs() >= MIN_CHANGE;
+    best.filter(|(_, estimate)| is_change(estimate)).map(|(pair, _)| pair)
 }

@@ -40,7 +40,7 @@ mod synthetic_runs;
 mod tests;
 
 use cause::Cause;
-use counts::Change;
+use counts::{Change, CountKind};
 use parts::{Differences, FactorDifference};
 use quantities::{PhaseTime, Tested};
 use record::Kind;
@@ -121,9 +121,16 @@ impl<'r> Comparison<'r> {
         self.iteration.as_ref().filter(|_| self.is_mostly_iterations()).unwrap_or(&self.elapsed)
     }
 
-    /// Whether iterations make up most of both runs.
+    /// Whether iterations make up most of both runs, and both have equally many.
     pub fn is_mostly_iterations(&self) -> bool {
         let mut all = self.before.iter().chain(self.after);
-        self.iteration.is_some() && all.all(|record| record.share_of_iterations() >= 0.8)
+        self.iteration.is_some()
+            && self.more_iterations().is_none()
+            && all.all(|record| record.share_of_iterations() >= 0.8)
+    }
+
+    /// The number of iterations before and after, if it changed.
+    pub fn more_iterations(&self) -> Option<&Change> {
+        self.changes.iter().find(|change| change.what == CountKind::Iterations)
     }
 }

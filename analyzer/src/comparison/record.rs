@@ -230,7 +230,7 @@ pub struct Counts {
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// It is not JSON, or lacks a key.
-    #[error("not a record of a run: {0}")]
+    #[error("not a record of a run: {0}; remove the file, or add the run again")]
     Syntax(#[from] serde_json::Error),
     /// It has a later version, or is something else.
     #[error(

@@ -43,15 +43,29 @@ impl Difference {
 
 impl Machine {
     /// Whether times of both may be compared.
-    pub fn is_like(&self, other: &Self) -> bool {
+    fn is_like(&self, other: &Self) -> bool {
         // The counter's rate is measured again in each run.
         let is_near = self.counter_mhz.abs_diff(other.counter_mhz) * 100 <= self.counter_mhz;
-        let size = |of: &Self| (of.host_count, of.ranks_a_host, of.cores_a_host);
+        let size = |of: &Self| (of.host_count, of.cores_a_host);
         is_near && size(self) == size(other)
     }
 }
 
 impl RunRecord {
+    /// Whether both ran on machines that are alike. How many ranks a host has is compared only if
+    /// there are equally many.
+    fn is_on_machine_of(&self, other: &Self) -> bool {
+        let ranks_a_host = |of: &Self| of.machine.ranks_a_host;
+        self.machine.is_like(&other.machine)
+            && (self.ranks != other.ranks || ranks_a_host(self) == ranks_a_host(other))
+    }
+
+    /// Whether it is a record of the same run, under whatever name.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        let identity = |of: &Self| (of.begun_ns, of.elapsed_ns, of.ranks, of.program.clone());
+        self.begun_ns.is_some() && identity(self) == identity(other)
+    }
+
     /// Parameters that are not labels.
     fn work(&self) -> impl Iterator<Item = (&String, &String)> {
         self.params.iter().filter(|(name, _)| !is_label(name))
@@ -80,7 +94,7 @@ impl RunRecord {
             (Difference::Ranks, self.ranks != other.ranks),
             (Difference::Parameters, !same_work),
             (Difference::Recording, recording(self) != recording(other)),
-            (Difference::Machine, !self.machine.is_like(&other.machine)),
+            (Difference::Machine, !self.is_on_machine_of(other)),
             (Difference::Build, self.build_id != other.build_id),
             (Difference::Mpi, self.mpi != other.mpi),
         ];

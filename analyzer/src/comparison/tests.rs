@@ -248,6 +248,49 @@ fn marks_change_in_history_once() {
 }
 
 #[test]
+fn marks_change_that_was_undone() {
+    let mut runs = RunGenerator::default().runs(8);
+    runs.extend(RunGenerator { seed: 2, slower: 0.06, ..RunGenerator::default() }.runs(5));
+    runs.extend(RunGenerator { seed: 3, ..RunGenerator::default() }.runs(4));
+    let series = Series::all(&runs);
+    let at: Vec<usize> = series[0].changes.iter().map(|change| change.at).collect();
+    assert_eq!((at, &series[0].other_counts), (vec![8, 13], &vec![]));
+}
+
+#[test]
+fn other_counts_are_found_in_history() {
+    let mut runs = RunGenerator::default().runs(6);
+    for run in &mut runs[3..] {
+        *run.counts.calls.get_mut("MPI_Allreduce").unwrap() *= 2;
+    }
+    assert_eq!(Series::all(&runs)[0].other_counts, [3]);
+}
+
+#[test]
+fn more_iterations_are_the_cause_and_elapsed_time_decides() {
+    let before = RunGenerator::default().runs(5);
+    let mut after = RunGenerator { seed: 2, ..RunGenerator::default() }.runs(5);
+    for run in &mut after {
+        run.iterations.as_mut().unwrap().count *= 2;
+        run.elapsed_ns *= 2;
+    }
+    compared(&before, &after, |of| {
+        assert!(of.decisive().is_certain() && of.decisive().relative() > 0.9);
+        let change = of.cause.as_ref().unwrap().change.as_ref().unwrap();
+        assert_eq!(change.what, CountKind::Iterations);
+    });
+}
+
+#[test]
+fn bytes_are_not_compared_with_a_run_without_them() {
+    let before = RunGenerator::default().runs(1);
+    let mut after = before.clone();
+    after[0].level = 0;
+    after[0].counts.bytes.clear();
+    compared(&before, &after, |of| assert_eq!(of.changes, []));
+}
+
+#[test]
 fn baseline_adds_each_run_once_and_trims() {
     let folder = std::env::temp_dir().join(format!("gammachi-baseline-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

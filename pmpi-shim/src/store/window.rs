@@ -160,7 +160,7 @@ pub unsafe fn take_slot(block: *mut ThreadBlock) -> *mut Slot {
     // writable mapping (or the block's scratch slots).
     unsafe {
         if (*block).cursor >= (*block).end {
-            next(block, 0);
+            next(block, 0, None);
         }
         let slot = (*block).cursor;
         (*block).cursor = slot.add(1);
@@ -178,19 +178,20 @@ pub unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
     unsafe {
         let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
         if left < (slots + 1) * size_of::<Slot>() {
-            next(block, slots + 1);
+            next(block, slots + 1, None);
         }
     }
 }
 
 /// Gives the thread slots to write to, at least `slots` in addition to the reserved ones: its next
-/// window, or scratch if nothing is recorded.
+/// window, or scratch if nothing is recorded. The window opens when the recorder's work began, now
+/// unless `since` says otherwise: no event in it may begin earlier.
 ///
 /// # Safety
 /// `block` is the calling thread's, and its window is full or it has none.
 #[cold]
 #[inline(never)]
-unsafe fn next(block: *mut ThreadBlock, slots: usize) {
+unsafe fn next(block: *mut ThreadBlock, slots: usize, since: Option<u64>) {
     // SAFETY: the caller's promise.
     unsafe {
         if !state::is_recording() || (*block).paused_at != 0 {
@@ -200,7 +201,7 @@ unsafe fn next(block: *mut ThreadBlock, slots: usize) {
         }
         let _own = OwnWork::begin();
         (*block).counter_slow = u32::from(counter::is_slow());
-        let begin = counter::read(block);
+        let begin = since.unwrap_or_else(|| counter::read(block));
         match open(block, begin, slots) {
             Ok(()) => tool_event(block, ToolReason::Window, begin),
             Err(reason) => {
@@ -278,7 +279,12 @@ pub unsafe fn leave_to_parent(block: *mut ThreadBlock) {
 pub unsafe fn pause(block: *mut ThreadBlock) {
     // SAFETY: the caller's promise.
     unsafe {
-        if state::is_recording() && (*block).paused_at == 0 && !(*block).window.is_null() {
+        if !state::is_recording() || (*block).paused_at != 0 || (*block).window.is_null() {
+            return;
+        }
+        // The event of the pause begins now, and is written when the pause ends.
+        ensure_slot(block);
+        if state::is_recording() {
             (*block).paused_at = counter::read(block);
             (*block).paused = ((*block).cursor, (*block).end);
             scratch(block);
@@ -516,12 +522,14 @@ pub unsafe fn ensure_slot(block: *mut ThreadBlock) {
     // SAFETY: the caller's promise.
     unsafe {
         if (*block).cursor >= (*block).end {
-            next(block, 0);
+            next(block, 0, None);
         }
     }
 }
 
-/// Records time that the recorder spent since `begin`.
+/// Records time that the recorder spent since `begin`, which no event in the thread's window
+/// exceeds. If the window is full, the time is part of opening the next one, and the event, at its
+/// end, has no length.
 ///
 /// # Safety
 /// `block` is the calling thread's.
@@ -542,6 +550,11 @@ pub unsafe fn tool_event_with(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
+        let mut begin = begin;
+        if (*block).cursor >= (*block).end {
+            next(block, 0, Some(begin));
+            begin = counter::read(block);
+        }
         let slot = take_slot(block);
         (&raw mut (*slot).begin).write_volatile(begin);
         (&raw mut (*slot).peer).write_volatile(reason as i32);

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use trace_format::files::rank_file_path;
 
 use super::record::{RecordError, RunRecord};
-use crate::trace::run_json::Instant;
+use crate::trace::run_json::{Instant, RUN_JSON};
 
 /// Suffix of the documents' names.
 const SUFFIX: &str = ".gammachi.json";
@@ -21,6 +22,9 @@ pub enum BaselineError {
     /// It is not a folder.
     #[error("{0}: is a file; a baseline is a folder")]
     NotAFolder(PathBuf),
+    /// It is the directory of a run.
+    #[error("{0}: is a run; a baseline is a folder of its own")]
+    IsARun(PathBuf),
     /// It has no documents.
     #[error("{0}: no run in it yet; `gammachi baseline add RUN… --baseline {0}` adds one")]
     Empty(PathBuf),
@@ -139,6 +143,12 @@ fn name_of(record: &RunRecord) -> String {
 /// # Errors
 /// The folder or the file cannot be written.
 pub fn add(folder: &Path, record: &RunRecord) -> Result<Added, BaselineError> {
+    if folder.join(RUN_JSON).exists() || folder.join(rank_file_path(0, 0)).exists() {
+        return Err(BaselineError::IsARun(folder.to_owned()));
+    }
+    if folder.is_file() {
+        return Err(BaselineError::NotAFolder(folder.to_owned()));
+    }
     fs::create_dir_all(folder).map_err(failed(folder))?;
     let path = folder.join(name_of(record));
     if path.exists() {

@@ -1,7 +1,8 @@
 //! Writes a few sentences on how much ranks waited, and what cost most.
 
-use crate::causes::{Cost, Statistics};
+use crate::causes::{Cost, Statistics, Unknown};
 use crate::present::context::plural;
+use crate::present::quantity::{percent, seconds};
 
 use super::Why;
 use super::words::{self, seconds_of, share};
@@ -16,17 +17,12 @@ const MAIN_SHARE: f64 = 0.25;
 /// Sentences on total waiting as a share of p·τ, and on the costliest cause.
 pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let causes = why.causes;
-    let elapsed = why.elapsed();
     let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
     let waiting = causes.waiting();
     if waiting == 0 {
         return vec!["No rank is known to have waited for another.".to_owned()];
     }
-    let mut sentences = vec![format!(
-        "The ranks wait for {} of their time, {} each on average.",
-        share(waiting, ranks * elapsed),
-        seconds_of(why, waiting / ranks)
-    )];
+    let mut sentences = vec![total(why, waiting, ranks)];
     let costliest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
     if let Some(((line, context), cost)) = costliest
         && cost.total() as f64 >= NOTABLE_SHARE * waiting as f64
@@ -56,6 +52,28 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
             .push(format!("{} of the waiting has no known cause.", share(unattributed, waiting)));
     }
     sentences
+}
+
+/// How much the ranks waited, with the most that waits too short to be explained can add.
+fn total(why: &Why, waiting: i64, ranks: i64) -> String {
+    let all = ranks * why.elapsed();
+    let of_time = format!("{} of their time", share(waiting, all));
+    let each = format!("{} each on average", seconds_of(why, waiting / ranks));
+    let short = why.causes.unknown.iter().find_map(|unknown| match unknown {
+        Unknown::Short { sum_ns, below_ns, .. } => Some((*sum_ns, *below_ns)),
+        _ => None,
+    });
+    let Some((sum_ns, below_ns)) = short else {
+        return format!("The ranks wait for {of_time}, {each}.");
+    };
+    let clock = &why.causes.clock;
+    let most = (clock.seconds(waiting) + sum_ns as f64 * 1e-9) / clock.seconds(all);
+    format!(
+        "The ranks wait for at least {of_time}, {each}, and for at most {}: waits of less than {} are too many to \
+         be explained.",
+        percent(most.min(1.0)),
+        seconds(below_ns as f64 * 1e-9)
+    )
 }
 
 /// The slowest iteration, if few slow ones of the longest phase cost more than half of all waiting.

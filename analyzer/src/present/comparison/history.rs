@@ -53,7 +53,19 @@ fn series(of: &Series) -> Value {
             load_balance => run.tree.and_then(|tree| tree.load_balance),
             waiting => share(run, crate::comparison::record::Kind::Waiting),
             changes => is_change,
+            counts => of.other_counts.contains(&at),
         }
+    });
+    let of_time = |at: &&usize| of.changes.iter().any(|change| change.at == **at);
+    let counts = of.other_counts.iter().filter(|at| !of_time(at)).filter_map(|at| {
+        let (run, from, to) = (of.runs[*at], at.saturating_sub(2), of.runs.len().min(at + 2));
+        let sentence = cause_between(&of.runs[from..*at], &of.runs[*at..to])?;
+        Some(context! {
+            run => printable(&run.run),
+            begun => baseline::begun(run),
+            version => printable(&baseline::labels(run)),
+            sentence => printable(&sentence),
+        })
     });
     let changes = of.changes.iter().map(|change| {
         let run = of.runs[change.at];
@@ -72,6 +84,7 @@ fn series(of: &Series) -> Value {
         figure => safe(figure(of).svg_for_page()),
         rows => rows.collect::<Vec<Value>>(),
         changes => changes.collect::<Vec<Value>>(),
+        counts => counts.collect::<Vec<Value>>(),
         spread => spread(of).map(percent),
     }
 }
@@ -97,8 +110,12 @@ fn cause(of: &Series, at: usize) -> Option<String> {
         .max(at.saturating_sub(MAX_RUNS_PER_SIDE));
     let to =
         ends(at).filter(|end| *end > at).min().unwrap_or(of.runs.len()).min(at + MAX_RUNS_PER_SIDE);
+    cause_between(&of.runs[from..at], &of.runs[at..to])
+}
+
+fn cause_between(before: &[&RunRecord], after: &[&RunRecord]) -> Option<String> {
     let owned = |runs: &[&RunRecord]| runs.iter().map(|run| (*run).clone()).collect::<Vec<_>>();
-    let (before, after) = (owned(&of.runs[from..at]), owned(&of.runs[at..to]));
+    let (before, after) = (owned(before), owned(after));
     let relation = Relation::of(&before, &after).ok()?;
     let comparison = Comparison::new(&before, &after, relation);
     let cause: &Cause = comparison.cause.as_ref()?;

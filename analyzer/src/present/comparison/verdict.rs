@@ -1,19 +1,34 @@
 //! Writes the sentences at the head of a comparison: whether it is slower, why, and what to beware of.
 
-use crate::comparison::Comparison;
+use std::collections::BTreeSet;
+
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::place::Spot;
 use crate::comparison::statistics::ASSUMED_SPREAD;
 use crate::comparison::subject::Difference;
-use crate::present::context::{plural, range_list};
+use crate::comparison::{Comparison, RunRecord};
+use crate::present::context::{plural, range_list, shortened};
 use crate::present::quantity::{count, percent, seconds};
 
 use super::words;
 
-/// A sentence on how the time changed, then one on the cause.
+/// What differs in the work, a sentence on how the time changed, then one on the cause.
 pub(super) fn sentences(of: &Comparison) -> Vec<String> {
-    let mut sentences = vec![time(of)];
+    let mut sentences = Vec::new();
+    if of.relation.differences.contains(&Difference::Parameters) {
+        let [before, after] = [of.before, of.after].map(|side| words::program(&side[0]));
+        sentences.push(format!("The work differs: {before} before, {after} after."));
+    }
+    sentences.push(time(of));
+    if let (Some(_), Some(iteration), true) =
+        (of.more_iterations(), &of.iteration, of.relation.same_ranks)
+    {
+        sentences.push(match iteration.is_certain() {
+            true => format!("An iteration is {}.", words::change(iteration)),
+            false => "The time of an iteration does not differ with certainty.".to_owned(),
+        });
+    }
     if let Some(cause) = &of.cause {
         sentences.push(self::cause(of, cause));
     }
@@ -165,9 +180,23 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
              Counts can be compared."
         ));
     }
-    if has(Difference::Parameters) {
-        let [before, after] = [of.before, of.after].map(|side| words::program(&side[0]));
-        notes.push(format!("The work differs: {before} before, {after} after."));
+    let hosts = |side: &[RunRecord]| -> BTreeSet<String> {
+        side.iter().flat_map(|record| record.machine.hosts.iter().cloned()).collect()
+    };
+    let [before, after] = [of.before, of.after].map(hosts);
+    if !has(Difference::Machine)
+        && before.is_disjoint(&after)
+        && !before.is_empty()
+        && !after.is_empty()
+    {
+        let names =
+            |of: &BTreeSet<String>| shortened(&of.iter().cloned().collect::<Vec<_>>().join(", "));
+        notes.push(format!(
+            "The hosts are others ({} before, {} after); their cores and counters are alike, so their speed is taken \
+             to be.",
+            names(&before),
+            names(&after)
+        ));
     }
     if has(Difference::Recording) {
         notes.push("The runs were recorded in different ways (--level, --compute).".to_owned());

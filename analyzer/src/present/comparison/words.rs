@@ -135,6 +135,9 @@ pub(super) fn signed(ns: f64) -> String {
     }
 }
 
+/// From here on an interval of a relative difference says nothing.
+const WIDEST: f64 = 10.0;
+
 /// `3.1 % slower (2.2 to 4.0)`, or less if less is known.
 pub(super) fn change(of: &Estimate) -> String {
     let relative = of.relative();
@@ -143,7 +146,7 @@ pub(super) fn change(of: &Estimate) -> String {
     }
     let word = if relative > 0.0 { "slower" } else { "faster" };
     let size = percent(relative.abs());
-    match of.relative_interval() {
+    match of.relative_interval().filter(|(lo, hi)| *lo > -1.0 && *hi < WIDEST) {
         Some((lo, hi)) => {
             let (lo, hi) = if relative > 0.0 { (lo, hi) } else { (-hi, -lo) };
             format!("{size} {word} ({} to {})", percentage(lo), percentage(hi))
@@ -171,7 +174,7 @@ pub fn differences(of: &[Difference]) -> String {
     let words = of.iter().map(|difference| match difference {
         Difference::Program => "program",
         Difference::Ranks => "rank count",
-        Difference::Parameters => "parameters or arguments",
+        Difference::Parameters => "parameters (or arguments)",
         Difference::Recording => "detail level, or what counts as computation",
         Difference::Machine => "machine",
         Difference::Build => "build of the program",
