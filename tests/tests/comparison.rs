@@ -164,11 +164,14 @@ under_both! {
         let [a, b, c] = [&slow[0], &slow[1], &slow[2]];
         let (_, stderr, code) = check(&[a, b, c]);
         assert_eq!(code, 4, "{stderr}");
-        assert!(stderr.contains("another parameters or arguments"), "{stderr}");
+        assert!(stderr.contains("that differ in parameters or arguments"), "{stderr}");
         // A limit of a thousand percent accepts every run.
-        let (out, stderr, code) = check(&[&before[0], &before[1], &before[2], "--at-most", "1000%"]);
+        let same = names(&runs(mpi, temp.path(), "same", 3, &[]));
+        let (out, stderr, code) = check(&[&same[0], &same[1], &same[2], "--at-most", "1000%"]);
         assert_eq!(code, 0, "{stderr}{out}");
-        let (out, stderr, code) = check(&[&before[0], &before[1], "--at-most", "0.1%"]);
+        // Of runs that are in the baseline the others decide, and a run that is named twice is one.
+        let (out, stderr, code) = check(&[&before[0], &before[1], &before[1], "--at-most", "0.1%"]);
+        assert!(stderr.contains("named twice") && stderr.contains("2 of its runs are those to check"), "{stderr}");
         assert!(code == 4 || code == 0, "{stderr}{out}");
     }
 
@@ -197,9 +200,8 @@ under_both! {
         words.extend(new.iter().map(String::as_str));
         let (out, stderr, code) = outcome(&words);
         assert_eq!(code, 3, "{stderr}{out}");
-        let (annotation, json) = out.split_once('\n').expect("an annotation first");
-        assert!(annotation.starts_with("::error title=gammachi check::"), "{annotation}");
-        let found: Value = serde_json::from_str(json).expect("JSON");
+        assert!(stderr.contains("::error title=gammachi check::"), "{stderr}");
+        let found: Value = serde_json::from_str(&out).expect("JSON");
         assert_eq!((&found["check"], &found["cause"]["region"]), (&"regressed".into(), &"norm".into()), "{found:#}");
         let report = fs::read_to_string(&junit).expect("a report");
         assert!(report.contains("failures=\"1\"") && report.contains("Rank 1"), "{report}");
@@ -259,8 +261,12 @@ under_both! {
         Job::new(mpi, &victim(mpi, "works_in_regions")).ranks(2).record_to(&fewer).expect_code(0);
         let screen = succeed(&["compare", &good, &text(&fewer)]);
         assert!(screen.contains("SHARES") && screen.contains("is compared by share"), "{screen}");
-        expect_refusal(&["compare", &good, &text(&fewer), "--", &good], 2, "differ in rank count");
-        succeed(&["compare", &good, &text(&fewer), "--only", "p=4", "--", &good]);
+        let better = text(&runs(mpi, temp.path(), "better", 1, &[])[0]);
+        expect_refusal(&["compare", &good, &text(&fewer), "--", &better], 2, "differ in rank count");
+        succeed(&["compare", &good, &text(&fewer), "--only", "p=4", "--", &better]);
+        expect_refusal(&["compare", &good, &good], 2, "is named before and after the change");
+        expect_refusal(&["compare", &good, "--", &better, "--json"], 2, "options must stand before");
+        expect_refusal(&["baseline", "add", &good, "--baseline", &better], 1, "is a run");
     }
 }
 

@@ -110,7 +110,7 @@ impl Checked<'_> {
     /// Runs of the baseline that are not compared, by what they differ in.
     fn left_out(&self) -> Option<String> {
         let parts = self.others.iter().map(|(what, count)| {
-            format!("{} with another {}", plural(*count, "run"), words::differences(what))
+            format!("{} that differ in {}", plural(*count, "run"), words::differences(what))
         });
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty()).then(|| format!("Not compared: {} of the baseline.", parts.join("; ")))
@@ -120,15 +120,18 @@ impl Checked<'_> {
 /// The error for a baseline that has no run to compare with.
 pub fn no_match(matching: &Matching, runs: &[RunRecord], folder: &Path) -> String {
     let parts = matching.others.iter().map(|(what, count)| {
-        format!("{} with another {}", plural(*count, "run"), words::differences(what))
+        format!("{} that differ in {}", plural(*count, "run"), words::differences(what))
     });
+    let others = match parts.collect::<Vec<_>>().join("; ") {
+        none if none.is_empty() => none,
+        others => format!(", only {others}"),
+    };
     format!(
-        "cannot tell: {} has no run of {} on {} ranks on this machine ({}), only {}; `gammachi baseline add` adds some",
+        "cannot tell: {} has no run of {} on {} ranks on this machine ({}){others}; `gammachi baseline add` adds some",
         folder.display(),
         words::program(&runs[0]),
         runs[0].ranks,
-        words::machine(&runs[0]),
-        parts.collect::<Vec<_>>().join("; ")
+        words::machine(&runs[0])
     )
 }
 

@@ -174,7 +174,7 @@ pub fn differences(of: &[Difference]) -> String {
     let words = of.iter().map(|difference| match difference {
         Difference::Program => "program",
         Difference::Ranks => "rank count",
-        Difference::Parameters => "parameters (or arguments)",
+        Difference::Parameters => "parameters or arguments",
         Difference::Recording => "detail level, or what counts as computation",
         Difference::Machine => "machine",
         Difference::Build => "build of the program",
