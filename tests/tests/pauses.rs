@@ -32,7 +32,7 @@ under_both! {
     fn every_window_begins_with_its_first_event(mpi) {
         const TURNS: usize = 3000;
         for before in 0..8 {
-            let job = Job::new(mpi, &victim(mpi, "fills_windows")).argument(&before.to_string()).ranks(2);
+            let job = Job::new(mpi, &victim(mpi, "fills_windows")).argument(before.to_string()).ranks(2);
             let job = job.environment("GAMMACHI_LEVEL", "2").environment("GAMMACHI_PATHS_FROM", "0");
             let recorded = job.environment("GAMMACHI_CLOCK_EVERY", "0.000001").record();
             recorded.expect_code(0);

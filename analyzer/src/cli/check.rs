@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, notify, print, print_beside};
 use super::output_file;
 use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
@@ -142,7 +142,7 @@ fn annotate(
     let text = annotations(sentence, verdict);
     match arguments.json {
         true => {
-            eprint!("{text}");
+            print_beside(&text);
             Ok(())
         }
         false => print(&text),

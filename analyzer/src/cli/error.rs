@@ -83,6 +83,11 @@ pub fn notify(message: &str) {
     let _ = writeln!(io::stderr(), "gammachi: {}", for_terminal(message, false));
 }
 
+/// Writes text to standard error, filtered by [`for_terminal`].
+pub fn print_beside(text: &str) {
+    let _ = write!(io::stderr(), "{}", for_terminal(text, false));
+}
+
 /// Writes text to standard output, filtered by [`for_terminal`]; colours are kept on a terminal.
 ///
 /// # Errors

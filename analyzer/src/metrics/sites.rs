@@ -96,7 +96,7 @@ pub(crate) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option
 }
 
 /// Path and build id of a module, both empty if it is not known, and an address in its file.
-pub(crate) fn in_file<'m>(module: Option<&'m Module>, address: u64) -> (&'m str, &'m str, u64) {
+pub(crate) fn in_file(module: Option<&Module>, address: u64) -> (&str, &str, u64) {
     let (path, id, base) =
         module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
     (path, id, address.wrapping_sub(base))

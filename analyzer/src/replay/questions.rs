@@ -76,6 +76,9 @@ fn median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
+/// Type of [`as_recorded`].
+type RecordedPace = fn(OpNumber, &Op) -> (f64, f64);
+
 impl<'a> WhatIf<'a> {
     /// Calibrates the network of a graph and replays it.
     pub fn new(graph: Graph<'a>) -> Self {
@@ -375,10 +378,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The recorded computation and placement on a network.
-    fn conditions<'c>(
-        &'c self,
-        network: &'c Network,
-    ) -> Conditions<'c, fn(OpNumber, &Op) -> (f64, f64)> {
+    fn conditions<'c>(&'c self, network: &'c Network) -> Conditions<'c, RecordedPace> {
         Conditions { network, placement: &self.placement, pace: as_recorded }
     }
 
