@@ -144,7 +144,8 @@ fn draw_timeline(
     let activity = Activity::new(run, timeline, (wanted.ceil() as usize).clamp(600, most.max(600)));
     let asked = std::slice::from_ref(&seconds);
     let detail = Detail::new(run, timeline, &activity, asked, BUDGET);
-    let view = timeline_picture::View { seconds, rows: rows(&activity, ranks.as_deref()) };
+    let rows = rows(&activity, ranks.as_deref());
+    let view = timeline_picture::View { seconds, from_left: false, rows };
     let name = run.directory.file_name().unwrap_or(run.directory.as_os_str()).to_string_lossy();
     Ok(timeline_picture::svg(run, &activity, &detail, &view, &name))
 }

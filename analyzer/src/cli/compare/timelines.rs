@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::analysis::Analysis;
 use crate::causes::Causes;
+use crate::comparison::baseline;
 use crate::metrics::activity::Activity;
 use crate::metrics::activity::detail::{Budget, Detail};
 use crate::present::comparison::Timelines;
@@ -69,7 +70,7 @@ impl OpenRun {
         let asked = std::slice::from_ref(&seconds);
         let detail = Detail::new(&self.run, &self.timeline, &activity, asked, BUDGET);
         let rows = (0..activity.rows.len().min(MAX_ROWS)).collect();
-        let view = View { seconds, rows };
+        let view = View { seconds, from_left: true, rows };
         svg(&self.run, &activity, &detail, &view, name)
     }
 }
@@ -82,9 +83,12 @@ pub(super) fn draw(
     [before, after]: [&Path; 2],
     iteration: Option<usize>,
 ) -> Result<Timelines, String> {
-    let is_run =
+    let is_study =
         |path: &&Path| path.join(crate::trace::study_json::STUDY_JSON).is_file() || path.is_file();
-    if let Some(path) = [before, after].iter().find(|path| is_run(path)) {
+    if let Some(path) = [before, after].iter().find(|path| baseline::is_one(path)) {
+        return Err(format!("{} is a baseline, which keeps no events; name runs", path.display()));
+    }
+    if let Some(path) = [before, after].iter().find(|path| is_study(path)) {
         return Err(format!("{} is not a run; name runs to see their timelines", path.display()));
     }
     let shown = [OpenRun::of(before, iteration)?, OpenRun::of(after, iteration)?];

@@ -55,6 +55,25 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
                 interval => words::interval(&kind.estimate, over),
             }
         });
+    let times = screen::time_rows(of).into_iter().map(|(name, time)| {
+        context! {
+            name => printable(&name),
+            before_s => time.before * 1e-9,
+            after_s => time.after * 1e-9,
+            difference => words::signed(time.difference()),
+            interval => words::interval(time, 1.0),
+            scatter => screen::scatter(time),
+        }
+    });
+    let factors = of.tree.iter().map(|factor| {
+        context! {
+            name => factor.name.replace('_', " "),
+            before => factor.estimate.before,
+            after => factor.estimate.after,
+            interval => screen::change_of_factor(&factor.estimate),
+            change => screen::better_or_worse(&factor.estimate),
+        }
+    });
     let sum =
         words::signed((of.differences.elapsed_ns - of.differences.unexplained_ns) as f64 / over);
     let pictures: Vec<Value> =
@@ -69,6 +88,8 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         document => document,
         elapsed => seconds(of.elapsed.difference() * 1e-9),
         each => each,
+        times => times.collect::<Vec<Value>>(),
+        factors => factors.collect::<Vec<Value>>(),
         parts => kinds.collect::<Vec<Value>>(),
         sum => sum,
         places => rows.collect::<Vec<Value>>(),

@@ -50,7 +50,8 @@ pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
     verdict::notes(of).iter().for_each(|note| blocks.note(note));
 }
 
-fn times(of: &Comparison) -> Vec<String> {
+/// Times of the runs, of an iteration and of phases, with their names.
+pub(super) fn time_rows<'c>(of: &'c Comparison) -> Vec<(String, &'c Estimate)> {
     let mut rows: Vec<(String, &Estimate)> = vec![("elapsed".to_owned(), &of.elapsed)];
     rows.extend(of.iteration.iter().map(|estimate| ("an iteration (median)".to_owned(), estimate)));
     let kinds = of.of_iteration.iter();
@@ -63,6 +64,11 @@ fn times(of: &Comparison) -> Vec<String> {
         let name = |phase: &PhaseTime| format!("phase of {}", words::spot(&phase.anchor));
         rows.extend(of.phases.iter().map(|phase| (name(phase), &phase.estimate)));
     }
+    rows
+}
+
+fn times(of: &Comparison) -> Vec<String> {
+    let rows = time_rows(of);
     let s = |ns: f64| seconds(ns * 1e-9);
     let mut table = Table::default();
     table.left("", rows.iter().map(|(name, _)| name.clone()));
@@ -74,7 +80,7 @@ fn times(of: &Comparison) -> Vec<String> {
     table.lines()
 }
 
-fn scatter(of: &Estimate) -> String {
+pub(super) fn scatter(of: &Estimate) -> String {
     if of.is_assumed { "not known".to_owned() } else { percent(of.spread) }
 }
 
@@ -197,11 +203,26 @@ fn factors(of: &Comparison) -> Vec<String> {
     table.left("", of.tree.iter().map(|factor| factor.name.replace('_', " ")));
     table.right("before", of.tree.iter().map(|factor| two(factor.estimate.before)));
     table.right("after", of.tree.iter().map(|factor| two(factor.estimate.after)));
-    let certain = |of: &Estimate| match of.is_certain() {
+    table.left(
+        "98 % sure to be in",
+        of.tree.iter().map(|factor| change_of_factor(&factor.estimate)),
+    );
+    table.left("", of.tree.iter().map(|factor| better_or_worse(&factor.estimate).to_owned()));
+    table.lines()
+}
+
+/// The interval of a factor's difference.
+pub(super) fn change_of_factor(of: &Estimate) -> String {
+    let signed = |value: f64| format!("{value:+.2}");
+    of.interval
+        .map_or("not known".to_owned(), |(lo, hi)| format!("{} to {}", signed(lo), signed(hi)))
+}
+
+/// How a factor changed, if that is certain.
+pub(super) fn better_or_worse(of: &Estimate) -> &'static str {
+    match of.is_certain() {
         true if of.difference() > 0.0 => "better",
         true => "worse",
         false => "",
-    };
-    table.left("", of.tree.iter().map(|factor| certain(&factor.estimate).to_owned()));
-    table.lines()
+    }
 }

@@ -15,6 +15,8 @@ use crate::trace::Run;
 pub struct View {
     /// Global seconds.
     pub seconds: Range<f64>,
+    /// Whether the axis counts from the left edge, so that pictures of several runs can be compared.
+    pub from_left: bool,
     /// Positions of the rows in [`Activity::rows`], top to bottom.
     pub rows: Vec<usize>,
 }
@@ -331,7 +333,7 @@ fn axis(text: &mut String, sheet: &Sheet) {
     let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|step| *step >= rough);
     let step = step.unwrap_or(rough);
     // Far from time 0, ticks are labelled relative to the left edge.
-    let far = end - start < start.abs() * 1e-2;
+    let far = sheet.view.from_left || end - start < start.abs() * 1e-2;
     let base = if far { start } else { 0.0 };
     // One unit for all ticks, with as many digits as distinguish neighbours.
     let unit = TimeUnit::of(if far { end - start } else { end.abs().max(start.abs()) });
