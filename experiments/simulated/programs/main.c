@@ -1,6 +1,7 @@
 // Runs one kind of program once and prints p, tau, the sum of gamma and the largest gamma (seconds).
 //
-// Usage: simulated KIND strong-small|strong-large|weak|N, where N is the order of a matrix or the edge of a grid
+// Usage: simulated KIND strong-small|strong-large|weak|N [REPETITIONS], where N is the order of a matrix or the
+// edge of a grid
 #include "job.h"
 
 #include <math.h>
@@ -68,12 +69,12 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job.p);
-    for (size_t family = 0; argc == 3 && family < sizeof families / sizeof *families; family++)
+    for (size_t family = 0; argc >= 3 && family < sizeof families / sizeof *families; family++)
         for (const struct entry *entry = families[family]; entry->name; entry++)
             if (strcmp(entry->name, argv[1]) == 0)
                 run = entry->run;
     if (!run) {
-        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|weak|N\n");
+        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|weak|N [REPETITIONS]\n");
         return 2;
     }
     // On hosts of 4 Gflop/s: 50 ms and 800 ms of computing in all, or 4 ms per rank.
@@ -94,7 +95,8 @@ int main(int argc, char **argv) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = MPI_Wtime();
-    run(&job);
+    for (int times = argc > 3 ? atoi(argv[3]) : 1; times > 0; times--)
+        run(&job);
     double end = MPI_Wtime();
     first_begin = fmin(first_begin, begin);
     last_end = fmax(last_end, end);
