@@ -1,9 +1,13 @@
 //! Determines the network of a run from the durations of its calls, in the few parameters of the
 //! model. Nothing is corrected call by call.
 
+use nalgebra::{Matrix4, Vector4};
+use rustc_hash::FxHashMap;
+
+use super::algorithm::candidates;
 use super::exchange::Rounds;
 use super::forward::{Conditions, replay};
-use super::graph::{Collective, Graph, LinkKind, Message, Movement, Needs, OpNumber};
+use super::graph::{Collective, Graph, LinkKind, Message, Movement, Needs, OpNumber, Recorded};
 use super::network::{Costs, Network, Placement};
 use crate::causes::semantics::SendMode;
 use crate::trace::RankTrace;
@@ -41,6 +45,11 @@ pub struct Samples {
 const SMALL: usize = 11;
 const LARGE: usize = 13;
 
+/// Number of a size's class.
+fn size_class(bytes: f64) -> usize {
+    if bytes >= 1.0 { (bytes.log2() as usize + 1).min(65) } else { 0 }
+}
+
 /// Sums of a cost by size, in classes of a factor of two.
 #[derive(Debug, Clone)]
 struct BySize {
@@ -65,8 +74,7 @@ impl Default for BySize {
 impl BySize {
     /// Adds the cost of a size, which should be a·first + b·second.
     fn add(&mut self, bytes: f64, [first, second]: [f64; 2], cost: f64) {
-        let class = if bytes >= 1.0 { bytes.log2() as usize + 1 } else { 0 };
-        let class = &mut self.classes[class.min(65)];
+        let class = &mut self.classes[size_class(bytes)];
         class.count += 1.0;
         class.first += first;
         class.second += second;
@@ -88,11 +96,21 @@ impl BySize {
         self.sizes() == [true, true]
     }
 
-    /// The b ≥ 0 that explains the sum if a is known.
-    fn second(&self, a: f64) -> f64 {
+    /// The factor of both terms that explains the sum.
+    fn common(&self) -> f64 {
         let sum = |of: fn(&Class) -> f64| self.classes.iter().map(of).sum::<f64>();
-        let left = sum(|class| class.cost) - a * sum(|class| class.first);
-        (left / sum(|class| class.second)).max(0.0)
+        let explained = sum(|class| class.first + class.second);
+        if explained > 0.0 { sum(|class| class.cost) / explained } else { 1.0 }
+    }
+
+    /// The classes as rows for the levels of a hop.
+    fn rows(&self, hop: usize) -> impl Iterator<Item = Row> {
+        let row = move |class: &Class| {
+            let mut terms = [0.0; 4];
+            (terms[hop], terms[2 + hop]) = (class.first, class.second);
+            Row { count: class.count, terms, cost: class.cost }
+        };
+        self.classes.iter().map(row)
     }
 
     /// The a and b ≥ 0 that best explain the sums of the classes, by relative error, scaled so that
@@ -124,68 +142,179 @@ impl BySize {
     }
 }
 
-/// Determines the network of a run.
-pub fn calibrate(graph: &Graph, placement: &Placement) -> Calibration {
+/// Sums of a cost, and of what explains it: latencies within and between hosts, bytes within and
+/// between.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    count: f64,
+    terms: [f64; 4],
+    cost: f64,
+}
+
+impl Row {
+    /// Whether it has no messages of less than [`LARGE`]'s size.
+    fn is_large(&self) -> bool {
+        let [within, between, bytes_within, bytes_between] = self.terms;
+        let smallest = f64::from(1_u32 << (LARGE - 1));
+        bytes_within + bytes_between >= smallest * (within + between)
+    }
+}
+
+/// The non-negative prices of the terms that best explain the rows, by relative error. What several
+/// prices explain equally well goes to latencies, or, if all messages are large, to bytes.
+fn prices(rows: &[Row]) -> [f64; 4] {
+    let (mut squares, mut products, mut scales) = (Matrix4::zeros(), Vector4::zeros(), [0.0; 4]);
+    for row in rows.iter().filter(|row| row.cost > 0.0) {
+        let terms = Vector4::from(row.terms);
+        let weight = row.count / row.cost.powi(2);
+        squares += terms * terms.transpose() * weight;
+        products += terms * (row.cost * weight);
+    }
+    for (number, scale) in scales.iter_mut().enumerate() {
+        *scale = squares[(number, number)].sqrt();
+    }
+    let mut best = (0.0, [0.0; 4]);
+    let mut subsets: Vec<u32> = (1..16).collect();
+    if rows.iter().all(Row::is_large) {
+        subsets.reverse();
+    }
+    subsets.sort_by_key(|subset| subset.count_ones());
+    for subset in subsets {
+        let is_in = |number: usize| subset >> number & 1 == 1;
+        if (0..4).any(|number| is_in(number) && scales[number] <= 0.0) {
+            continue;
+        }
+        let of = |row: usize, column: usize| match is_in(row) && is_in(column) {
+            true => squares[(row, column)] / (scales[row] * scales[column]),
+            false => f64::from(u8::from(row == column)),
+        };
+        let right = |row: usize| if is_in(row) { products[row] / scales[row] } else { 0.0 };
+        let (matrix, right) = (Matrix4::from_fn(of), Vector4::from_fn(|row, _| right(row)));
+        let solution = matrix.cholesky().filter(|_| matrix.determinant() > SINGULAR);
+        let Some(found) = solution.map(|cholesky| cholesky.solve(&right)) else { continue };
+        // Least squares explain the scalar product of solution and right side.
+        let explained = found.dot(&right);
+        if found.iter().all(|price| *price >= 0.0) && explained > best.0 * (1.0 + SAME) {
+            let price = |number: usize| match is_in(number) {
+                true => found[number] / scales[number],
+                false => 0.0,
+            };
+            best = (explained, std::array::from_fn(price));
+        }
+    }
+    best.1
+}
+
+/// Smaller determinants of normalised equations mean that prices cannot be told apart.
+const SINGULAR: f64 = 1e-9;
+
+/// Explanations whose relative difference is smaller are equally good.
+const SAME: f64 = 1e-9;
+
+/// Weight of a part in a collective operation, whose algorithm is not certain, against a message.
+const COLLECTIVE_WEIGHT: f64 = 0.1;
+
+/// How often algorithms are chosen for a network, and a network is determined for algorithms.
+const PASSES: usize = 4;
+
+/// Maximum error of the self-replay; with a larger one, nothing is predicted.
+pub const MAX_ERROR: f64 = 0.03;
+
+/// Determines the network of a run, and the algorithms of its collective operations.
+pub fn calibrate(graph: &mut Graph, placement: &Placement) -> Calibration {
     let mut network = Network::ideal(eager_limits(graph, placement));
     (network.collective_steps, network.collective_bytes) = (1.0, 1.0);
-    let mut samples = Samples::default();
-
     let overheads = overheads(graph, placement, &network);
     [network.overhead, network.overhead_per_byte] = overheads.fit();
-    samples.overheads = overheads.count() as u64;
-
     let transfers = transfers(graph, placement, &network);
-    for (hop, of_hop) in transfers.iter().enumerate() {
-        samples.transfers[hop] = of_hop.count() as u64;
-        samples.told_apart[hop] = of_hop.tells_apart();
-        [network.latency[hop], network.per_byte[hop]] = of_hop.fit();
-    }
-    for (hop, other) in [(0, 1), (1, 0)] {
-        if samples.transfers[hop] == 0 {
-            network.latency[hop] = network.latency[other];
-            network.per_byte[hop] = network.per_byte[other];
-            samples.told_apart[hop] = samples.told_apart[other];
-        }
-    }
+    let seen = Seen { overheads: overheads.count() as u64, transfers, parts: parts(graph) };
+    let calibration = explain(graph, placement, network, &seen, true);
+    // Collective operations that work unlike the known algorithms mislead.
+    let is_misled = calibration.error.abs() > MAX_ERROR && calibration.samples.transfers != [0, 0];
+    if is_misled { explain(graph, placement, network, &seen, false) } else { calibration }
+}
 
-    let no_messages = samples.transfers == [0, 0];
-    if no_messages {
-        (network.latency, network.per_byte) = ([1e-6; 2], [1e-10; 2]);
-    }
-    let collectives = collectives(graph, placement, &network);
-    samples.collectives = collectives.count() as u64;
-    let [steps, bytes] = collectives.fit();
-    match no_messages {
-        false if samples.collectives == 0 => {}
-        false => (network.collective_steps, network.collective_bytes) = (steps, bytes),
-        // Then a step counts as a latency.
-        true => {
-            samples.told_apart = [collectives.tells_apart(); 2];
-            network.latency = network.latency.map(|latency| latency * steps);
-            network.per_byte = network.per_byte.map(|per_byte| per_byte * bytes);
+/// What the durations of calls show.
+struct Seen {
+    /// Number of calls that need not wait.
+    overheads: u64,
+    transfers: [BySize; 2],
+    parts: Vec<Part>,
+}
+
+/// Determines latencies, times per byte and algorithms if overheads are known; `with_collectives`,
+/// collective operations also tell latencies and times per byte.
+fn explain(
+    graph: &mut Graph,
+    placement: &Placement,
+    mut network: Network,
+    seen: &Seen,
+    with_collectives: bool,
+) -> Calibration {
+    let Seen { overheads, transfers, parts } = seen;
+    let mut samples = Samples {
+        overheads: *overheads,
+        transfers: [0, 1].map(|hop: usize| transfers[hop].count() as u64),
+        collectives: parts.len() as u64,
+        told_apart: [false; 2],
+    };
+    for _ in 0..PASSES {
+        let collectives = match with_collectives {
+            true => collective_rows(graph, &Costs { network: &network, placement }, parts),
+            false => CollectiveRows::default(),
+        };
+        samples.told_apart = [0, 1].map(|hop| told_apart(&transfers[hop], &collectives, hop));
+        let rows: Vec<Row> = collectives
+            .into_values()
+            .chain(transfers[0].rows(0))
+            .chain(transfers[1].rows(1))
+            .collect();
+        set_prices(&mut network, &rows, &mut samples.told_apart);
+        if !choose_algorithms(graph, placement, &network, parts) {
+            break;
         }
     }
-    let hop = usize::from(!placement.is_one_host());
-    let steps_are_messages = placement.is_one_host() || placement.is_one_rank_each();
-    // If all messages are large, the steps of small collective operations show the cost of a
-    // message without bytes.
-    if transfers[hop].sizes() == [false, true]
-        && collectives.sizes()[0]
-        && steps_are_messages
-        && samples.transfers[hop] > 0
-    {
-        let overheads = 2.0 * network.overhead;
-        let step = network.collective_steps * (overheads + network.latency[hop]);
-        let latency = (step - overheads).clamp(0.0, network.latency[hop]);
-        network.latency[hop] = latency;
-        network.per_byte[hop] = transfers[hop].second(latency);
-        if overheads + latency > 0.0 {
-            network.collective_steps = step / (overheads + latency);
-        }
-        samples.told_apart[hop] = true;
+    if samples.transfers != [0, 0] && !parts.is_empty() {
+        let collectives = collective_prices(graph, placement, &network, parts);
+        let found = match collectives.tells_apart() {
+            true => collectives.fit(),
+            false => [collectives.common(); 2],
+        };
+        let [steps, bytes] = found.map(|price| price.clamp(1.0 / MAX_FACTOR, MAX_FACTOR));
+        (network.collective_steps, network.collective_bytes) = (steps, bytes);
     }
     let (scale, error) = scale(graph, placement, network);
     Calibration { network: network.times(scale), scale, error, samples }
+}
+
+/// Whether there are both small and large transfers on a hop, in messages or, if these have similar
+/// sizes, in collective operations.
+fn told_apart(transfers: &BySize, collectives: &CollectiveRows, hop: usize) -> bool {
+    let [mut small, mut large] = transfers.sizes();
+    for ((_, class), row) in collectives {
+        let is_seen = row.terms[hop] > 0.0;
+        small |= is_seen && *class < SMALL;
+        large |= is_seen && *class >= LARGE;
+    }
+    small && large
+}
+
+/// Sets latencies and times per byte. A hop that the run does not use gets those of the other.
+fn set_prices(network: &mut Network, rows: &[Row], told_apart: &mut [bool; 2]) {
+    let [within, between, byte_within, byte_between] = prices(rows);
+    (network.latency, network.per_byte) = ([within, between], [byte_within, byte_between]);
+    let uses = |hop: usize| rows.iter().any(|row| row.terms[hop] + row.terms[2 + hop] > 0.0);
+    for (hop, other) in [(0, 1), (1, 0)] {
+        match (uses(hop), uses(other)) {
+            (true, _) => {}
+            (false, true) => {
+                network.latency[hop] = network.latency[other];
+                network.per_byte[hop] = network.per_byte[other];
+                told_apart[hop] = told_apart[other];
+            }
+            (false, false) => (network.latency[hop], network.per_byte[hop]) = (1e-6, 1e-10),
+        }
+    }
 }
 
 /// Maximum number of replays for finding the common factor.
@@ -262,6 +391,7 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
                 {
                     true
                 }
+                () if links.len() == 1 && lasts_as_long(graph, message, recorded) => true,
                 () => continue,
             };
             seen[placement.hop(message.lines) as usize].push((message.bytes, waits));
@@ -289,6 +419,20 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
         }
     })
 }
+
+/// Whether a blocking send of many bytes returned only shortly before the receive that waited for
+/// it: the library had not taken the message.
+fn lasts_as_long(graph: &Graph, message: &Message, send: &Recorded) -> bool {
+    let receive = graph.recorded[message.receive as usize];
+    let whole = receive.left_s - send.entered_s;
+    size_class(message.bytes) >= LARGE
+        && receive.entered_s <= send.entered_s
+        && send.left_s <= receive.left_s
+        && send.left_s - send.entered_s > MIN_LAST * whole
+}
+
+/// A send that lasts longer than this share of the transfer waited for its end.
+const MIN_LAST: f64 = 0.9;
 
 /// Limits if no send was seen to wait: the defaults of Open MPI (btl_vader_eager_limit,
 /// btl_sm_eager_limit; btl_tcp_eager_limit). Those of other libraries depend on the transport
@@ -363,6 +507,10 @@ fn transfers(graph: &Graph, placement: &Placement, network: &Network) -> [BySize
         let Some(message) = last else { continue };
         let (sent, posted) = (sent(&message), entered(message.receive));
         let waits = recorded.entered_s <= sent;
+        let hop = placement.hop(message.lines);
+        // Messages of a hop come one after another.
+        let of_hop = messages.clone().filter(|other| placement.hop(other.lines) == hop);
+        let bytes = of_hop.map(|message| message.bytes).sum::<f64>();
         // Overhead on both sides, copies, and the transfer: three latencies if the sender asks the
         // receiver, two if the receiver asks.
         let copies = messages.map(|message| costs.copying(message)).sum::<f64>();
@@ -377,24 +525,23 @@ fn transfers(graph: &Graph, placement: &Placement, network: &Network) -> [BySize
             continue;
         }
         let time = recorded.left_s - from;
-        let hop = placement.hop(message.lines);
-        let terms = [latencies, message.bytes];
-        by_hop[hop as usize].add(message.bytes, terms, (time - known).max(0.0));
+        by_hop[hop as usize].add(bytes, [latencies, bytes], (time - known).max(0.0));
     }
     by_hop
 }
 
-/// The times from the last required contribution to the end, compared with the costs of steps and
-/// bytes.
-fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySize {
-    let of = |steps: f64, bytes: f64| Network {
-        collective_steps: steps,
-        collective_bytes: bytes,
-        ..*network
-    };
-    let (steps, bytes) = (of(1.0, 0.0), of(0.0, 1.0));
-    let cost = |network: &Network, of: &Collective| Costs { network, placement }.collective(of);
-    let mut by_size = BySize::default();
+/// A part in a collective operation that waited for others.
+struct Part {
+    collective: u32,
+    /// Share of the operation's cost that lies between the last contribution and the part's end.
+    share: f64,
+    /// From the last contribution that it needed to its end, seconds.
+    time_s: f64,
+}
+
+/// The parts that show the costs of operations. Where the root's data reach one member after
+/// another, the last one.
+fn parts(graph: &Graph) -> Vec<Part> {
     let entered = |op: OpNumber| graph.recorded[op as usize].entered_s;
     // When the last member that sends begins, and which member it is.
     let last_of = |collective: &Collective| {
@@ -404,6 +551,8 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
         senders.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, collective.members.start))
     };
     let last_senders: Vec<(f64, u32)> = graph.collectives.iter().map(last_of).collect();
+    let mut parts: Vec<Part> = Vec::new();
+    let mut of_roots: FxHashMap<u32, f64> = FxHashMap::default();
     for op in 0..graph.recorded.len() {
         let Some(link) = single(graph.links(op as OpNumber)) else { continue };
         if link.kind != LinkKind::Collective {
@@ -427,10 +576,18 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
             _ => continue,
         };
         let recorded = graph.recorded[op];
-        let time = recorded.left_s - last.max(recorded.entered_s);
+        let time_s = (recorded.left_s - last.max(recorded.entered_s)).max(0.0);
+        if last > recorded.left_s {
+            continue;
+        }
+        if collective.needs == Needs::Root {
+            let longest = of_roots.entry(member.collective).or_default();
+            *longest = longest.max(time_s);
+            continue;
+        }
         // In rounds, the last member has everything soon; the others have it when its contribution
         // has reached them.
-        let part = match collective.needs {
+        let share = match collective.needs {
             Needs::Everybody => {
                 let rounds = Rounds::new(graph, collective);
                 let hops = rounds.hops(last_senders[member.collective as usize].1, link.of);
@@ -438,10 +595,104 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
             }
             _ => 1.0,
         };
-        if last <= recorded.left_s && part > 0.0 {
-            let terms = [cost(&steps, collective) * part, cost(&bytes, collective) * part];
-            by_size.add(collective.bytes, terms, time.max(0.0));
+        if share > 0.0 {
+            parts.push(Part { collective: member.collective, share, time_s });
         }
+    }
+    let of_root = |(collective, time_s)| Part { collective, share: 1.0, time_s };
+    parts.extend(of_roots.into_iter().map(of_root));
+    parts.sort_by_key(|part| part.collective);
+    parts
+}
+
+/// Operations of one kind, size and number of members.
+type Kind = (Needs, Movement, usize, usize);
+
+fn kind_of(placement: &Placement, of: &Collective) -> Kind {
+    (of.needs, of.movement, placement.members(of.group), size_class(of.bytes))
+}
+
+/// Rows of collective operations by number of members and class of size.
+type CollectiveRows = FxHashMap<(usize, usize), Row>;
+
+/// What latencies and bytes explain of the times of collective operations.
+fn collective_rows(graph: &Graph, costs: &Costs, parts: &[Part]) -> CollectiveRows {
+    let Network { overhead, overhead_per_byte, .. } = *costs.network;
+    let mut rows = CollectiveRows::default();
+    for part in parts {
+        let of = &graph.collectives[part.collective as usize];
+        let path = costs.path(of);
+        let cpu = overhead * path.overheads + overhead_per_byte * 2.0 * path.copied * of.bytes;
+        let [within, between] = path.bytes.map(|share| share * of.bytes);
+        let terms = [path.latencies[0], path.latencies[1], within, between];
+        let key = (costs.placement.members(of.group), size_class(of.bytes));
+        let row = rows.entry(key).or_default();
+        row.count += COLLECTIVE_WEIGHT;
+        row.cost += (part.time_s - cpu * part.share).max(0.0);
+        for (sum, term) in row.terms.iter_mut().zip(terms) {
+            *sum += term * part.share;
+        }
+    }
+    rows
+}
+
+/// Chooses the algorithm that best explains the times of operations of each kind. Returns whether
+/// any changed.
+fn choose_algorithms(
+    graph: &mut Graph,
+    placement: &Placement,
+    network: &Network,
+    parts: &[Part],
+) -> bool {
+    let costs = Costs { network, placement };
+    // Sum of the times, and of the costs with each candidate.
+    let mut sums: FxHashMap<Kind, (f64, Vec<f64>)> = FxHashMap::default();
+    for part in parts {
+        let of = &graph.collectives[part.collective as usize];
+        let candidates = candidates(of.needs, of.movement);
+        let new = || (0.0, vec![0.0; candidates.len()]);
+        let (time, by_candidate) = sums.entry(kind_of(placement, of)).or_insert_with(new);
+        *time += part.time_s;
+        for (sum, algorithm) in by_candidate.iter_mut().zip(candidates) {
+            let with = Collective { algorithm: *algorithm, ..of.clone() };
+            *sum += costs.collective(&with) * part.share;
+        }
+    }
+    let mut is_changed = false;
+    for of in &mut graph.collectives {
+        let Some((time, costs)) = sums.get(&kind_of(placement, of)) else { continue };
+        let off = |cost: f64| (cost / time).ln().abs();
+        let by_candidate = candidates(of.needs, of.movement).iter().zip(costs);
+        let best = by_candidate.min_by(|a, b| off(*a.1).total_cmp(&off(*b.1)));
+        if let Some((algorithm, _)) = best
+            && *algorithm != of.algorithm
+        {
+            of.algorithm = *algorithm;
+            is_changed = true;
+        }
+    }
+    is_changed
+}
+
+/// The times of collective operations, compared with the costs of their steps and of their bytes.
+fn collective_prices(
+    graph: &Graph,
+    placement: &Placement,
+    network: &Network,
+    parts: &[Part],
+) -> BySize {
+    let of = |steps: f64, bytes: f64| Network {
+        collective_steps: steps,
+        collective_bytes: bytes,
+        ..*network
+    };
+    let (steps, bytes) = (of(1.0, 0.0), of(0.0, 1.0));
+    let cost = |network: &Network, of: &Collective| Costs { network, placement }.collective(of);
+    let mut by_size = BySize::default();
+    for part in parts {
+        let collective = &graph.collectives[part.collective as usize];
+        let terms = [&steps, &bytes].map(|network| cost(network, collective) * part.share);
+        by_size.add(collective.bytes, terms, part.time_s);
     }
     by_size
 }

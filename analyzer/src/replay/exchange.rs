@@ -50,10 +50,6 @@ impl<'r, 'a> Rounds<'r, 'a> {
         self.graph.members[(self.collective.members.start + member) as usize].posted
     }
 
-    fn line(self, member: u32) -> u32 {
-        self.graph.members[(self.collective.members.start + member) as usize].line
-    }
-
     /// When each member has finished the last round, and, round by round, whether each member's
     /// time was decided by its partner instead of its own previous round. `entered` gives the begin
     /// of a call.
@@ -63,16 +59,15 @@ impl<'r, 'a> Rounds<'r, 'a> {
         entered: impl Fn(OpNumber) -> f64,
     ) -> (Vec<f64>, Vec<bool>) {
         let (all, rounds) = (self.members(), self.count());
-        let own = costs.round(self.collective, None).value();
-        let round_costs = costs.rounds_by_hop(self.collective).map(T::value);
+        let [own, arrival] =
+            [false, true].map(|arrives| costs.round(self.collective, arrives).value());
         let mut now: Vec<f64> = (0..all).map(|member| entered(self.posted(member))).collect();
         let mut by_partner = Vec::with_capacity((all * rounds) as usize);
         for round in 0..rounds {
             let next = (0..all).map(|member| {
                 let partner = self.partner(member, round);
-                let hop = costs.placement.hop([self.line(member), self.line(partner)]);
                 let mine = now[member as usize] + own;
-                let other = now[partner as usize] + round_costs[hop as usize];
+                let other = now[partner as usize] + arrival;
                 by_partner.push(other > mine);
                 mine.max(other)
             });
@@ -94,17 +89,13 @@ impl<'r, 'a> Rounds<'r, 'a> {
         entered: impl Fn(OpNumber) -> f64,
     ) -> (OpNumber, T) {
         let (_, by_partner) = self.table(costs, entered);
-        let own = costs.round(self.collective, None);
-        let round_costs = costs.rounds_by_hop(self.collective);
+        let [own, arrival] = [false, true].map(|arrives| costs.round(self.collective, arrives));
         let mut at = member - self.collective.members.start;
         let mut time = T::ZERO;
         for round in (0..self.count()).rev() {
             if by_partner[(round * self.members() + at) as usize] {
-                let partner = self.partner(at, round);
-                time = time
-                    + round_costs
-                        [costs.placement.hop([self.line(at), self.line(partner)]) as usize];
-                at = partner;
+                at = self.partner(at, round);
+                time = time + arrival;
             } else {
                 time = time + own;
             }

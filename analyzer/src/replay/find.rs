@@ -12,6 +12,7 @@ use crate::timeline::matching::{
     Call, CollectiveInstance, CollectiveMember, MatchSink, Message as Matched, Unmatched, Wants,
 };
 
+use super::algorithm::usual;
 use super::graph::{Collective, Link, LinkKind, Member, Message, Movement, NO_OP, Needs};
 
 /// A call that is linked to a message or collective operation.
@@ -218,7 +219,6 @@ impl Finder<'_, '_> {
             self.found.members.push(Member {
                 collective: collective as u32,
                 posted: NO_OP,
-                line: line.unwrap_or(0),
                 sends,
                 receives,
             });
@@ -239,7 +239,16 @@ impl Finder<'_, '_> {
         }
         let members = first..self.found.members.len() as u32;
         let (bytes, root) = (bytes as f64, root_member);
-        self.found.collectives.push(Collective { needs, movement, bytes, members, root, group });
+        let algorithm = usual((needs, movement), bytes, members.len());
+        self.found.collectives.push(Collective {
+            needs,
+            movement,
+            algorithm,
+            bytes,
+            members,
+            root,
+            group,
+        });
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::algorithm::Algorithm;
 use crate::causes::contexts::Contexts;
 use crate::causes::semantics::SendMode;
 use crate::trace::Run;
@@ -104,7 +105,7 @@ pub(super) struct Message {
 }
 
 /// Which contributions the members of a collective operation need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Needs {
     /// All need all, and all send: in rounds.
     Everybody,
@@ -119,7 +120,7 @@ pub(super) enum Needs {
 }
 
 /// How data moves in a collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Movement {
     /// No data: a barrier.
     Nothing,
@@ -139,6 +140,8 @@ pub(super) enum Movement {
 pub(super) struct Collective {
     pub needs: Needs,
     pub movement: Movement,
+    /// How it is carried out.
+    pub algorithm: Algorithm,
     /// Maximum number of bytes that a member sends or receives.
     pub bytes: f64,
     /// Its members, in the order of their ranks in the communicator if that matters.
@@ -153,9 +156,8 @@ pub(super) struct Collective {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
     pub collective: u32,
-    /// The call that begins it, and the line of this call.
+    /// The call that begins it.
     pub posted: OpNumber,
-    pub line: u32,
     pub sends: bool,
     pub receives: bool,
 }

@@ -8,6 +8,7 @@
 //! | `find` | finds which calls belong together |
 //! | `build` | builds the graph of a run |
 //! | `network` | the cost of transfers |
+//! | `algorithm` | algorithms of collective operations, on given hosts |
 //! | `dependencies` | what the end of a call depends on |
 //! | `exchange` | collective operations in rounds |
 //! | `forward` | computes the times of a replay |
@@ -20,6 +21,7 @@
 //! | `questions` | the effect of changes |
 //! | `curves` | the run's time against one parameter |
 
+mod algorithm;
 mod assembled;
 mod backward;
 mod build;
@@ -39,14 +41,14 @@ mod questions;
 pub use assembled::{Assembled, Origin};
 pub use backward::{PARAMETERS, Path, critical_path};
 pub use build::NotReplayable;
-pub use calibrate::{Calibration, Samples, calibrate};
+pub use calibrate::{Calibration, MAX_ERROR, Samples, calibrate};
 pub use change::Change;
 pub use forward::{Conditions, Replayed, replay};
 pub use graph::{Graph, GraphLine, Op};
 pub use mapping::{Layout, Mapping};
 pub use moments::Moment;
 pub use network::{Hop, Network, Placement};
-pub use questions::{Answer, MAX_ERROR, WhatIf};
+pub use questions::{Answer, WhatIf};
 
 use rayon::prelude::*;
 

@@ -5,6 +5,7 @@ use std::ops::{Add, Mul};
 
 use crate::causes::semantics::SendMode;
 
+use super::algorithm::{ALGORITHMS, Algorithm, Path};
 use super::graph::{Collective, Graph, Message, Movement};
 use super::mapping::Mapping;
 
@@ -97,12 +98,14 @@ pub struct Placement {
     spread: Vec<Spread>,
 }
 
-/// The number of hosts of a group, and the maximum number of its members on one host.
+/// How the members of a group are spread over hosts.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     members: f64,
-    hosts: f64,
-    most_on_one: f64,
+    hosts: usize,
+    most_on_one: usize,
+    /// The longest path of each algorithm.
+    paths: [Path; ALGORITHMS],
 }
 
 impl Placement {
@@ -110,10 +113,11 @@ impl Placement {
     fn new(graph: &Graph, hosts: Vec<u32>) -> Self {
         let spread = graph.groups.iter().map(|lines| {
             let mut on: Vec<u32> = lines.iter().map(|line| hosts[*line as usize]).collect();
+            let paths = Algorithm::ALL.map(|algorithm| algorithm.path(&on));
             on.sort_unstable();
             let sizes = on.chunk_by(|a, b| a == b).map(<[u32]>::len);
-            let most_on_one = sizes.clone().max().unwrap_or(1) as f64;
-            Spread { members: on.len() as f64, hosts: sizes.count().max(1) as f64, most_on_one }
+            let most_on_one = sizes.clone().max().unwrap_or(1);
+            Spread { members: on.len() as f64, hosts: sizes.count().max(1), most_on_one, paths }
         });
         let spread = spread.collect();
         Self { hosts, spread }
@@ -151,7 +155,7 @@ impl Placement {
         }
         for of in &graph.collectives {
             let Spread { hosts, most_on_one, .. } = self.spread[of.group as usize];
-            used_levels = [used_levels[0] || most_on_one > 1.0, used_levels[1] || hosts > 1.0];
+            used_levels = [used_levels[0] || most_on_one > 1, used_levels[1] || hosts > 1];
         }
         used_levels
     }
@@ -182,6 +186,11 @@ impl Placement {
         [!self.is_one_rank_each(), !self.is_one_host()]
     }
 
+    /// Number of members of a group.
+    pub(super) fn members(&self, group: u32) -> usize {
+        self.spread[group as usize].members as usize
+    }
+
     #[inline]
     pub(super) fn hop(&self, [from, to]: [u32; 2]) -> Hop {
         match self.hosts[from as usize] == self.hosts[to as usize] {
@@ -190,9 +199,6 @@ impl Placement {
         }
     }
 }
-
-/// MPI libraries use Bruck's algorithm up to this many bytes per pair.
-const MAX_BRUCK_BYTES: f64 = 256.0;
 
 /// Costs of transfers on a network.
 #[derive(Debug, Clone, Copy)]
@@ -214,24 +220,17 @@ impl<T: Amount> Costs<'_, T> {
         }
     }
 
-    /// Cost of a round of a collective operation in which every member needs all others: the work
-    /// on both sides and, if the data cross a hop, the transfer.
+    /// Cost of a round of a collective operation in which every member needs all others: an equal
+    /// share of the operation. Only the work on both sides if no data of another member `arrives`.
     #[inline]
-    pub fn round(&self, of: &Collective, hop: Option<Hop>) -> T {
-        let (steps, bytes) = self.work(of);
+    pub fn round(&self, of: &Collective, arrives: bool) -> T {
         let rounds = self.placement.spread[of.group as usize].members.log2().ceil().max(1.0);
-        let (steps, bytes) = ((steps[0] + steps[1]) / rounds, (bytes[0] + bytes[1]) / rounds);
-        let Network { overhead, latency, per_byte, overhead_per_byte, .. } = *self.network;
-        let (mut step, mut byte) = (overhead * 2.0, overhead_per_byte * 2.0);
-        if let Some(hop) = hop {
-            (step, byte) = (step + latency[hop as usize], byte + per_byte[hop as usize]);
-        }
-        step * steps * self.network.collective_steps + byte * bytes * self.network.collective_bytes
-    }
-
-    /// As [`Costs::round`], for both hops.
-    pub fn rounds_by_hop(&self, of: &Collective) -> [T; 2] {
-        Hop::ALL.map(|hop| self.round(of, Some(hop)))
+        let path = self.path(of);
+        let path = match arrives {
+            true => path,
+            false => Path { latencies: [0.0; 2], bytes: [0.0; 2], ..path },
+        };
+        self.along(path, of.bytes) * (1.0 / rounds)
     }
 
     #[inline]
@@ -283,42 +282,25 @@ impl<T: Amount> Costs<'_, T> {
     /// is done.
     #[inline]
     pub fn collective(&self, of: &Collective) -> T {
-        let (steps, bytes) = self.work(of);
-        let Network { overhead, latency, per_byte, overhead_per_byte, .. } = *self.network;
-        let step = |hop: usize| (overhead * 2.0 + latency[hop]) * steps[hop];
-        let byte = |hop: usize| (overhead_per_byte * 2.0 + per_byte[hop]) * bytes[hop];
-        (step(0) + step(1)) * self.network.collective_steps
-            + (byte(0) + byte(1)) * self.network.collective_bytes
+        self.along(self.path(of), of.bytes)
     }
 
-    /// Steps and bytes on the longest path through a collective operation, within and between
-    /// hosts.
-    ///
-    /// Steps: binomial trees and recursive doubling, once over the hosts and once within them.
-    /// Bytes: for data that are the same for all, the cheaper of a tree (all bytes in every step)
-    /// and a scatter followed by a gather (Rabenseifner; van de Geijn); for parts, what a member
-    /// sends or receives. Between pairs, small data take the steps of a tree (Bruck), large data
-    /// are exchanged pair by pair.
-    fn work(&self, of: &Collective) -> ([f64; 2], [f64; 2]) {
-        if of.movement == Movement::Meeting {
-            return Default::default();
+    /// The longest path through a collective operation.
+    pub fn path(&self, of: &Collective) -> Path {
+        match of.movement {
+            Movement::Meeting => Path::default(),
+            _ => self.placement.spread[of.group as usize].paths[of.algorithm as usize],
         }
-        let Spread { members, hosts, most_on_one } = self.placement.spread[of.group as usize];
-        let tree = [most_on_one.log2().ceil(), hosts.log2().ceil()];
-        let all = tree[0] + tree[1];
-        let others = (members - 1.0) / members;
-        let steps = match of.movement {
-            Movement::Pairs if of.bytes > MAX_BRUCK_BYTES * members => {
-                [most_on_one - 1.0, members - most_on_one]
-            }
-            _ => tree,
-        };
-        let volume = match of.movement {
-            Movement::Nothing | Movement::Meeting => 0.0,
-            Movement::Same => of.bytes * all.min(2.0 * others),
-            Movement::Parts | Movement::Pairs => of.bytes * others,
-        };
-        let bytes = if hosts > 1.0 { [0.0, volume] } else { [volume, 0.0] };
-        (steps, bytes)
+    }
+
+    /// Cost of a path.
+    fn along(&self, path: Path, bytes: f64) -> T {
+        let Network { overhead, latency, per_byte, overhead_per_byte, .. } = *self.network;
+        let [within, between] = path.latencies;
+        let steps = overhead * path.overheads + latency[0] * within + latency[1] * between;
+        let [within, between] = path.bytes;
+        let byte =
+            overhead_per_byte * (2.0 * path.copied) + per_byte[0] * within + per_byte[1] * between;
+        steps * self.network.collective_steps + byte * self.network.collective_bytes * bytes
     }
 }

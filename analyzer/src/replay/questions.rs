@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::backward::{Path, critical_path};
-use super::calibrate::{Calibration, calibrate};
+use super::calibrate::{Calibration, MAX_ERROR, calibrate};
 use super::change::Change;
 use super::forward::{Conditions, Replayed, replay};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
@@ -47,9 +47,6 @@ pub struct WhatIf<'a> {
     own: Vec<f64>,
 }
 
-/// Maximum error of the self-replay; with a larger one, nothing is predicted.
-pub const MAX_ERROR: f64 = 0.03;
-
 /// Relative difference of two runs of the same program, and relative errors of changes of
 /// computation and of transfers, in nine of ten cases (measured in docs/measurements/accuracy.md).
 const OF_RUNS: f64 = 0.012;
@@ -81,9 +78,9 @@ type RecordedPace = fn(OpNumber, &Op) -> (f64, f64);
 
 impl<'a> WhatIf<'a> {
     /// Calibrates the network of a graph and replays it.
-    pub fn new(graph: Graph<'a>) -> Self {
+    pub fn new(mut graph: Graph<'a>) -> Self {
         let placement = Placement::recorded(&graph);
-        let calibration = calibrate(&graph, &placement);
+        let calibration = calibrate(&mut graph, &placement);
         let network = &calibration.network;
         let conditions = Conditions { network, placement: &placement, pace: as_recorded };
         let replayed = replay(&graph, &conditions);
