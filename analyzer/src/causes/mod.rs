@@ -31,7 +31,7 @@
 //!
 //! # Memory
 //! Waits, conditions and the sums between them take some 500 bytes per call that waited, and
-//! nothing for a call that did not. Of a run with more than [`MAX_WAITS`] waits the shorter ones are
+//! nothing for a call that did not. Of a run with more than 2²¹ waits the shorter ones are
 //! only counted.
 
 mod collectives;

@@ -696,3 +696,43 @@ fn collective_prices(
     }
     by_size
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of messages with these latencies and bytes, whose costs follow from the prices.
+    fn rows(prices: [f64; 4], terms: &[[f64; 4]]) -> Vec<Row> {
+        let cost = |of: &[f64; 4]| of.iter().zip(prices).map(|(term, price)| term * price).sum();
+        terms.iter().map(|of| Row { count: 10.0, terms: *of, cost: cost(of) }).collect()
+    }
+
+    fn assert_near(found: [f64; 4], expected: [f64; 4]) {
+        let is_near = |(a, b): (f64, f64)| (a - b).abs() <= 1e-6 * b.abs().max(1e-12);
+        assert!(found.into_iter().zip(expected).all(is_near), "{found:?} instead of {expected:?}");
+    }
+
+    #[test]
+    fn prices_are_those_that_made_the_times() {
+        let expected = [1e-6, 2e-5, 1e-10, 8e-9];
+        let terms = [
+            [10.0, 0.0, 80.0, 0.0],
+            [10.0, 0.0, 1e6, 0.0],
+            [0.0, 10.0, 0.0, 80.0],
+            [0.0, 10.0, 0.0, 1e6],
+            // A collective operation that crosses both.
+            [30.0, 10.0, 1e4, 3e4],
+        ];
+        assert_near(prices(&rows(expected, &terms)), expected);
+    }
+
+    #[test]
+    fn messages_of_one_size_show_one_price() {
+        // Small ones show a latency, large ones a time per byte; nothing shows the other hop.
+        let small = rows([1e-6, 0.0, 0.0, 0.0], &[[10.0, 0.0, 80.0, 0.0]]);
+        assert_near(prices(&small), [1e-6, 0.0, 0.0, 0.0]);
+        let large = rows([0.0, 0.0, 1e-9, 0.0], &[[10.0, 0.0, 1e7, 0.0]]);
+        assert_near(prices(&large), [0.0, 0.0, 1e-9, 0.0]);
+        assert_eq!(prices(&[]), [0.0; 4]);
+    }
+}
