@@ -527,9 +527,9 @@ pub unsafe fn ensure_slot(block: *mut ThreadBlock) {
     }
 }
 
-/// Records time that the recorder spent since `begin`, which no event in the thread's window
-/// exceeds. If the window is full, the time is part of opening the next one, and the event, at its
-/// end, has no length.
+/// Records time that the recorder spent since `begin`. No event of the thread may have begun later.
+/// If the window is full, the time is part of opening the next one, and the event, at its end, has
+/// no length.
 ///
 /// # Safety
 /// `block` is the calling thread's.
