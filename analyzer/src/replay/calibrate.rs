@@ -1,6 +1,8 @@
 //! Determines the network of a run from the durations of its calls, in the few parameters of the
 //! model. Nothing is corrected call by call.
 
+use std::collections::BTreeMap;
+
 use nalgebra::{Matrix4, Vector4};
 use rustc_hash::FxHashMap;
 
@@ -540,7 +542,7 @@ struct Part {
 }
 
 /// The parts that show the costs of operations. Where the root's data reach one member after
-/// another, the last one.
+/// another, the last one. In the order of the calls, so that sums do not depend on how the run was shared out.
 fn parts(graph: &Graph) -> Vec<Part> {
     let entered = |op: OpNumber| graph.recorded[op as usize].entered_s;
     // When the last member that sends begins, and which member it is.
@@ -552,7 +554,8 @@ fn parts(graph: &Graph) -> Vec<Part> {
     };
     let last_senders: Vec<(f64, u32)> = graph.collectives.iter().map(last_of).collect();
     let mut parts: Vec<Part> = Vec::new();
-    let mut of_roots: FxHashMap<u32, f64> = FxHashMap::default();
+    // Position of the part of an operation that only the root's data end.
+    let mut of_roots: FxHashMap<u32, usize> = FxHashMap::default();
     for op in 0..graph.recorded.len() {
         let Some(link) = single(graph.links(op as OpNumber)) else { continue };
         if link.kind != LinkKind::Collective {
@@ -580,9 +583,13 @@ fn parts(graph: &Graph) -> Vec<Part> {
         if last > recorded.left_s {
             continue;
         }
+        let new = Part { collective: member.collective, share: 1.0, time_s };
         if collective.needs == Needs::Root {
-            let longest = of_roots.entry(member.collective).or_default();
-            *longest = longest.max(time_s);
+            let at = *of_roots.entry(member.collective).or_insert(parts.len());
+            match parts.get_mut(at) {
+                Some(part) => part.time_s = part.time_s.max(time_s),
+                None => parts.push(new),
+            }
             continue;
         }
         // In rounds, the last member has everything soon; the others have it when its contribution
@@ -596,12 +603,9 @@ fn parts(graph: &Graph) -> Vec<Part> {
             _ => 1.0,
         };
         if share > 0.0 {
-            parts.push(Part { collective: member.collective, share, time_s });
+            parts.push(Part { share, ..new });
         }
     }
-    let of_root = |(collective, time_s)| Part { collective, share: 1.0, time_s };
-    parts.extend(of_roots.into_iter().map(of_root));
-    parts.sort_by_key(|part| part.collective);
     parts
 }
 
@@ -613,7 +617,7 @@ fn kind_of(placement: &Placement, of: &Collective) -> Kind {
 }
 
 /// Rows of collective operations by number of members and class of size.
-type CollectiveRows = FxHashMap<(usize, usize), Row>;
+type CollectiveRows = BTreeMap<(usize, usize), Row>;
 
 /// What latencies and bytes explain of the times of collective operations.
 fn collective_rows(graph: &Graph, costs: &Costs, parts: &[Part]) -> CollectiveRows {
