@@ -17,6 +17,8 @@ pub struct Line {
     pub begin: i64,
     /// Last known moment.
     pub end: i64,
+    /// Whether its rank entered MPI_Finalize: one that was killed waits for nobody after its end.
+    pub finalizes: bool,
 }
 
 /// All lines of a run, rank by rank.
@@ -45,8 +47,9 @@ impl Lines {
             for (thread, stretch) in threads {
                 let (begin, end) = stretch.unwrap_or((begin, begin));
                 let (begin, end) = (clock.at(position, begin), clock.at(position, end));
-                let rank = rank.trace.rank;
-                lines.all.push(Line { position, rank, thread, begin, end: end.max(begin) });
+                let finalizes = rank.trace.facts.end_ticks.is_some();
+                let (rank, end) = (rank.trace.rank, end.max(begin));
+                lines.all.push(Line { position, rank, thread, begin, end, finalizes });
             }
         }
         lines.first.push(lines.all.len() as u32);

@@ -187,7 +187,8 @@ impl Waits {
                 self.all.push(without_culprit(number, begin, line.begin, State::StartSkew, 0));
             }
             let open = open.iter().find(|(open, ..)| *open == number);
-            if let (Some((last, _)), true, None) = (last, line.end < end, open) {
+            let waits = line.finalizes && line.end < end;
+            if let (Some((last, _)), true, None) = (last, waits, open) {
                 let wait = without_culprit(number, line.end, end, State::WaitAtFinalize, 0);
                 self.all.push(Wait { culprit: last, ..wait });
             }
