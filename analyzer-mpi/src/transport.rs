@@ -18,6 +18,8 @@ use mpi::traits::Communicator as _;
 const ROUND_BYTES: usize = 16 << 20;
 /// Smallest limit of what it sends to one other process in a round.
 const MIN_PIECE_BYTES: usize = 64 << 10;
+/// Time for the launcher to print a message before the job is ended.
+const TIME_TO_PRINT: Duration = Duration::from_millis(500);
 /// How long a waiting process tests without sleeping, and how long it sleeps at most.
 const BUSY: Duration = Duration::from_micros(300);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
@@ -97,6 +99,8 @@ impl MpiTransport {
                     self.exchanges.load(Relaxed),
                     self.deadline.as_secs(),
                 ));
+                // MPICH's launcher drops what it has not yet printed when a process aborts.
+                thread::sleep(TIME_TO_PRINT);
                 // SAFETY: guaranteed here: MPI is initialised until the universe is dropped.
                 unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
             }

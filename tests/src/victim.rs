@@ -170,6 +170,9 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
             // gcc 12 mistakes MPI_STATUSES_IGNORE for an array, and some victims are wrong on
             // purpose.
             .args(["-Wno-stringop-overflow", "-Wno-stringop-overread", "-Wno-nonnull"])
+            // As `puts`, a line leaves in two pieces where MPICH has turned buffering off, and lines
+            // of two ranks mix.
+            .arg("-fno-builtin-printf")
             // The C++ bindings are unused, and their headers cause warnings.
             .args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]);
     }

@@ -1,0 +1,160 @@
+//! Runs that recorders of each format version wrote, read as they were then: what is recorded once
+//! must be read by every later version, with the same figures. Files of a version to come are refused.
+//!
+//! `fixtures/format-1` and `format-2` have a folder a run, with `report.json` and `dump.txt` as they
+//! were printed; their READMEs say how they were made; most are packed, as `gammachi pack` of that time
+//! left them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn folder(version: u16) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/format-{version}"))
+}
+
+/// The command, where it finds runs under their plain names.
+fn gammachi(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GAMMACHI_") {
+            command.env_remove(name);
+        }
+    }
+    command.output().expect("the command starts")
+}
+
+fn printed(version: u16, arguments: &[&str]) -> String {
+    let output = gammachi(&folder(version), arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).expect("plain text")
+}
+
+fn document(text: &str) -> Value {
+    let mut document: Value = serde_json::from_str(text).expect("a JSON document");
+    // The version of the command, its sentences and what it says of causes and changes may change.
+    for key in ["gammachi", "verdict", "causes", "what_if"] {
+        document.as_object_mut().expect("an object").remove(key);
+    }
+    document
+}
+
+/// Where two documents differ first, and how.
+fn difference(path: &str, expected: &Value, found: &Value) -> Option<String> {
+    match (expected, found) {
+        (Value::Object(expected), Value::Object(found)) => {
+            let keys = expected.keys().chain(found.keys());
+            keys.map(|key| (key, expected.get(key), found.get(key))).find_map(|(key, old, new)| {
+                let path = format!("{path}.{key}");
+                match (old, new) {
+                    (Some(old), Some(new)) => difference(&path, old, new),
+                    (old, new) => Some(format!("{path}: {old:?} was expected, {new:?} is there")),
+                }
+            })
+        }
+        (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
+            let pairs = expected.iter().zip(found).enumerate();
+            pairs
+                .map(|(index, (old, new))| difference(&format!("{path}[{index}]"), old, new))
+                .find_map(|found| found)
+        }
+        _ if expected == found => None,
+        _ => Some(format!("{path}: {expected} was expected, {found} is there")),
+    }
+}
+
+#[track_caller]
+fn check(version: u16, run: &str) {
+    let printed = |arguments: &[&str]| printed(version, arguments);
+    let expected = |name: &str| {
+        fs::read_to_string(folder(version).join(run).join(name)).expect("it lies beside the run")
+    };
+    let (old, new) = (expected("report.json"), printed(&["report", "--json", run]));
+    if let Some(difference) = difference("", &document(&old), &document(&new)) {
+        panic!("the report of {run}: {difference}");
+    }
+    // Of long runs the report is enough.
+    if ["encoded", "last"].contains(&run) {
+        return;
+    }
+    let (old, new) = (expected("dump.txt"), printed(&["dump", run]));
+    for (number, (old, new)) in old.lines().zip(new.lines()).enumerate() {
+        assert_eq!(new, old, "line {} of the dump of {run}", number + 1);
+    }
+    assert_eq!(new.lines().count(), old.lines().count(), "lines of the dump of {run}");
+}
+
+macro_rules! runs {
+    ($module:ident $version:literal: $($test:ident $run:literal)*) => {
+        mod $module {
+            $(#[test]
+            fn $test() {
+                super::check($version, $run);
+            })*
+
+            #[test]
+            fn every_run_has_a_test() {
+                let entries = std::fs::read_dir(super::folder($version)).expect("the folder of runs");
+                let entries = entries.map(|entry| entry.expect("an entry").path());
+                let mut found: Vec<String> = entries
+                    .filter(|path| path.is_dir())
+                    .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+                    .collect();
+                found.sort();
+                assert_eq!(found, [$($run),*]);
+            }
+        }
+    };
+}
+
+runs! { format_1 1:
+    collectives "collectives"
+    communicators "communicators"
+    files "files"
+    messages "messages"
+    one_sided "one-sided"
+    polls "polls"
+    regions "regions"
+    sites "sites"
+    threads "threads"
+    totals "totals"
+    unfinished "unfinished"
+}
+
+runs! { format_2 2:
+    collectives "collectives"
+    encoded "encoded"
+    last "last"
+    messages "messages"
+    one_sided "one-sided"
+    threads "threads"
+    totals "totals"
+    unfinished "unfinished"
+}
+
+#[test]
+fn newer_version_is_refused_by_name_with_advice() {
+    let temp = std::env::temp_dir().join(format!("gammachi-kept-runs-{}", std::process::id()));
+    let run = temp.join("newer");
+    fs::create_dir_all(run.join("ranks-000")).expect("writable");
+    for rank in 0..2 {
+        let name = format!("ranks-000/rank-00000{rank}.gmc");
+        let mut bytes = fs::read(folder(1).join("messages").join(&name)).expect("a rank's file");
+        // After the eight bytes of the magic; nothing else of a newer version can be known.
+        bytes[8..10].copy_from_slice(&99u16.to_le_bytes());
+        fs::write(run.join(&name), bytes).expect("writable");
+    }
+    let output = gammachi(&temp, &["report", "newer"]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    fs::remove_dir_all(&temp).expect("removable");
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let words: Vec<&str> = stderr.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("rank-000000.gmc"), "{stderr}");
+    assert!(words.contains("format version 99, this gammachi reads versions 1 to 2"), "{stderr}");
+    assert!(words.contains("read it with the gammachi that recorded it"), "{stderr}");
+}
