@@ -56,6 +56,21 @@ fn runs(mpi: Mpi, folder: &Path, name: &str, count: usize, options: &[&str]) -> 
     (0..count).map(run).collect()
 }
 
+/// Records a run of the victim with parameters, so that its options may differ in spite of them.
+fn with_params(mpi: Mpi, out: &Path, ranks: u32, params: &[&str], options: &[&str]) -> String {
+    let mut run = Command::new(command());
+    let launcher = mpi.launcher();
+    run.arg("run").env("GAMMACHI_LIBRARY", library()).envs(mpi.environment().iter().copied());
+    for param in params {
+        run.args(["--param", param]);
+    }
+    run.arg("--out").arg(out).arg("--").arg(launcher.get_program()).args(launcher.get_args());
+    run.args(["-n", &ranks.to_string()]).arg(victim(mpi, "works_in_regions")).args(options);
+    let output = run.stdin(Stdio::null()).output().expect("the command starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    text(out)
+}
+
 fn compared(before: &[PathBuf], after: &[PathBuf], more: &[&str]) -> String {
     let names = |runs: &[PathBuf]| runs.iter().map(|run| text(run)).collect::<Vec<_>>();
     let (before, after) = (names(before), names(after));
@@ -180,15 +195,7 @@ under_both! {
         let folder = text(&temp.join("perf"));
         let named = |number: usize, name: &str, options: &[&str]| {
             let out = temp.join(format!("{name}-{number}"));
-            let mut run = Command::new(command());
-            let launcher = mpi.launcher();
-            run.arg("run").env("GAMMACHI_LIBRARY", library()).envs(mpi.environment().iter().copied());
-            run.args(["--param", "N=1", "--param"]).arg(format!("commit={name}")).arg("--out").arg(&out);
-            run.arg("--").arg(launcher.get_program()).args(launcher.get_args()).args(["-n", "4"]);
-            run.arg(victim(mpi, "works_in_regions")).args(options).stdin(Stdio::null());
-            let output = run.output().expect("the command starts");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            text(&out)
+            with_params(mpi, &out, 4, &["N=1", &format!("commit={name}")], options)
         };
         for number in 0..4 {
             let run = named(number, "old", &[]);
@@ -215,6 +222,72 @@ under_both! {
         assert!(page.contains("changed here") && page.contains("new"), "no change is marked");
         let (_, stderr, code) = outcome(&["baseline", "trim", "--baseline", &folder, "--keep", "2"]);
         assert!(code == 0 && stderr.contains("5 removed, 2 left"), "{stderr}");
+    }
+
+    fn several_configurations_are_compared_each_with_its_like(mpi) {
+        let temp = TempDir::new();
+        let side = |name: &str, slow: &str| -> Vec<String> {
+            let run = |number: usize| {
+                let (ranks, params) = if number < 3 { (2, ["N=1"]) } else { (4, ["N=20"]) };
+                let options: &[&str] = if number < 3 { &[] } else { &[slow] };
+                with_params(mpi, &temp.join(format!("{name}-{number}")), ranks, &params, options)
+            };
+            (0..6).map(run).collect()
+        };
+        let (old, new) = (side("old", "norm=all:0"), side("new", "norm=1:40000"));
+        let compare = |old: &[String], new: &[String], more: &[&str]| {
+            let mut words = vec!["compare"];
+            words.extend(more);
+            words.extend(old.iter().map(String::as_str));
+            words.push("--");
+            words.extend(new.iter().map(String::as_str));
+            outcome(&words)
+        };
+        let (screen, stderr, code) = compare(&old, &new, &[]);
+        assert_eq!(code, 0, "{stderr}");
+        assert!(screen.contains("2 configurations") && screen.contains("p=4 N=20: Rank 1 computes"), "{screen}");
+        assert!(screen.contains("--only p=4 --only N=20"), "{screen}");
+        let (out, ..) = compare(&old, &new, &["--json"]);
+        let found: Value = serde_json::from_str(&out).expect("JSON");
+        let names = found["configurations"].as_array().expect("a list").iter();
+        let names: Vec<&Value> = names.map(|one| &one["configuration"]).collect();
+        assert_eq!(names, ["p=2 N=1", "p=4 N=20"], "{found:#}");
+        for one in found["configurations"].as_array().expect("a list") {
+            assert_sums(one);
+        }
+        assert_eq!(found["configurations"][1]["result"], "slower", "{found:#}");
+        // Of what was run on one side alone nothing is said but that.
+        let (screen, ..) = compare(&old, &new[3..], &[]);
+        assert!(screen.contains("Only before: p=2 N=1."), "{screen}");
+        let (_, stderr, code) = compare(&old, &new, &["--html", &text(&temp.join("page.html"))]);
+        assert!(code == 2 && stderr.contains("--only"), "{stderr}");
+
+        let folder = text(&temp.join("perf"));
+        let mut add = vec!["baseline", "add", "--baseline", &folder];
+        add.extend(old.iter().map(String::as_str));
+        succeed(&add);
+        let junit = text(&temp.join("junit.xml"));
+        let check = |new: &[String], more: &[&str]| {
+            let mut words = vec!["check", "--baseline", &folder, "--junit", &junit, "--at-most", "100%"];
+            words.extend(more);
+            words.extend(new.iter().map(String::as_str));
+            let (out, stderr, code) = outcome(&words);
+            (out, stderr, code, fs::read_to_string(&junit).expect("a report"))
+        };
+        let (out, stderr, code, report) = check(&new, &["--github"]);
+        assert_eq!(code, 3, "{stderr}{out}");
+        assert!(out.contains("1 of 2 configurations is slower"), "{out}");
+        assert!(out.contains("::error title=gammachi check::") && out.contains(" N=20 on 4 ranks: Slower"), "{out}");
+        assert!(report.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\""), "{report}");
+        // A configuration that the baseline does not have cannot be judged.
+        let mut others = new[..3].to_vec();
+        others.push(with_params(mpi, &temp.join("other"), 2, &["N=3"], &[]));
+        let (out, stderr, code, report) = check(&others, &["--json"]);
+        assert_eq!(code, 4, "{stderr}{out}");
+        assert!(report.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{report}");
+        let (.., code, report) = check(&[text(&temp.join("nothing"))], &[]);
+        assert_eq!(code, 1);
+        assert!(report.contains("errors=\"1\"") && report.contains("no such run directory"), "{report}");
     }
 
     fn refuses_incomparable_runs_with_advice(mpi) {
@@ -262,7 +335,9 @@ under_both! {
         let screen = succeed(&["compare", &good, &text(&fewer)]);
         assert!(screen.contains("SHARES") && screen.contains("is compared by share"), "{screen}");
         let better = text(&runs(mpi, temp.path(), "better", 1, &[])[0]);
-        expect_refusal(&["compare", &good, &text(&fewer), "--", &better], 2, "differ in rank count");
+        let screen = succeed(&["compare", &good, &text(&fewer), "--", &better]);
+        assert!(screen.contains("Only before: p=2"), "{screen}");
+        expect_refusal(&["compare", &good, &better, "--", &text(&other), &text(&fewer)], 2, "differ in program");
         succeed(&["compare", &good, &text(&fewer), "--only", "p=4", "--", &better]);
         expect_refusal(&["compare", &good, &good], 2, "is named before and after the change");
         expect_refusal(&["compare", &good, "--", &better, "--json"], 2, "options must stand before");
@@ -320,9 +395,11 @@ fn run_workflow(
 /// Copies the example of docs/ci.
 fn copy_example(folder: &Path) {
     let docs = system_tests::directories::repository().join("docs/ci");
-    for name in ["jacobi.c", "measure", "run-once"] {
-        fs::copy(docs.join(name), folder.join(name)).expect("writable");
-    }
+    // By another process: a script that this one has open for writing cannot be executed, and children
+    // of other tests would keep it open.
+    let mut copy = Command::new("cp");
+    copy.args(["jacobi.c", "measure", "run-once"].map(|name| docs.join(name))).arg(folder);
+    assert!(copy.status().expect("cp starts").success());
 }
 
 under_both! {

@@ -160,6 +160,11 @@ pub enum Definition {
         /// [`Communicator::members`].
         members: Vec<(i64, i64, u32)>,
     },
+    /// The host's processor.
+    Processor {
+        /// Its model, as the processor or the kernel names it.
+        model: String,
+    },
 }
 
 /// The neighbours of this rank in a communicator's topology.

@@ -8,12 +8,14 @@ use super::error::{CommandError, notify, print, print_beside};
 use super::output_file;
 use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
+use crate::comparison::configurations::split;
 use crate::comparison::guard::{Check, Matching, Verdict};
 use crate::comparison::{Comparison, RunRecord, baseline};
 use crate::present::comparison::checked::{
-    Checked, annotations, checked_json, checked_screen, junit, no_match,
+    Case, Checked, annotations, checked_json, checked_screen, junit, no_match,
 };
 use crate::present::comparison::mixed;
+use crate::present::comparison::several::{Several, several_json, several_screen};
 
 /// Exit code for slower runs.
 pub const EXIT_SLOWER: u8 = 3;
@@ -23,8 +25,9 @@ pub const EXIT_CANNOT_TELL: u8 = 4;
 /// Checks whether runs are slower than a baseline; the exit code tells.
 ///
 /// The exit code is 0 if they are not slower than --at-most allows, 3 if they are, 4 if this is
-/// undecided: too few runs, or runs that vary too much. Only runs of the baseline with the same
-/// program, rank count, parameters and machine are considered.
+/// undecided: too few runs, or runs that vary too much. Each configuration, such as those of a study,
+/// is compared with the runs of the baseline that have the same program, rank count, parameters and
+/// machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi check new-*.gammachi --baseline perf\n  \
                   gammachi check new-*.gammachi --baseline perf --at-most 1% --junit perf.xml\n  \
@@ -72,8 +75,18 @@ fn fraction(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// The exit code, if they are slower or this is undecided; failure for runs or a baseline that
-/// cannot be read.
+/// cannot be read, which the JUnit report and the annotation tell, too.
 pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
+    let outcome = judge(arguments);
+    if let Err(error @ (CommandError::Failed(_) | CommandError::Usage(_))) = &outcome {
+        let name = arguments.runs[0].display().to_string();
+        let sentence = error.to_string();
+        publish(arguments, &[Case { name, seconds: 0.0, verdict: None, sentence }])?;
+    }
+    outcome
+}
+
+fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
     let kept = baseline::read(&arguments.baseline);
     let kept = kept.map_err(|error| CommandError::failed(error.to_string()))?;
     let runs = arguments.only.read(&arguments.runs)?;
@@ -84,68 +97,70 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
         let (same, name) = (all - kept.len(), arguments.baseline.display());
         notify(&format!("{name}: {same} of its runs are those to check, and are left out of it"));
     }
-    let matching = Matching::of(kept, &runs);
-    let relation = match matching.alike.is_empty() {
-        true => None,
-        false => {
-            let relation = matching.relation(&runs);
-            Some(relation.map_err(|found| CommandError::usage(mixed(&found)))?)
+    let runs = split(runs).map_err(|found| CommandError::usage(mixed(&found)))?;
+    let matched: Vec<Matching> = runs.iter().map(|runs| Matching::of(&kept, runs)).collect();
+    let mut compared = Vec::new();
+    let mut alone = Vec::new();
+    for (runs, matching) in runs.iter().zip(&matched) {
+        match matching.alike.is_empty() {
+            true => alone.push((&runs[0], no_match(matching, runs, &arguments.baseline))),
+            false => {
+                let relation = matching.relation(runs);
+                let relation = relation.map_err(|found| CommandError::usage(mixed(&found)))?;
+                compared.push(Comparison::new(&matching.alike, runs, relation));
+            }
         }
-    };
-    let Some(relation) = relation else {
-        let sentence = no_match(&matching, &runs, &arguments.baseline);
-        if let Some(path) = &arguments.junit {
-            output_file::write(path, &junit(&sentence, Verdict::CannotTell, &runs[0]))?;
-        }
-        if arguments.github {
-            annotate(arguments, &sentence, Verdict::CannotTell)?;
-        }
-        notify(&sentence);
-        return Err(CommandError::Exit(EXIT_CANNOT_TELL));
-    };
-    let comparison = Comparison::new(&matching.alike, &runs, relation);
-    let check = Check::new(&comparison, arguments.at_most);
-    let checked = Checked {
-        comparison: &comparison,
-        check: &check,
-        at_most: arguments.at_most,
-        others: &matching.others,
-    };
-    let sentence = checked.sentences().join(" ");
-    if let Some(path) = &arguments.junit {
-        output_file::write(path, &junit(&sentence, check.verdict, &runs[0]))?;
     }
-    if arguments.github {
-        annotate(arguments, &sentence, check.verdict)?;
-    }
-    let text = match arguments.json {
-        true => checked_json(&checked).map_err(|error| CommandError::failed(error.to_string()))?,
-        false => {
-            let colour = has_colours();
-            checked_screen(&checked, colour)
-        }
+    let checks = Check::all(&compared, arguments.at_most);
+    let sentences: Vec<String> = alone.iter().map(|(_, sentence)| sentence.clone()).collect();
+    let several = Several {
+        compared: &compared,
+        alone: &sentences,
+        checks: Some((&checks, arguments.at_most)),
     };
-    print(&text)?;
-    match check.verdict {
-        Verdict::Fine => Ok(()),
+    let checked: Vec<Checked> = (0..compared.len()).filter_map(|at| several.checked(at)).collect();
+    let cases = checked
+        .iter()
+        .map(|of| Case::of(&of.comparison.after[0], of.check.verdict, of.sentences().join(" ")));
+    let cases = cases.chain(
+        alone.into_iter().map(|(run, sentence)| Case::of(run, Verdict::CannotTell, sentence)),
+    );
+    publish(arguments, &cases.collect::<Vec<_>>())?;
+    let text = match (&checked[..], &matched[..]) {
+        ([], _) => {
+            sentences.iter().for_each(|sentence| notify(sentence));
+            return Err(CommandError::Exit(EXIT_CANNOT_TELL));
+        }
+        ([one], [matching]) => {
+            let one = Checked { others: &matching.others, ..*one };
+            match arguments.json {
+                true => checked_json(&one),
+                false => Ok(checked_screen(&one, has_colours())),
+            }
+        }
+        _ if arguments.json => several_json(&several),
+        _ => Ok(several_screen(&several, has_colours())),
+    };
+    print(&text.map_err(|error| CommandError::failed(error.to_string()))?)?;
+    match Check::worst(&checks) {
         Verdict::Regressed => Err(CommandError::Exit(EXIT_SLOWER)),
-        Verdict::CannotTell => Err(CommandError::Exit(EXIT_CANNOT_TELL)),
+        Verdict::Fine if sentences.is_empty() => Ok(()),
+        Verdict::Fine | Verdict::CannotTell => Err(CommandError::Exit(EXIT_CANNOT_TELL)),
     }
 }
 
-/// Prints the annotation, beside a JSON document on standard error.
-fn annotate(
-    arguments: &CheckArguments,
-    sentence: &str,
-    verdict: Verdict,
-) -> Result<(), CommandError> {
-    let text = annotations(sentence, verdict);
-    match arguments.json {
-        true => {
-            print_beside(&text);
+/// Writes the JUnit report and prints the annotations, beside a JSON document on standard error.
+fn publish(arguments: &CheckArguments, cases: &[Case]) -> Result<(), CommandError> {
+    if let Some(path) = &arguments.junit {
+        output_file::write(path, &junit(cases))?;
+    }
+    match (arguments.github, arguments.json) {
+        (false, _) => Ok(()),
+        (true, false) => print(&annotations(cases)),
+        (true, true) => {
+            print_beside(&annotations(cases));
             Ok(())
         }
-        false => print(&text),
     }
 }
 

@@ -11,15 +11,18 @@ use super::output_file;
 use super::output_rights::OutputRights;
 use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
+use crate::comparison::configurations::{pair, split};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, Relation, RunRecord};
+use crate::present::comparison::several::{Several, configuration, several_json, several_screen};
 use crate::present::comparison::{json, mixed, page, screen};
 
 /// Compares runs before and after a change: what changed and why.
 ///
 /// First compares what does not vary: calls, bytes, messages, partners. Then time: of an iteration,
 /// of the run, and where it went, with intervals. Each side may be runs, studies or baselines; with
-/// three or more runs on each side, a change can be told from chance.
+/// three or more runs on each side, a change can be told from chance. Several configurations are
+/// compared each with its like.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi compare before.gammachi after.gammachi\n  \
                   gammachi compare old-1.gammachi old-2.gammachi old-3.gammachi -- new-*.gammachi\n  \
@@ -70,19 +73,70 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
             run.run
         )));
     }
-    let relation = relation(&before, &after)?;
-    let comparison = Comparison::new(&before, &after, relation);
+    let split = |side| split(side).map_err(|found| CommandError::usage(mixed(&found)));
+    let (before, after) = (split(before)?, split(after)?);
+    match (&before[..], &after[..]) {
+        ([before], [after]) => compare_one(arguments, before, after),
+        _ => compare_several(arguments, before, after),
+    }
+}
+
+/// Compares runs of one configuration on each side.
+fn compare_one(
+    arguments: &CompareArguments,
+    before: &[RunRecord],
+    after: &[RunRecord],
+) -> Result<(), CommandError> {
+    let relation = relation(before, after)?;
+    let comparison = Comparison::new(before, after, relation);
     if let Some(path) = &arguments.html {
         write_page(arguments, &comparison, path)?;
     }
     let text = match arguments.json {
-        true => json(&comparison).map_err(|error| CommandError::failed(error.to_string()))?,
-        false => {
-            let colour = has_colours();
-            screen(&comparison, colour)
-        }
+        true => json(&comparison),
+        false => Ok(screen(&comparison, has_colours())),
     };
-    print(&text)
+    print(&text.map_err(|error| CommandError::failed(error.to_string()))?)
+}
+
+/// Compares runs of several configurations, each with its like.
+fn compare_several(
+    arguments: &CompareArguments,
+    before: Vec<Vec<RunRecord>>,
+    after: Vec<Vec<RunRecord>>,
+) -> Result<(), CommandError> {
+    if arguments.html.is_some() {
+        let first = before.first().or(after.first()).map(|side| configuration(&side[0]));
+        return Err(CommandError::usage(format!(
+            "--html: a page shows one configuration of several; choose it with --only, such as {}",
+            first.unwrap_or_default()
+        )));
+    }
+    let all = pair(before, after);
+    let mut compared = Vec::new();
+    let mut alone = Vec::new();
+    for of in &all {
+        match (&of.before[..], &of.after[..]) {
+            ([], runs) => alone.push(format!("Only after: {}.", configuration(&runs[0]))),
+            (runs, []) => alone.push(format!("Only before: {}.", configuration(&runs[0]))),
+            (before, after) => {
+                compared.push(Comparison::new(before, after, relation(before, after)?));
+            }
+        }
+    }
+    if compared.is_empty() {
+        return Err(CommandError::usage(format!(
+            "no configuration was run before and after the change: {} Choose one of each side with --only, or name \
+             its runs, to compare what each rank does with its time.",
+            alone.join(" ")
+        )));
+    }
+    let several = Several { compared: &compared, alone: &alone, checks: None };
+    let text = match arguments.json {
+        true => several_json(&several),
+        false => Ok(several_screen(&several, has_colours())),
+    };
+    print(&text.map_err(|error| CommandError::failed(error.to_string()))?)
 }
 
 /// The runs before and after.

@@ -149,7 +149,22 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, usize
         CountKind::CallsAt(Spot::Inside(site)) => functions.contains(&site.function),
         _ => true,
     });
+    for change in &mut found {
+        if let CountKind::CallsAt(spot) = &mut change.what {
+            *spot =
+                with_line(spot, after).or_else(|| with_line(spot, before)).unwrap_or(spot.clone());
+        }
+    }
     (found, varying)
+}
+
+/// A call site with its line in a run that has it.
+fn with_line(spot: &Spot, side: &[RunRecord]) -> Option<Spot> {
+    side.iter().find_map(|record| {
+        let places = record.counts.sites.iter().map(|(site, _)| super::place::Place::Inside(*site));
+        let mut same = places.filter(|place| Spot::key(place, &record.sites) == *spot);
+        same.next().map(|place| Spot::of(&place, &record.sites))
+    })
 }
 
 /// Whether the pairs of ranks differ.

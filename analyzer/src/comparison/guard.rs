@@ -1,9 +1,9 @@
 //! Checks whether runs are slower than a baseline allows.
 
 use super::Comparison;
-use super::quantities::Tested;
+use super::quantities::{RATE, Tested};
 use super::record::RunRecord;
-use super::statistics::{ALPHA, Estimate, MIN_DEGREES};
+use super::statistics::{ALPHA, Estimate, MIN_DEGREES, discoveries};
 use super::subject::{Difference, Mixed, Relation};
 
 /// Factor by which elapsed time has to be more certain than the time that decides.
@@ -12,15 +12,15 @@ const ELAPSED_STRICTNESS: f64 = 4.0;
 /// allowed for the whole run.
 const MIN_COST: f64 = 0.2;
 
-/// The result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The result of a check, from good to bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Not slower, or by no more than is allowed.
     Fine,
-    /// Slower than is allowed.
-    Regressed,
     /// Undecided: too few runs, or they scatter too much.
     CannotTell,
+    /// Slower than is allowed.
+    Regressed,
 }
 
 /// Why a check is undecided.
@@ -47,17 +47,30 @@ pub struct Check {
 }
 
 impl Check {
-    /// Checks whether the runs after are slower than those before by more than a given fraction.
-    pub fn new(of: &Comparison, at_most: f64) -> Self {
-        let whole = whole(of);
-        let slower_parts: Vec<usize> = slower_parts(of, at_most);
-        let is_faster = of.decisive().interval.is_some_and(|(_, hi)| hi < 0.0);
-        let is_slower = whole.iter().any(|(estimate, alpha)| {
-            one_sided(estimate) <= *alpha
-                && estimate.degrees >= MIN_DEGREES
-                && !estimate.is_assumed
-                && estimate.relative() > at_most
+    /// Checks of several configurations whether the runs after are slower than those before by more
+    /// than a given fraction. The more there are, the more certain each has to be (Benjamini and
+    /// Hochberg 1995).
+    pub fn all(of: &[Comparison], at_most: f64) -> Vec<Self> {
+        let p_values: Vec<f64> = of.iter().map(|one| p_slower(one, at_most)).collect();
+        let slower = discoveries(&p_values, ALPHA);
+        let p_values = of.iter().flat_map(|one| one.tested.iter().map(|part| part.estimate.p));
+        let mut found = discoveries(&p_values.collect::<Vec<_>>(), RATE).into_iter();
+        let checks = of.iter().zip(slower).map(|(one, is_slower)| {
+            let found: Vec<bool> = found.by_ref().take(one.tested.len()).collect();
+            let mut parts = slower_parts(one, at_most);
+            parts.retain(|at| found[*at]);
+            Self::of(one, at_most, is_slower, parts)
         });
+        checks.collect()
+    }
+
+    /// The verdict on several configurations: slower if one is, undecided if one is.
+    pub fn worst(of: &[Self]) -> Verdict {
+        of.iter().map(|check| check.verdict).max().unwrap_or(Verdict::CannotTell)
+    }
+
+    fn of(of: &Comparison, at_most: f64, is_slower: bool, slower_parts: Vec<usize>) -> Self {
+        let is_faster = of.decisive().interval.is_some_and(|(_, hi)| hi < 0.0);
         let nothing = Self {
             verdict: Verdict::Fine,
             because: None,
@@ -87,14 +100,17 @@ impl Check {
     }
 }
 
-/// The time that decides and, if it is that of an iteration, also the elapsed time; each with its
-/// permitted probability of a false alarm. Elapsed time only has to reveal what a typical iteration
-/// does not show.
-fn whole<'c>(of: &'c Comparison) -> Vec<(&'c Estimate, f64)> {
-    match of.is_mostly_iterations() {
-        true => vec![(of.decisive(), ALPHA), (&of.elapsed, ALPHA / ELAPSED_STRICTNESS)],
-        false => vec![(&of.elapsed, ALPHA)],
-    }
+/// The probability of a run, or an iteration, that is so much slower, without a change; 1 if it is
+/// not slower than is allowed, or too little is known of how runs scatter. Where iterations decide,
+/// elapsed time only has to reveal what a typical one does not show.
+fn p_slower(of: &Comparison, at_most: f64) -> f64 {
+    let estimates = match of.is_mostly_iterations() {
+        true => vec![(of.decisive(), 1.0), (&of.elapsed, ELAPSED_STRICTNESS)],
+        false => vec![(&of.elapsed, 1.0)],
+    };
+    let is_known = |of: &Estimate| of.degrees >= MIN_DEGREES && !of.is_assumed;
+    let slower = estimates.into_iter().filter(|(of, _)| is_known(of) && of.relative() > at_most);
+    slower.map(|(of, strictness)| strictness * one_sided(of)).fold(1.0, f64::min)
 }
 
 /// One-sided p-value: the probability of so much more time, or even more, without a change.
@@ -131,14 +147,14 @@ pub struct Matching {
 
 impl Matching {
     /// Selects from a baseline, for runs that are alike.
-    pub fn of(baseline: Vec<RunRecord>, runs: &[RunRecord]) -> Self {
+    pub fn of(baseline: &[RunRecord], runs: &[RunRecord]) -> Self {
         let mut this = Self::default();
         let Some(first) = runs.first() else { return this };
         for record in baseline {
             let mut what = record.differences(first);
             what.retain(|difference| !difference.is_change());
             if what.is_empty() {
-                this.alike.push(record);
+                this.alike.push(record.clone());
                 continue;
             }
             match this.others.iter_mut().find(|(known, _)| *known == what) {

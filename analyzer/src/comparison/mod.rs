@@ -8,6 +8,7 @@
 //! | `partners` | who exchanges messages with whom, as a digest |
 //! | `place` | places in the program that can be matched across builds |
 //! | `subject` | which runs may be compared |
+//! | `configurations` | which runs belong together where there are several configurations |
 //! | `counts` | compares what does not vary |
 //! | `parts` | differences of time that add up |
 //! | `statistics` | intervals, and how many runs they require |
@@ -22,6 +23,7 @@
 
 pub mod baseline;
 pub mod cause;
+pub mod configurations;
 pub mod counts;
 pub mod guard;
 pub mod history;

@@ -8,7 +8,7 @@ use super::record::{Iterations, Kind, RunRecord};
 use super::statistics::{self, ALPHA, Estimate, Location};
 
 /// Rate of false discoveries among the parts of a program, in both directions.
-const RATE: f64 = 2.0 * ALPHA;
+pub(super) const RATE: f64 = 2.0 * ALPHA;
 /// Minimum share of the run for a part to be tested.
 const MIN_PART: f64 = 0.01;
 

@@ -82,8 +82,11 @@ pub struct Machine {
     pub ranks_a_host: u32,
     /// Minimum and maximum number of cores that the ranks of a host may use.
     pub cores_a_host: (u32, u32),
-    /// Rate of the processors' time stamp counter, MHz; distinguishes processor models.
+    /// Rate of the processors' time stamp counter, MHz.
     pub counter_mhz: u32,
+    /// Models of the hosts' processors, sorted; empty if they are not known.
+    #[serde(default)]
+    pub processors: Vec<String>,
 }
 
 /// Factors of parallel efficiency; `None` if unknown.

@@ -47,7 +47,9 @@ impl Machine {
         // The counter's rate is measured again in each run.
         let is_near = self.counter_mhz.abs_diff(other.counter_mhz) * 100 <= self.counter_mhz;
         let size = |of: &Self| (of.host_count, of.cores_a_host);
-        is_near && size(self) == size(other)
+        let known = !self.processors.is_empty() && !other.processors.is_empty();
+        let same_model = !known || self.processors == other.processors;
+        is_near && size(self) == size(other) && same_model
     }
 }
 
@@ -67,7 +69,7 @@ impl RunRecord {
     }
 
     /// Parameters that are not labels.
-    fn work(&self) -> impl Iterator<Item = (&String, &String)> {
+    pub fn work(&self) -> impl Iterator<Item = (&String, &String)> {
         self.params.iter().filter(|(name, _)| !is_label(name))
     }
 

@@ -146,6 +146,7 @@ impl RunGenerator {
                 ranks_a_host: RANKS,
                 cores_a_host: (4, 4),
                 counter_mhz: self.mhz,
+                processors: vec!["AMD EPYC 7763".into()],
             },
             elapsed_ns,
             tree: None,

@@ -22,8 +22,12 @@ fn compared<T>(
     then(&Comparison::new(before, after, relation))
 }
 
+fn check(of: &Comparison, at_most: f64) -> Check {
+    Check::all(std::slice::from_ref(of), at_most).remove(0)
+}
+
 fn verdict(before: &[RunRecord], after: &[RunRecord], at_most: f64) -> Verdict {
-    compared(before, after, |of| Check::new(of, at_most).verdict)
+    compared(before, after, |of| check(of, at_most).verdict)
 }
 
 fn smooth() -> Option<Spot> {
@@ -51,12 +55,12 @@ fn finds_slow_region_on_all_ranks() {
         assert_eq!(of.phases.len(), 1);
         assert_eq!(of.phases[0].iterations, (128, 128));
         assert!(of.changes.is_empty() && of.drift.is_none());
-        assert_eq!(Check::new(of, 0.01).verdict, Verdict::Regressed);
+        assert_eq!(check(of, 0.01).verdict, Verdict::Regressed);
     });
     compared(&after, &before, |of| {
         assert!(of.decisive().difference() < 0.0);
         assert_eq!(of.cause.as_ref().map(|cause| &cause.spot), Some(&smooth()));
-        assert_eq!(Check::new(of, 0.01).verdict, Verdict::Fine);
+        assert_eq!(check(of, 0.01).verdict, Verdict::Fine);
     });
 }
 
@@ -134,7 +138,7 @@ fn one_run_on_each_side_is_undecided() {
             of.decisive().is_certain(),
             "a third longer is more than runs are taken to scatter"
         );
-        let check = Check::new(of, 0.02);
+        let check = check(of, 0.02);
         assert_eq!(
             (check.verdict, check.because),
             (Verdict::CannotTell, Some(guard::UndecidedReason::TooFewRuns))
@@ -225,8 +229,14 @@ fn distinguishes_machines_and_works() {
     assert_eq!(relation.differences, [subject::Difference::Machine]);
     let mixed = [before[0].clone(), other[0].clone()];
     assert_eq!(Relation::of(&mixed, &before).unwrap_err().what, [subject::Difference::Machine]);
-    let matching = Matching::of(mixed.to_vec(), &before);
+    let matching = Matching::of(&mixed, &before);
     assert_eq!((matching.alike.len(), matching.others.len()), (1, 1));
+    // Another model with the same counter is another machine; one of old files may be any.
+    let mut model = before.clone();
+    model[0].machine.processors = vec!["AMD EPYC 7713".into()];
+    assert_eq!(before[0].differences(&model[0]), [subject::Difference::Machine]);
+    model[0].machine.processors.clear();
+    assert!(before[0].is_alike(&model[0]));
     // The counter's rate is measured again each time, and labels do not distinguish work.
     other[0].machine.counter_mhz = 2_452;
     other[0].params.insert("commit".into(), "1f3c".into());
@@ -372,4 +382,57 @@ fn false_alarms_without_tolerance() {
         let (alarms, _) = rates(300, spread, 0.0, 0.001);
         assert!(alarms <= 9, "{alarms} of 300 where runs scatter by {spread}");
     }
+}
+
+/// Runs of another configuration.
+fn sized(generator: &RunGenerator, n: &str, runs: u64) -> Vec<RunRecord> {
+    let mut runs = generator.runs(runs);
+    runs.iter_mut().for_each(|run| {
+        run.params.insert("N".into(), n.into());
+    });
+    runs
+}
+
+#[test]
+fn pairs_configurations_of_both_sides() {
+    let all = |names: &[&str], seed: u64| {
+        let generator = RunGenerator { seed, ..RunGenerator::default() };
+        names.iter().flat_map(|n| sized(&generator, n, 2)).collect::<Vec<_>>()
+    };
+    let [before, after] = [all(&["20", "3", "100"], 1), all(&["100", "5", "20"], 2)]
+        .map(|runs| configurations::split(runs).unwrap());
+    let pairs = configurations::pair(before, after);
+    let found = pairs.iter().map(|pair| {
+        let n = &pair.first().unwrap().params["N"];
+        (n.as_str(), pair.before.len(), pair.after.len())
+    });
+    let found: Vec<(&str, usize, usize)> = found.collect();
+    assert_eq!(found, [("3", 2, 0), ("5", 0, 2), ("20", 2, 2), ("100", 2, 2)]);
+    // Two machines are not two configurations.
+    let mut mixed = all(&["20", "3"], 1);
+    mixed.extend(sized(&RunGenerator { mhz: 3_000, ..RunGenerator::default() }, "3", 1));
+    assert_eq!(configurations::split(mixed).unwrap_err().what, [subject::Difference::Machine]);
+}
+
+#[test]
+fn one_slow_configuration_of_many_fails_and_chance_does_not() {
+    let compared = |slower: f64| -> Vec<Verdict> {
+        let sides: Vec<[Vec<RunRecord>; 2]> = (0..20)
+            .map(|seed| {
+                let before = RunGenerator { seed: 2 * seed + 1, ..RunGenerator::default() };
+                let slower = if seed == 7 { slower } else { 0.0 };
+                let after = RunGenerator { seed: 2 * seed + 2, slower, ..RunGenerator::default() };
+                [before, after].map(|generator| generator.runs(5))
+            })
+            .collect();
+        let comparisons = sides.iter().map(|[before, after]| {
+            Comparison::new(before, after, Relation::of(before, after).unwrap())
+        });
+        let comparisons: Vec<Comparison> = comparisons.collect();
+        Check::all(&comparisons, 0.001).iter().map(|check| check.verdict).collect()
+    };
+    assert!(!compared(0.0).contains(&Verdict::Regressed));
+    let found = compared(0.05);
+    let slow: Vec<usize> = (0..20).filter(|at| found[*at] == Verdict::Regressed).collect();
+    assert_eq!(slow, [7]);
 }

@@ -206,6 +206,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::Finalized { .. }
         | Definition::Environment(_)
         | Definition::Keeping(_)
+        | Definition::Processor { .. }
         | Definition::LeftOut { .. }
         | Definition::Path { .. }
         | Definition::Group { .. }) => same,

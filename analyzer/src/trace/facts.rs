@@ -38,6 +38,8 @@ pub struct RankFacts {
     pub counters: Vec<Counter>,
     /// Readings of these counters at begin and end.
     pub counter_readings: Vec<CounterReading>,
+    /// Model of the host's processor.
+    pub processor: Option<String>,
     /// Environment variables that matter for performance.
     pub environment: Vec<(String, String)>,
     /// Number of communicators, and of windows and files, whose definitions were dropped after they
@@ -98,6 +100,7 @@ impl RankFacts {
             Definition::Finalized { lost_events } => self.lost_events = Some(*lost_events),
             Definition::Counter(counter) => self.counters.push(counter.clone()),
             Definition::CounterReading(reading) => self.counter_readings.push(reading.clone()),
+            Definition::Processor { model } => self.processor = Some(model.clone()),
             Definition::Environment(variables) => self.environment.clone_from(variables),
             Definition::LeftOut { communicators, objects } => {
                 self.left_out = (*communicators, *objects);

@@ -45,6 +45,36 @@ pub fn host_number(host: &str, boot_id: &str) -> u64 {
     hash
 }
 
+/// Model of the processor; empty if nothing tells it. On x86 it is what the processor answers to
+/// CPUID (Intel SDM, volume 2, "Processor Brand String"), because /proc/cpuinfo takes milliseconds on
+/// hosts of many cores.
+#[cfg(target_arch = "x86_64")]
+pub fn processor() -> String {
+    use std::arch::x86_64::__cpuid;
+    const FIRST: u32 = 0x8000_0002;
+    const LAST: u32 = 0x8000_0004;
+    if __cpuid(0x8000_0000).eax < LAST {
+        return String::new();
+    }
+    let words = (FIRST..=LAST).flat_map(|leaf| {
+        let of = __cpuid(leaf);
+        [of.eax, of.ebx, of.ecx, of.edx]
+    });
+    let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).take_while(|byte| *byte != 0).collect();
+    let text = String::from_utf8_lossy(&bytes);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Model of the processor: implementer, part and revision from the register MIDR_EL1; empty if the
+/// kernel does not tell it.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn processor() -> String {
+    match first_line("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1") {
+        none if none.is_empty() => none,
+        midr => format!("MIDR {midr}"),
+    }
+}
+
 /// Absolute path of the program.
 pub fn program() -> String {
     fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned()).unwrap_or_default()

@@ -192,6 +192,10 @@ unsafe fn try_start(
         if let Some(system_clock) = counter::system_clock() {
             define(&Definition::SystemClock(system_clock))?;
         }
+        let model = machine::processor();
+        if !model.is_empty() {
+            define(&Definition::Processor { model })?;
+        }
         if is_root {
             define(&Definition::Environment(machine::environment()))?;
         }

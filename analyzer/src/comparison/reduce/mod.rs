@@ -169,12 +169,15 @@ fn machine(run: &Run, timeline: &GlobalTimeline) -> Machine {
     }
     let cores = || hosts.values().map(|(_, cores)| cores.len() as u32);
     let rate = timeline.ranks.iter().map(|rank| rank.frequency.ticks_per_s).fold(0.0, f64::max);
+    let processors: BTreeSet<&String> =
+        run.ranks.iter().filter_map(|rank| rank.facts.processor.as_ref()).collect();
     Machine {
         hosts: hosts.keys().map(|(host, _)| (*host).to_owned()).take(MAX_HOSTS).collect(),
         host_count: hosts.len() as u32,
         ranks_a_host: hosts.values().map(|(ranks, _)| *ranks).max().unwrap_or(0),
         cores_a_host: (cores().min().unwrap_or(0), cores().max().unwrap_or(0)),
         counter_mhz: (rate / 1e6).round() as u32,
+        processors: processors.into_iter().cloned().collect(),
     }
 }
 

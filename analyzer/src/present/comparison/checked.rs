@@ -144,7 +144,7 @@ pub fn checked_screen(of: &Checked, colour: bool) -> String {
     blocks.finish()
 }
 
-fn key(verdict: Verdict) -> &'static str {
+pub(super) fn key(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Fine => "fine",
         Verdict::Regressed => "regressed",
@@ -153,7 +153,7 @@ fn key(verdict: Verdict) -> &'static str {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     check: &'static str,
     at_most: f64,
     runs_wanted: Option<usize>,
@@ -168,15 +168,18 @@ struct Document<'a> {
 /// # Errors
 /// If it cannot be serialised.
 pub fn checked_json(of: &Checked) -> Result<String, serde_json::Error> {
-    let document = Document {
+    serde_json::to_string_pretty(&document(of)).map(|text| text + "\n")
+}
+
+pub(super) fn document<'a>(of: &Checked<'a>) -> Document<'a> {
+    Document {
         check: key(of.check.verdict),
         at_most: of.at_most,
         runs_wanted: of.check.runs_wanted,
         sentence: of.sentences().join(" "),
         not_compared: of.others.iter().map(|(_, count)| count).sum(),
         comparison: document::document(of.comparison),
-    };
-    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+    }
 }
 
 /// Escapes text for an XML attribute or element.
@@ -186,30 +189,68 @@ fn xml(text: &str) -> String {
     text.replace('"', "&quot;")
 }
 
-/// A JUnit report with one test case, which is skipped if the check could not tell.
-pub fn junit(sentence: &str, verdict: Verdict, run: &RunRecord) -> String {
-    let name = xml(&format!("{} on {} ranks", words::program(run), run.ranks));
-    let sentence = xml(sentence);
-    let (failures, skipped, inside) = match verdict {
-        Verdict::Fine => (0, 0, format!("<system-out>{sentence}</system-out>")),
-        Verdict::Regressed => (1, 0, format!("<failure message=\"{sentence}\"/>")),
-        Verdict::CannotTell => (0, 1, format!("<skipped message=\"{sentence}\"/>")),
-    };
-    let seconds = run.elapsed_ns as f64 * 1e-9;
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gammachi check\" tests=\"1\" \
-         failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n  <testcase classname=\"gammachi\" \
-         name=\"{name}\" time=\"{seconds:.6}\">\n    {inside}\n  </testcase>\n</testsuite>\n"
-    )
+/// A test case of a JUnit report: a configuration, or the whole check where no run could be read.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// What was checked.
+    pub name: String,
+    /// Elapsed time of one of the runs, seconds.
+    pub seconds: f64,
+    /// The verdict; `None` if there was an error.
+    pub verdict: Option<Verdict>,
+    /// What is said of it.
+    pub sentence: String,
 }
 
-/// A workflow command that makes GitHub show an annotation; escapes the characters that are special there.
-pub fn annotations(sentence: &str, verdict: Verdict) -> String {
-    let level = match verdict {
-        Verdict::Fine => "notice",
-        Verdict::Regressed => "error",
-        Verdict::CannotTell => "warning",
+impl Case {
+    /// The check of one configuration, named after one of its runs.
+    pub fn of(run: &RunRecord, verdict: Verdict, sentence: String) -> Self {
+        let name = format!("{} on {} ranks", words::program(run), run.ranks);
+        Self { name, seconds: run.elapsed_ns as f64 * 1e-9, verdict: Some(verdict), sentence }
+    }
+}
+
+/// A JUnit report; a test case is skipped if its check could not tell.
+pub fn junit(cases: &[Case]) -> String {
+    let count = |verdict| cases.iter().filter(|case| case.verdict == verdict).count();
+    let [failures, skipped, errors] =
+        [Some(Verdict::Regressed), Some(Verdict::CannotTell), None].map(count);
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gammachi check\" tests=\"{}\" \
+         failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n",
+        cases.len()
+    );
+    for case in cases {
+        let (name, sentence) = (xml(&case.name), xml(&case.sentence));
+        let inside = match case.verdict {
+            Some(Verdict::Fine) => format!("<system-out>{sentence}</system-out>"),
+            Some(Verdict::Regressed) => format!("<failure message=\"{sentence}\"/>"),
+            Some(Verdict::CannotTell) => format!("<skipped message=\"{sentence}\"/>"),
+            None => format!("<error message=\"{sentence}\"/>"),
+        };
+        text += &format!(
+            "  <testcase classname=\"gammachi\" name=\"{name}\" time=\"{:.6}\">\n    {inside}\n  </testcase>\n",
+            case.seconds
+        );
+    }
+    text + "</testsuite>\n"
+}
+
+/// Workflow commands that make GitHub show an annotation for each case; escapes the characters that
+/// are special there.
+pub fn annotations(cases: &[Case]) -> String {
+    let line = |case: &Case| {
+        let level = match case.verdict {
+            Some(Verdict::Fine) => "notice",
+            Some(Verdict::CannotTell) => "warning",
+            Some(Verdict::Regressed) | None => "error",
+        };
+        let text = match cases.len() {
+            1 => printable(&case.sentence),
+            _ => printable(&format!("{}: {}", case.name, case.sentence)),
+        };
+        let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+        format!("::{level} title=gammachi check::{text}\n")
     };
-    let text = printable(sentence).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    format!("::{level} title=gammachi check::{text}\n")
+    cases.iter().map(line).collect()
 }

@@ -13,7 +13,7 @@ use crate::comparison::{Comparison, RunRecord};
 use super::{verdict, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Document<'a> {

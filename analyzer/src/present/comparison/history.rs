@@ -134,7 +134,8 @@ fn figure(of: &Series) -> Figure {
             of.runs.iter().map(move |run| run.tree.as_ref().and_then(value).unwrap_or(f64::NAN));
         numbered(&mut values.collect::<Vec<_>>().into_iter())
     };
-    let mut time = Panel::new(Axis::linear("run", ""), Axis::linear(label, "s").from_zero())
+    // Not from zero, where a change of some per cent could not be seen.
+    let mut time = Panel::new(Axis::linear("run", ""), Axis::linear(label, "s"))
         .with(Line::line_and_points(label, times));
     let mut efficiency =
         Panel::new(Axis::linear("run", ""), Axis::linear("efficiency", "").from_zero())
@@ -150,8 +151,8 @@ fn figure(of: &Series) -> Figure {
     Figure {
         title: String::new(),
         panels: vec![time, efficiency],
-        columns: 2,
+        columns: 1,
         width: Width::Page,
-        aspect: 0.6,
+        aspect: 0.35,
     }
 }

@@ -5,6 +5,7 @@
 //! | `words` | words for places, counts and differences |
 //! | `verdict` | the sentences at the head, and notes |
 //! | `screen`, `document`, `page` | a comparison on the screen, as JSON and as HTML |
+//! | `several` | comparisons of several configurations |
 //! | `checked` | the outcome of a check: screen, JSON, JUnit, GitHub annotations |
 //! | `baseline` | the runs of a baseline |
 //! | `history` | the page of a history |
@@ -15,6 +16,7 @@ mod document;
 pub mod history;
 mod page;
 mod screen;
+pub mod several;
 mod verdict;
 mod words;
 

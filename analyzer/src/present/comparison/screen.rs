@@ -96,13 +96,13 @@ fn counts(of: &Comparison) -> Vec<String> {
     table.right("before", shown.iter().map(|change| words::values(change)[0].clone()));
     table.right("after", shown.iter().map(|change| words::values(change)[1].clone()));
     let mut lines = table.lines();
-    push_omitted(&mut lines, of.changes.len() - shown.len(), "counts");
+    push_omitted(&mut lines, of.changes.len() - shown.len(), "count");
     lines
 }
 
 fn push_omitted(lines: &mut Vec<String>, left_out: usize, what: &str) {
     if left_out > 0 {
-        lines.push(format!("{left_out} more {what} (--json lists all)"));
+        lines.push(format!("{} (--json lists all)", plural(left_out, &format!("more {what}"))));
     }
 }
 
@@ -164,7 +164,7 @@ fn places(of: &Comparison) -> Vec<String> {
     );
     table.left("ranks", shown.iter().map(|part| most_changed(part, of, over)));
     let mut lines = table.lines();
-    push_omitted(&mut lines, all.len() - shown.len(), "places");
+    push_omitted(&mut lines, all.len() - shown.len(), "place");
     lines
 }
 

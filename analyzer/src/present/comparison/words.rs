@@ -1,6 +1,7 @@
 //! Words for places, counts, machines and the differences between runs.
 
 use crate::comparison::counts::{Change, CountKind};
+use crate::comparison::guard::Verdict;
 use crate::comparison::place::{Site, Spot};
 use crate::comparison::record::{Kind, RunRecord};
 use crate::comparison::statistics::Estimate;
@@ -126,6 +127,15 @@ pub(super) fn values(of: &Change) -> [String; 2] {
     }
 }
 
+/// The outcome of a check.
+pub(super) fn verdict(of: Verdict) -> &'static str {
+    match of {
+        Verdict::Fine => "fine",
+        Verdict::Regressed => "slower",
+        Verdict::CannotTell => "cannot tell",
+    }
+}
+
 /// Seconds with a sign.
 pub(super) fn signed(ns: f64) -> String {
     match seconds(ns.abs() * 1e-9) {
@@ -194,8 +204,7 @@ pub fn mixed(of: &Mixed) -> String {
 
 /// Program with its parameters.
 pub(super) fn program(record: &RunRecord) -> String {
-    let params =
-        record.params.iter().filter(|(name, _)| !crate::comparison::subject::is_label(name));
+    let params = record.work();
     let mut words: Vec<String> = params.map(|(name, value)| format!("{name}={value}")).collect();
     if words.is_empty() {
         words.clone_from(&record.arguments);
@@ -212,5 +221,9 @@ pub(super) fn machine(record: &RunRecord) -> String {
         (a, b) => format!("{a} to {b}"),
     };
     let hosts = crate::present::context::plural(of.host_count as usize, "host");
-    format!("{hosts}, {cores} cores each, counter {} MHz", of.counter_mhz)
+    let model = match of.processors.is_empty() {
+        true => String::new(),
+        false => format!("{}, ", of.processors.join(", ")),
+    };
+    format!("{hosts}, {cores} cores each, {model}counter {} MHz", of.counter_mhz)
 }
