@@ -22,7 +22,11 @@ class JacobiPerformance(rfm.RunOnlyRegressionTest):
     sourcesdir = None  # The stage may lie in this folder: it is not copied as a whole.
     local = True
 
-    prerun_cmds = [f'cp {HERE}/jacobi.c {HERE}/run-once .', '${MPICC:-mpicc} -O2 -g -o jacobi jacobi.c']
+    prerun_cmds = [
+        f'cp {HERE}/jacobi.c {HERE}/run-once .',
+        # gammachi.h lies beside the installed command.
+        '${MPICC:-mpicc} -O2 -g -I"$(dirname "$(command -v gammachi)")/../include" -o jacobi jacobi.c',
+    ]
     executable = './run-once'
 
     @run_before('run')

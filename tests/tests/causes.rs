@@ -258,9 +258,7 @@ under_both! {
     }
 
     fn report_and_page_start_with_the_cause(mpi) {
-        let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS).argument("2:7:400:s");
-        let recorded = job.record();
-        recorded.expect_code(0);
+        let recorded = record_undisturbed(mpi, &["2:7:400:s"]);
         let screen = report(&recorded, &[]);
         let words: Vec<&str> = screen.split_whitespace().collect();
         let sentence = "Rank 2 makes the others wait: it computes longer between MPI_Sendrecv";
