@@ -151,8 +151,8 @@ fn figure(of: &Series) -> Figure {
     Figure {
         title: String::new(),
         panels: vec![time, efficiency],
-        columns: 1,
+        columns: 2,
         width: Width::Page,
-        aspect: 0.35,
+        aspect: 0.6,
     }
 }
