@@ -363,24 +363,40 @@ impl<'a> Causes<'a> {
         computing.map(|(_, ticks)| ticks).sum()
     }
 
-    /// Ticks of a line spent waiting, in MPI without waiting, and in the recorder. A rank's first thread also waits
-    /// before its begin and after its end, until the run's.
-    pub fn in_mpi(&self, line: u32) -> [i64; 3] {
-        let Line { position, begin, end, .. } = self.lines.all[line as usize];
-        let at_ends = begin - self.whole.0 + self.whole.1 - end;
-        let is_first = self.lines.first_of(position) == line;
-        let mut sums = [if is_first { at_ends } else { 0 }, 0, 0];
+    /// What a line did while it did not compute. A rank's first thread also waits before its begin
+    /// and, unless it was killed, after its end, until the run's.
+    pub fn not_computing(&self, line: u32) -> NotComputing {
+        let Line { position, begin, end, finalizes, .. } = self.lines.all[line as usize];
+        let mut sums = NotComputing::default();
+        if self.lines.first_of(position) == line {
+            let after = self.whole.1 - end;
+            sums.waiting = begin - self.whole.0 + if finalizes { after } else { 0 };
+            sums.gone = if finalizes { 0 } else { after };
+        }
         for (context, ticks) in self.profiles[line as usize].all() {
-            let at = match *context {
-                WAITING | WAITING_FOR_UNKNOWN => 0,
-                RECORDER => 2,
+            let sum = match *context {
+                WAITING | WAITING_FOR_UNKNOWN => &mut sums.waiting,
+                RECORDER => &mut sums.recorder,
                 _ if self.contexts.get(*context).is_computing() => continue,
-                _ => 1,
+                _ => &mut sums.transfer,
             };
-            sums[at] += ticks;
+            *sum += ticks;
         }
         sums
     }
+}
+
+/// What a line did while it did not compute, ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NotComputing {
+    /// It waited.
+    pub waiting: i64,
+    /// It was in MPI without waiting.
+    pub transfer: i64,
+    /// It was in the recorder.
+    pub recorder: i64,
+    /// Its rank had ended without MPI_Finalize.
+    pub gone: i64,
 }
 
 /// For each wait whether it is selected; `None` if all are.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Cost, State, Tree};
+use crate::causes::{Cost, NotComputing, State, Tree};
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
 use crate::present::quantity::{count, seconds, significant};
@@ -236,12 +236,12 @@ fn ranks(why: &Why) -> Vec<String> {
     for ((line, _), cost) in &causes.charges.causes {
         *caused.entry(causes.lines.all[*line as usize].rank).or_default() += cost.total();
     }
-    let mut rows: Vec<(u32, i64, [i64; 3], i64)> = (0..why.run.ranks.len())
+    let mut rows: Vec<(u32, i64, NotComputing, i64)> = (0..why.run.ranks.len())
         .map(|position| {
             let line = causes.lines.first_of(position);
             let rank = causes.lines.all[line as usize].rank;
             let of_rank = caused.get(&rank).copied().unwrap_or(0);
-            (rank, causes.computing(line), causes.in_mpi(line), of_rank)
+            (rank, causes.computing(line), causes.not_computing(line), of_rank)
         })
         .filter(|(rank, ..)| why.rank.is_none_or(|selected| selected == *rank))
         .collect();
@@ -250,10 +250,16 @@ fn ranks(why: &Why) -> Vec<String> {
     let mut table = Table::default();
     table.right("rank", shown.iter().map(|(rank, ..)| rank.to_string()));
     table.right("computing", shown.iter().map(|(_, computing, ..)| seconds_of(why, *computing)));
-    table.right("waiting", shown.iter().map(|(_, _, [waiting, ..], _)| seconds_of(why, *waiting)));
-    table.right("transfer", shown.iter().map(|(_, _, [_, mpi, _], _)| seconds_of(why, *mpi)));
-    table.right("recorder", shown.iter().map(|(_, _, [.., own], _)| seconds_of(why, *own)));
-    let off_cpu_of = |(rank, ..): &(u32, i64, [i64; 3], i64)| {
+    let mut column = |title: &str, of: fn(&NotComputing) -> i64| {
+        table.right(title, shown.iter().map(|(_, _, sums, _)| seconds_of(why, of(sums))));
+    };
+    column("waiting", |of| of.waiting);
+    column("transfer", |of| of.transfer);
+    column("recorder", |of| of.recorder);
+    if shown.iter().any(|(_, _, sums, _)| sums.gone > 0) {
+        column("gone", |of| of.gone);
+    }
+    let off_cpu_of = |(rank, ..): &(u32, i64, NotComputing, i64)| {
         let first =
             causes.lines.all.iter().position(|line| line.rank == *rank && line.thread == 0)?;
         causes.off_cpu.of_line[first]

@@ -88,6 +88,9 @@ pub(super) fn lines(
             };
             table.right("waiting", mean(|of| of.waiting_s));
             table.right("transfer", mean(|of| of.transfer_s));
+            if in_mpi.iter().any(|of| of.gone_s > 0.0) {
+                table.right("gone", mean(|of| of.gone_s));
+            }
         }
         None => {
             table.right("in MPI", column(|rank| rank.mpi_s).map(time));

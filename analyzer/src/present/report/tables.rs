@@ -19,11 +19,12 @@ const MAX_THREADS: usize = 16;
 /// Maximum number of functions shown.
 const MAX_CALLS: usize = 12;
 
-/// A rank's time in MPI, divided into waiting and transfer, in seconds.
+/// A rank's time in MPI, divided into waiting and transfer, and the time after it had been killed, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InMpi {
     pub waiting_s: f64,
     pub transfer_s: f64,
+    pub gone_s: f64,
 }
 
 /// How each rank's time in MPI divides; `None` unless the report covers the whole run and has its causes. Waiting at
@@ -35,8 +36,8 @@ fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
     }
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let of = |position| {
-        let [waiting, transfer, _] = causes.in_mpi(causes.lines.first_of(position));
-        InMpi { waiting_s: s(waiting), transfer_s: s(transfer) }
+        let of = causes.not_computing(causes.lines.first_of(position));
+        InMpi { waiting_s: s(of.waiting), transfer_s: s(of.transfer), gone_s: s(of.gone) }
     };
     Some((0..report.run.ranks.len()).map(of).collect())
 }
@@ -63,6 +64,9 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         Some(of_ranks) => {
             table.right("waiting", of_ranks.iter().map(|of| time(of.waiting_s)));
             table.right("transfer", of_ranks.iter().map(|of| time(of.transfer_s)));
+            if of_ranks.iter().any(|of| of.gone_s > 0.0) {
+                table.right("gone", of_ranks.iter().map(|of| time(of.gone_s)));
+            }
         }
         None => {
             table.right("in MPI", ranks.iter().map(|r| time(r.mpi_s)));

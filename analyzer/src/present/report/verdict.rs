@@ -104,10 +104,7 @@ fn transfer(report: &Report, why: &causes::Why) -> Option<String> {
     let found = why.causes;
     let ranks = why.run.ranks.len();
     let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
-    let of_rank = |position| {
-        let [_, transfer, _] = found.in_mpi(found.lines.first_of(position));
-        transfer as f64
-    };
+    let of_rank = |position| found.not_computing(found.lines.first_of(position)).transfer as f64;
     let transfer: f64 = (0..ranks).map(of_rank).sum();
     let is_larger = transfer > found.waiting() as f64 && transfer >= NOTABLE_TRANSFER * all;
     let inside = |call: &&CallMetrics| !lies_outside(call);
@@ -134,10 +131,7 @@ fn waiting_in_turn(report: &Report) -> Option<String> {
 /// MPI that is not waiting.
 fn hidden_transfer(why: &causes::Why) -> Option<String> {
     let found = why.causes;
-    let transfer = |position| {
-        let [_, transfer, _] = found.in_mpi(found.lines.first_of(position));
-        transfer
-    };
+    let transfer = |position| found.not_computing(found.lines.first_of(position)).transfer;
     let least = (0..why.run.ranks.len()).map(transfer).min()?;
     let gain = least as f64 / (found.whole.1 - found.whole.0).max(1) as f64;
     (gain >= NOTABLE_SHARE)
