@@ -36,6 +36,11 @@ fn assert_sums(causes: &Causes) {
         let filled: i64 = profile.all().iter().map(|(_, ticks)| ticks).sum();
         assert_eq!(filled, line.end - line.begin, "rank {} thread {}", line.rank, line.thread);
     }
+    for (line, Line { rank, thread, .. }) in (0..).zip(&causes.lines.all) {
+        let NotComputing { waiting, transfer, recorder, gone } = causes.not_computing(line);
+        let all = causes.computing(line) + waiting + transfer + recorder + gone;
+        assert!(*thread != 0 || all == causes.whole.1 - causes.whole.0, "rank {rank}: {all}");
+    }
 }
 
 /// Finds the causes of a run, checks what holds for every run, and passes them to `then`.
@@ -386,6 +391,21 @@ fn open_call_has_no_culprit() {
         let (state, rank, culprit, begin, _) = found[0];
         assert_eq!((state, rank, culprit, begin), (State::OpenAtEnd, 1, None, 20));
         assert_eq!(causes.charges.unattributed, causes.waiting());
+    });
+}
+
+#[test]
+fn killed_rank_is_gone_and_waits_for_nobody() {
+    let [mut a, mut b] = world();
+    b.killed();
+    a.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    b.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    with_causes(&[a, b], |causes| {
+        let [survivor, killed] = [0, 1].map(|line| causes.not_computing(line));
+        let after = causes.whole.1 - causes.lines.all[1].end;
+        assert!(after > 0 && survivor.gone == 0, "{survivor:?}, {after}");
+        assert_eq!((killed.gone, killed.waiting), (after, 0), "{killed:?}");
+        assert!(causes.waits.iter().all(|wait| wait.state != State::WaitAtFinalize));
     });
 }
 
