@@ -1,8 +1,9 @@
-/* Forwards Ethernet frames between two interfaces, in order, with a delay for each direction, like netem
- * in kernels that have it.
+/* Forwards Ethernet frames between two interfaces, in order, with a delay and a rate for each direction, like
+ * netem in kernels that have it.
  *
- * Usage: delay_line IF_A IF_B DELAY_AB JITTER_AB DELAY_BA JITTER_BA     (microseconds)
- * A frame is delayed by DELAY plus an exponentially distributed time of mean JITTER. */
+ * Usage: delay_line IF_A IF_B DELAY_AB JITTER_AB DELAY_BA JITTER_BA [RATE]     (microseconds; Mbit/s)
+ * A frame is delayed by DELAY plus an exponentially distributed time of mean JITTER. With a RATE, a frame first
+ * waits until those before it are on the line, and takes its own length on it. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +25,7 @@ enum { FRAMES = 4096, FRAME_BYTES = 2048 };
 struct direction {
     int in, out;
     double delay_us, jitter_us;
+    double ns_per_byte; /* 0: no limit */
     uint64_t random;
 };
 
@@ -69,7 +71,7 @@ static void *forward(void *argument)
     struct direction *way = argument;
     struct frame *ring = malloc(FRAMES * sizeof *ring);
     unsigned first = 0, next = 0; /* frames first … next − 1 are waiting */
-    int64_t last_due = 0;
+    int64_t last_due = 0, on_line = 0; /* when the last frame was wholly on the line */
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     while (ring != NULL) {
         int64_t now = now_ns();
@@ -103,7 +105,9 @@ static void *forward(void *argument)
                 continue;
             }
             double jitter = -log(uniform(&way->random)) * way->jitter_us;
-            int64_t due = now_ns() + (int64_t)((way->delay_us + jitter) * 1e3);
+            now = now_ns();
+            on_line = (on_line > now ? on_line : now) + (int64_t)((double)length * way->ns_per_byte);
+            int64_t due = on_line + (int64_t)((way->delay_us + jitter) * 1e3);
             last_due = due > last_due ? due : last_due;
             frame->due_ns = last_due;
             frame->length = (size_t)length;
@@ -115,13 +119,14 @@ static void *forward(void *argument)
 
 int main(int count, char **words)
 {
-    if (count != 7) {
-        fprintf(stderr, "usage: delay_line IF_A IF_B DELAY_AB JITTER_AB DELAY_BA JITTER_BA\n");
+    if (count != 7 && count != 8) {
+        fprintf(stderr, "usage: delay_line IF_A IF_B DELAY_AB JITTER_AB DELAY_BA JITTER_BA [RATE]\n");
         return 2;
     }
+    double rate = count == 8 ? atof(words[7]) : 0, ns_per_byte = rate > 0 ? 8e3 / rate : 0;
     int a = open_interface(words[1]), b = open_interface(words[2]);
-    struct direction there = {a, b, atof(words[3]), atof(words[4]), UINT64_C(88172645463325253)};
-    struct direction back = {b, a, atof(words[5]), atof(words[6]), UINT64_C(2685821657736338717)};
+    struct direction there = {a, b, atof(words[3]), atof(words[4]), ns_per_byte, UINT64_C(88172645463325253)};
+    struct direction back = {b, a, atof(words[5]), atof(words[6]), ns_per_byte, UINT64_C(2685821657736338717)};
     pthread_t other;
     if (pthread_create(&other, NULL, forward, &back) != 0)
         return 1;

@@ -8,6 +8,9 @@ use super::subject::{Difference, Mixed, Relation};
 
 /// Factor by which elapsed time has to be more certain than the time that decides.
 const ELAPSED_STRICTNESS: f64 = 4.0;
+/// Factor by which a slowdown has to be more certain if the scatter of runs is hardly known: 2 to
+/// [`MIN_DEGREES`] degrees of freedom, for example three runs each, of which only one side scatters.
+const HARDLY_KNOWN_STRICTNESS: f64 = 10.0;
 /// A slower part of the program counts only if it costs at least this share of the slowdown that is
 /// allowed for the whole run.
 const MIN_COST: f64 = 0.2;
@@ -89,7 +92,7 @@ impl Check {
         let runs_wanted = match (decisive.runs_for(at_most), knows_spread) {
             (runs, true) => runs.map(|runs| runs.max(decisive.runs + 1)),
             // With an unknown spread, fewer than three runs say nothing, not even of how many it takes.
-            (runs, false) => Some(runs.unwrap_or(3).max(3)),
+            (runs, false) => Some(runs.unwrap_or(3).max(3).max(decisive.runs + 1)),
         };
         let because = Some(if knows_spread {
             UndecidedReason::TooNoisy
@@ -108,9 +111,13 @@ fn p_slower(of: &Comparison, at_most: f64) -> f64 {
         true => vec![(of.decisive(), 1.0), (&of.elapsed, ELAPSED_STRICTNESS)],
         false => vec![(&of.elapsed, 1.0)],
     };
-    let is_known = |of: &Estimate| of.degrees >= MIN_DEGREES && !of.is_assumed;
+    let is_known = |of: &Estimate| of.degrees >= 2.0 && !of.is_assumed;
     let slower = estimates.into_iter().filter(|(of, _)| is_known(of) && of.relative() > at_most);
-    slower.map(|(of, strictness)| strictness * one_sided(of)).fold(1.0, f64::min)
+    let of_scatter = |of: &Estimate| match of.degrees >= MIN_DEGREES {
+        true => 1.0,
+        false => HARDLY_KNOWN_STRICTNESS,
+    };
+    slower.map(|(of, strictness)| strictness * of_scatter(of) * one_sided(of)).fold(1.0, f64::min)
 }
 
 /// One-sided p-value: the probability of so much more time, or even more, without a change.

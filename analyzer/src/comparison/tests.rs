@@ -150,6 +150,23 @@ fn one_run_on_each_side_is_undecided() {
 }
 
 #[test]
+fn three_runs_suffice_if_one_side_scatters_and_the_slowdown_is_beyond_doubt() {
+    let before = RunGenerator { run_spread: 0.0, ..RunGenerator::default() }.runs(3);
+    let after = |slower| {
+        RunGenerator { seed: 2, run_spread: 0.05, slower, ..RunGenerator::default() }.runs(3)
+    };
+    compared(&before, &after(4.0), |of| {
+        assert!((2.0..2.5).contains(&of.decisive().degrees), "{}", of.decisive().degrees);
+        assert_eq!(check(of, 0.02).verdict, Verdict::Regressed);
+    });
+    compared(&before, &after(0.1), |of| {
+        let check = check(of, 0.02);
+        assert_eq!(check.verdict, Verdict::CannotTell);
+        assert!(check.runs_wanted.is_none_or(|runs| runs > 3), "{check:?}");
+    });
+}
+
+#[test]
 fn scattering_runs_are_undecided() {
     let noisy = |seed, slower| {
         RunGenerator { seed, slower, run_spread: 0.08, ..RunGenerator::default() }.runs(4)

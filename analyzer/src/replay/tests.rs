@@ -1,5 +1,6 @@
 //! Replays of synthetic runs, whose times on a network are known by formula.
 
+mod cm5;
 mod placement;
 
 use proptest::prelude::*;
@@ -43,15 +44,21 @@ fn as_recorded(_number: u32, op: &Op) -> (f64, f64) {
 struct Program {
     ranks: Vec<SyntheticRank>,
     now: Vec<u64>,
+    end: u64,
 }
 
 const CALL: u64 = 10;
 
 impl Program {
     fn new(ranks: u32) -> Self {
+        Self::with_end(ranks, END)
+    }
+
+    /// A program that was recorded until `end`.
+    fn with_end(ranks: u32, end: u64) -> Self {
         let now = vec![BEGIN; ranks as usize];
-        let ranks = (0..ranks).map(|rank| SyntheticRank::level_1(rank, ranks, END)).collect();
-        Self { ranks, now }
+        let ranks = (0..ranks).map(|rank| SyntheticRank::level_1(rank, ranks, end)).collect();
+        Self { ranks, now, end }
     }
 
     fn works(&mut self, rank: usize, ns: u64) {
@@ -81,7 +88,7 @@ impl Program {
     fn with_graph<R>(&self, then: impl FnOnce(Result<Graph, NotReplayable>) -> R) -> R {
         let mut ranks = self.ranks.clone();
         for rank in &mut ranks {
-            rank.finalize(END, END + 10);
+            rank.finalize(self.end, self.end + 10);
         }
         let directory = RunDirectory::of(&ranks);
         let run = Run::open(directory.path()).unwrap();

@@ -16,4 +16,4 @@ pub use findings::Findings;
 pub use parameters::{Estimate, LogP, LogPq, ParameterNote, Parameters, SizeRow};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

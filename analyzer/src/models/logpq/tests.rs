@@ -3,7 +3,7 @@ use super::*;
 use crate::models::machine::tests::machine;
 
 /// CM-5: N, t_c, then the times by LogP with one message, LogP with one word, and LogPQ.
-const CM5: [[f64; 5]; 8] = [
+pub const CM5: [[f64; 5]; 8] = [
     [8.0, 0.00128784, 0.00675984, 0.0017016, 0.00480896],
     [16.0, 0.00162272, 0.00709472, 0.00314592, 0.00533024],
     [32.0, 0.00430176, 0.00977376, 0.0103946, 0.00977184],

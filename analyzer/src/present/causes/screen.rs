@@ -188,8 +188,10 @@ fn chain(why: &Why) -> Vec<String> {
             (_, Some((context, ticks))) => {
                 lines.push(first);
                 let found = causes.contexts.get(*context);
+                let computes = words::kind(found) == "computation";
                 lines.push(format!(
-                    "{culprit} was {} longer {}",
+                    "{culprit} {} {} longer {}",
+                    if computes { "computed" } else { "spent" },
                     seconds_of(why, *ticks),
                     words::where_phrase(found)
                 ));

@@ -1,6 +1,8 @@
 //! Writes a few sentences on how much ranks waited, and what cost most.
 
-use crate::causes::{Cost, Statistics, Unknown};
+use std::collections::BTreeMap;
+
+use crate::causes::{Context, Cost, Statistics, Unknown};
 use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 
@@ -29,10 +31,8 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
     {
         let found = causes.contexts.get(*context);
         let whose = words::line(causes, *line);
-        let what = match words::kind(found) {
-            "computation" => format!("computes longer {}", words::where_phrase(found)),
-            _ => format!("is longer {}", words::context(found)),
-        };
+        let verb = if words::kind(found) == "computation" { "computes" } else { "spends" };
+        let what = format!("{verb} longer {}", words::where_phrase(found));
         let part = share(cost.total(), waiting);
         let indirectly = indirectly(why, *cost);
         let is_main = cost.total() as f64 >= MAIN_SHARE * waiting as f64;
@@ -52,6 +52,21 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
             .push(format!("{} of the waiting has no known cause.", share(unattributed, waiting)));
     }
     sentences
+}
+
+/// The call site with most of the transfer, and its share of all of it.
+pub(crate) fn largest_transfer(why: &Why) -> Option<(String, f64)> {
+    let causes = why.causes;
+    let mut ticks_at: BTreeMap<u32, i64> = BTreeMap::new();
+    for (number, ticks) in causes.profiles.iter().flat_map(|profile| profile.all()) {
+        if matches!(causes.contexts.get(*number), Context::Transfer(_)) {
+            *ticks_at.entry(*number).or_default() += ticks;
+        }
+    }
+    let all: i64 = ticks_at.values().sum();
+    let (number, most) = ticks_at.into_iter().max_by_key(|(_, ticks)| *ticks)?;
+    let Context::Transfer(site) = causes.contexts.get(number) else { return None };
+    (most > 0).then(|| (words::call_site(site), most as f64 / all as f64))
 }
 
 /// How much the ranks waited, with the most that waits too short to be explained can add.

@@ -122,7 +122,7 @@ pub(super) fn late_by(causes: &Causes, by: Option<LateBy>) -> String {
             found @ (Context::Region(_) | Context::Between(..)) => {
                 format!("computes longer: {}", brief(found))
             }
-            found => format!("is longer in {}", brief(found)),
+            found => format!("spends longer in {}", brief(found)),
         },
     }
 }
@@ -152,7 +152,9 @@ pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
 /// Where a context is, as the end of a sentence: `in region smooth`, `between …`.
 pub(super) fn where_phrase(found: &Context) -> String {
     match found {
-        Context::Region(_) => format!("in {}", context(found)),
+        Context::Region(_) | Context::Recorder | Context::Totals => {
+            format!("in {}", context(found))
+        }
         Context::Between(None, None) => "from begin to end".to_owned(),
         found => context(found),
     }

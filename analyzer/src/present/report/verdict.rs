@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::metrics::{
-    CallMetrics, Competitor, ComputeMode, Oversubscription, RankMetrics, Selection,
-};
+use crate::metrics::{Competitor, ComputeMode, Oversubscription, RankMetrics, Selection};
 use crate::timeline::Ending;
 
 use super::basis::{
@@ -12,7 +10,6 @@ use super::basis::{
     share_off_cpu,
 };
 use super::job_end::JobEnd;
-use super::tables::lies_outside;
 use crate::present::Report;
 use crate::present::causes;
 use crate::present::context::{number_list, plural, range_list};
@@ -107,12 +104,12 @@ fn transfer(report: &Report, why: &causes::Why) -> Option<String> {
     let of_rank = |position| found.not_computing(found.lines.first_of(position)).transfer as f64;
     let transfer: f64 = (0..ranks).map(of_rank).sum();
     let is_larger = transfer > found.waiting() as f64 && transfer >= NOTABLE_TRANSFER * all;
-    let inside = |call: &&CallMetrics| !lies_outside(call);
-    let longest = report.metrics.calls.iter().filter(inside);
-    let longest = longest.max_by(|a, b| a.time_s.total_cmp(&b.time_s));
-    let place = longest.map_or(String::new(), |call| format!(", most in {}", call.function));
-    is_larger
-        .then(|| format!("Transfer takes {} of the ranks' time{place}.", percent(transfer / all)))
+    is_larger.then(|| {
+        let place = causes::largest_transfer(why).map_or(String::new(), |(site, share)| {
+            format!(", {} of that in {site}", percent(share))
+        });
+        format!("Transfer takes {} of the ranks' time{place}.", percent(transfer / all))
+    })
 }
 
 /// A sentence on ranks that compute equally long and wait all the same, as in a pipeline.
