@@ -36,9 +36,13 @@ fn printed(version: u16, arguments: &[&str]) -> String {
 
 fn document(text: &str) -> Value {
     let mut document: Value = serde_json::from_str(text).expect("a JSON document");
+    let keys = document.as_object_mut().expect("an object");
     // The version of the command, its sentences and what it says of causes and changes may change.
     for key in ["gammachi", "verdict", "causes", "what_if"] {
-        document.as_object_mut().expect("an object").remove(key);
+        keys.remove(key);
+    }
+    if let Some(notes) = keys.get_mut("notes") {
+        *notes = notes.as_array().expect("a list").len().into();
     }
     document
 }

@@ -210,7 +210,7 @@ impl Unfinished {
         let tails = analysis.processes.join(tails).into_iter();
         let tails = tails.map(|(position, tails)| (context(position), tails));
         let tails: Vec<(RankContext, Vec<Tail>)> = tails.collect();
-        let mut needs = Needs::new(analysis, open_operations, &tails);
+        let mut needs = Needs::new(analysis, open_operations, &tails, running);
         let mut symbols = Symbols::default();
         let mut ranks: Vec<UnfinishedRank> = tails
             .iter()

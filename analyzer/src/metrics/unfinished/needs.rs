@@ -69,7 +69,8 @@ type Synchronising = (&'static str, u32);
 pub(super) struct Needs<'a> {
     run: &'a Run,
     open_operations: OpenOperations,
-    /// Live ranks with a thread inside a call, so that their library makes progress.
+    /// Ranks with a thread inside a call, so that their library makes progress. While the run goes on, without those
+    /// whose process is gone.
     inside: BTreeSet<u32>,
     /// Index among the collectives of synchronising calls, by call and its number on the rank.
     synchronising: BTreeMap<(Synchronising, u64), usize>,
@@ -83,6 +84,7 @@ impl<'a> Needs<'a> {
         analysis: &Analysis<'a>,
         open_operations: OpenOperations,
         tails: &[(RankContext, Vec<Tail>)],
+        running: bool,
     ) -> Self {
         let mut needs = Self {
             run: analysis.run,
@@ -96,7 +98,7 @@ impl<'a> Needs<'a> {
         for (at, tails) in tails {
             let inside = tails.iter().filter_map(Tail::inside);
             for event in inside {
-                if at.reading.trace.process != ProcessState::Gone {
+                if !running || at.reading.trace.process != ProcessState::Gone {
                     needs.inside.insert(at.reading.trace.rank);
                 }
                 open.extend(at.call(event).as_ref().and_then(synchronising));
@@ -213,7 +215,14 @@ impl<'a> Needs<'a> {
         };
         match o.work {
             ActiveWork::Send { to, tag, communicator, met } => {
-                let progresses = met && self.inside.contains(&to);
+                // A receive that has completed needs no more of its sender. Otherwise the receiver
+                // still has to call MPI.
+                let rank = at.reading.trace.rank;
+                let receives = self.active(to).any(|other| {
+                    matches!(other.work, ActiveWork::Receive { from, communicator: on, met: true, .. }
+                        if from.is_none_or(|from| from == rank) && on == communicator)
+                });
+                let progresses = met && (!receives || self.inside.contains(&to));
                 let awaited = Awaited::Rank(to);
                 Ok(need(awaited, "send", Some(tag), communicator, met).filter(|_| !progresses))
             }

@@ -72,6 +72,19 @@ fn a_message_on_its_way_is_not_a_deadlock() {
 }
 
 #[test]
+fn message_that_was_received_needs_no_more_of_its_receiver() {
+    // As when a rank dies between two exchanges with its neighbours: rank 1 has what rank 0 sent.
+    let [mut a, mut b, mut c] = world();
+    a.open_call_with("MPI_Sendrecv", at(10), on_world(1, 7, 8)).receiving(2, 7, 8).killed();
+    b.call_with("MPI_Recv", at(20), at(30), on_world(0, 7, 8));
+    b.open_call_with("MPI_Allreduce", at(40), on_world(0, 0, 8)).killed();
+    c.call_with("MPI_Comm_rank", at(10), at(11), on_world(0, 0, 0)).killed();
+    let found = unfinished_of(&[a, b, c]);
+    assert_eq!(cycles(&found), Vec::<&[u32]>::new());
+    assert_eq!(causes(&found), [(2, CauseKind::OutsideMpi, &[0, 1][..])]);
+}
+
+#[test]
 fn members_that_have_not_arrived_are_missing_and_the_computing_one_is_the_cause() {
     let [mut a, mut b, mut c, mut d] = world();
     for rank in [&mut a, &mut b, &mut c, &mut d] {

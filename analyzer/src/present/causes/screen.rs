@@ -17,7 +17,7 @@ use super::{Why, stretches, verdict};
 const MAX_ROWS: usize = 10;
 /// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(why: &Why, colour: bool) -> String {
-    let mut blocks = Blocks::new(why.run, &verdict::sentences(why).join(" "), colour);
+    let mut blocks = Blocks::new(why.run, &verdict::sentences(why, &|_| false).join(" "), colour);
     blocks.block("EFFICIENCY", efficiency(why));
     blocks.block("STATES", states(why));
     blocks.block("WAITS", waits(why));

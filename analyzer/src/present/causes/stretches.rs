@@ -54,7 +54,7 @@ pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
     table.left("region", shown.iter().map(|region| region.name.clone()));
     table.right("times", shown.iter().map(|region| count(region.count)));
     let of_a_rank = |region: &Region| s(region.inside / region.computing.len().max(1) as i64);
-    table.right("time a rank", shown.iter().map(of_a_rank));
+    table.right("time / rank", shown.iter().map(of_a_rank));
     let trees: Vec<Option<Tree>> = shown.iter().map(|region| region.tree(run)).collect();
     let calls_mpi: Vec<bool> = shown.iter().map(|region| region.in_mpi > 0).collect();
     efficiencies(&mut table, &trees, &calls_mpi);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Context, Cost, Statistics, Unknown};
+use crate::causes::{Context, Cost, NO_CONTEXT, Statistics, Unknown};
 use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 
@@ -11,13 +11,16 @@ use super::words::{self, seconds_of, share};
 
 /// Share of the waiting below which a cause is not mentioned.
 const NOTABLE_SHARE: f64 = 0.05;
+/// Share of a cost along chains of waits from which it is mentioned.
+const NOTABLE_INDIRECT: f64 = 0.05;
 /// Share of the ranks' time in waiting from which slow iterations are worth a sentence.
 const WORTHWHILE: f64 = 0.05;
 /// Share of the waiting from which a rank is said to make the others wait.
 const MAIN_SHARE: f64 = 0.25;
 
-/// Sentences on total waiting as a share of p·τ, and on the costliest cause.
-pub(crate) fn sentences(why: &Why) -> Vec<String> {
+/// Sentences on total waiting as a share of p·τ, and on the costliest cause. `sleeps` tells of a rank whether what counts
+/// as its computation is known to be sleep.
+pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> {
     let causes = why.causes;
     let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
     let waiting = causes.waiting();
@@ -31,7 +34,13 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
     {
         let found = causes.contexts.get(*context);
         let whose = words::line(causes, *line);
-        let verb = if words::kind(found) == "computation" { "computes" } else { "spends" };
+        let verb = match words::kind(found) {
+            "computation" if sleeps(causes.lines.all[*line as usize].rank) => {
+                "sleeps or is blocked"
+            }
+            "computation" => "computes",
+            _ => "spends",
+        };
         let what = format!("{verb} longer {}", words::where_phrase(found));
         let part = share(cost.total(), waiting);
         let indirectly = indirectly(why, *cost);
@@ -67,6 +76,20 @@ pub(crate) fn largest_transfer(why: &Why) -> Option<(String, f64)> {
     let (number, most) = ticks_at.into_iter().max_by_key(|(_, ticks)| *ticks)?;
     let Context::Transfer(site) = causes.contexts.get(number) else { return None };
     (most > 0).then(|| (words::call_site(site), most as f64 / all as f64))
+}
+
+/// The call site where ranks waited longest.
+pub(crate) fn longest_wait_place(why: &Why) -> Option<String> {
+    let causes = why.causes;
+    let mut ticks_at: BTreeMap<u32, i64> = BTreeMap::new();
+    for group in causes.groups.iter().filter(|group| group.context != NO_CONTEXT) {
+        *ticks_at.entry(group.context).or_default() += group.ticks;
+    }
+    let (number, _) = ticks_at.into_iter().max_by_key(|(_, ticks)| *ticks)?;
+    match causes.contexts.get(number) {
+        Context::Transfer(site) => Some(words::call_site(site)),
+        _ => None,
+    }
 }
 
 /// How much the ranks waited, with the most that waits too short to be explained can add.
@@ -120,13 +143,11 @@ fn slow_iterations(why: &Why) -> Option<String> {
 }
 
 fn indirectly(why: &Why, cost: Cost) -> String {
-    match cost.indirect {
-        0 => String::new(),
-        indirect => {
-            format!(
-                " ({} of it passed on by ranks that waited themselves)",
-                seconds_of(why, indirect)
-            )
-        }
+    match cost.indirect as f64 >= NOTABLE_INDIRECT * cost.total() as f64 {
+        false => String::new(),
+        true => format!(
+            " ({} of it passed on by ranks that waited themselves)",
+            seconds_of(why, cost.indirect)
+        ),
     }
 }

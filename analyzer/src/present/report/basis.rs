@@ -1,11 +1,15 @@
 //! What a report's figures allow to be said; asked for by several of its parts.
 
+use std::collections::BTreeMap;
+
 use crate::causes::{State, Unknown};
 use crate::metrics::{ComputeMode, Oversubscription, Selection};
 use crate::present::{Report, causes};
 
 /// Share of the ranks' time off the CPU from which a lack of cores explains more than anything else.
 const LACKING_CORES: f64 = 0.25;
+/// Share of the ranks' time off the CPU below which only TRUST mentions it.
+const NOTABLE_OFF_CPU: f64 = 0.05;
 /// Share of all time in calls that never returned above which the rest of the run is not judged.
 const STUCK_SHARE: f64 = 0.3;
 
@@ -44,11 +48,50 @@ pub(super) fn share_off_cpu(report: &Report) -> Option<f64> {
     (elapsed_s > 0.0).then(|| waited.iter().sum::<f64>() / elapsed_s)
 }
 
+/// The least share of their time for which ranks waited for a core while they did not wait for other ranks: a rank
+/// that waits in a loop loses nothing if others have its core. `None` if that is not known.
+fn share_held_up(report: &Report) -> Option<f64> {
+    let why = report.why().filter(|_| !hides_waiting(report));
+    let waiting_s: Option<BTreeMap<u32, f64>> = why.map(|why| {
+        let causes = why.causes;
+        let firsts = (0..).zip(&causes.lines.all).filter(|(_, line)| line.thread == 0);
+        let waiting =
+            firsts.map(|(number, line)| (line.rank, causes.not_computing(number).waiting));
+        waiting.map(|(rank, ticks)| (rank, causes.clock.seconds(ticks))).collect()
+    });
+    let held_up_s: Option<Vec<f64>> = report
+        .metrics
+        .participants()
+        .map(|rank| {
+            let waiting_s = waiting_s.as_ref().and_then(|of| of.get(&rank.rank).copied());
+            Some((rank.off_cpu_s? - waiting_s.unwrap_or(rank.overhead_s)).max(0.0))
+        })
+        .collect();
+    let held_up_s = held_up_s.filter(|held_up| !held_up.is_empty())?;
+    let elapsed_s = report.metrics.elapsed_s * held_up_s.len() as f64;
+    (elapsed_s > 0.0).then(|| held_up_s.iter().sum::<f64>() / elapsed_s)
+}
+
+/// Whether ranks of the run share cores.
+fn share_cores(report: &Report) -> bool {
+    let share = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
+    report.metrics.oversubscription.iter().any(share)
+}
+
 /// Whether ranks share cores and waited for them for much of the run, so that its other figures say little.
 pub(super) fn lacks_cores(report: &Report) -> bool {
-    let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
-    report.metrics.oversubscription.iter().any(share_cores)
+    share_cores(report)
         && share_off_cpu(report).is_some_and(|share| share >= LACKING_CORES)
+        && share_held_up(report).is_some_and(|share| share >= NOTABLE_OFF_CPU)
+}
+
+/// Whether ranks waited for cores so little, or while they waited for other ranks anyway, that only TRUST mentions it.
+pub(super) fn hardly_lacks_cores(report: &Report) -> bool {
+    let share = match share_cores(report) {
+        true => share_held_up(report),
+        false => share_off_cpu(report),
+    };
+    share.is_some_and(|share| share < NOTABLE_OFF_CPU)
 }
 
 /// Serialisation and transfer, whose product is the communication efficiency. `None` without a replay, and if the

@@ -124,7 +124,7 @@ pub(super) fn job_line(report: &Report) -> Option<(&'static str, String)> {
     let asked = job.pinning_asked.iter().map(|(name, value)| format!("{name}={value}"));
     let asked: Vec<String> = asked.collect();
     if !asked.is_empty() {
-        parts.push(format!("asked by {}", shortened(&asked.join(" "))));
+        parts.push(format!("set by {}", shortened(&asked.join(" "))));
     }
     Some(("JOB", parts.join(" | ")))
 }

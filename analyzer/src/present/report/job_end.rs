@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::metrics::{ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
+use crate::metrics::{CauseKind, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
 use crate::plain_text::printable;
 use crate::trace::ProcessState;
 use crate::trace::run_json::Exit;
@@ -56,6 +56,8 @@ enum End {
 pub(super) struct JobEnd {
     pub first: Vec<String>,
     pub later: Vec<String>,
+    /// Whether they say which rank the others waited for.
+    pub names_culprit: bool,
 }
 
 impl JobEnd {
@@ -73,7 +75,10 @@ impl JobEnd {
         let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
         let is_cause = (crashed || matches!(end, End::ExitCode(_))) && !deadlock;
         let known = unfinished.filter(|_| !deadlock);
-        let sentences = [end.sentence(report), known.and_then(|u| positions(report, u))];
+        let culprit = known.filter(|_| crashed).and_then(crashed_rank);
+        this.names_culprit = culprit.is_some();
+        let positions = culprit.or_else(|| known.and_then(|u| positions(report, u)));
+        let sentences = [end.sentence(report), positions];
         let sentences_of_end = if is_cause { &mut this.first } else { &mut this.later };
         sentences_of_end.extend(sentences.into_iter().flatten());
         this
@@ -121,7 +126,7 @@ impl End {
                 let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), signal_text);
                 Some(format!("The launcher was killed by {name}."))
             }
-            Self::TimedOut => Some("The run took too long: timeout ended it.".into()),
+            Self::TimedOut => Some("The run took too long: the command timeout ended it.".into()),
         }
     }
 }
@@ -160,6 +165,19 @@ fn aborts(unfinished: &Unfinished, exit: Option<Exit>) -> Option<String> {
     Some(format!(
         "Rank {first} called MPI_Abort at {}{others}: it ended the run{code}.",
         seconds(first_s)
+    ))
+}
+
+/// A sentence on the rank that probably crashed: the only one outside MPI, for which others waited.
+fn crashed_rank(unfinished: &Unfinished) -> Option<String> {
+    let mut outside = unfinished.causes.iter().filter(|cause| cause.kind == CauseKind::OutsideMpi);
+    let (cause, None) = (outside.next()?, outside.next()) else { return None };
+    let others = number_list(cause.waiting.0.iter().copied());
+    let ranks = if cause.waiting.0.len() == 1 { "rank" } else { "ranks" };
+    let position = position_text(unfinished.rank(cause.rank)?, unfinished);
+    Some(format!(
+        "It was probably rank {}, {position}: {ranks} {others} waited for it.",
+        cause.rank
     ))
 }
 

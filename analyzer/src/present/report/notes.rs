@@ -92,7 +92,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
                                  threads' useful time"
             .into(),
         Note::CallsFailed(rows) => failed(rows),
-        Note::Messages(what, count) => format!("{count} {}", of_messages(*what)),
+        Note::Messages(what, count) => of_messages(*what, *count),
         Note::SitesWithoutNames { module, why } => {
             format!("call sites: {module} {why}; offsets in it are shown")
         }
@@ -120,34 +120,47 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
     }
 }
 
-fn of_messages(what: MessageNote) -> &'static str {
-    match what {
+fn of_messages(what: MessageNote, count: u64) -> String {
+    let one_or = |one, several| if count == 1 { one } else { several };
+    let message = one_or("message", "messages");
+    let operation = one_or("collective operation", "collective operations");
+    let text = match what {
         MessageNote::SizeMismatch => {
-            "messages of another size than their receive says: matching, or the trace, is wrong"
+            format!(
+                "{message} of another size than the receive says: matching, or the trace, is wrong"
+            )
         }
         MessageNote::Truncated => {
-            "messages were longer than their receive's buffer and were truncated (MPI_ERR_TRUNCATE)"
+            format!("{message} longer than the receive's buffer: truncated (MPI_ERR_TRUNCATE)")
         }
-        MessageNote::RequestsUnknown => {
-            "completed requests were created by calls that are not recorded"
-        }
-        MessageNote::CommunicatorsUnknown => "collective calls on communicators that are unknown",
+        MessageNote::RequestsUnknown => format!(
+            "completed {} created by calls that are not recorded",
+            one_or("request was", "requests were")
+        ),
+        MessageNote::CommunicatorsUnknown => format!(
+            "{} on communicators that are unknown",
+            one_or("collective call", "collective calls")
+        ),
         MessageNote::Mismatched => {
-            "collective operations in which ranks called different functions"
+            format!("{operation} in which ranks called different functions")
         }
-        MessageNote::Incomplete => {
-            "collective operations lack ranks (died, without a file, cut off, or of another world)"
-        }
-        MessageNote::Early => {
-            "messages arrive before they are sent: times across ranks are off by more than the messages took; \
-             --causal moves them apart"
-        }
-        MessageNote::EarlyAmbiguous => {
-            "messages seem to arrive before they are sent where several threads of a rank use the same \
+        MessageNote::Incomplete => format!(
+            "{operation} {} ranks (died, without a file, cut off, or of another world)",
+            one_or("lacks", "lack")
+        ),
+        MessageNote::Early => format!(
+            "{message} {} before being sent: times across ranks are off by more than the messages took; \
+             --causal moves them apart",
+            one_or("arrives", "arrive")
+        ),
+        MessageNote::EarlyAmbiguous => format!(
+            "{message} {} to arrive before being sent where several threads of a rank use the same \
              communicator, partner and tag: which send met which receive is ambiguous there, and says \
-             nothing about the clocks"
-        }
-    }
+             nothing about the clocks",
+            one_or("seems", "seem")
+        ),
+    };
+    format!("{count} {text}")
 }
 
 /// Maximum number of kinds of failed calls named.

@@ -208,7 +208,7 @@ fn wait_lines(report: &Report) -> Vec<String> {
     table.left("where", rows.iter().map(|row| row.place.clone()));
     table.left("waits", rows.iter().map(|row| row.waiters.clone()));
     table.left("for", rows.iter().map(|row| row.culprit.clone()));
-    table.right("in all", rows.iter().map(|row| seconds(row.seconds)));
+    table.right("total", rows.iter().map(|row| seconds(row.seconds)));
     table.left("because it", rows.iter().map(|row| row.late_by.clone()));
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
     if left_out > 0 {

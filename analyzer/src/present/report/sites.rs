@@ -22,7 +22,7 @@ pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     table.left("function", shown.iter().map(|row| row.function.clone()));
     table.right("count", shown.iter().map(|row| count(row.count)));
     table.right("time", shown.iter().map(|row| seconds(row.time_s)));
-    table.right("of all time", shown.iter().map(share));
+    table.right("of run time", shown.iter().map(share));
     table.right("max", shown.iter().map(|row| seconds(row.max_s)));
     table.right("ranks", shown.iter().map(|row| row.ranks.to_string()));
     table.left("called from", shown.iter().map(|row| printable(&place(row))));
@@ -47,7 +47,7 @@ pub(super) fn path_lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     table.left("function", shown.iter().map(|row| row.function.clone()));
     table.right("count", shown.iter().map(|row| count(row.count)));
     table.right("time", shown.iter().map(|row| seconds(row.time_s)));
-    table.right("of all time", shown.iter().map(share));
+    table.right("of run time", shown.iter().map(share));
     table.right("ranks", shown.iter().map(|row| row.ranks.to_string()));
     table.left("long calls came through", shown.iter().map(|row| printable(&path(&row.frames))));
     let mut lines = table.lines();

@@ -170,7 +170,7 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
     table.left("function", shown.iter().map(|call| call.function.clone()));
     table.right("count", shown.iter().map(|call| count(call.count)));
     table.right("time", shown.iter().map(|call| seconds(call.time_s)));
-    table.right("of all time", shown.iter().map(|call| share(call)));
+    table.right("of run time", shown.iter().map(|call| share(call)));
     table.right("mean", shown.iter().map(|call| seconds(call.mean_s())));
     table.right("max", shown.iter().map(|call| seconds(call.max_s)));
     table.right("on rank", shown.iter().map(|call| call.max_rank.to_string()));

@@ -19,13 +19,13 @@ pub(super) fn lines(totals: &TotalsMetrics) -> Vec<String> {
     let mut table = Table::default();
     table.left("function", shown.iter().map(|row| row.function.clone()));
     table.left("peer", shown.iter().map(|row| peer(row).to_owned()));
-    table.right("size to", shown.iter().map(size));
+    table.right("up to", shown.iter().map(size));
     table.right("count", shown.iter().map(|row| count(row.count)));
     table.right("time", shown.iter().map(|row| seconds(row.time_s)));
     table.right("min", shown.iter().map(|row| seconds(row.min_s)));
     table.right("mean", shown.iter().map(|row| seconds(row.time_s / row.count.max(1) as f64)));
     table.right("max", shown.iter().map(|row| seconds(row.max_s)));
-    table.left("calls by duration, x2 a bar", shown.iter().map(bars));
+    table.left("calls by duration: each bar x 2", shown.iter().map(bars));
     let mut lines = table.lines();
     if totals.rows.len() > shown.len() {
         lines.push(format!("{} more rows (--json lists all)", totals.rows.len() - shown.len()));

@@ -6,8 +6,8 @@ use crate::metrics::{Competitor, ComputeMode, Oversubscription, RankMetrics, Sel
 use crate::timeline::Ending;
 
 use super::basis::{
-    hides_waiting, is_stuck, keeps_mostly_totals, lacks_cores, serialisation_and_transfer,
-    share_off_cpu,
+    hardly_lacks_cores, hides_waiting, is_stuck, keeps_mostly_totals, lacks_cores,
+    serialisation_and_transfer, share_off_cpu,
 };
 use super::job_end::JobEnd;
 use crate::present::Report;
@@ -27,14 +27,14 @@ const NOTABLE_SHARE: f64 = 0.01;
 const NOTABLE_TRANSFER: f64 = 0.05;
 /// Serialisation below which waiting in turn is mentioned.
 const NOTABLE_SERIALISATION: f64 = 0.9;
-/// Share of the ranks' time off the CPU below which only TRUST mentions it.
-const MENTIONED_OFF_CPU: f64 = 0.05;
 
 /// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
 /// `--compute` mode does not fit the program.
 const MISFIT_SHARE: f64 = 0.5;
 /// Share of τ that a rank must sleep within its computing time before the verdict mentions it.
 const ASLEEP_SHARE: f64 = 0.05;
+/// Share of its computing time that a rank sleeps at least if it is called asleep instead of computing.
+const SLEEPER_SHARE: f64 = 0.9;
 /// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
 const ASLEEP_MIN_S: f64 = 0.02;
 
@@ -45,7 +45,8 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     sentences.extend(missing_ranks(report));
     let end = JobEnd::new(report);
     sentences.extend(end.first);
-    sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
+    let unfinished = report.metrics.unfinished.as_ref().filter(|_| !end.names_culprit);
+    sentences.extend(unfinished.and_then(unfinished::short));
     sentences.extend(end.later);
     sentences.extend(compute_mode_misfit(report));
     let oversubscribed = oversubscription(report);
@@ -54,12 +55,19 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     if is_stuck(report) {
         return sentences;
     }
+    if cores_come_first {
+        sentences.push("So the other figures say little.".to_owned());
+        sentences.extend(super::job::unequal_pinning(report));
+        return sentences;
+    }
     let efficiency = efficiency(report);
     sentences.push(match is_whole(report) {
         true => efficiency,
         false => format!("Of what was recorded: {efficiency}"),
     });
-    match report.why().filter(|why| waiting_is_notable(why)) {
+    let why = report.why();
+    let transfer = why.as_ref().and_then(transfer);
+    match why {
         _ if hides_waiting(report) => {
             let why = match keeps_mostly_totals(report) {
                 true => "calls were kept only as totals",
@@ -67,25 +75,30 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
             };
             sentences.push(format!("Who waited for whom is not known: {why}."));
         }
-        Some(why) => {
-            let before_causes = !cores_come_first;
-            sentences.extend(transfer(report, &why).filter(|_| before_causes));
-            let mut waiting = causes::sentences(&why);
-            // In a chain of ranks that wait in turn, the first is as little to blame as the others.
-            if let Some(in_turn) = waiting_in_turn(report).filter(|_| before_causes) {
-                waiting.truncate(1);
-                waiting.push(in_turn);
+        Some(why) if waiting_is_notable(&why) || transfer.is_some() => {
+            sentences.extend(transfer);
+            if waiting_is_notable(&why) {
+                sentences.extend(waiting(report, &why));
             }
-            sentences.extend(waiting);
-            let can_be_hidden = is_complete(report) && !cores_come_first;
-            sentences.extend(hidden_transfer(&why).filter(|_| can_be_hidden));
+            sentences.extend(hidden_transfer(&why).filter(|_| is_complete(report)));
         }
-        None => sentences.extend(worst_rank(report)),
+        _ => sentences.extend(worst_rank(report)),
     }
-    let is_slight = share_off_cpu(report).is_some_and(|share| share < MENTIONED_OFF_CPU);
-    sentences.extend(oversubscribed.filter(|_| !cores_come_first && !is_slight));
+    sentences.extend(oversubscribed.filter(|_| !hardly_lacks_cores(report)));
     sentences.extend(super::job::unequal_pinning(report));
     sentences.extend(sleeping(report));
+    sentences
+}
+
+/// Sentences on how long ranks waited, and why.
+fn waiting(report: &Report, why: &causes::Why) -> Vec<String> {
+    let sleepers: BTreeSet<u32> = sleepers(report).map(|rank| rank.rank).collect();
+    let mut sentences = causes::sentences(why, &|rank| sleepers.contains(&rank));
+    // In a chain of ranks that wait in turn, the first is as little to blame as the others.
+    if let Some(in_turn) = waiting_in_turn(report) {
+        sentences.truncate(1);
+        sentences.push(in_turn);
+    }
     sentences
 }
 
@@ -97,7 +110,7 @@ fn waiting_is_notable(why: &causes::Why) -> bool {
 }
 
 /// A sentence on transfer, if it takes more of the ranks' time than waiting does.
-fn transfer(report: &Report, why: &causes::Why) -> Option<String> {
+fn transfer(why: &causes::Why) -> Option<String> {
     let found = why.causes;
     let ranks = why.run.ranks.len();
     let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
@@ -116,23 +129,29 @@ fn transfer(report: &Report, why: &causes::Why) -> Option<String> {
 fn waiting_in_turn(report: &Report) -> Option<String> {
     let balance = report.metrics.efficiency?.load_balance?;
     let (serialisation, _) = serialisation_and_transfer(report)?;
+    let place = report.why().and_then(|why| causes::longest_wait_place(&why));
+    let place = place.map_or(String::new(), |place| format!(", and wait most in {place}"));
     (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| {
         format!(
-            "They compute equally long, but one after the other (serialisation {serialisation:.2}): in smaller \
-             pieces, the next rank could begin sooner."
+            "They compute equally long, but one after the other (serialisation {serialisation:.2}){place}: in \
+             smaller pieces, the next rank could begin sooner."
         )
     })
 }
 
-/// An upper bound on what overlapping all transfers would save: the smallest share, over all ranks, of time inside
-/// MPI that is not waiting.
+/// An upper bound on what overlapping all transfers with computation would save: the smallest share, over all ranks,
+/// of time inside MPI that is not waiting, or of computation if that is less.
 fn hidden_transfer(why: &causes::Why) -> Option<String> {
     let found = why.causes;
-    let transfer = |position| found.not_computing(found.lines.first_of(position)).transfer;
-    let least = (0..why.run.ranks.len()).map(transfer).min()?;
+    let overlapped = |position| {
+        let line = found.lines.first_of(position);
+        found.not_computing(line).transfer.min(found.computing(line))
+    };
+    let least = (0..why.run.ranks.len()).map(overlapped).min()?;
     let gain = least as f64 / (found.whole.1 - found.whole.0).max(1) as f64;
-    (gain >= NOTABLE_SHARE)
-        .then(|| format!("Overlapping all transfers would save at most {}.", percent(gain)))
+    (gain >= NOTABLE_SHARE).then(|| {
+        format!("Overlapping transfers with computation would save at most {}.", percent(gain))
+    })
 }
 
 /// Whether the run finished and was recorded completely.
@@ -201,15 +220,19 @@ fn off_cpu_while_computing(report: &Report, rank: Option<u32>) -> String {
     let Some(worst) = ranks.max_by(|a, b| waited(a).total_cmp(&waited(b))) else {
         return String::new();
     };
-    let Some(cpu_time) = worst.cpu_time else { return String::new() };
-    let at_least_s = (worst.compute_s - cpu_time.compute_on_cpu_s - cpu_time.asleep_s).max(0.0);
-    let at_most_s = waited(worst).min(worst.compute_s).max(at_least_s);
+    let waited_s = waited(worst);
+    let at_least_s = (waited_s - worst.overhead_s).max(0.0);
+    let at_most_s = waited_s.min(worst.compute_s).max(at_least_s);
     if at_most_s < NOTABLE_SHARE * report.metrics.elapsed_s {
         return String::new();
     }
     let whose = if rank.is_none() { format!(" of rank {}", worst.rank) } else { String::new() };
     let (at_least, at_most) = (seconds(at_least_s), seconds(at_most_s));
-    let how_long = if at_least == at_most { at_most } else { format!("{at_least} to {at_most}") };
+    let how_long = match at_least_s > 0.0 {
+        _ if at_least == at_most => at_most,
+        true => format!("{at_least} to {at_most}"),
+        false => format!("at most {at_most}"),
+    };
     format!(" ({how_long} of it in what counts as computation{whose})")
 }
 
@@ -298,26 +321,37 @@ fn compute_mode_misfit(report: &Report) -> Option<String> {
     })
 }
 
+/// Ranks that were asleep for nearly all of their computing time.
+fn sleepers<'r>(report: &Report<'r>) -> impl Iterator<Item = &'r RankMetrics> {
+    let sleeps =
+        |rank: &&RankMetrics| asleep_s(rank) >= SLEEPER_SHARE * rank.compute_s.max(ASLEEP_MIN_S);
+    report.metrics.participants().filter(sleeps)
+}
+
+fn asleep_s(rank: &RankMetrics) -> f64 {
+    rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
+}
+
 /// A sentence on ranks that slept in what counts as computing.
 fn sleeping(report: &Report) -> Option<String> {
     let metrics = report.metrics;
     let min_s = (ASLEEP_SHARE * metrics.elapsed_s).max(ASLEEP_MIN_S);
-    let asleep_s = |rank: &RankMetrics| rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s);
     let found: Vec<&RankMetrics> =
         metrics.participants().filter(|rank| asleep_s(rank) > min_s).collect();
     let worst = found.iter().max_by(|a, b| asleep_s(a).total_cmp(&asleep_s(b)))?;
     let on_cpu_s = worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s);
     let (who, whose) = match found.len() {
-        1 => (format!("Rank {} sleeps", worst.rank), "its".to_owned()),
+        1 => (format!("rank {} was", worst.rank), "it".to_owned()),
         count if count == metrics.participants().count() => {
-            ("All ranks sleep".to_owned(), format!("rank {}'s", worst.rank))
+            ("all ranks were".to_owned(), format!("rank {}", worst.rank))
         }
-        count => (format!("{count} ranks sleep"), format!("rank {}'s", worst.rank)),
+        count => (format!("{} were", plural(count, "rank")), format!("rank {}", worst.rank)),
     };
     Some(format!(
-        "{who} in what counts as computation: {whose} threads were on a core for {} of {} at most.",
-        seconds(on_cpu_s),
+        "Part of the computing time is sleep: {who} asleep or blocked outside MPI; of {}, {whose} was on a core for \
+         {} at most.",
         seconds(worst.compute_s),
+        seconds(on_cpu_s),
     ))
 }
 

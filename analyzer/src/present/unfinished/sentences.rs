@@ -6,6 +6,7 @@ use crate::metrics::{
     Cause, CauseKind, OpenCollective, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor,
 };
 use crate::plain_text::printable;
+use crate::present::code_place::file_and_line;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
 use crate::trace::ProcessState;
@@ -139,7 +140,8 @@ pub(in crate::present) fn short(unfinished: &Unfinished) -> Option<String> {
             1 => format!("{what}: rank {} {} for itself.", ranks[0], waits(unfinished, 1)),
             _ => {
                 let waits = waits(unfinished, ranks.len());
-                format!("{what}: ranks {} {waits} for each other.", number_list(ranks))
+                let place = common_call(unfinished, &ranks);
+                format!("{what}: ranks {} {waits} for each other{place}.", number_list(ranks))
             }
         });
     }
@@ -150,6 +152,23 @@ pub(in crate::present) fn short(unfinished: &Unfinished) -> Option<String> {
     };
     let waits = waits(unfinished, cause.waiting.0.len());
     Some(format!("{who} {waits} for rank {}.", cause.rank))
+}
+
+/// Where all these ranks are, `" in MPI_Recv (ring.c:42)"`; empty if they are inside different calls.
+fn common_call(unfinished: &Unfinished, ranks: &[u32]) -> String {
+    let place = |rank: &u32| {
+        let position = unfinished.rank(*rank)?.position()?;
+        let function = &position.inside()?.function;
+        let line =
+            file_and_line(&position.place).map_or(String::new(), |line| format!(" ({line})"));
+        Some(printable(&format!(" in {function}{line}")))
+    };
+    let mut places: Vec<Option<String>> = ranks.iter().map(place).collect();
+    places.dedup();
+    match &mut places[..] {
+        [Some(one)] => std::mem::take(one),
+        _ => String::new(),
+    }
 }
 
 /// The verb "wait", in the past tense for a job that is over.
