@@ -60,7 +60,7 @@ pub struct ThreadPosition {
     pub thread: u32,
     /// Its last calls, oldest first, including one that it is inside.
     pub last_calls: Vec<CallRecord>,
-    /// Where the program made the call, or the polls, that it is inside.
+    /// Where the program made the call, or the polls, that it is inside, or else its last call.
     pub place: SourceLocation,
     /// What it waits for, if it is inside a call or a run of polls.
     pub waits_for: Option<WaitsFor>,
@@ -225,7 +225,8 @@ impl Unfinished {
                         thread: tail.thread,
                         last_calls: tail.calls.iter().map(|event| at.record(event)).collect(),
                         place: tail
-                            .inside()
+                            .calls
+                            .back()
                             .map_or_else(Default::default, |event| at.place(event, &mut symbols)),
                         waits_for: tail.inside().map(|event| needs.of(at, event)),
                     })

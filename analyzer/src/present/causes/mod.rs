@@ -15,10 +15,10 @@ use crate::trace::Run;
 
 pub use document::json;
 pub(super) use document::{Summary, summary};
-pub(super) use rows::{longest_waits, wait_rows};
+pub(super) use rows::{WaitRow, longest_waits, wait_rows};
 pub use screen::screen;
 pub(super) use stretches::{iteration_summary, region_lines};
-pub(super) use verdict::{decisive_iteration, largest_transfer, longest_wait_place, sentences};
+pub(super) use verdict::{decisive_iteration, largest_transfer, longest_wait_places, sentences};
 pub(super) use words::{state_name, why_late};
 
 /// Serialisation and transfer of the whole run, whose product is its communication efficiency; `None` without a

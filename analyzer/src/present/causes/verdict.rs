@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Context, Cost, NO_CONTEXT, Statistics, Unknown};
+use crate::causes::{Context, NO_CONTEXT, Statistics, Unknown};
 use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 
@@ -11,8 +11,8 @@ use super::words::{self, seconds_of, share};
 
 /// Share of the waiting below which a cause is not mentioned.
 const NOTABLE_SHARE: f64 = 0.05;
-/// Share of a cost along chains of waits from which it is mentioned.
-const NOTABLE_INDIRECT: f64 = 0.05;
+/// Share of the waiting from which a place is one of those where ranks wait.
+const LARGE_PART: f64 = 0.25;
 /// Share of the ranks' time in waiting from which slow iterations are worth a sentence.
 const WORTHWHILE: f64 = 0.05;
 /// Share of the waiting from which a rank is said to make the others wait.
@@ -28,6 +28,7 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
         return vec!["No rank is known to have waited for another.".to_owned()];
     }
     let mut sentences = vec![total(why, waiting, ranks)];
+    sentences.extend(slow_iterations(why));
     let costliest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
     if let Some(((line, context), cost)) = costliest
         && cost.total() as f64 >= NOTABLE_SHARE * waiting as f64
@@ -43,18 +44,16 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
         };
         let what = format!("{verb} longer {}", words::where_phrase(found));
         let part = share(cost.total(), waiting);
-        let indirectly = indirectly(why, *cost);
         let is_main = cost.total() as f64 >= MAIN_SHARE * waiting as f64;
         sentences.push(match is_main {
             true => format!(
-                "{} makes {} wait: it {what}. That causes {part} of the waiting{indirectly}.",
+                "{} makes {} wait: it {what}. That causes {part} of the waiting.",
                 whose.replacen("rank", "Rank", 1),
                 if ranks == 2 { "the other" } else { "the others" },
             ),
             false => format!("No single delay causes more than {part} of it."),
         });
     }
-    sentences.extend(slow_iterations(why));
     let unattributed = causes.charges.unattributed;
     if unattributed as f64 >= NOTABLE_SHARE * waiting as f64 {
         sentences
@@ -78,18 +77,23 @@ pub(crate) fn largest_transfer(why: &Why) -> Option<(String, f64)> {
     (most > 0).then(|| (words::call_site(site), most as f64 / all as f64))
 }
 
-/// The call site where ranks waited longest.
-pub(crate) fn longest_wait_place(why: &Why) -> Option<String> {
+/// The call sites, at most two, with the larger part of all waiting, the longest first.
+pub(crate) fn longest_wait_places(why: &Why) -> Vec<String> {
     let causes = why.causes;
     let mut ticks_at: BTreeMap<u32, i64> = BTreeMap::new();
     for group in causes.groups.iter().filter(|group| group.context != NO_CONTEXT) {
         *ticks_at.entry(group.context).or_default() += group.ticks;
     }
-    let (number, _) = ticks_at.into_iter().max_by_key(|(_, ticks)| *ticks)?;
-    match causes.contexts.get(number) {
+    let all: i64 = ticks_at.values().sum();
+    let mut longest: Vec<(u32, i64)> = ticks_at.into_iter().collect();
+    longest.sort_by_key(|(number, ticks)| (std::cmp::Reverse(*ticks), *number));
+    let large =
+        longest.iter().take(2).filter(|(_, ticks)| *ticks as f64 >= LARGE_PART * all as f64);
+    let site = |(number, _): &(u32, i64)| match causes.contexts.get(*number) {
         Context::Transfer(site) => Some(words::call_site(site)),
         _ => None,
-    }
+    };
+    large.filter_map(site).collect()
 }
 
 /// How much the ranks waited, with the most that waits too short to be explained can add.
@@ -134,20 +138,10 @@ fn slow_iterations(why: &Why) -> Option<String> {
     let phase = why.causes.phases.first()?;
     let Statistics { median, slow, .. } = phase.statistics();
     Some(format!(
-        "Most of it is due to {} of {}: #{slowest} takes {}, the median {}.",
+        "Most of that is due to {} of {}: #{slowest} takes {}, the median {}.",
         plural(slow.len(), "slow iteration"),
         phase.iterations.len(),
         seconds_of(why, phase.iterations[slowest].ticks),
         seconds_of(why, median)
     ))
-}
-
-fn indirectly(why: &Why, cost: Cost) -> String {
-    match cost.indirect as f64 >= NOTABLE_INDIRECT * cost.total() as f64 {
-        false => String::new(),
-        true => format!(
-            " ({} of it passed on by ranks that waited themselves)",
-            seconds_of(why, cost.indirect)
-        ),
-    }
 }

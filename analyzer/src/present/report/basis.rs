@@ -73,16 +73,17 @@ fn share_held_up(report: &Report) -> Option<f64> {
 }
 
 /// Whether ranks of the run share cores.
-fn share_cores(report: &Report) -> bool {
+pub(super) fn share_cores(report: &Report) -> bool {
     let share = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
     report.metrics.oversubscription.iter().any(share)
 }
 
-/// Whether ranks share cores and waited for them for much of the run, so that its other figures say little.
+/// Whether ranks waited for cores for much of the run, because they share them or because other programs took them,
+/// so that its other figures say little.
 pub(super) fn lacks_cores(report: &Report) -> bool {
-    share_cores(report)
-        && share_off_cpu(report).is_some_and(|share| share >= LACKING_CORES)
-        && share_held_up(report).is_some_and(|share| share >= NOTABLE_OFF_CPU)
+    let least_held_up = if share_cores(report) { NOTABLE_OFF_CPU } else { LACKING_CORES };
+    share_off_cpu(report).is_some_and(|share| share >= LACKING_CORES)
+        && share_held_up(report).is_some_and(|share| share >= least_held_up)
 }
 
 /// Whether ranks waited for cores so little, or while they waited for other ranks anyway, that only TRUST mentions it.

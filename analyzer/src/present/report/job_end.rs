@@ -8,6 +8,7 @@ use crate::trace::ProcessState;
 use crate::trace::run_json::Exit;
 
 use crate::present::Report;
+use crate::present::code_place::file_and_line;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
 use crate::present::unfinished::{self, call_text};
@@ -252,11 +253,15 @@ fn position_text(rank: &UnfinishedRank, unfinished: &Unfinished) -> String {
             let lasted = unfinished::lasted(unfinished, call.begin_s);
             format!("inside {} for {lasted}", printable(&call_text(call)))
         }
-        (None, Some(last)) => format!(
-            "outside MPI, after {} at {}",
-            printable(&call_text(last)),
-            seconds(last.end_s.unwrap_or(last.begin_s))
-        ),
+        (None, Some(last)) => {
+            let line = position.and_then(|position| file_and_line(&position.place));
+            let line = line.map_or(String::new(), |line| format!(" ({line})"));
+            format!(
+                "outside MPI, after {} at {}",
+                printable(&(call_text(last) + &line)),
+                seconds(last.end_s.unwrap_or(last.begin_s))
+            )
+        }
         (None, None) => "outside MPI, without a call".into(),
     }
 }

@@ -1,8 +1,8 @@
 //! Proposes the one thing to do next.
 
-use super::basis::{keeps_mostly_totals, lacks_cores, serialisation_and_transfer};
+use super::basis::{keeps_mostly_totals, lacks_cores, serialisation_and_transfer, share_cores};
 use crate::causes::Unknown;
-use crate::metrics::{ComputeMode, Oversubscription, Selection};
+use crate::metrics::{ComputeMode, Selection};
 use crate::plain_text::printable;
 use crate::present::{Report, causes};
 use crate::shell_word::shell_word;
@@ -42,8 +42,15 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
             "with no more ranks than cores: times of ranks that share cores say little",
         )
     };
-    if lacks_cores(report) {
-        return fewer_ranks();
+    match (lacks_cores(report), share_cores(report)) {
+        (true, true) => return fewer_ranks(),
+        (true, false) => {
+            return step(
+                "gammachi run -- …".into(),
+                "with a free core for every thread: times of ranks that wait for cores say little",
+            );
+        }
+        (false, _) => {}
     }
     let waiting = report.causes.map_or(0.0, |causes| {
         let all = report.run.ranks.len() as f64 * (causes.whole.1 - causes.whole.0) as f64;
@@ -68,8 +75,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     if waiting >= NOTABLE_WAITING && !is_good {
         return step(format!("gammachi why {run}"), "follows the waiting back to its causes");
     }
-    let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
-    if metrics.oversubscription.iter().any(share_cores) {
+    if share_cores(report) {
         return fewer_ranks();
     }
     let regions = report.run.region_names();

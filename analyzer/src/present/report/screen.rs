@@ -11,7 +11,7 @@ use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
-use crate::present::causes::{iteration_summary, region_lines, wait_rows};
+use crate::present::causes::{WaitRow, iteration_summary, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
@@ -209,11 +209,22 @@ fn wait_lines(report: &Report) -> Vec<String> {
     table.left("waits", rows.iter().map(|row| row.waiters.clone()));
     table.left("for", rows.iter().map(|row| row.culprit.clone()));
     table.right("total", rows.iter().map(|row| seconds(row.seconds)));
-    table.left("because it", rows.iter().map(|row| row.late_by.clone()));
+    let asleep = verdict::sleepers(report);
+    let reason = |row: &WaitRow| match row.culprit_rank.is_some_and(|rank| asleep.contains(&rank)) {
+        true => row.late_by.replacen("computes longer", "sleeps longer", 1),
+        false => row.late_by.clone(),
+    };
+    table.left("because it", rows.iter().map(reason));
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
     if left_out > 0 {
         let directory = shell_word(&report.run.directory.display().to_string());
-        lines.push(format!("{}: gammachi why {directory}", plural(left_out, "smaller kind")));
+        let shown_s: f64 = rows.iter().map(|row| row.seconds).sum();
+        let all_s = why.causes.clock.seconds(why.causes.waiting());
+        lines.push(format!(
+            "{}, {} of the waiting: gammachi why {directory}",
+            plural(left_out, "smaller kind"),
+            percent((1.0 - shown_s / all_s).max(0.0))
+        ));
     }
     lines
 }

@@ -10,6 +10,8 @@ use super::basis::{lacks_cores, share_off_cpu};
 
 /// Share of the ranks' time off the CPU from which it is mentioned.
 const NOTABLE_OFF_CPU: f64 = 0.01;
+/// Share of the ranks' time off the CPU that limits the figures more than anything else.
+const LIMITING_OFF_CPU: f64 = 0.1;
 
 /// The parts of the line on trust.
 pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
@@ -26,7 +28,10 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     }
     let off_cpu = share_off_cpu(report).filter(|share| *share >= NOTABLE_OFF_CPU);
     if let Some(share) = off_cpu.filter(|_| !lacks_cores(report)) {
-        parts.push(format!("ranks waited for a core for {} of the time", percent(share)));
+        let text = format!("ranks waited for a core for {} of the time", percent(share));
+        // What limits the figures most comes first.
+        let position = if share >= LIMITING_OFF_CPU { 0 } else { parts.len() };
+        parts.insert(position, text);
     }
     if let Some(share) = tool_share(report) {
         parts.push(format!("recorder {}", percent(share)));

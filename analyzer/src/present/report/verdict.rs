@@ -25,6 +25,8 @@ const NOTABLE_SHARE: f64 = 0.01;
 
 /// Share of the ranks' time from which transfer is mentioned before the causes of waiting.
 const NOTABLE_TRANSFER: f64 = 0.05;
+/// How many times the waiting transfer must take for the causes of waiting to be left to the tables.
+const DOMINANT_TRANSFER: f64 = 3.0;
 /// Serialisation below which waiting in turn is mentioned.
 const NOTABLE_SERIALISATION: f64 = 0.9;
 
@@ -66,7 +68,7 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
         false => format!("Of what was recorded: {efficiency}"),
     });
     let why = report.why();
-    let transfer = why.as_ref().and_then(transfer);
+    let transfer = why.as_ref().and_then(Transfer::new);
     match why {
         _ if hides_waiting(report) => {
             let why = match keeps_mostly_totals(report) {
@@ -76,9 +78,15 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
             sentences.push(format!("Who waited for whom is not known: {why}."));
         }
         Some(why) if waiting_is_notable(&why) || transfer.is_some() => {
-            sentences.extend(transfer);
+            let dominates = transfer.as_ref().is_some_and(|transfer| transfer.dominates);
+            sentences.extend(transfer.map(|transfer| transfer.sentence));
             if waiting_is_notable(&why) {
-                sentences.extend(waiting(report, &why));
+                let of_waiting = waiting(report, &why);
+                sentences.extend(of_waiting.into_iter().take(if dominates {
+                    1
+                } else {
+                    usize::MAX
+                }));
             }
             sentences.extend(hidden_transfer(&why).filter(|_| is_complete(report)));
         }
@@ -92,7 +100,7 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
 
 /// Sentences on how long ranks waited, and why.
 fn waiting(report: &Report, why: &causes::Why) -> Vec<String> {
-    let sleepers: BTreeSet<u32> = sleepers(report).map(|rank| rank.rank).collect();
+    let sleepers = sleepers(report);
     let mut sentences = causes::sentences(why, &|rank| sleepers.contains(&rank));
     // In a chain of ranks that wait in turn, the first is as little to blame as the others.
     if let Some(in_turn) = waiting_in_turn(report) {
@@ -109,32 +117,48 @@ fn waiting_is_notable(why: &causes::Why) -> bool {
     found.waiting() as f64 >= NOTABLE_SHARE * all
 }
 
-/// A sentence on transfer, if it takes more of the ranks' time than waiting does.
-fn transfer(why: &causes::Why) -> Option<String> {
-    let found = why.causes;
-    let ranks = why.run.ranks.len();
-    let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
-    let of_rank = |position| found.not_computing(found.lines.first_of(position)).transfer as f64;
-    let transfer: f64 = (0..ranks).map(of_rank).sum();
-    let is_larger = transfer > found.waiting() as f64 && transfer >= NOTABLE_TRANSFER * all;
-    is_larger.then(|| {
-        let place = causes::largest_transfer(why).map_or(String::new(), |(site, share)| {
-            format!(", {} of that in {site}", percent(share))
-        });
-        format!("Transfer takes {} of the ranks' time{place}.", percent(transfer / all))
-    })
+/// Transfer that takes more of the ranks' time than waiting does.
+struct Transfer {
+    sentence: String,
+    /// Whether it takes so much more that the causes of waiting do not belong into the verdict.
+    dominates: bool,
+}
+
+impl Transfer {
+    fn new(why: &causes::Why) -> Option<Self> {
+        let found = why.causes;
+        let ranks = why.run.ranks.len();
+        let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
+        let of_rank =
+            |position| found.not_computing(found.lines.first_of(position)).transfer as f64;
+        let transfer: f64 = (0..ranks).map(of_rank).sum();
+        let waiting = found.waiting() as f64;
+        (transfer > waiting && transfer >= NOTABLE_TRANSFER * all).then(|| {
+            let place = causes::largest_transfer(why).map_or(String::new(), |(site, share)| {
+                format!(", {} of that in {site}", percent(share))
+            });
+            let share = percent(transfer / all);
+            Self {
+                sentence: format!("Transfer takes {share} of the ranks' time{place}."),
+                dominates: transfer >= DOMINANT_TRANSFER * waiting,
+            }
+        })
+    }
 }
 
 /// A sentence on ranks that compute equally long and wait all the same, as in a pipeline.
 fn waiting_in_turn(report: &Report) -> Option<String> {
     let balance = report.metrics.efficiency?.load_balance?;
     let (serialisation, _) = serialisation_and_transfer(report)?;
-    let place = report.why().and_then(|why| causes::longest_wait_place(&why));
-    let place = place.map_or(String::new(), |place| format!(", and wait most in {place}"));
+    let places = report.why().map(|why| causes::longest_wait_places(&why)).unwrap_or_default();
+    let place = match places.is_empty() {
+        true => String::new(),
+        false => format!(", and wait in {}", places.join(" and ")),
+    };
     (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| {
         format!(
-            "They compute equally long, but one after the other (serialisation {serialisation:.2}){place}: in \
-             smaller pieces, the next rank could begin sooner."
+            "They compute equally long, but one after the other (serialisation {serialisation:.2}){place}. \
+             Smaller pieces, each sent as soon as it is ready, let the next rank begin sooner."
         )
     })
 }
@@ -208,32 +232,27 @@ fn oversubscription(report: &Report) -> Option<String> {
         Some(share) => format!("they wait for a core for {} of their time", percent(share)),
         None => "part of the time is waiting for cores".to_owned(),
     };
-    let inside = off_cpu_while_computing(report, None);
-    Some(format!("Oversubscribed: {what}, so {waiting}{inside}."))
+    Some(format!("Oversubscribed: {what}, so {waiting}."))
 }
 
-/// How much of its computing time a rank was off the CPU: the given rank, or the one that waited longest for cores.
-fn off_cpu_while_computing(report: &Report, rank: Option<u32>) -> String {
-    let wanted = |one: &&RankMetrics| rank.is_none_or(|rank| one.rank == rank);
-    let waited = |one: &RankMetrics| one.off_cpu_s.unwrap_or(0.0);
-    let ranks = report.metrics.participants().filter(wanted);
-    let Some(worst) = ranks.max_by(|a, b| waited(a).total_cmp(&waited(b))) else {
+/// How much of its computing time a rank was off the CPU.
+fn off_cpu_while_computing(report: &Report, rank: u32) -> String {
+    let Some(rank) = report.metrics.participants().find(|one| one.rank == rank) else {
         return String::new();
     };
-    let waited_s = waited(worst);
-    let at_least_s = (waited_s - worst.overhead_s).max(0.0);
-    let at_most_s = waited_s.min(worst.compute_s).max(at_least_s);
+    let waited_s = rank.off_cpu_s.unwrap_or(0.0);
+    let at_least_s = (waited_s - rank.overhead_s).max(0.0);
+    let at_most_s = waited_s.min(rank.compute_s).max(at_least_s);
     if at_most_s < NOTABLE_SHARE * report.metrics.elapsed_s {
         return String::new();
     }
-    let whose = if rank.is_none() { format!(" of rank {}", worst.rank) } else { String::new() };
     let (at_least, at_most) = (seconds(at_least_s), seconds(at_most_s));
     let how_long = match at_least_s > 0.0 {
         _ if at_least == at_most => at_most,
         true => format!("{at_least} to {at_most}"),
         false => format!("at most {at_most}"),
     };
-    format!(" ({how_long} of it in what counts as computation{whose})")
+    format!(" ({how_long} of it in what counts as computation)")
 }
 
 /// A sentence on ranks that waited for cores although there are enough for all.
@@ -253,7 +272,7 @@ fn waited_for_cores(report: &Report, found: &[Oversubscription]) -> Option<Strin
         count => format!(", as did {}", plural(count - 1, "more rank")),
     };
     let share = percent(*share);
-    let inside = off_cpu_while_computing(report, Some(*rank));
+    let inside = off_cpu_while_computing(report, *rank);
     let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
     Some(match behind {
         Competitor::Ranks => format!("Oversubscribed: {waited}."),
@@ -292,8 +311,12 @@ fn efficiency(report: &Report) -> String {
         return format!("{share} efficient, load well balanced.");
     }
     let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
+    let does = match sleepers(report).contains(&most.rank) {
+        true => "is outside MPI",
+        false => "computes",
+    };
     format!(
-        "{share} efficient, {how}: rank {} computes longest ({}), rank {} shortest ({}).",
+        "{share} efficient, {how}: rank {} {does} longest ({}), rank {} shortest ({}).",
         most.rank,
         seconds(most.compute_s),
         least.rank,
@@ -322,10 +345,10 @@ fn compute_mode_misfit(report: &Report) -> Option<String> {
 }
 
 /// Ranks that were asleep for nearly all of their computing time.
-fn sleepers<'r>(report: &Report<'r>) -> impl Iterator<Item = &'r RankMetrics> {
+pub(super) fn sleepers(report: &Report) -> BTreeSet<u32> {
     let sleeps =
         |rank: &&RankMetrics| asleep_s(rank) >= SLEEPER_SHARE * rank.compute_s.max(ASLEEP_MIN_S);
-    report.metrics.participants().filter(sleeps)
+    report.metrics.participants().filter(sleeps).map(|rank| rank.rank).collect()
 }
 
 fn asleep_s(rank: &RankMetrics) -> f64 {
@@ -347,9 +370,13 @@ fn sleeping(report: &Report) -> Option<String> {
         }
         count => (format!("{} were", plural(count, "rank")), format!("rank {}", worst.rank)),
     };
+    let part = match asleep_s(worst) >= SLEEPER_SHARE * worst.compute_s {
+        true => "Nearly all",
+        false => "Part",
+    };
     Some(format!(
-        "Part of the computing time is sleep: {who} asleep or blocked outside MPI; of {}, {whose} was on a core for \
-         {} at most.",
+        "{part} of the computing time is sleep: {who} asleep or blocked outside MPI; of {}, {whose} was on a core \
+         for {} at most.",
         seconds(worst.compute_s),
         seconds(on_cpu_s),
     ))

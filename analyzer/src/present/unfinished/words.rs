@@ -14,6 +14,8 @@ pub(super) fn location_text(rank: &UnfinishedRank) -> String {
         return "not known: recording ended, or the file is damaged".into();
     }
     let Some(position) = rank.position() else { return "outside MPI, without a call".into() };
+    let line = file_and_line(&position.place).map(|line| format!(" ({line})"));
+    let line = printable(&line.unwrap_or_default());
     match (position.inside(), position.last_calls.last()) {
         (Some(call), _) => {
             let thread = match rank.threads.len() {
@@ -23,10 +25,9 @@ pub(super) fn location_text(rank: &UnfinishedRank) -> String {
                 }
                 _ => format!(" (thread {})", position.thread),
             };
-            let line = file_and_line(&position.place).map(|line| format!(" ({line})"));
-            format!("in {}{}{thread}", call_text(call), printable(&line.unwrap_or_default()))
+            format!("in {}{line}{thread}", call_text(call))
         }
-        (None, Some(last)) => format!("outside MPI, after {}", call_text(last)),
+        (None, Some(last)) => format!("outside MPI, after {}{line}", call_text(last)),
         (None, None) => "outside MPI, without a call".into(),
     }
 }
