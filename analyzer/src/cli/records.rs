@@ -11,7 +11,8 @@ use crate::trace::study_json::{StudyJson, StudyRunState};
 /// Selects some of the named runs; shared by the commands that compare.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct RunFilter {
-    /// Only runs with this rank count or parameter (`--only p=4 --only N=1000`)
+    /// Only runs with this rank count or parameter (`--only p=4 --only N=1000`), or on this machine: `host`,
+    /// `hosts`, `cores` (of a host), `processor` (a part of its model), `counter` (MHz)
     #[arg(long = "only", value_name = "NAME=VALUE", value_parser = pair)]
     pub pairs: Vec<(String, String)>,
 }
@@ -27,7 +28,8 @@ impl RunFilter {
     fn matches(&self, record: &RunRecord) -> bool {
         self.pairs.iter().all(|(name, value)| match record.params.get(name) {
             Some(found) => is_same_value(found, value),
-            None => name == "p" && is_same_value(&record.ranks.to_string(), value),
+            None if name == "p" => is_same_value(&record.ranks.to_string(), value),
+            None => record.machine.has(name, value),
         })
     }
 
@@ -51,7 +53,7 @@ impl RunFilter {
                 let names = names.join(", ");
                 Err(CommandError::usage(match self.pairs.is_empty() {
                     true => format!("{names}: no finished run in it"),
-                    false => format!("--only: no run in {names} has these parameters"),
+                    false => format!("--only: no run in {names} has these values"),
                 }))
             }
             false => Ok(records),

@@ -46,8 +46,7 @@ pub fn split(runs: Vec<RunRecord>) -> Result<Vec<Vec<RunRecord>>, Mixed> {
         for other in &groups[at + 1..] {
             let what = group[0].differences(&other[0]);
             if !is_other(&what) {
-                let [one, other] = [group, other].map(|group| group[0].run.clone());
-                return Err(Mixed { one, other, what });
+                return Err(Mixed::new(&group[0], &other[0], what));
             }
         }
     }

@@ -104,13 +104,13 @@ fn knows_messages(records: &[RunRecord]) -> bool {
     records.iter().all(|record| record.partners.is_some())
 }
 
-/// The counts that differ, and the number of counts that are not compared because they vary among
-/// the runs of a side.
-pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, usize) {
+/// The counts that differ, and those that are not compared because they vary among the runs of a
+/// side.
+pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<CountKind>) {
     let (b, a) = (agreed(before), agreed(after));
     let mut found = partners(before, after);
     let names: BTreeSet<&CountKind> = b.keys().chain(a.keys()).collect();
-    let mut varying = 0;
+    let mut varying = Vec::new();
     let has_messages = knows_messages(before) && knows_messages(after);
     let has_bytes = knows_bytes(before) && knows_bytes(after);
     for what in names {
@@ -134,7 +134,7 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, usize
                 found.push(Change { what: what.clone(), before, after });
             }
             (Some(_), Some(_)) => {}
-            _ => varying += 1,
+            _ => varying.push(what.clone()),
         }
     }
     // A build that inlines differently moves calls from site to site; what matters is their number.

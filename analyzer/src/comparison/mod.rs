@@ -76,8 +76,8 @@ pub struct Comparison<'r> {
     pub tree: Vec<FactorDifference>,
     /// Counts that do not vary between runs of a side, and differ between the sides.
     pub changes: Vec<Change>,
-    /// Number of counts that are not compared because they vary among runs that should be alike.
-    pub varying: usize,
+    /// Counts that are not compared because they vary among runs that should be alike.
+    pub varying: Vec<CountKind>,
     /// The cause of the difference.
     pub cause: Option<Cause>,
     /// Factor by which all computation changed alike while counts did not change.

@@ -41,11 +41,44 @@ impl Difference {
     }
 }
 
+/// Whether two rates are of the same counter, in MHz: each run measures it again.
+fn is_same_rate(one: u32, other: u32) -> bool {
+    one.abs_diff(other) * 100 <= one
+}
+
 impl Machine {
+    /// Whether it has this property, named as in `--only`. A parameter of the user's with the same name goes first.
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        let is = |count: u32| is_same_value(&count.to_string(), value);
+        match name {
+            "host" => self.hosts.iter().any(|host| host == value),
+            "hosts" => is(self.host_count),
+            "counter" => value.parse().is_ok_and(|mhz: u32| is_same_rate(self.counter_mhz, mhz)),
+            "cores" => is(self.cores_a_host.0) || is(self.cores_a_host.1),
+            "processor" => {
+                let contains = |model: &String| model.to_lowercase().contains(&value.to_lowercase());
+                self.processors.iter().any(contains)
+            }
+            _ => false,
+        }
+    }
+
+    /// A property, as written after `--only`, that this machine has and the other has not.
+    pub fn distinction(&self, other: &Self) -> Option<String> {
+        let processors = self.processors.iter().map(|model| ("processor", model.clone()));
+        let own = processors.chain([
+            ("hosts", self.host_count.to_string()),
+            ("cores", self.cores_a_host.1.to_string()),
+            ("counter", self.counter_mhz.to_string()),
+        ]);
+        let mut own = own.chain(self.hosts.iter().map(|host| ("host", host.clone())));
+        let (name, value) = own.find(|(name, value)| !other.has(name, value))?;
+        Some(format!("{name}={value}"))
+    }
+
     /// Whether times of both may be compared.
     fn is_like(&self, other: &Self) -> bool {
-        // The counter's rate is measured again in each run.
-        let is_near = self.counter_mhz.abs_diff(other.counter_mhz) * 100 <= self.counter_mhz;
+        let is_near = is_same_rate(self.counter_mhz, other.counter_mhz);
         let size = |of: &Self| (of.host_count, of.cores_a_host);
         let known = !self.processors.is_empty() && !other.processors.is_empty();
         let same_model = !known || self.processors == other.processors;
@@ -118,6 +151,17 @@ pub struct Mixed {
     pub other: String,
     /// The aspects in which they differ.
     pub what: Vec<Difference>,
+    /// If they differ in the machine: what tells the first run's from the other's, as in `--only`.
+    pub machine: Option<String>,
+}
+
+impl Mixed {
+    /// Two runs that differ.
+    pub fn new(one: &RunRecord, other: &RunRecord, what: Vec<Difference>) -> Self {
+        let differs = what.contains(&Difference::Machine);
+        let machine = differs.then(|| one.machine.distinction(&other.machine)).flatten();
+        Self { one: one.run.clone(), other: other.run.clone(), what, machine }
+    }
 }
 
 /// How two sets of runs are related.
@@ -143,7 +187,7 @@ impl Relation {
                 // A side is one version. Its builds may differ, because it is built on each
                 // machine.
                 if what.iter().any(|difference| !difference.is_change()) {
-                    return Err(Mixed { one: one.run.clone(), other: other.run.clone(), what });
+                    return Err(Mixed::new(one, other, what));
                 }
             }
         }

@@ -248,10 +248,15 @@ fn distinguishes_machines_and_works() {
     assert_eq!(Relation::of(&mixed, &before).unwrap_err().what, [subject::Difference::Machine]);
     let matching = Matching::of(&mixed, &before);
     assert_eq!((matching.alike.len(), matching.others.len()), (1, 1));
+    let counter = Relation::of(&mixed, &before).unwrap_err().machine;
+    assert_eq!(counter.as_deref(), Some("counter=2445"), "no other property differs");
     // Another model with the same counter is another machine; one of old files may be any.
     let mut model = before.clone();
     model[0].machine.processors = vec!["AMD EPYC 7713".into()];
     assert_eq!(before[0].differences(&model[0]), [subject::Difference::Machine]);
+    let chosen = model[0].machine.distinction(&before[0].machine).expect("they differ");
+    let (name, value) = chosen.split_once('=').expect("NAME=VALUE");
+    assert!(model[0].machine.has(name, value) && !before[0].machine.has(name, value), "{chosen}");
     model[0].machine.processors.clear();
     assert!(before[0].is_alike(&model[0]));
     // The counter's rate is measured again each time, and labels do not distinguish work.

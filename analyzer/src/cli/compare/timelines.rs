@@ -13,8 +13,8 @@ use crate::present::quantity::seconds;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Maximum numbers of single calls and messages in a picture.
-const BUDGET: Budget = Budget { events: 10_000, messages: 2_000, regions: 0 };
+/// Maximum numbers of single calls, messages and regions in a picture.
+const BUDGET: Budget = Budget { events: 10_000, messages: 2_000, regions: 1_000 };
 /// Maximum number of rows in a picture.
 const MAX_ROWS: usize = 64;
 /// Maximum number of bins of a run.

@@ -60,7 +60,7 @@ pub struct Detail {
     pub collectives: Vec<CollectiveInstance>,
     /// Number of collective operations left out because there are too many.
     pub collectives_left_out: u64,
-    /// The longest occurrences of regions in the whole run.
+    /// The longest occurrences of regions in the run; those in requested windows first.
     pub regions: Vec<RegionSpan>,
     /// Number of occurrences left out because there are too many.
     pub regions_left_out: u64,
@@ -141,7 +141,7 @@ impl Detail {
     ) -> Self {
         let windows = windows(analysis, activity, requested, budget.events);
         let mut detail = Self { windows, ..Self::default() };
-        detail.read_events(analysis, activity, budget.regions);
+        detail.read_events(analysis, activity, (requested, budget.regions));
         detail
     }
 
@@ -167,7 +167,12 @@ impl Detail {
         };
     }
 
-    fn read_events(&mut self, analysis: &Analysis, activity: &Activity, most_regions: usize) {
+    fn read_events(
+        &mut self,
+        analysis: &Analysis,
+        activity: &Activity,
+        (requested, most_regions): (&[Range<f64>], usize),
+    ) {
         // Rows by position of the rank and number of the thread.
         let rows: HashMap<(usize, u32), usize> = (0..)
             .zip(&activity.rows)
@@ -203,7 +208,13 @@ impl Detail {
             }));
         }
         let length = |region: &RegionSpan| region.seconds.end - region.seconds.start;
-        self.regions.sort_by(|a, b| length(b).total_cmp(&length(a)).then(a.row.cmp(&b.row)));
+        let is_outside = |of: &RegionSpan| {
+            !requested.is_empty() && !touches(requested, of.seconds.start, of.seconds.end)
+        };
+        self.regions.sort_by(|a, b| {
+            let asked = is_outside(a).cmp(&is_outside(b));
+            asked.then(length(b).total_cmp(&length(a))).then(a.row.cmp(&b.row))
+        });
         self.regions_left_out = self.regions.len().saturating_sub(most_regions) as u64;
         self.regions.truncate(most_regions);
     }

@@ -199,7 +199,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
             .collect(),
         tested: of.tested.iter().map(tested).collect(),
         counts: of.changes.iter().map(count).collect(),
-        counts_varying: of.varying,
+        counts_varying: of.varying.len(),
         machine_factor: of.drift,
         cause: of.cause.as_ref().map(|cause| cause_part(of, cause)),
         notes: verdict::notes(of),

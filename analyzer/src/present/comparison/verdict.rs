@@ -13,6 +13,9 @@ use crate::present::quantity::{count, percent, seconds};
 
 use super::words;
 
+/// How many of the counts that vary are named.
+const MAX_VARYING: usize = 3;
+
 /// What differs in the work, a sentence on how the time changed, then one on the cause.
 pub(super) fn sentences(of: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -232,10 +235,15 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if of.varying > 0 {
-        let counts = plural(of.varying, "count");
+    if !of.varying.is_empty() {
+        let named: Vec<String> = of.varying.iter().take(MAX_VARYING).map(words::what).collect();
+        let more = match of.varying.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         notes.push(format!(
-            "{counts} vary among runs that should be the same, and are not compared."
+            "Not compared, because they vary among runs that should be the same: {}{more}.",
+            named.join(", ")
         ));
     }
     if of.before.iter().chain(of.after).any(|record| record.imagined) {

@@ -7,6 +7,7 @@ use crate::comparison::record::{Kind, RunRecord};
 use crate::comparison::statistics::Estimate;
 use crate::comparison::subject::{Difference, Mixed};
 use crate::present::quantity::{count, percent, seconds, significant};
+use crate::shell_word::shell_word;
 
 /// `jacobi.c:61`, or the parts of it that are known.
 fn short(site: &Site) -> String {
@@ -197,8 +198,13 @@ pub fn differences(of: &[Difference]) -> String {
 pub fn mixed(of: &Mixed) -> String {
     let (one, other) = (&of.one, &of.other);
     let what = differences(&of.what);
+    let choice = match (&of.machine, of.what.contains(&Difference::Machine)) {
+        (Some(machine), _) => format!("choose with --only, such as --only {}", shell_word(machine)),
+        (None, true) => "name only those of one machine".to_owned(),
+        (None, false) => "choose with --only, such as --only p=4".to_owned(),
+    };
     format!(
-        "{one} and {other} differ in {what}; all runs of a side must be of one kind (choose with --only, such as --only p=4)"
+        "{one} and {other} differ in {what}; all runs of a side must be of one kind ({choice})"
     )
 }
 

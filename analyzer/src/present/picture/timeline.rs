@@ -1,6 +1,8 @@
 //! Draws a timeline: a row for each thread, coloured by kind. Where single calls are known, arrows show messages and
 //! bands show collective operations (the two views of Masuguchi et al.).
 
+mod regions;
+
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -90,6 +92,7 @@ pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: 
         true => events(&mut text, (run, activity), detail, &sheet),
         false => shares(&mut text, activity, &sheet),
     };
+    regions::brackets(&mut text, detail, &sheet);
     let arrows = if covered { messages(&mut text, activity, detail, &sheet) } else { None };
     labels(&mut text, activity, &sheet);
     axis(&mut text, &sheet);
