@@ -1,7 +1,7 @@
 """Decodes the slots of an encoded chunk, independently of the analyzer's decoder.
 
-`decode` takes the bytes after a chunk's header and returns its slots. Written from docs/reference/encoded-chunks.md
-alone (its sections are named below), standard library only. Values that no encoder writes (an exponent above 63, a
+`decode` takes the bytes after a chunk's header and returns its slots. Written from the page
+docs/reference/encoded-chunks.md alone, standard library only; much faster than the decoder there. Values that no encoder writes (an exponent above 63, a
 content with values that are encoded separately) count as damage here.
 """
 
@@ -71,7 +71,7 @@ class Expectations:
 
 
 class Template:
-    """Contents of a call's slots (section Calls), and the expectations for the next such call.
+    """Contents of a call's slots, and the expectations for the next such call.
 
     `event` has the expectations of the event; its first two exponents are those of gap and duration. `slots`
     are the contents as slots, with separately encoded values set to zero; `requests` and `times` are the
@@ -175,7 +175,7 @@ class Stream:
         return min(self.count, TEMPLATES)
 
     def template(self):
-        """Reads the template of the next call and makes it the previous one (Calls, 1)."""
+        """Reads the template of the next call and makes it the previous one."""
         kind = self.ones(3)
         if kind == 0:
             if not self.templates:
@@ -242,7 +242,7 @@ class Stream:
         return self.table[(template.first_entry + place) % ENTRIES]
 
     def read_requests(self, template, slots):
-        """Fills in the separately encoded requests (Calls, 3)."""
+        """Fills in the separately encoded requests."""
         some_unexpected, ring, pushed = self.take(1), self.ring, self.pushed
         for place in template.requests:
             of = self.expectations(template, place)
@@ -271,7 +271,7 @@ class Stream:
                 self.pushed += 1
 
     def read_times(self, template, slots, event_begin):
-        """Fills in the times of continuations (Calls, 4)."""
+        """Fills in the times of continuations."""
         for place, polls in template.times:
             exponents = self.expectations(template, place).exponents
             begin, word, object_, amount, site = slots[place]
