@@ -1,8 +1,8 @@
 """Decodes the slots of an encoded chunk, independently of the analyzer's decoder.
 
-`decode` takes the bytes after a chunk's header and returns its slots. Written from the page
-docs/reference/encoded-chunks.md alone, standard library only; much faster than the decoder there. Values that no encoder writes (an exponent above 63, a
-content with values that are encoded separately) count as damage here.
+`decode` takes the bytes after a chunk's header and returns its slots. Written from docs/reference/encoded-chunks.md
+alone, standard library only; much faster than the decoder there (scripts/check-encoding compares the two). Values that
+no encoder writes (an exponent above 63, a content with values that are encoded separately) count as damage here.
 """
 
 import struct
