@@ -33,10 +33,14 @@ pub(super) enum Algorithm {
     AtOnce,
     /// The root exchanges parts with all others at once.
     RootAtOnce,
+    /// The root's data travel along a chain, in few large segments.
+    Chain,
+    /// The root's data travel along a chain, in many small segments.
+    FineChain,
 }
 
 /// Number of algorithms.
-pub(super) const ALGORITHMS: usize = 13;
+pub(super) const ALGORITHMS: usize = 15;
 
 /// Largest data of which all are sent in each round, if the run does not show the algorithm; bytes
 /// (MPICH's limit of a short broadcast).
@@ -48,6 +52,10 @@ const LONG_BYTES: f64 = 524_288.0;
 
 /// MPI libraries use Bruck's algorithm up to this many bytes per pair.
 const MAX_BRUCK_BYTES: f64 = 256.0;
+
+/// Segments of a chain: libraries take segments of 4 to 128 KiB for data of about a megabyte.
+const SEGMENTS: f64 = 4.0;
+const FINE_SEGMENTS: f64 = 32.0;
 
 /// Maximum number of rounds with different distances that are counted out; of more, a sample.
 const MAX_DISTANCES: usize = 64;
@@ -93,7 +101,9 @@ pub(super) fn candidates(needs: Needs, movement: Movement) -> &'static [Algorith
     match (movement, needs) {
         (Movement::Nothing | Movement::Meeting, _) | (Movement::Same, Needs::Lower) => &[Doubling],
         (Movement::Same, Needs::Everybody | Needs::All) => &[Doubling, Halving, RingTwice],
-        (Movement::Same, Needs::Root | Needs::AtRoot) => &[Tree, ScatterDoubling, ScatterRing],
+        (Movement::Same, Needs::Root | Needs::AtRoot) => {
+            &[Tree, ScatterDoubling, ScatterRing, Chain, FineChain]
+        }
         (Movement::Parts, Needs::Root | Needs::AtRoot) => &[TreeOfParts, RootAtOnce],
         (Movement::Parts, _) => &[DoublingOfParts, Ring],
         (Movement::Pairs, _) => &[Bruck, Pairwise, AtOnce],
@@ -128,6 +138,8 @@ impl Algorithm {
         Self::Pairwise,
         Self::AtOnce,
         Self::RootAtOnce,
+        Self::Chain,
+        Self::FineChain,
     ];
 
     /// Its rounds among a number of members.
@@ -171,7 +183,19 @@ impl Algorithm {
                 };
                 (0..count).map(round).collect()
             }
-            Self::AtOnce | Self::RootAtOnce => Vec::new(),
+            Self::AtOnce | Self::RootAtOnce | Self::Chain | Self::FineChain => Vec::new(),
+        }
+    }
+
+    /// How long the root of an operation that distributes its data is busy, as a share of the
+    /// operation; `None` if it only sends, and is done when its messages are taken.
+    pub fn busy_root(self, members: usize) -> Option<f64> {
+        let chain = |segments: f64| Some(segments / (members as f64 - 2.0 + segments));
+        match self {
+            Self::Tree | Self::TreeOfParts | Self::RootAtOnce => None,
+            Self::Chain => chain(SEGMENTS),
+            Self::FineChain => chain(FINE_SEGMENTS),
+            _ => Some(1.0),
         }
     }
 
@@ -184,6 +208,8 @@ impl Algorithm {
         match self {
             Self::AtOnce => hosts.at_once(),
             Self::RootAtOnce => hosts.root_at_once(),
+            Self::Chain => hosts.chain(SEGMENTS),
+            Self::FineChain => hosts.chain(FINE_SEGMENTS),
             _ => {
                 let mut path = Path::default();
                 for round in self.rounds(hosts.of.len()) {
@@ -260,6 +286,24 @@ impl Hosts {
         }
     }
 
+    /// The root's data travel from member to member, in segments, of which each follows the one
+    /// before it.
+    fn chain(&self, segments: f64) -> Path {
+        let all = self.of.len() as f64;
+        let share = 1.0 / segments;
+        let round = Round { pattern: Pattern::Shift, distance: 1, share, times: 1.0 };
+        let sharing = self.sharing(round);
+        let (links, hop) = (all - 1.0, usize::from(sharing > 0));
+        let mut path = Path {
+            overheads: 2.0 * (links + segments - 1.0),
+            copied: share * (links + segments - 1.0),
+            ..Path::default()
+        };
+        path.latencies[hop] = links;
+        path.bytes[hop] = path.copied * f64::from(sharing.max(1));
+        path
+    }
+
     /// The root, the first member, exchanges with all others at once.
     fn root_at_once(&self) -> Path {
         let all = self.of.len() as f64;
@@ -292,6 +336,9 @@ mod tests {
         assert_eq!(path(Algorithm::Bruck), (3.0, 1.5));
         assert_eq!(path(Algorithm::Pairwise), (7.0, 0.875));
         assert_eq!(path(Algorithm::AtOnce), (1.0, 0.875));
+        // Seven members pass on the first of four segments; three more follow.
+        assert_eq!(path(Algorithm::Chain), (7.0, 2.5));
+        assert_eq!(Algorithm::Chain.busy_root(8), Some(0.4));
     }
 
     #[test]

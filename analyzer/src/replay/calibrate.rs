@@ -162,9 +162,25 @@ impl Row {
     }
 }
 
+/// The prices of the terms that best explain the rows. A latency within hosts is not longer than one
+/// between them.
+fn prices(rows: &[Row]) -> [f64; 4] {
+    let found = free_prices(rows);
+    let uses_between = rows.iter().any(|row| row.terms[1] > 0.0);
+    if !uses_between || found[0] <= found[1] {
+        return found;
+    }
+    let merged = rows.iter().map(|row| {
+        let [within, between, bytes_within, bytes_between] = row.terms;
+        Row { terms: [0.0, within + between, bytes_within, bytes_between], ..*row }
+    });
+    let [_, latency, within, between] = free_prices(&merged.collect::<Vec<Row>>());
+    [latency, latency, within, between]
+}
+
 /// The non-negative prices of the terms that best explain the rows, by relative error. What several
 /// prices explain equally well goes to latencies, or, if all messages are large, to bytes.
-fn prices(rows: &[Row]) -> [f64; 4] {
+fn free_prices(rows: &[Row]) -> [f64; 4] {
     let (mut squares, mut products, mut scales) = (Matrix4::zeros(), Vector4::zeros(), [0.0; 4]);
     for row in rows.iter().filter(|row| row.cost > 0.0) {
         let terms = Vector4::from(row.terms);
@@ -180,7 +196,9 @@ fn prices(rows: &[Row]) -> [f64; 4] {
     if rows.iter().all(Row::is_large) {
         subsets.reverse();
     }
-    subsets.sort_by_key(|subset| subset.count_ones());
+    // Few prices before many, and prices between hosts before those within: if it cannot be told which
+    // level costs, the slower one does.
+    subsets.sort_by_key(|subset| (subset.count_ones(), (subset & WITHIN).count_ones()));
     for subset in subsets {
         let is_in = |number: usize| subset >> number & 1 == 1;
         if (0..4).any(|number| is_in(number) && scales[number] <= 0.0) {
@@ -206,6 +224,9 @@ fn prices(rows: &[Row]) -> [f64; 4] {
     }
     best.1
 }
+
+/// The prices within hosts, as a set.
+const WITHIN: u32 = 0b0101;
 
 /// Smaller determinants of normalised equations mean that prices cannot be told apart.
 const SINGULAR: f64 = 1e-9;
@@ -566,11 +587,15 @@ fn parts(graph: &Graph) -> Vec<Part> {
         if collective.movement == Movement::Meeting {
             continue;
         }
+        if collective.needs == Needs::Everybody {
+            if link.of == collective.members.start {
+                add_rounds(graph, member.collective, &mut parts);
+            }
+            continue;
+        }
         let posted = |member: u32| entered(graph.members[member as usize].posted);
         let last = match collective.needs {
-            Needs::Everybody | Needs::All if member.receives => {
-                last_senders[member.collective as usize].0
-            }
+            Needs::All if member.receives => last_senders[member.collective as usize].0,
             Needs::AtRoot if link.of == collective.root => {
                 last_senders[member.collective as usize].0
             }
@@ -592,21 +617,30 @@ fn parts(graph: &Graph) -> Vec<Part> {
             }
             continue;
         }
-        // In rounds, the last member has everything soon; the others have it when its contribution
-        // has reached them.
-        let share = match collective.needs {
-            Needs::Everybody => {
-                let rounds = Rounds::new(graph, collective);
-                let hops = rounds.hops(last_senders[member.collective as usize].1, link.of);
-                f64::from(hops) / f64::from(rounds.count().max(1))
-            }
-            _ => 1.0,
-        };
-        if share > 0.0 {
-            parts.push(Part { share, ..new });
-        }
+        parts.push(new);
     }
     parts
+}
+
+/// Adds the parts in an operation in which every member needs all others.
+fn add_rounds(graph: &Graph, number: u32, parts: &mut Vec<Part>) {
+    let collective = &graph.collectives[number as usize];
+    let first = collective.members.start;
+    let end = |member: u32| {
+        let op = graph.members[member as usize].posted;
+        let link = single(graph.links(op))?;
+        (link.kind == LinkKind::Collective)
+            .then(|| (member - first, graph.recorded[op as usize].left_s))
+    };
+    let ends: Vec<(u32, f64)> = collective.members.clone().filter_map(end).collect();
+    let rounds = Rounds::new(graph, collective);
+    let count = f64::from(rounds.count().max(1));
+    let observed = rounds.observed(&ends, |op| graph.recorded[op as usize].entered_s);
+    parts.extend(observed.into_iter().map(|(arrivals, seconds)| Part {
+        collective: number,
+        share: f64::from(arrivals) / count,
+        time_s: seconds.max(0.0),
+    }));
 }
 
 /// Operations of one kind, size and number of members.
@@ -728,6 +762,16 @@ mod tests {
             [30.0, 10.0, 1e4, 3e4],
         ];
         assert_near(prices(&rows(expected, &terms)), expected);
+    }
+
+    #[test]
+    fn latency_within_hosts_is_at_most_that_between() {
+        // Operations that cross both levels do not tell which of them costs.
+        let both = [[20.0, 20.0, 160.0, 160.0], [10.0, 10.0, 80.0, 80.0]];
+        assert_near(prices(&rows([1e-6, 3e-6, 0.0, 0.0], &both)), [0.0, 4e-6, 0.0, 0.0]);
+        let found =
+            prices(&rows([5e-6, 1e-6, 0.0, 0.0], &[[10.0, 0.0, 0.0, 0.0], [0.0, 10.0, 0.0, 0.0]]));
+        assert!(found[0] > 0.0 && found[0] == found[1], "{found:?}");
     }
 
     #[test]

@@ -81,6 +81,14 @@ pub(super) fn dependencies<T: Amount>(
                     dependency(StartPoint::RoundsDone(link.of), after);
                     continue;
                 }
+                if collective.needs == Needs::Root && link.of == collective.root {
+                    let start = match link.kind {
+                        LinkKind::Collective => StartPoint::Begin,
+                        _ => StartPoint::Entered(member.posted),
+                    };
+                    dependency(start, costs.busy_root(collective) + after);
+                    continue;
+                }
                 let time = costs.collective(collective) + after;
                 needed(graph, (link.of, member), collective, |start| dependency(start, time));
             }

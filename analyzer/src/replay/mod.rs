@@ -19,6 +19,7 @@
 //! | `change` | what can be changed in a replay |
 //! | `moments` | times of a thread's calls in the run and in the replay |
 //! | `questions` | the effect of changes |
+//! | `uncertainty` | how far an answer may be off |
 //! | `curves` | the run's time against one parameter |
 
 mod algorithm;
@@ -37,6 +38,7 @@ mod mapping;
 mod moments;
 mod network;
 mod questions;
+mod uncertainty;
 
 pub use assembled::{Assembled, Origin};
 pub use backward::{PARAMETERS, Path, critical_path};

@@ -285,6 +285,22 @@ impl<T: Amount> Costs<'_, T> {
         self.along(self.path(of), of.bytes)
     }
 
+    /// From the begin of a collective operation whose root distributes its data until the root is
+    /// done. Data that the library takes leave it at once, if no other member's data follow.
+    pub fn busy_root(&self, of: &Collective) -> T {
+        let spread = &self.placement.spread[of.group as usize];
+        let path = self.path(of);
+        let limit = self.network.eager_bytes[usize::from(spread.hosts > 1)];
+        match of.algorithm.busy_root(spread.members as usize) {
+            Some(share) => self.along(path, of.bytes) * share,
+            None if of.bytes > limit => self.along(path, of.bytes),
+            None => {
+                let path = Path { latencies: [0.0; 2], bytes: [0.0; 2], ..path };
+                self.along(path, of.bytes) * 0.5
+            }
+        }
+    }
+
     /// The longest path through a collective operation.
     pub fn path(&self, of: &Collective) -> Path {
         match of.movement {

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use trace_format::meaning::{Class, Meaning};
+
 use super::backward::{Path, critical_path};
 use super::calibrate::{Calibration, MAX_ERROR, calibrate};
 use super::change::Change;
 use super::forward::{Conditions, Replayed, replay};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
+use super::uncertainty::Transfers;
 use crate::causes::Context;
 
 /// The effect of some changes.
@@ -47,11 +50,32 @@ pub struct WhatIf<'a> {
     own: Vec<f64>,
 }
 
-/// Relative difference of two runs of the same program, and relative errors of changes of
-/// computation and of transfers, in nine of ten cases (measured in docs/measurements/accuracy.md).
-const OF_RUNS: f64 = 0.012;
-const OF_COMPUTATION: f64 = 0.1;
-const OF_TRANSFERS: f64 = 0.25;
+/// Conditions of a replay that some changes make.
+#[derive(Debug)]
+struct Changed {
+    network: Network,
+    /// Factor of the time in the recorder and in calls that need no other rank.
+    library: f64,
+    /// If it differs from the recorded one.
+    placement: Option<Placement>,
+    /// Computation before each operation, seconds.
+    own: Vec<f64>,
+}
+
+impl Changed {
+    fn conditions<'c>(
+        &'c self,
+        what_if: &'c WhatIf,
+    ) -> Conditions<'c, impl Fn(OpNumber, &Op) -> (f64, f64) + use<'c>> {
+        Conditions {
+            network: &self.network,
+            placement: self.placement.as_ref().unwrap_or(&what_if.placement),
+            pace: |number: OpNumber, op: &Op| {
+                (self.own[number as usize], f64::from(op.library_s) * self.library)
+            },
+        }
+    }
+}
 
 /// A stretch of computation is noise if it is longer than the median of its kind by this many
 /// median deviations …
@@ -108,9 +132,15 @@ impl<'a> WhatIf<'a> {
 
     /// Predicts the time of the run with some changes.
     pub fn ask(&self, changes: &[Change]) -> Answer {
-        let (replayed, _) = self.replayed_with(changes);
+        let changed = self.changed(changes);
+        let conditions = changed.conditions(self);
+        let replayed = replay(&self.graph, &conditions);
         let elapsed_s = replayed.elapsed_s * self.correction();
-        let uncertain_s = self.uncertainty(elapsed_s, changes);
+        let after = self.transfers_matter().then(|| {
+            let path = critical_path(&self.graph, &conditions, &replayed);
+            Transfers::new(&changed.network, &path)
+        });
+        let uncertain_s = self.uncertainty(elapsed_s, changes, after);
         Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
     }
 
@@ -122,12 +152,23 @@ impl<'a> WhatIf<'a> {
 
     /// Replays with some changes; also returns the time before each operation, seconds.
     pub(super) fn replayed_with(&self, changes: &[Change]) -> (Replayed, Vec<f64>) {
+        let changed = self.changed(changes);
+        let replayed = replay(&self.graph, &changed.conditions(self));
+        let Changed { mut own, library, .. } = changed;
+        for (own, op) in own.iter_mut().zip(&self.graph.ops) {
+            *own += f64::from(op.library_s) * library;
+        }
+        (replayed, own)
+    }
+
+    /// The conditions that some changes make.
+    fn changed(&self, changes: &[Change]) -> Changed {
         let graph = &self.graph;
-        let mapped = changes.iter().find_map(|change| match change {
+        let placement = changes.iter().find_map(|change| match change {
             Change::Placement(mapping) => Some(Placement::mapped(graph, mapping)),
             _ => None,
         });
-        let placement = mapped.as_ref().unwrap_or(&self.placement);
+        let is_one_host = placement.as_ref().unwrap_or(&self.placement).is_one_host();
         let mut network = self.calibration.network;
         let mut library = 1.0;
         // Computation before each operation, seconds.
@@ -142,7 +183,7 @@ impl<'a> WhatIf<'a> {
                 Change::Bandwidth(factor) => {
                     network.per_byte = network.per_byte.map(|g| g / factor);
                     // Within a host, the copies are the transfer, unless they are asked for apart.
-                    if placement.is_one_host() && !asks_for_overhead {
+                    if is_one_host && !asks_for_overhead {
                         network.overhead_per_byte /= factor;
                     }
                 }
@@ -177,13 +218,38 @@ impl<'a> WhatIf<'a> {
                 Change::NoNoise => self.remove_noise(&mut own),
             }
         }
-        let pace =
-            |number: OpNumber, op: &Op| (own[number as usize], f64::from(op.library_s) * library);
-        let replayed = replay(graph, &Conditions { network: &network, placement, pace });
-        for (own, op) in own.iter_mut().zip(&graph.ops) {
-            *own += f64::from(op.library_s) * library;
+        let is_ideal = changes.contains(&Change::IdealNetwork);
+        if !is_ideal && changes.iter().any(Change::affects_transfers) {
+            let placement = placement.as_ref().unwrap_or(&self.placement);
+            self.scale_creation(&mut own, &network, placement);
         }
-        (replayed, own)
+        Changed { network, library, placement, own }
+    }
+
+    /// Calls that make communicators consist of small messages: they take as many times as long as
+    /// one of these.
+    fn scale_creation(&self, own: &mut [f64], network: &Network, placement: &Placement) {
+        let cost = |network: &Network, placement: &Placement| {
+            2.0 * network.overhead + network.latency[placement.main_hop() as usize]
+        };
+        let before = cost(&self.calibration.network, &self.placement);
+        let factor = cost(network, placement) / before;
+        if before <= 0.0 || factor == 1.0 {
+            return;
+        }
+        let creates = |context: &Context| match context {
+            Context::Transfer(site) => Meaning::of(&site.function).class == Class::Communicators,
+            _ => false,
+        };
+        let creates: Vec<bool> = self.graph.contexts.all.iter().map(creates).collect();
+        if !creates.contains(&true) {
+            return;
+        }
+        for (own, op) in own.iter_mut().zip(&self.graph.ops) {
+            if creates[op.context as usize] {
+                *own *= factor;
+            }
+        }
     }
 
     /// Multiplies the computation of a line; calls that are replayed as recorded are not changed.
@@ -197,18 +263,6 @@ impl<'a> WhatIf<'a> {
 
     fn computes(&self, op: OpNumber) -> bool {
         self.graph.contexts.get(self.graph.ops[op as usize].context).is_computing()
-    }
-
-    /// The uncertainty of an answer, at 90 %.
-    fn uncertainty(&self, elapsed_s: f64, changes: &[Change]) -> f64 {
-        let difference = elapsed_s - self.graph.elapsed_s;
-        let of_change = match changes.iter().any(Change::affects_transfers) {
-            true => OF_TRANSFERS,
-            false => OF_COMPUTATION,
-        };
-        let parts =
-            [self.calibration.error * elapsed_s, OF_RUNS * elapsed_s, of_change * difference];
-        parts.iter().map(|part| part * part).sum::<f64>().sqrt()
     }
 
     /// Names of the run's regions in which ranks compute.
@@ -357,6 +411,9 @@ impl<'a> WhatIf<'a> {
                     Change::Overhead(factor),
                 ]),
             }
+        }
+        if told_apart {
+            questions.push(vec![Change::Bandwidth(10.0)]);
         }
         questions.push(vec![Change::MedianRank]);
         questions.push(vec![Change::Balance(None)]);

@@ -280,6 +280,65 @@ fn collective_operations_wait_for_required_members() {
 }
 
 #[test]
+fn root_of_large_broadcast_is_busy_until_its_data_are_sent() {
+    let broadcasts = |count: usize| {
+        let mut program = Program::new(4);
+        for _ in 0..count {
+            for rank in 0..4 {
+                let (sent, received) = if rank == 0 { (20_000, 0) } else { (0, 20_000) };
+                program.calls(rank, "MPI_Bcast", on_world(0, received, sent));
+            }
+        }
+        program.takes(&network()).0
+    };
+    let (one, two) = (broadcasts(1), broadcasts(2));
+    assert!((two - 2.0 * one).abs() < 1e-3, "{one} {two}");
+}
+
+/// A program of 20 barriers, in which all ranks enter together and each of the rounds takes 1 us.
+fn program_of_barriers(ranks: u32) -> Program {
+    let rounds = u64::from(ranks.next_power_of_two().trailing_zeros());
+    let mut program = Program::new(ranks);
+    for number in 0..20 {
+        let begin = BEGIN + 20_000 * (number + 1);
+        for rank in &mut program.ranks {
+            rank.call_with("MPI_Barrier", begin, begin + 1_000 * rounds, on_world(0, 0, 0));
+        }
+    }
+    program
+}
+
+#[test]
+fn ranks_that_enter_together_show_cost_of_every_round() {
+    program_of_barriers(8).with_graph(|graph| {
+        let mut graph = graph.unwrap();
+        let placement = Placement::recorded(&graph);
+        let calibration = calibrate(&mut graph, &placement);
+        let latency = calibration.network.latency[0];
+        assert!((calibration.scale - 1.0).abs() < 0.01, "{}", calibration.scale);
+        assert!((latency * 1e6 - 1.0).abs() < 0.01, "{latency}");
+    });
+}
+
+#[test]
+fn calls_that_make_communicators_take_longer_with_slower_messages() {
+    let mut program = program_of_barriers(2);
+    for rank in &mut program.ranks {
+        let begin = BEGIN + 1_000_000;
+        rank.call_with("MPI_Comm_dup", begin, begin + 50_000, on_world(0, 0, 0));
+    }
+    program.with_graph(|graph| {
+        let what_if = WhatIf::new(graph.unwrap());
+        let longer = |factor: f64| {
+            let answer = what_if.ask(&[Change::Latency(factor)]);
+            (answer.elapsed_s - what_if.graph.elapsed_s) * 1e6
+        };
+        let expected = 20.0 + 50.0;
+        assert!((longer(2.0) - expected).abs() < 0.02 * expected, "{}", longer(2.0));
+    });
+}
+
+#[test]
 fn fence_waits_for_all_and_keeps_time_after_last() {
     let mut program = Program::new(2);
     for (rank, works) in [(0, 1_000), (1, 3_000)] {
