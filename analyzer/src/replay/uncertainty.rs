@@ -120,7 +120,8 @@ impl WhatIf<'_> {
         let mut shares = if is_placed { PLACEMENT } else { NETWORK };
         let samples = &self.calibration.samples;
         let is_shown = samples.transfers[self.hop()] > 0 && self.is_told_apart();
-        if !is_placed && !(is_shown && self.placement.is_one_rank_each()) {
+        let may_compete = !self.placement.is_one_rank_each();
+        if !is_placed && (!is_shown || may_compete) {
             shares.of_moved += MOVED_IF_NOT_SHOWN;
         }
         if any(|change| matches!(change, Change::Network(_))) {
