@@ -7,6 +7,7 @@
 
 mod anonymous;
 pub mod collect;
+mod cython;
 mod directory;
 mod extent;
 mod facts;

@@ -7,6 +7,8 @@ use std::path::Path;
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
 
+use super::cython::python_name;
+
 /// Location of an address in the program's source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceLocation {
@@ -71,7 +73,7 @@ impl Symbols {
             && let Ok(Some(frame)) = frames.next()
         {
             let name = frame.function.and_then(|name| name.demangle().ok().map(Into::into));
-            location.function = name;
+            location.function = name.map(|name: String| python_name(&name).unwrap_or(name));
             location.file = frame.location.as_ref().and_then(|at| at.file).map(str::to_owned);
             location.line = frame.location.as_ref().and_then(|at| at.line);
         }
@@ -83,6 +85,9 @@ impl Symbols {
 }
 
 fn demangled(name: &str) -> String {
+    if let Some(name) = python_name(name) {
+        return name;
+    }
     addr2line::demangle_auto(name.into(), None).into_owned()
 }
 

@@ -1,6 +1,7 @@
 //! Renders [`Causes`] as the screen and the JSON document of `gammachi why`, and as parts of a report.
 
 mod document;
+mod hosts;
 mod rows;
 mod screen;
 mod stretches;
@@ -48,7 +49,8 @@ impl Why<'_> {
     /// What is not known, and why.
     fn missing(&self) -> Vec<String> {
         let unknown = self.causes.unknown.iter().map(|what| words::unknown(*what));
-        unknown.chain(self.ideal.err().and_then(words::no_ideal)).collect()
+        let unknown = unknown.chain(self.ideal.err().and_then(words::no_ideal));
+        unknown.chain(words::no_python_lines(self)).collect()
     }
 
     /// The efficiency of the selected iteration or region, else of the run.

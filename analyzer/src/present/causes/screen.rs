@@ -11,7 +11,7 @@ use crate::shell_word::shell_word;
 
 use super::rows::wait_rows;
 use super::words::{self, seconds_of, share};
-use super::{Why, stretches, verdict};
+use super::{Why, hosts, stretches, verdict};
 
 /// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10;
@@ -26,6 +26,7 @@ pub fn screen(why: &Why, colour: bool) -> String {
     if why.is_of_all() {
         blocks.block("PATH", path(why));
         blocks.block("RANKS", ranks(why));
+        blocks.block("HOSTS", hosts::host_lines(why));
         blocks.block("REGIONS", stretches::region_lines(why.run, why.causes));
         blocks.block("PHASES", stretches::phase_lines(why.run, why.causes));
         blocks.block("ITERATIONS", stretches::iteration_lines(why.causes));
@@ -82,7 +83,7 @@ fn states(why: &Why) -> Vec<String> {
         let most = |state| off_cpu(state).map_or("?".to_owned(), |ticks| seconds_of(why, ticks));
         table.right("off the CPU, at most", states.iter().map(|(state, ..)| most(state)));
     }
-    let mut lines = table.lines();
+    let mut lines = if states.is_empty() { Vec::new() } else { table.lines() };
     if why.causes.uncertain > 0 {
         let uncertain = seconds_of(why, why.causes.uncertain);
         lines.push(format!(
@@ -100,6 +101,9 @@ fn is_notable(off_cpu: Option<i64>, beside: i64) -> bool {
 /// Groups of similar waits, with what made their culprits late.
 fn waits(why: &Why) -> Vec<String> {
     let (rows, left_out) = wait_rows(why, MAX_ROWS);
+    if rows.is_empty() {
+        return Vec::new();
+    }
     let mut table = Table::default();
     table.left("state", rows.iter().map(|row| row.state.to_owned()));
     table.left("waits", rows.iter().map(|row| row.waiters.clone()));
@@ -140,7 +144,7 @@ fn causes(why: &Why) -> Vec<String> {
     table.right("directly", shown.iter().map(|(_, cost)| seconds_of(why, cost.direct)));
     table.right("indirectly", shown.iter().map(|(_, cost)| seconds_of(why, cost.indirect)));
     table.left("what takes longer", shown.iter().map(|((_, context), _)| what(*context)));
-    let mut lines = table.lines();
+    let mut lines = if rows.is_empty() { Vec::new() } else { table.lines() };
     push_omitted(&mut lines, rows.len() - shown.len(), "causes");
     if why.rank.is_none() && causes.charges.unattributed > 0 {
         lines.push(format!(

@@ -7,6 +7,7 @@ use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 
 use super::Why;
+use super::hosts;
 use super::words::{self, seconds_of, share};
 
 /// Share of the waiting below which a cause is not mentioned.
@@ -28,6 +29,10 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
         return vec!["No rank is known to have waited for another.".to_owned()];
     }
     let mut sentences = vec![total(why, waiting, ranks)];
+    if let Some(sentence) = hidden_waiting(why) {
+        sentences.insert(0, sentence.to_owned());
+        return sentences;
+    }
     sentences.extend(slow_iterations(why));
     let costliest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
     if let Some(((line, context), cost)) = costliest
@@ -54,6 +59,7 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
             false => format!("No single delay causes more than {part} of it."),
         });
     }
+    sentences.extend(hosts::slow_host(why));
     let unattributed = causes.charges.unattributed;
     if unattributed as f64 >= NOTABLE_SHARE * waiting as f64 {
         sentences
@@ -96,6 +102,30 @@ pub(crate) fn longest_wait_places(why: &Why) -> Vec<String> {
     large.filter_map(site).collect()
 }
 
+/// Why the waiting inside most calls is not known. What is known then lies before and after the ranks' calls
+/// alone, and says nothing about who makes the others wait.
+fn hidden_waiting(why: &Why) -> Option<&'static str> {
+    let causes = why.causes;
+    if causes.unknown.contains(&Unknown::NoAttributes) {
+        return Some(
+            "Who waited for whom inside calls is not known, because the run was recorded at level 0.",
+        );
+    }
+    let (mut in_totals, mut in_calls) = (0, 0);
+    for (number, ticks) in causes.profiles.iter().flat_map(|profile| profile.all()) {
+        match causes.contexts.get(*number) {
+            Context::Totals => in_totals += ticks,
+            Context::Transfer(_) | Context::Waiting | Context::WaitingForUnknown => {
+                in_calls += ticks
+            }
+            _ => {}
+        }
+    }
+    (in_totals > in_calls).then_some(
+        "Who waited for whom inside most calls is not known, because they are kept only as totals.",
+    )
+}
+
 /// How much the ranks waited, with the most that waits too short to be explained can add.
 fn total(why: &Why, waiting: i64, ranks: i64) -> String {
     let all = ranks * why.elapsed();
@@ -106,7 +136,8 @@ fn total(why: &Why, waiting: i64, ranks: i64) -> String {
         _ => None,
     });
     let Some((sum_ns, below_ns)) = short else {
-        return format!("The ranks wait for {of_time}, {each}.");
+        let at_least = if hidden_waiting(why).is_some() { "at least " } else { "" };
+        return format!("The ranks wait for {at_least}{of_time}, {each}.");
     };
     let clock = &why.causes.clock;
     let most = (clock.seconds(waiting) + sum_ns as f64 * 1e-9) / clock.seconds(all);

@@ -235,6 +235,20 @@ pub(super) fn no_ideal(why: NoIdeal) -> Option<String> {
     Some(format!("how communication divides into serialisation and transfer: {because}"))
 }
 
+/// Why places are not those of the Python program, if mpi4py makes the calls.
+pub(super) fn no_python_lines(why: &Why) -> Option<String> {
+    let is_mpi4py = |context: &Context| match context {
+        Context::Transfer(site) => site.module.contains("/mpi4py/"),
+        _ => false,
+    };
+    let contexts = &why.causes.contexts.all;
+    (why.run.region_names().is_empty() && contexts.iter().any(is_mpi4py)).then(|| {
+        "which lines of the Python program call MPI: places are inside mpi4py (`from gammachi import region` \
+         names parts of the program)"
+            .to_owned()
+    })
+}
+
 /// Ticks as seconds with a unit.
 pub(super) fn seconds_of(why: &Why, ticks: i64) -> String {
     seconds(why.causes.clock.seconds(ticks))
