@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::synthetic_messages::Attributes;
-use crate::synthetic_windows::{EXCLUSIVE, SHARED, for_group, for_target, on_window};
+
+mod windows;
 
 /// A communication step.
 #[derive(Debug, Clone)]
@@ -18,6 +19,11 @@ enum Step {
     Fence,
     Split,
     Allreduce,
+    /// An MPI_Allreduce of every other rank, on a communicator of theirs.
+    AllreduceOfSome,
+    /// MPI_Iallreduce, work, MPI_Wait.
+    Iallreduce,
+    Scan,
     Broadcast(usize),
     Reduce(usize),
     /// Each rank's role in an epoch of general active target synchronisation, and the call in which
@@ -51,6 +57,8 @@ enum Variant {
     Synchronous,
     /// MPI_Irecv, work, MPI_Wait.
     Later,
+    /// The same from any source.
+    AnySource,
     /// MPI_Send and MPI_Irecv; MPI_Test fails several times, then succeeds.
     Polled,
     /// MPI_Bsend, MPI_Probe, then MPI_Recv.
@@ -67,6 +75,7 @@ fn step(ranks: usize) -> impl Strategy<Value = Step> {
         Just(Variant::Eager),
         Just(Variant::Synchronous),
         Just(Variant::Later),
+        Just(Variant::AnySource),
         Just(Variant::Polled),
         Just(Variant::Probed),
         Just(Variant::OnThread),
@@ -90,6 +99,9 @@ fn step(ranks: usize) -> impl Strategy<Value = Step> {
         1 => Just(Step::Fence),
         1 => Just(Step::Split),
         1 => Just(Step::Allreduce),
+        1 => Just(Step::AllreduceOfSome),
+        1 => Just(Step::Iallreduce),
+        1 => Just(Step::Scan),
         1 => (0..ranks).prop_map(Step::Broadcast),
         1 => (0..ranks).prop_map(Step::Reduce),
         2 => (roles, blocking).prop_map(|(roles, blocking)| Step::Exposure(roles, blocking)),
@@ -136,6 +148,10 @@ impl Simulator {
                 let mut rank = SyntheticRank::level_1(number, count as u32, END);
                 rank.threads.push(Vec::new());
                 rank.communicator(ROW, 1, (55, 0), number, count as u32, &[(0, 1, count as u32)]);
+                if number % 2 == 0 {
+                    let even = (count as u32).div_ceil(2);
+                    rank.communicator(EVEN, 1, (77, 0), number / 2, even, &[(0, 2, even)]);
+                }
                 rank.neighbours(
                     ROW,
                     &neighbours(number as usize, count).map(|of| of.map_or(-1, |rank| rank as i32)),
@@ -200,6 +216,9 @@ impl Simulator {
             Step::Fence => self.collective("MPI_Win_fence", works, 0),
             Step::Split => self.collective("MPI_Comm_split", works, 0),
             Step::Allreduce => self.collective("MPI_Allreduce", works, 0),
+            Step::AllreduceOfSome => self.allreduce_of_some(works),
+            Step::Iallreduce => self.iallreduce(works),
+            Step::Scan => self.collective("MPI_Scan", works, 0),
             Step::Broadcast(root) => self.collective("MPI_Bcast", works, *root),
             Step::Reduce(root) => self.collective("MPI_Reduce", works, *root),
             Step::Exposure(roles, blocking) => self.exposure(roles, *blocking, works),
@@ -243,18 +262,18 @@ impl Simulator {
                 self.late_sender((to, from), (begin, sent), (sent, end));
                 self.now_on_thread[to] = end;
             }
-            Variant::Later | Variant::Polled => {
+            Variant::Later | Variant::AnySource | Variant::Polled => {
                 let posted = self.now[to];
                 let begin = posted + CALL + works[to];
-                self.ranks[to].call_with(
-                    "MPI_Irecv",
-                    posted,
-                    posted + CALL,
-                    source.request(request),
-                );
+                let posts = match variant {
+                    Variant::AnySource => on_world(ANY_SOURCE, 5, 1000),
+                    _ => source,
+                };
+                let posts = posts.request(request);
+                self.ranks[to].call_with("MPI_Irecv", posted, posted + CALL, posts);
                 let done = completed(request, from as i32, 5, 8);
                 let end = begin.max(sent) + CALL;
-                if matches!(variant, Variant::Later) {
+                if !matches!(variant, Variant::Polled) {
                     self.ranks[to].call_with("MPI_Wait", begin, end, done);
                     self.late_sender((to, from), (begin, sent), (sent, end));
                 } else {
@@ -322,6 +341,7 @@ impl Simulator {
                 "MPI_Bcast" if rank != root => Some((entered[root], std::cmp::Reverse(root))),
                 "MPI_Reduce" if rank == root => last_of(&mut others),
                 "MPI_Bcast" | "MPI_Reduce" => None,
+                "MPI_Scan" => last_of(&mut (0..rank)),
                 _ => last_of(&mut others),
             };
             let until = needs.map_or(0, |(at, _)| at).max(entered[rank]);
@@ -342,6 +362,7 @@ impl Simulator {
                     "MPI_Win_fence" => State::OneSided,
                     "MPI_Bcast" => State::LateBroadcast,
                     "MPI_Reduce" => State::EarlyReduce,
+                    "MPI_Scan" => State::EarlyScan,
                     _ => State::WaitAtNxn,
                 };
                 self.note(state, rank, culprit, (entered[rank], at));
@@ -350,6 +371,12 @@ impl Simulator {
         }
     }
 }
+
+/// In place of a source.
+const ANY_SOURCE: i32 = -1;
+
+/// A communicator of every other rank.
+const EVEN: u16 = 4;
 
 /// A communicator of all ranks in a row, and the neighbours of a rank in it.
 const ROW: u16 = 3;
@@ -364,15 +391,6 @@ fn last_of(entries: impl Iterator<Item = (usize, u64)>) -> Option<(usize, u64)> 
 }
 
 impl Simulator {
-    /// A window that all ranks have made.
-    fn window(&mut self) -> u32 {
-        self.windows += 1;
-        for rank in &mut self.ranks {
-            rank.window(self.windows);
-        }
-        self.windows
-    }
-
     /// A call of a rank that blocks until a moment, if there is one; returns when it was left.
     fn call_until(
         &mut self,
@@ -387,79 +405,34 @@ impl Simulator {
         left
     }
 
-    fn exposure(&mut self, roles: &[Role], blocking: Blocking, works: &[u64]) {
-        let of = |role| (0..roles.len()).filter(|rank| roles[*rank] == role).collect::<Vec<_>>();
-        let (origins, targets) = (of(Role::Origin), of(Role::Target));
-        if origins.is_empty() || targets.is_empty() {
-            return;
-        }
-        let window = self.window();
-        let group = |ranks: &[usize]| ranks.iter().map(|rank| *rank as u32).collect::<Vec<_>>();
-        let mut posts = Vec::new();
-        for target in &targets {
-            let entered = self.now[*target] + works[*target];
-            self.ranks[*target].group(window, &group(&origins));
-            self.call_until(*target, "MPI_Win_post", (entered, None), for_group(window, window));
-            posts.push((*target, entered));
-        }
-        let last_post = last_of(posts.iter().copied()).map(|(_, at)| at);
-        let mut completes = Vec::new();
-        for origin in origins {
-            self.ranks[origin].group(window, &group(&targets));
-            let to = for_target(window, targets[0] as u32, 8);
-            let calls = [
-                ("MPI_Win_start", Blocking::Start, for_group(window, window), last_post),
-                ("MPI_Put", Blocking::Put, to, Some(posts[0].1)),
-                ("MPI_Win_complete", Blocking::Complete, on_window(window), last_post),
-            ];
-            for (name, blocks, attributes, needs) in calls {
-                let entered = self.now[origin] + works[origin] / 3;
-                let until = needs.filter(|_| blocks == blocking);
-                let left = self.call_until(origin, name, (entered, until), attributes);
-                // A call that is short may by chance still last until a post.
-                let is_put = blocks == Blocking::Put;
-                let state = if is_put { State::EarlyTransfer } else { State::LatePost };
-                let relevant = if is_put { &posts[..1] } else { &posts[..] };
-                let before = relevant.iter().copied().filter(|(_, at)| *at <= left);
-                if let Some((target, at)) = last_of(before) {
-                    self.note(state, origin, target, (entered, at));
-                }
-                if blocks == Blocking::Complete {
-                    completes.push((origin, entered));
-                }
+    fn allreduce_of_some(&mut self, works: &[u64]) {
+        let members: Vec<usize> = (0..works.len()).step_by(2).collect();
+        let entered: Vec<u64> = self.now.iter().zip(works).map(|(now, work)| now + work).collect();
+        for rank in &members {
+            let others = members.iter().filter(|other| *other != rank);
+            let last = last_of(others.map(|other| (*other, entered[*other])));
+            let call = (entered[*rank], last.map(|(_, at)| at));
+            self.call_until(*rank, "MPI_Allreduce", call, on_world(0, 8, 8).communicator(EVEN));
+            if let Some((culprit, at)) = last {
+                self.note(State::WaitAtNxn, *rank, culprit, (entered[*rank], at));
             }
-        }
-        let Some((origin, at)) = last_of(completes.into_iter()) else { return };
-        for target in targets {
-            let entered = self.now[target] + works[target] / 2;
-            let until = (entered, Some(at));
-            self.call_until(target, "MPI_Win_wait", until, on_window(window));
-            self.note(State::EarlyWait, target, origin, (entered, at));
         }
     }
 
-    fn locks(&mut self, locks: &[Option<bool>], target: u32, works: &[u64]) {
-        let window = self.window();
-        let asks = locks.iter().enumerate().filter_map(|(rank, lock)| Some((rank, (*lock)?)));
-        let mut asks: Vec<(u64, usize, bool)> =
-            asks.map(|(rank, lock)| (self.now[rank] + works[rank], rank, lock)).collect();
-        // Locks are granted in the order in which they are asked for.
-        asks.sort_unstable();
-        let mut unlocks: Vec<(usize, u64, bool)> = Vec::new();
-        for (entered, rank, exclusive) in asks {
-            let conflicts = unlocks.iter().filter(|(.., other)| exclusive || *other);
-            let granted = last_of(conflicts.map(|(rank, at, _)| (*rank, *at)));
-            let kind = if exclusive { EXCLUSIVE } else { SHARED };
-            let lock = for_target(window, target, kind);
-            let until = granted.map(|(_, at)| at);
-            let left = self.call_until(rank, "MPI_Win_lock", (entered, until), lock);
-            if let Some((holder, at)) = granted {
-                self.note(State::Lock, rank, holder, (entered, at));
+    fn iallreduce(&mut self, works: &[u64]) {
+        let request = self.next_request();
+        let begun: Vec<u64> = self.now.iter().zip(works).map(|(now, work)| now + work).collect();
+        for rank in 0..works.len() {
+            let call = (begun[rank], None);
+            let posts = on_world(0, 8, 8).request(request);
+            let entered = self.call_until(rank, "MPI_Iallreduce", call, posts) + works[rank] / 3;
+            let others = (0..works.len()).filter(|other| *other != rank);
+            let last = last_of(others.map(|other| (other, begun[other])));
+            let wait = (entered, last.map(|(_, at)| at));
+            self.call_until(rank, "MPI_Wait", wait, completed(request, 0, 0, 0));
+            if let Some((culprit, at)) = last {
+                self.note(State::WaitAtNxn, rank, culprit, (entered, at));
             }
-            let unlocked = left + works[rank] / 4;
-            let unlock = for_target(window, target, 0);
-            self.call_until(rank, "MPI_Win_unlock", (unlocked, None), unlock);
-            unlocks.push((rank, unlocked, exclusive));
         }
     }
 
