@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
 use super::order::Order;
-use super::origins::{Origin, Scratch, origins};
+use super::origins::{KeptShares, Origin, Scratch, origins};
 use super::profile::{Hint, Profile};
 use super::sync_points::SyncPoint;
 use super::waits::{Wait, Waits};
@@ -53,6 +53,10 @@ pub struct Reasons {
     pub(super) met: Vec<i64>,
     /// The delay to which most of each wait goes back.
     pub(super) origins: Vec<Origin>,
+    /// How much of some waits the culprit's own waits explain.
+    pub(super) kept_shares: KeptShares,
+    /// Ticks of all waits before each one; one more entry follows the last.
+    ticks_before: Vec<i64>,
     /// Waits whose interval is too long to search.
     pub too_long: u64,
 }
@@ -124,6 +128,7 @@ impl Reasons {
         let parts: Vec<Part> = parts.collect();
         let mut reasons = Self::join(&parts, waits.all.len());
         reasons.met = sync_points.iter().map(|point| point.moment).collect();
+        reasons.ticks_before = ticks_before(waits);
         origins(waits, order, &mut reasons);
         reasons
     }
@@ -152,9 +157,8 @@ impl Reasons {
             first,
             delays,
             culprits_waits,
-            met: Vec::new(),
-            origins: Vec::new(),
             too_long: parts.iter().map(|part| part.too_long).sum(),
+            ..Self::default()
         }
     }
 
@@ -179,12 +183,23 @@ impl Reasons {
     pub(super) fn explained(&self, wait: u32, waits: &Waits) -> Explained {
         let length = waits.all[wait as usize].ticks;
         let delays: i64 = self.delays(wait).iter().map(|(_, ticks)| *ticks).sum();
-        let culprits_waits: i64 =
-            self.waits(wait).map(|earlier| waits.all[earlier as usize].ticks).sum();
+        let (from, to) = self.culprits_waits[wait as usize];
+        let culprits_waits = self.ticks_before[to as usize] - self.ticks_before[from as usize];
         let by_delays = delays.min(length);
         let by_waits = culprits_waits.min(length - by_delays);
         Explained { delays, culprits_waits, by_delays, by_waits }
     }
+}
+
+fn ticks_before(waits: &Waits) -> Vec<i64> {
+    let mut sum = 0;
+    let mut before = Vec::with_capacity(waits.all.len() + 1);
+    before.push(sum);
+    before.extend(waits.all.iter().map(|wait| {
+        sum += wait.ticks;
+        sum
+    }));
+    before
 }
 
 /// How much of a wait is explained, ticks.
@@ -393,8 +408,12 @@ impl Divider {
         weights: impl Iterator<Item = i64>,
         whole: i64,
     ) -> &[i64] {
-        let whole = whole.max(1);
         self.shares.clear();
+        if ticks == whole {
+            self.shares.extend(weights);
+            return &self.shares;
+        }
+        let whole = whole.max(1);
         self.remainders.clear();
         let mut left = ticks;
         for (at, weight) in weights.enumerate() {

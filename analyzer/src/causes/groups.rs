@@ -1,5 +1,5 @@
 //! Groups waits of the same state, in calls from the same site, for the same line, and finds what
-//! mostly made their
+//! mostly made their culprits late.
 
 use rustc_hash::FxHashMap;
 

@@ -14,7 +14,7 @@
 //! | `longest` | keeps long waits alone if there are too many |
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
-//! | `contexts`, `profile` | what each line did between the waits |
+//! | `contexts`, `profile`, `pass` | what each line did between the waits |
 //! | `sync_points` | where a line and its culprit last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
@@ -26,8 +26,8 @@
 //! | `iterations` | iterations and phases, detected without markers |
 //! | `regions` | time and waiting in marked regions |
 //!
-//! The events are read once for matching, twice for iterations, once for the profile (which has to
-//! know the waits), and once more if the program marks regions.
+//! The events are read once for matching, once for late progress and possible iterations, once more for
+//! these, and once for profiles and regions, which have to know the waits.
 //!
 //! # Memory
 //! Waits, conditions and the sums between them take some 500 bytes per call that waited, and
@@ -50,6 +50,7 @@ mod neighbours;
 mod off_cpu;
 mod order;
 mod origins;
+mod pass;
 mod profile;
 mod progress;
 mod receipts;
@@ -65,7 +66,6 @@ mod windows;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::analysis::Analysis;
@@ -73,22 +73,23 @@ use crate::trace::Run;
 
 use conditions::{Finder, Found, Objects};
 pub use contexts::{CallSite, Context, Contexts};
-use contexts::{LocalContext, LocalContexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
+use contexts::{RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
+use iterations::Symbols;
 pub use iterations::{Iteration, Period, Phase, Statistics};
 pub use lines::{Line, Lines};
 use longest::Dropped;
 use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
+use pass::Profiled;
 pub use profile::Profile;
-use profile::{Profiler, ProfilerOfRank};
+use progress::Asked;
 pub use regions::{Region, Regions};
 use semantics::CallSemantics;
 pub use states::{State, Unknown};
-use sync_points::SyncPoint;
 pub use tree::Tree;
 use waits::Waits;
 pub use waits::{NO_CULPRIT, Wait};
@@ -221,8 +222,11 @@ impl<'a> Causes<'a> {
         unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
         let violations = found.violations;
         let unexplained = std::mem::take(&mut found.unexplained);
+        let asked = Asked::new(unexplained.all, run.ranks.len());
+        let observers = (asked.observer(&clock), Symbols { lines: &lines });
+        let (entries, symbols): (Vec<_>, Vec<_>) = analysis.calls(&observers).into_iter().unzip();
         let least = conditions::min_unexplained_ticks(&clock);
-        let of_progress = progress::conditions(analysis, (&clock, &lines), unexplained.all, least);
+        let of_progress = asked.conditions(entries, &lines, least);
         of_progress.into_iter().for_each(|condition| found.conditions.push(condition));
         unknown.extend(short_waits(&clock, found.conditions.dropped));
         let open = open_calls(analysis, &clock, &lines);
@@ -234,13 +238,12 @@ impl<'a> Causes<'a> {
         receipts.mark_wrong_order(&mut waits.all, &lines);
         let (sync_points, order) =
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
-        let mut phases = Phase::find(analysis, (&clock, &lines), whole);
-        let Profiled { contexts, profiles, wait_contexts, culprit_contexts } =
-            profiles(analysis, (&clock, &lines), &waits, (&sync_points, &mut phases));
+        let mut phases = Phase::find(analysis, (&clock, &lines), whole, symbols);
+        let Profiled { contexts, profiles, wait_contexts, culprit_contexts, regions } =
+            pass::profiles(analysis, (&clock, &lines), &waits, (&sync_points, &mut phases));
         for phase in &mut phases {
             phase.fill_iterations(&lines, (&profiles, &contexts), &waits.all);
         }
-        let regions = Regions::new(analysis, (&clock, &lines), &waits);
         let selected = selected(filter, &waits, (&lines, &phases, &regions));
         let is_selected = |number: u32| selected.as_ref().is_none_or(|all| all[number as usize]);
         let reasons = Reasons::new(&waits, (&sync_points, &order), (&profiles, contexts.all.len()));
@@ -317,26 +320,34 @@ impl<'a> Causes<'a> {
     /// Numbers of at most `max` of the longest selected waits, longest first; ties in order of
     /// their numbers.
     pub fn longest(&self, max: usize) -> Vec<u32> {
-        let key = |number: &u32| (Reverse(self.waits[*number as usize].ticks), *number);
-        let all = 0..self.waits.len() as u32;
-        let mut order: Vec<u32> = all.filter(|number| self.is_selected(*number)).collect();
-        if max < order.len() {
-            order.select_nth_unstable_by_key(max, key);
-            order.truncate(max);
+        let mut found: Vec<(Reverse<i64>, u32)> = Vec::new();
+        // Waits as short as this one come after enough others.
+        let mut least = if max == 0 { i64::MAX } else { i64::MIN };
+        for (number, wait) in (0u32..).zip(&self.waits) {
+            if wait.ticks <= least || !self.is_selected(number) {
+                continue;
+            }
+            found.push((Reverse(wait.ticks), number));
+            if found.len() / 2 > max {
+                found.select_nth_unstable(max - 1);
+                found.truncate(max);
+                least = found[max - 1].0.0;
+            }
         }
-        order.sort_unstable_by_key(key);
-        order
+        found.sort_unstable();
+        found.truncate(max);
+        found.into_iter().map(|(_, number)| number).collect()
     }
 
     /// Contexts on the critical path, longest first, compared with the mean over the ranks.
     pub fn imbalance(&self) -> Vec<OnPath> {
-        let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
+        let mut sums = vec![0; self.contexts.all.len()];
         let ranks = self.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
         for (context, ticks) in self.profiles.iter().flat_map(Profile::all) {
-            *sums.entry(*context).or_default() += ticks;
+            sums[*context as usize] += ticks;
         }
         let rows = self.path.in_context.iter().map(|(context, on_path)| {
-            let mean = sums.get(context).copied().unwrap_or(0) / ranks;
+            let mean = sums[*context as usize] / ranks;
             OnPath { context: *context, on_path: *on_path, imbalance: on_path - mean }
         });
         let mut rows: Vec<OnPath> = rows.collect();
@@ -457,87 +468,6 @@ fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u3
         }
     }
     open
-}
-
-/// Result of the pass that fills the profiles.
-struct Profiled {
-    contexts: Contexts,
-    profiles: Vec<Profile>,
-    wait_contexts: Vec<u32>,
-    culprit_contexts: Vec<u32>,
-}
-
-/// The moments of each line between which its time is summed up, with repetitions; in a few long ascending runs,
-/// which are sorted quickly.
-fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i64>> {
-    let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
-    let of_line: [fn(&Wait, &SyncPoint) -> i64; 3] =
-        [|wait, _| wait.begin, |wait, _| wait.until, |_, point| point.moment];
-    let of_culprit: [fn(&Wait, &SyncPoint) -> i64; 3] =
-        [|wait, _| wait.fulfilled, |wait, _| wait.until, |_, point| point.on_culprit];
-    let mut add = |line: u32, moment: i64| {
-        let moments = &mut moments[line as usize];
-        if moments.last() != Some(&moment) {
-            moments.push(moment);
-        }
-    };
-    for line in 0..lines.all.len() as u32 {
-        let first = waits.first[line as usize];
-        let all = || waits.of(line).iter().zip(&sync_points[first..]);
-        for moment in of_line {
-            all().for_each(|(wait, point)| add(line, moment(wait, point)));
-        }
-        for moment in of_culprit {
-            let with_culprit = all().filter(|(wait, _)| wait.has_culprit());
-            with_culprit.for_each(|(wait, point)| add(wait.culprit, moment(wait, point)));
-        }
-    }
-    moments
-}
-
-/// Sums what every line did between the moments that later steps ask for, and finds the context of
-/// each wait's call.
-fn profiles(
-    analysis: &Analysis,
-    (clock, lines): (&WholeTicks, &Lines),
-    waits: &Waits,
-    (sync_points, phases): (&[SyncPoint], &mut [Phase]),
-) -> Profiled {
-    let mut moments = moments(waits, lines, sync_points);
-    for position in 0..analysis.run.ranks.len() {
-        let moments = &mut moments[lines.first_of(position) as usize];
-        phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
-    }
-    let mut ended: Vec<Vec<(i64, u32)>> = vec![Vec::new(); lines.all.len()];
-    for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_culprit()) {
-        ended[wait.culprit as usize].push((wait.fulfilled, number));
-    }
-    ended.par_iter_mut().for_each(|of_line| of_line.sort_unstable());
-    let profiler = Profiler { clock, lines, waits, moments: &moments, ended: &ended };
-    let mut of_ranks = analysis.calls(&profiler);
-    of_ranks.iter_mut().for_each(ProfilerOfRank::add_silent_line);
-    let contexts: Vec<&LocalContexts> = of_ranks.iter().map(|rank| &rank.contexts).collect();
-    let (contexts, numbers) = Contexts::merge(analysis.run, &contexts);
-    let mut profiles = vec![Profile::default(); lines.all.len()];
-    let mut wait_contexts = vec![NO_CONTEXT; waits.all.len()];
-    let mut culprit_contexts = wait_contexts.clone();
-    for phase in phases {
-        let anchor = of_ranks[0].contexts.known(LocalContext::Transfer(phase.anchor));
-        phase.context = anchor.map_or(NO_CONTEXT, |anchor| numbers[0][anchor as usize]);
-    }
-    for (rank, numbers) in of_ranks.into_iter().zip(numbers) {
-        for (number, context) in rank.wait_contexts {
-            wait_contexts[number as usize] = numbers[context as usize];
-        }
-        for (number, context) in rank.culprit_contexts {
-            culprit_contexts[number as usize] = numbers[context as usize];
-        }
-        for (line, mut profile) in rank.profiles {
-            profile.renumber(&numbers);
-            profiles[line as usize] = profile;
-        }
-    }
-    Profiled { contexts, profiles, wait_contexts, culprit_contexts }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::hinted_search;
 use super::lines::Lines;
-use super::waits::{Wait, Waits};
+use super::waits::Waits;
 
 /// The causal order of waits.
 #[derive(Debug, Default)]
@@ -23,15 +23,19 @@ pub(super) struct Order {
 
 impl Order {
     pub fn new(waits: &Waits, lines: &Lines) -> Self {
+        // Apart from the rest of the waits, more ends fit into the processor's caches.
+        let ends: Vec<i64> = waits.all.par_iter().map(|wait| wait.until).collect();
+        let ends = &ends;
         let before = (0..lines.all.len() as u32).into_par_iter().flat_map_iter(|line| {
             let mut hints: FxHashMap<u32, usize> = FxHashMap::default();
             waits.of(line).iter().map(move |wait| match wait.has_culprit() {
                 true => {
+                    let culprit = wait.culprit as usize;
                     let hint = hints.entry(wait.culprit).or_default();
-                    let is_over = |other: &Wait| other.until <= wait.fulfilled;
-                    let over =
-                        hinted_search::partition_point(waits.of(wait.culprit), hint, is_over);
-                    (waits.first[wait.culprit as usize] + over) as u32
+                    let of_culprit = &ends[waits.first[culprit]..waits.first[culprit + 1]];
+                    let is_over = |end: &i64| *end <= wait.fulfilled;
+                    let over = hinted_search::partition_point(of_culprit, hint, is_over);
+                    (waits.first[culprit] + over) as u32
                 }
                 false => 0,
             })

@@ -30,13 +30,48 @@ pub(super) struct Scratch {
     shares: Vec<i64>,
 }
 
+/// Most shares that are kept, as a multiple of the number of waits.
+const MAX_KEPT: usize = 4;
+
+/// Shares of the waits of which the culprit's own waits explain only a part; those take longest to find and are
+/// needed several times.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeptShares {
+    /// For each wait the index of its first share in `all`, or [`NOT_KEPT`].
+    first: Vec<u32>,
+    all: Vec<i64>,
+}
+
+/// In place of an index: the shares of that wait are found anew.
+const NOT_KEPT: u32 = u32::MAX;
+
+impl KeptShares {
+    fn new(waits: usize) -> Self {
+        Self { first: vec![NOT_KEPT; waits], all: Vec::new() }
+    }
+
+    fn keep(&mut self, number: u32, shares: &[i64]) {
+        if self.all.len() + shares.len() <= MAX_KEPT * self.first.len() {
+            self.first[number as usize] = self.all.len() as u32;
+            self.all.extend(shares);
+        }
+    }
+
+    fn get(&self, number: u32, count: usize) -> Option<&[i64]> {
+        let first = *self.first.get(number as usize)?;
+        (first != NOT_KEPT).then(|| &self.all[first as usize..first as usize + count])
+    }
+}
+
 /// The origins of all waits, each found after those of the waits before it.
 pub(super) fn origins(waits: &Waits, order: &Order, reasons: &mut Reasons) {
     reasons.origins = vec![NO_ORIGIN; waits.all.len()];
+    let mut kept = KeptShares::new(waits.all.len());
     let mut scratch = Scratch::default();
     let mut sums: Vec<(Origin, i64)> = Vec::new();
     for &number in &order.forward {
-        let Explained { delays, by_delays, .. } = reasons.explained(number, waits);
+        let Explained { delays, by_delays, culprits_waits, by_waits } =
+            reasons.explained(number, waits);
         let culprit = waits.all[number as usize].culprit;
         sums.clear();
         sums.extend(reasons.delays(number).iter().map(|(context, ticks)| {
@@ -44,6 +79,9 @@ pub(super) fn origins(waits: &Waits, order: &Order, reasons: &mut Reasons) {
             ((culprit, *context), share as i64)
         }));
         let shares = reasons.wait_shares(number, waits, &mut scratch);
+        if by_waits > 0 && by_waits != culprits_waits {
+            kept.keep(number, shares);
+        }
         for (earlier, share) in reasons.waits(number).zip(shares) {
             let origin = reasons.origins[earlier as usize];
             match sums.iter_mut().find(|(other, _)| *other == origin) {
@@ -55,13 +93,15 @@ pub(super) fn origins(waits: &Waits, order: &Order, reasons: &mut Reasons) {
         let largest = largest.max_by_key(|(origin, ticks)| (*ticks, std::cmp::Reverse(*origin)));
         reasons.origins[number as usize] = largest.map_or(NO_ORIGIN, |(origin, _)| *origin);
     }
+    reasons.kept_shares = kept;
 }
 
 impl Reasons {
-    /// For each of the culprit's own waits the ticks of a wait that it explains. Their sum is
-    /// [`Explained::by_waits`], or less if the culprit mostly waited for the waiting line itself.
+    /// For each of the culprit's own waits the ticks of a wait that it explains; empty if none does. Their
+    /// sum is [`Explained::by_waits`], or less if the culprit mostly waited for the waiting line
+    /// itself.
     pub(super) fn wait_shares<'s>(
-        &self,
+        &'s self,
         number: u32,
         waits: &Waits,
         scratch: &'s mut Scratch,
@@ -70,11 +110,13 @@ impl Reasons {
         let ticks = |earlier: u32| waits.all[earlier as usize].ticks;
         let of_culprit = self.waits(number);
         let Explained { culprits_waits, by_waits, .. } = self.explained(number, waits);
-        shares.clear();
         if by_waits == 0 {
-            shares.resize(of_culprit.len(), 0);
-            return shares;
+            return &[];
         }
+        if let Some(kept) = self.kept_shares.get(number, of_culprit.len()) {
+            return kept;
+        }
+        shares.clear();
         shares.extend(of_culprit.clone().map(ticks));
         if by_waits == culprits_waits {
             return shares;

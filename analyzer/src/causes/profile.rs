@@ -219,7 +219,8 @@ impl LineState {
     /// Adds the program's stretches before a call, now that the call is known.
     fn settle(&mut self, next: Option<LocalSite>, contexts: &mut LocalContexts) {
         let between = LocalContext::Between(self.before, next);
-        for (until, gap) in std::mem::take(&mut self.gap) {
+        let mut stretches = std::mem::take(&mut self.gap);
+        for (until, gap) in stretches.drain(..) {
             let context = match gap {
                 Gap::Code(Some(region)) => LocalContext::Region(region),
                 Gap::Code(None) => between,
@@ -227,6 +228,8 @@ impl LineState {
             };
             self.add(contexts.number(context), until);
         }
+        // Its memory is used again.
+        self.gap = stretches;
     }
 
     /// The wait of the call or run of polls with this begin and end.
@@ -285,19 +288,19 @@ impl ProfilerOfRank<'_> {
         line.settle(Some(site), &mut self.contexts);
         line.before = Some(site);
         let end = end.max(begin);
+        let transfer = self.contexts.number(LocalContext::Transfer(site));
         let ended = &self.ended[line.number as usize];
         while let Some((moment, wait)) = ended.get(line.next_ended).filter(|of| of.0 <= begin) {
             if *moment == begin {
-                let context = self.contexts.number(LocalContext::Transfer(site));
-                self.culprit_contexts.push((*wait, context));
+                self.culprit_contexts.push((*wait, transfer));
             }
             line.next_ended += 1;
         }
         if let Some((number, wait)) = line.wait_of(begin, end) {
-            self.wait_contexts.push((number, self.contexts.number(LocalContext::Transfer(site))));
+            self.wait_contexts.push((number, transfer));
             line.add(self.contexts.number(LocalContext::Fixed(fixed_of(&wait))), wait.until);
         }
-        line.add(self.contexts.number(LocalContext::Transfer(site)), end);
+        line.add(transfer, end);
     }
 
     fn polls(&mut self, site: LocalSite, (begin, end): (i64, i64), inside: i64) {

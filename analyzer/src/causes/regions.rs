@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
-use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::trace::Run;
 
 use super::lines::Lines;
 use super::tree::Tree;
@@ -38,7 +39,7 @@ pub struct Region {
 impl Region {
     /// Its efficiency over the ranks that were in it, without T₀, which is known only for whole
     /// runs.
-    pub fn tree(&self, run: &crate::trace::Run) -> Option<Tree> {
+    pub fn tree(&self, run: &Run) -> Option<Tree> {
         let ranks = self
             .computing
             .iter()
@@ -78,13 +79,15 @@ struct LineTotals {
     waiting: i64,
 }
 
-struct Observer<'c> {
+/// Observes what the ranks do in their regions.
+pub(super) struct Observer<'c> {
     clock: &'c WholeTicks<'c>,
     lines: &'c Lines,
     waits: &'c Waits,
 }
 
-struct OfRank<'c> {
+/// What a rank did in its regions.
+pub(super) struct OfRank<'c> {
     clock: &'c WholeTicks<'c>,
     lines: &'c Lines,
     waits: &'c Waits,
@@ -215,23 +218,23 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
 }
 
 impl Regions {
-    /// The regions of a run.
-    pub(super) fn new(
-        analysis: &Analysis,
-        (clock, lines): (&WholeTicks, &Lines),
-        waits: &Waits,
-    ) -> Self {
-        let run = analysis.run;
-        if run.region_names().is_empty() {
-            return Self { of_waits: vec![None; waits.all.len()], ..Self::default() };
-        }
-        let of_ranks = analysis.calls(&Observer { clock, lines, waits });
+    /// What observes a run's regions; `None` if it has none.
+    pub(super) fn observer<'c>(
+        run: &Run,
+        (clock, lines): (&'c WholeTicks<'c>, &'c Lines),
+        waits: &'c Waits,
+    ) -> Option<Observer<'c>> {
+        (!run.region_names().is_empty()).then_some(Observer { clock, lines, waits })
+    }
+
+    /// The regions of a run with this number of waits.
+    pub(super) fn new(run: &Run, waits: usize, of_ranks: &[OfRank]) -> Self {
         let name_of = |position: usize, id: u32| {
             let known = run.ranks[position].facts.regions.get(&id);
             known.cloned().unwrap_or_else(|| format!("region {id}"))
         };
         let mut by_name: BTreeMap<String, Vec<(usize, Inside)>> = BTreeMap::new();
-        for of in &of_ranks {
+        for of in of_ranks {
             for (id, inside) in &of.inside {
                 let name = name_of(of.position, *id);
                 by_name.entry(name).or_default().push((of.position, inside.clone()));
@@ -242,8 +245,8 @@ impl Regions {
         all.sort_by_key(|region| std::cmp::Reverse(region.ticks));
         let numbers: BTreeMap<&str, u32> =
             (0..).zip(&all).map(|(number, of)| (of.name.as_str(), number)).collect();
-        let mut of_waits = vec![None; waits.all.len()];
-        for of in &of_ranks {
+        let mut of_waits = vec![None; waits];
+        for of in of_ranks {
             for (wait, id) in &of.of_waits {
                 let name = name_of(of.position, *id);
                 of_waits[*wait as usize] = numbers.get(name.as_str()).copied();

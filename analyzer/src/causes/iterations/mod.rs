@@ -27,13 +27,15 @@ use crate::trace::Run;
 
 use super::NO_CONTEXT;
 use super::contexts::{Contexts, LocalSite, WAITING};
+use super::hinted_search;
 use super::lines::Lines;
 use super::profile::{Hint, Profile};
 use super::tree::Tree;
 use super::waits::Wait;
 use super::whole_ticks::WholeTicks;
 pub use statistics::{Period, Statistics};
-use symbols::{Loop, Symbols};
+pub(super) use symbols::Symbols;
+use symbols::{Loop, SymbolsOfRank};
 use turns::{Turns, TurnsOfRank};
 
 /// The outermost loop with this many turns is chosen.
@@ -102,14 +104,14 @@ struct Candidate {
 }
 
 impl Phase {
-    /// Finds the phases of a run, longest first. [`Phase::fill_iterations`] adds their iterations
-    /// later.
+    /// Finds the phases of a run, longest first, given each rank's calls. [`Phase::fill_iterations`]
+    /// adds their iterations later.
     pub(super) fn find(
         analysis: &Analysis,
         (clock, lines): (&WholeTicks, &Lines),
         whole: (i64, i64),
+        symbols: Vec<SymbolsOfRank>,
     ) -> Vec<Self> {
-        let symbols = analysis.calls(&Symbols { lines });
         let of_ranks: Vec<Vec<Loop>> = symbols.par_iter().map(|rank| rank.loops()).collect();
         drop(symbols);
         let candidates = candidates(&of_ranks, clock, whole);
@@ -227,9 +229,10 @@ impl Phase {
         self.busiest = longest.iter().sum();
         // By iteration the ticks of waiting for each culprit.
         let mut culprits: Vec<BTreeMap<u32, i64>> = vec![BTreeMap::new(); count];
+        let mut hint = 0;
         for wait in waits.iter().filter(|wait| wait.has_culprit()) {
-            if let Some(at) = self.iteration_of(lines.all[wait.line as usize].position, wait.until)
-            {
+            let position = lines.all[wait.line as usize].position;
+            if let Some(at) = self.iteration_near(position, wait.until, &mut hint) {
                 *culprits[at].entry(wait.culprit).or_default() += wait.ticks;
             }
         }
@@ -243,8 +246,13 @@ impl Phase {
 
     /// The iteration of a moment on the rank at a position.
     pub fn iteration_of(&self, position: usize, moment: i64) -> Option<usize> {
+        self.iteration_near(position, moment, &mut 0)
+    }
+
+    /// The same; the search starts at a hint, which receives the result.
+    fn iteration_near(&self, position: usize, moment: i64, hint: &mut usize) -> Option<usize> {
         let begins = &self.begins[position];
-        let at = begins.partition_point(|begin| *begin <= moment);
+        let at = hinted_search::partition_point(begins, hint, |begin| *begin <= moment);
         (1..begins.len()).contains(&at).then(|| at - 1)
     }
 

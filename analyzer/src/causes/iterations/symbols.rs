@@ -15,7 +15,7 @@ use super::super::lines::Lines;
 /// A call with its rank's numbers: function, and return address. If the address is unknown, the
 /// size of its message takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Symbol(u16, u64);
+pub(in super::super) struct Symbol(u16, u64);
 
 impl Symbol {
     /// The call as a site.
@@ -77,7 +77,7 @@ struct Calls {
 
 /// Calls that occur equally often during the same time: possibly a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Loop {
+pub(in super::super) struct Loop {
     /// How often they occur.
     pub turns: u64,
     /// Begin of the first call and end of the last, on the rank's counter.
@@ -88,13 +88,13 @@ pub(super) struct Loop {
 
 /// Observes the calls of each rank's first thread.
 #[derive(Debug)]
-pub(super) struct Symbols<'l> {
+pub(in super::super) struct Symbols<'l> {
     pub lines: &'l Lines,
 }
 
 /// The symbols of one rank.
 #[derive(Debug)]
-pub(super) struct SymbolsOfRank<'l> {
+pub(in super::super) struct SymbolsOfRank<'l> {
     lines: &'l Lines,
     position: usize,
     loop_functions: LoopFunctions,
