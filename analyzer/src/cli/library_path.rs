@@ -40,7 +40,9 @@ fn find(named: Option<&Path>, executable: Option<&Path>) -> Result<PathBuf, Comm
     let places: Vec<String> = places.iter().map(|place| format!("  {}", place.display())).collect();
     Err(CommandError::failed(format!(
         "the recorder {LIBRARY} was not found; looked at\n{}\nset {} to its path, \
-         or install it beside the command",
+         or install it beside the command. `cargo install` builds the command alone: \
+         `scripts/install PREFIX` in the sources builds both, and archive and wheel of a release \
+         have both",
         places.join("\n"),
         settings::LIBRARY.name
     )))
@@ -75,6 +77,7 @@ mod tests {
         for place in [bin.join(LIBRARY), lib.join(LIBRARY)] {
             assert!(text.contains(place.to_str().unwrap()), "{text}");
         }
+        assert!(text.contains("scripts/install PREFIX"), "{text}");
 
         fs::write(lib.join(LIBRARY), "").unwrap();
         assert_eq!(find(None, Some(&executable)).unwrap(), lib.join(LIBRARY));
