@@ -33,40 +33,58 @@ _end = _find("gammachi_recorder_region_end", ctypes.c_char_p)
 _work = _find("gammachi_recorder_work", ctypes.c_double, ctypes.c_double)
 
 
-if _begin and _end:
+def region_begin(name):
+    """Begins a region, if the recorder is there.
 
-    def region_begin(name):
-        """Begins a region."""
+    Parameters
+    ----------
+    name : str
+        As reports will show it.
+    """
+    if _begin is not None:
         _begin(name.encode())
 
-    def region_end(name):
-        """Ends a region."""
+
+def region_end(name):
+    """Ends a region.
+
+    Parameters
+    ----------
+    name : str
+        As it began.
+    """
+    if _end is not None:
         _end(name.encode())
 
-else:
 
-    def region_begin(name):
-        """Begins a region; the recorder is absent."""
+def work(flops, bytes=0.0):
+    """Declares what was done since the last call.
 
-    def region_end(name):
-        """Ends a region; the recorder is absent."""
-
-
-if _work:
-
-    def work(flops, bytes=0.0):
-        """Declares the floating-point operations done since the last call, and the bytes they moved."""
+    Parameters
+    ----------
+    flops : float
+        Floating-point operations.
+    bytes : float
+        Bytes that they moved from or to memory.
+    """
+    if _work is not None:
         _work(flops, bytes)
-
-else:
-
-    def work(flops, bytes=0.0):
-        """Declares floating-point operations; the recorder is absent."""
 
 
 @contextlib.contextmanager
 def region(name):
-    """A region that lasts for a `with` block, even if an exception leaves the block."""
+    """A region that lasts for a `with` block or a decorated function, even if an exception leaves it.
+
+    Parameters
+    ----------
+    name : str
+        As reports will show it.
+
+    Returns
+    -------
+    contextlib.ContextDecorator
+        For ``with region("solve"):`` or ``@region("solve")``.
+    """
     region_begin(name)
     try:
         yield

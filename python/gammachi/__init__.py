@@ -12,7 +12,12 @@ Polars, pandas and DuckDB take without a copy, and what the commands say as dict
 beside this package.
 """
 
-from gammachi_regions import region, region_begin, region_end, work
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._regions import region, region_begin, region_end, work
+else:
+    from gammachi_regions import region, region_begin, region_end, work
 
 from ._command import Error, command, command_path
 from ._run import Plot, Picture, Run, TraceWarning, open, record

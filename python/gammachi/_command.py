@@ -1,17 +1,24 @@
 """Runs the command `gammachi` and turns what it says into values and exceptions."""
 
+from __future__ import annotations
+
 import json
 import os
+import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Union
 
 from ._native import Error
 
-__all__ = ["Error", "command", "command_path"]
+__all__ = ["Error", "StrPath", "command", "command_path"]
+
+StrPath = Union[str, "os.PathLike[str]"]
 
 
-def command_path():
+def command_path() -> Path:
     """Path of the command `gammachi` that belongs to this package.
 
     Returns
@@ -46,9 +53,9 @@ def command_path():
     return Path(found)
 
 
-def options_of(options):
+def options_of(options: dict[str, Any]) -> list[str]:
     """Keyword arguments as options of the command: ``at_most="3%"`` is ``--at-most 3%``."""
-    words = []
+    words: list[str] = []
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
@@ -63,17 +70,24 @@ def options_of(options):
     return words
 
 
-def joined(value):
+def joined(value: Any) -> str:
     """A value as the command line has it; several are separated by commas."""
     if isinstance(value, (str, bytes, os.PathLike)):
-        return os.fspath(value)
+        return os.fsdecode(value)
     try:
         return ",".join(str(one) for one in value)
     except TypeError:
         return str(value)
 
 
-def run_command(name, *arguments, stdout=subprocess.PIPE):
+def words_of(launch: str | Sequence[StrPath]) -> list[str]:
+    """A launch line as words: a string is split as a shell splits it."""
+    if isinstance(launch, str):
+        return shlex.split(launch)
+    return [os.fspath(word) if isinstance(word, os.PathLike) else str(word) for word in launch]
+
+
+def run_command(name: str, *arguments: Any) -> str:
     """Runs a subcommand; gives what it wrote to standard output.
 
     Raises
@@ -82,7 +96,7 @@ def run_command(name, *arguments, stdout=subprocess.PIPE):
         With what it wrote to standard error: what is wrong and what to do.
     """
     words = [str(command_path()), name, *(os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in arguments)]
-    done = subprocess.run(words, stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                           text=True, errors="replace", check=False)
     if done.returncode:
         told = done.stderr.strip().removeprefix("gammachi: ")
@@ -90,16 +104,16 @@ def run_command(name, *arguments, stdout=subprocess.PIPE):
     return done.stdout
 
 
-def command(name, *arguments, **options):
+def command(name: str, *arguments: Any, **options: Any) -> Any:
     """What ``gammachi NAME ARGUMENTS --json`` says, for any subcommand that has ``--json``.
 
     Parameters
     ----------
     name : str
         The subcommand, such as ``"roofline"``.
-    *arguments
+    *arguments : str or path-like
         Its arguments: paths, mostly.
-    **options
+    **options : object
         Its options: ``points=3`` is ``--points 3``, ``anchor_one=True`` is ``--anchor-one``, a list
         is joined by commas, a dictionary gives the option once for each ``NAME=VALUE``.
 

@@ -1,14 +1,24 @@
 """One run: its tables, what the commands say of it, its pictures."""
 
+from __future__ import annotations
+
+import operator
 import os
+import shutil
 import subprocess
 import time
 import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, Optional, SupportsIndex, Union
 
 from . import _native
-from ._command import Error, command, command_path, joined, options_of, run_command
+from ._command import Error, StrPath, command, command_path, joined, options_of, run_command, words_of
 from ._table import Table
+
+Ranks = Optional[Union[SupportsIndex, Iterable[SupportsIndex]]]
+Names = Optional[Union[str, Iterable[str]]]
+Window = Optional[Sequence[float]]
 
 
 class TraceWarning(UserWarning):
@@ -24,52 +34,99 @@ class Picture:
         The picture's source.
     """
 
-    def __init__(self, svg):
+    def __init__(self, svg: str) -> None:
         self.svg = svg
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return self.svg
 
-    def save(self, path):
-        """Writes the picture to a file."""
+    def save(self, path: StrPath) -> None:
+        """Writes the picture to a file.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; one of that name is replaced.
+        """
         Path(path).write_text(self.svg, encoding="utf-8")
 
 
 class Plot:
     """Pictures of a run; see :attr:`Run.plot`. Options are those of ``gammachi plot``."""
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self._path = path
 
-    def _draw(self, kind, options):
+    def _draw(self, kind: str, options: dict[str, Any]) -> Picture:
         return Picture(run_command("plot", "--kind", kind, "--out", "-", *options_of(options), "--", self._path))
 
-    def timeline(self, ranks=None, window=None):
+    def timeline(self, ranks: Ranks = None, window: Window = None) -> Picture:
         """A row for each rank, coloured by kind of call.
 
         Parameters
         ----------
-        ranks : iterable of int, optional
+        ranks : int or iterable of int, optional
             Only these ranks.
         window : (float, float), optional
             Only this stretch, seconds since the first rank left MPI_Init.
+
+        Returns
+        -------
+        Picture
         """
         return self._draw("timeline", {"ranks": ranks, "window": window})
 
-    def tau_chi(self, region=None):
-        """Every rank in τ–χ space, with lines of equal efficiency."""
+    def tau_chi(self, region: Optional[str] = None) -> Picture:
+        """Every rank in τ–χ space, with lines of equal efficiency.
+
+        Parameters
+        ----------
+        region : str, optional
+            Only inside of this region, which the program marked.
+
+        Returns
+        -------
+        Picture
+        """
         return self._draw("tau-chi", {"region": region})
 
-    def matrix(self, count=False, region=None):
-        """Bytes from rank to rank, or with `count` the number of messages."""
+    def matrix(self, count: bool = False, region: Optional[str] = None) -> Picture:
+        """Bytes sent from rank to rank.
+
+        Parameters
+        ----------
+        count : bool
+            The number of messages instead of bytes.
+        region : str, optional
+            Only inside of this region, which the program marked.
+
+        Returns
+        -------
+        Picture
+        """
         return self._draw("matrix-count" if count else "matrix", {"region": region})
 
-    def sizes(self, region=None):
-        """Messages by size."""
+    def sizes(self, region: Optional[str] = None) -> Picture:
+        """Messages by size.
+
+        Parameters
+        ----------
+        region : str, optional
+            Only inside of this region, which the program marked.
+
+        Returns
+        -------
+        Picture
+        """
         return self._draw("sizes", {"region": region})
 
-    def durations(self):
-        """Calls by duration and kind."""
+    def durations(self) -> Picture:
+        """Calls by duration and kind.
+
+        Returns
+        -------
+        Picture
+        """
         return self._draw("durations", {})
 
 
@@ -90,39 +147,67 @@ class Run:
         It cannot be read; with the file, what is wrong and what to do.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: StrPath) -> None:
         self.path = Path(path)
         self._native = _native.Run(self.path)
-        self._report = {}
+        self._report: dict[Any, dict[str, Any]] = {}
         for remark in self._native.remarks:
             warnings.warn(remark, TraceWarning, stacklevel=3)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<gammachi.Run {str(self.path)!r}: {self.size} ranks>"
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Number of ranks in MPI_COMM_WORLD."""
         return self._native.size
 
     # Tables
 
-    def table(self, name, **wanted):
-        """A table by its name; `wanted` are the parameters of :meth:`calls`."""
-        for plural in ("functions", "columns"):
-            if isinstance(wanted.get(plural), str):
-                wanted[plural] = [wanted[plural]]
-        if isinstance(wanted.get("ranks"), int):
-            wanted["ranks"] = [wanted["ranks"]]
-        elif wanted.get("ranks") is not None:
-            wanted["ranks"] = list(wanted["ranks"])
-        if wanted.get("functions") is not None:
-            wanted["functions"] = set(wanted["functions"])
-        if wanted.get("window") is not None:
-            wanted["window"] = tuple(wanted["window"])
-        return Table(self._native.table(name, **wanted))
+    def table(
+        self,
+        name: str,
+        ranks: Ranks = None,
+        functions: Names = None,
+        window: Window = None,
+        region: Optional[str] = None,
+        columns: Names = None,
+    ) -> Table:
+        """A table by its name; the other methods are shorter to write.
 
-    def calls(self, ranks=None, functions=None, window=None, region=None, columns=None):
+        Parameters
+        ----------
+        name : str
+            As in docs/reference/export.md: ``"calls"``, ``"members"``, ``"recorder"`` …
+        ranks, functions, window, region, columns : optional
+            Parameters of :meth:`calls`; `functions` and `region` are for calls only.
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        ValueError
+            There is no such table, column, rank or region; with those that there are.
+        """
+        return Table(self._native.table(
+            name,
+            ranks=_numbers(ranks),
+            window=_pair(window),
+            functions=None if functions is None else set(_names(functions)),
+            region=region,
+            columns=None if columns is None else _names(columns),
+        ))
+
+    def calls(
+        self,
+        ranks: Ranks = None,
+        functions: Names = None,
+        window: Window = None,
+        region: Optional[str] = None,
+        columns: Names = None,
+    ) -> Table:
         """Every recorded call.
 
         Parameters
@@ -144,92 +229,215 @@ class Run:
         """
         return self.table("calls", ranks=ranks, functions=functions, window=window, region=region, columns=columns)
 
-    def messages(self, ranks=None, window=None, columns=None):
-        """Every message with both its ends; with `ranks` those between them."""
+    def messages(self, ranks: Ranks = None, window: Window = None, columns: Names = None) -> Table:
+        """Every message with both its ends; with `ranks` those between them.
+
+        Parameters
+        ----------
+        ranks, window, columns : optional
+            Parameters of :meth:`calls`.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("messages", ranks=ranks, window=window, columns=columns)
 
-    def unmatched(self, ranks=None, window=None, columns=None):
-        """Sends and receives without a partner, and why."""
+    def unmatched(self, ranks: Ranks = None, window: Window = None, columns: Names = None) -> Table:
+        """Sends and receives without a partner, and why.
+
+        Parameters
+        ----------
+        ranks, window, columns : optional
+            Parameters of :meth:`calls`.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("unmatched", ranks=ranks, window=window, columns=columns)
 
-    def collectives(self, ranks=None, window=None, columns=None):
-        """Collective operations, a row for each member."""
+    def collectives(self, ranks: Ranks = None, window: Window = None, columns: Names = None) -> Table:
+        """Collective operations, a row for each member.
+
+        Parameters
+        ----------
+        ranks, window, columns : optional
+            Parameters of :meth:`calls`.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("collectives", ranks=ranks, window=window, columns=columns)
 
-    def regions(self, ranks=None, window=None, columns=None):
-        """Regions that the program marked, each time that they ran."""
+    def regions(self, ranks: Ranks = None, window: Window = None, columns: Names = None) -> Table:
+        """Regions that the program marked, each time that they ran.
+
+        Parameters
+        ----------
+        ranks, window, columns : optional
+            Parameters of :meth:`calls`.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("regions", ranks=ranks, window=window, columns=columns)
 
-    def ranks(self):
-        """Ranks: host, process, begin, end, how well the clock is known."""
+    def ranks(self) -> Table:
+        """Ranks: host, process, begin, end, how well the clock is known.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("ranks")
 
-    def communicators(self):
-        """Communicators; their members are ``table("members")``."""
+    def communicators(self) -> Table:
+        """Communicators; their members are ``table("members")``.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("communicators")
 
-    def waits(self, columns=None):
-        """Every wait: state, length, where, and the rank that made it wait."""
+    def waits(self, columns: Names = None) -> Table:
+        """Every wait: state, length, where, and the rank that made it wait.
+
+        Parameters
+        ----------
+        columns : iterable of str, optional
+            Only these columns.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("waits", columns=columns)
 
-    def causes(self):
-        """What made ranks wait, and what that cost the others."""
+    def causes(self) -> Table:
+        """What made ranks wait, and what that cost the others.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("causes")
 
-    def iterations(self):
-        """Iterations that were found, with their slowest rank."""
+    def iterations(self) -> Table:
+        """Iterations that were found, with their slowest rank.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("iterations")
 
-    def critical_path(self):
-        """The stretches of the critical path in order of time."""
+    def critical_path(self) -> Table:
+        """The stretches of the critical path in order of time.
+
+        Returns
+        -------
+        Table
+        """
         return self.table("critical_path")
 
     # What the commands say
 
-    def report(self, **options):
+    def report(self, **options: Any) -> dict[str, Any]:
         """What ``gammachi report --json`` says (docs/reference/report-json.md), as a dictionary.
 
         Parameters
         ----------
-        **options
+        **options : object
             Options of the command: ``region="solve"``, ``window=(1.5, 20)``, ``from_start=True``.
+
+        Returns
+        -------
+        dict
+            The same one when asked again.
         """
         key = tuple(sorted((name, joined(value) if value is not None else None) for name, value in options.items()))
         if key not in self._report:
             self._report[key] = command("report", self.path, **options)
         return self._report[key]
 
-    def why(self, **options):
-        """What ``gammachi why --json`` says: who waited for whom, what made them late, what it cost."""
-        return command("why", self.path, **options)
+    def why(self, **options: Any) -> dict[str, Any]:
+        """What ``gammachi why --json`` says: who waited for whom, what made them late, what it cost.
 
-    def whatif(self, **options):
+        Parameters
+        ----------
+        **options : object
+            Options of the command.
+
+        Returns
+        -------
+        dict
+            See docs/reference/why-json.md.
+        """
+        document: dict[str, Any] = command("why", self.path, **options)
+        return document
+
+    def whatif(self, **options: Any) -> dict[str, Any]:
         """What ``gammachi whatif --json`` says: without options the answers to standard questions.
 
         Parameters
         ----------
-        **options
+        **options : object
             Options of the command: ``latency="x0.5"``, ``rank=3, speed=1.2``, ``balance="all"``.
+
+        Returns
+        -------
+        dict
+            See docs/reference/predictions-json.md.
         """
-        return command("whatif", self.path, **options)
+        document: dict[str, Any] = command("whatif", self.path, **options)
+        return document
 
     @property
-    def efficiency(self):
+    def efficiency(self) -> Optional[float]:
         """Parallel efficiency of the whole run; None where it cannot be told."""
-        return self.report()["efficiency"]["parallel"]
+        told: Optional[float] = self.report()["efficiency"]["parallel"]
+        return told
 
     @property
-    def verdict(self):
+    def verdict(self) -> str:
         """The report's sentences about the run."""
         return "\n".join(self.report()["verdict"])
 
     @property
-    def plot(self):
+    def plot(self) -> Plot:
         """Pictures of the run: ``run.plot.timeline()``, ``tau_chi()``, ``matrix()`` …"""
         return Plot(self.path)
 
 
-def open(path):
+def _numbers(ranks: Ranks) -> Optional[list[int]]:
+    if ranks is None:
+        return None
+    # Numbers of NumPy count, too.
+    given = ranks if isinstance(ranks, Iterable) else [ranks]
+    numbers = [operator.index(rank) for rank in given]
+    for number in numbers:
+        if not 0 <= number < 1 << 32:
+            raise ValueError(f"{number} is not a rank: they are counted from 0")
+    return numbers
+
+
+def _names(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _pair(window: Window) -> Optional[tuple[float, float]]:
+    if window is None:
+        return None
+    if len(window) != 2:
+        raise ValueError(f"window has {len(window)} numbers, not two: from and to, in seconds")
+    return float(window[0]), float(window[1])
+
+
+def open(path: StrPath) -> Run:
     """Opens a run directory that ``gammachi run`` wrote.
 
     Parameters
@@ -249,18 +457,23 @@ def open(path):
     return Run(path)
 
 
-def record(launch, out=None, check=True, **options):
+def record(
+    launch: str | Sequence[StrPath],
+    out: Optional[StrPath] = None,
+    check: bool = True,
+    **options: Any,
+) -> Run:
     """Runs an MPI program and records it.
 
     Parameters
     ----------
-    launch : sequence of str
-        Launcher and its arguments, as they would be typed: ``["mpirun", "-n", "4", "./app"]``.
+    launch : str or sequence of str
+        Launcher and its arguments: ``"mpirun -n 4 ./app"`` or ``["mpirun", "-n", "4", "./app"]``.
     out : path-like, optional
         Run directory to write; by default one named after the program and the time.
     check : bool
         Whether a program that fails raises an error. Its run is readable all the same.
-    **options
+    **options : object
         Options of ``gammachi run``: ``level=2``, ``compute="blas"``, ``param={"N": 20000}``.
 
     Returns
@@ -272,12 +485,26 @@ def record(launch, out=None, check=True, **options):
     Error
         The program ended with another exit code than 0 (see `check`), or nothing was recorded.
     """
-    launch = [os.fspath(word) if isinstance(word, os.PathLike) else str(word) for word in launch]
+    program = words_of(launch)
+    if not program:
+        raise Error("there is nothing to run: name a launcher and a program")
     if out is None:
-        out = f"{Path(launch[-1]).stem or 'run'}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.gammachi"
-    words = [str(command_path()), "run", "--out", os.fspath(out), *options_of(options), "--", *launch]
+        out = f"{_program_name(program)}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.gammachi"
+    words = [str(command_path()), "run", "--out", os.fspath(out), *options_of(options), "--", *program]
     code = subprocess.run(words, check=False).returncode
+    if code and not Path(out).is_dir():
+        raise Error(f"{' '.join(program)}: ended with exit code {code}, and nothing was recorded; "
+                    "standard error says why (in a notebook, the terminal of its server)")
     if code and check:
-        raise Error(f"{' '.join(launch)}: ended with exit code {code}; gammachi.open({os.fspath(out)!r}) "
+        raise Error(f"{' '.join(program)}: ended with exit code {code}; gammachi.open({os.fspath(out)!r}) "
                     "reads what was recorded until then")
     return Run(out)
+
+
+def _program_name(launch: Sequence[str]) -> str:
+    """The program behind a launcher and its options: its name goes into the run directory's."""
+    for word in launch[1:]:
+        name = Path(word).stem
+        if word.endswith(".py") or (shutil.which(word) and not name.startswith("python")):
+            return name
+    return Path(launch[-1]).stem or "run"

@@ -1,5 +1,22 @@
 """Tables by Arrow's C stream interface."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._command import Error
+
+if TYPE_CHECKING:
+    from . import _native
+
+
+def _library(name: str, method: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        raise Error(f"{method}() needs {missing.name}, which is not installed: pip install {missing.name}") from missing
+
 
 class Table:
     """A table in memory, which pyarrow, Polars, pandas (from 3.0), DuckDB and others take as it is.
@@ -8,45 +25,73 @@ class Table:
     interface (``__arrow_c_stream__``), without a copy through text; text columns are dictionaries.
     """
 
-    def __init__(self, native):
+    def __init__(self, native: _native.Table) -> None:
         self._native = native
 
-    def __arrow_c_stream__(self, requested_schema=None):
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._native.__arrow_c_stream__(requested_schema)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._native.num_rows
 
     @property
-    def num_rows(self):
+    def num_rows(self) -> int:
         """Number of rows."""
         return self._native.num_rows
 
     @property
-    def column_names(self):
+    def column_names(self) -> list[str]:
         """Names of the columns, in their order."""
         return self._native.column_names
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of all buffers."""
         return self._native.nbytes
 
-    def to_polars(self):
-        """The table as a ``polars.DataFrame``; needs polars."""
-        import polars
+    def to_polars(self) -> Any:
+        """The table as Polars has it.
 
-        return polars.DataFrame(self)
+        Returns
+        -------
+        polars.DataFrame
 
-    def to_pyarrow(self):
-        """The table as a ``pyarrow.Table``; needs pyarrow."""
-        import pyarrow
+        Raises
+        ------
+        Error
+            Polars is not installed.
+        """
+        return _library("polars", "to_polars").DataFrame(self)
 
-        return pyarrow.table(self)
+    def to_pyarrow(self) -> Any:
+        """The table as pyarrow has it.
 
-    def to_pandas(self):
-        """The table as a ``pandas.DataFrame``; needs pandas and pyarrow."""
-        return self.to_pyarrow().to_pandas()
+        Returns
+        -------
+        pyarrow.Table
 
-    def __repr__(self):
+        Raises
+        ------
+        Error
+            pyarrow is not installed.
+        """
+        return _library("pyarrow", "to_pyarrow").table(self)
+
+    def to_pandas(self) -> Any:
+        """The table as pandas has it, through pyarrow.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Text columns are categories.
+
+        Raises
+        ------
+        Error
+            pandas or pyarrow is not installed.
+        """
+        _library("pandas", "to_pandas")
+        return _library("pyarrow", "to_pandas").table(self).to_pandas()
+
+    def __repr__(self) -> str:
         return f"<gammachi.Table: {self.num_rows} rows of {', '.join(self.column_names)}>"

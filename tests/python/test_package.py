@@ -5,6 +5,7 @@ variables LAUNCH (a launcher) and PROGRAM (tests/victims/works_in_regions.c, com
 """
 
 import contextlib
+import inspect
 import os
 import signal
 import subprocess
@@ -13,7 +14,10 @@ import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
+import numpy
+import numpydoc.validate
 import pandas
 import polars
 import pyarrow
@@ -76,6 +80,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(len(run.calls(region="smooth")), 0)
         self.assertEqual(len(run.regions(ranks=[0, 2])), 2 * 2 * ITERATIONS)
 
+    def test_ranks_may_be_any_integers(self):
+        wanted = len(run.calls(ranks=[1]))
+        for same in [1, numpy.int64(1), range(1, 2), numpy.array([1]), {1}, iter([1])]:
+            self.assertEqual(len(run.calls(ranks=same)), wanted)
+
     def test_messages_and_collectives_match(self):
         messages = run.messages().to_polars()
         self.assertEqual(len(messages), RANKS * ITERATIONS)
@@ -109,7 +118,8 @@ class Documents(unittest.TestCase):
         self.assertIn("rank 2", run.verdict.lower())
         self.assertIn("smooth", str(run.why()["causes"]))
         self.assertTrue(run.whatif(rank=2, speed=2))
-        self.assertEqual(gammachi.compare(run.path, run.path)["before"]["runs"], [run.path.name])
+        after = record("after.gammachi", f"iterations={ITERATIONS}", param={"N": 7})
+        self.assertEqual(gammachi.compare(run.path, after.path)["before"]["runs"], [run.path.name])
 
     def test_pictures_are_shown_by_notebooks(self):
         for picture in [run.plot.timeline(ranks=[0, 1]), run.plot.tau_chi(), run.plot.matrix(count=True),
@@ -124,6 +134,60 @@ class Documents(unittest.TestCase):
         self.assertEqual(predicted["fits"][0]["predictions"][0]["p"], 4)
 
 
+class Recording(unittest.TestCase):
+    def test_a_launch_line_as_it_is_typed(self):
+        before = os.getcwd()
+        os.chdir(work.name)
+        try:
+            line = f"{os.environ['LAUNCH']} -n 2 '{os.environ['PROGRAM']}' iterations=2"
+            recorded = gammachi.record(line)
+        finally:
+            os.chdir(before)
+        self.assertEqual(recorded.size, 2)
+        self.assertTrue(recorded.path.name.startswith(Path(os.environ["PROGRAM"]).stem), recorded.path)
+
+
+class Guide(unittest.TestCase):
+    def test_the_analyses_for_users_of_pipit(self):
+        guide = Path(__file__).parents[2] / "docs/guide/python.md"
+        code = guide.read_text().split("## Coming from pipit")[1].split("```python\n")[1].split("```")[0]
+        has = {"run": run}
+        exec(code, has)
+        total = has["calls"].groupby("function", observed=True).ns.sum()
+        self.assertAlmostEqual(has["flat"]["MPI_Allreduce"], total["MPI_Allreduce"] / RANKS)
+        # What is in the intervals is all that there is.
+        self.assertEqual(len(has["profile"]), 50)
+        self.assertLess((has["profile"].sum() - total).abs().max(), 1)
+        self.assertEqual(has["matrix"].shape, (RANKS, RANKS))
+        self.assertEqual(has["matrix"].sum().sum(), run.messages().to_pandas()["bytes"].sum())
+        self.assertEqual(has["late"].sum(), run.waits().to_pandas().dropna(subset="culprit")["waited_ns"].sum())
+        self.assertGreater(has["late"][2], 0)
+        self.assertGreater(len(has["path"]), 0)
+
+
+class Reference(unittest.TestCase):
+    def test_everything_public_is_documented_in_numpydocs_form(self):
+        missing = {"GL08", "PR01", "PR02", "PR03", "PR07", "RT01"}
+        found = []
+        for name in gammachi.__all__:
+            member = getattr(gammachi, name)
+            names = [f"gammachi.{name}"]
+            if inspect.isclass(member):
+                # Users make none of these themselves, so nothing is said of how.
+                names = [] if member in (gammachi.Picture, gammachi.Plot, gammachi.Table) else names
+                names += [f"gammachi.{name}.{inner}" for inner in vars(member) if not inner.startswith("_")]
+            for name in names:
+                errors = numpydoc.validate.validate(name)["errors"]
+                found += [f"{name}: {said}" for code, said in errors if code in missing]
+        self.assertEqual(found, [])
+
+    def test_a_type_checker_knows_the_package(self):
+        program = Path(__file__).with_name("typed_use.py")
+        checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", work.name, program],
+                                 capture_output=True, text=True, check=False)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+
 class Faults(unittest.TestCase):
     def refused(self, error, said, function, *arguments, **options):
         with self.assertRaises(error) as caught:
@@ -135,6 +199,8 @@ class Faults(unittest.TestCase):
         self.refused(gammachi.Error, "no rank file", gammachi.open, work.name)
         self.refused(ValueError, "it has rank, thread", run.calls, columns=["when"])
         self.refused(ValueError, "ranks 0 to 2", run.calls, ranks=3)
+        self.refused(ValueError, "-1 is not a rank", run.calls, ranks=-1)
+        self.refused(ValueError, "not two", run.calls, window=(1, 2, 3))
         self.refused(ValueError, "the run has", run.calls, region="slove")
         self.refused(ValueError, "no table", run.table, "waitings")
         self.refused(gammachi.Error, "did you mean smooth", run.report, region="smoth")
@@ -148,6 +214,15 @@ class Faults(unittest.TestCase):
         self.assertIn("without returning from MPI_Finalize", died.verdict)
         self.assertTrue(all(issubclass(one.category, gammachi.TraceWarning) for one in caught))
         self.refused(gammachi.Error, "exit code", record, "died-2.gammachi", "dies=1")
+
+    def test_a_launcher_that_is_not_there_is_no_run(self):
+        self.refused(gammachi.Error, "nothing was recorded", gammachi.record, "no-such-launcher -n 2 true",
+                     out=Path(work.name, "absent.gammachi"))
+        self.refused(gammachi.Error, "name a launcher", gammachi.record, [])
+
+    def test_a_library_that_is_missing_is_named(self):
+        with mock.patch.dict(sys.modules, {"polars": None}):
+            self.refused(gammachi.Error, "pip install polars", run.ranks().to_polars)
 
     def test_damaged_files_are_named(self):
         broken = Path(work.name, "broken.gammachi")
