@@ -104,6 +104,11 @@ fn knows_messages(records: &[RunRecord]) -> bool {
     records.iter().all(|record| record.partners.is_some())
 }
 
+/// Whether a loop was found in all runs. If not, its iterations are unknown, not 0.
+fn knows_iterations(records: &[RunRecord]) -> bool {
+    records.iter().all(|record| record.iterations.is_some())
+}
+
 /// The counts that differ, and those that are not compared because they vary among the runs of a
 /// side.
 pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<CountKind>) {
@@ -113,6 +118,7 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<C
     let mut varying = Vec::new();
     let has_messages = knows_messages(before) && knows_messages(after);
     let has_bytes = knows_bytes(before) && knows_bytes(after);
+    let has_iterations = knows_iterations(before) && knows_iterations(after);
     for what in names {
         let of_messages = matches!(
             what,
@@ -123,7 +129,11 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<C
                 | CountKind::BetweenHosts
         );
         let of_bytes = matches!(what, CountKind::Bytes(_));
-        if of_messages && !has_messages || of_bytes && !has_bytes {
+        let of_iterations = matches!(what, CountKind::Iterations);
+        if of_messages && !has_messages
+            || of_bytes && !has_bytes
+            || of_iterations && !has_iterations
+        {
             continue;
         }
         // A count that is missing on one side is 0 there.

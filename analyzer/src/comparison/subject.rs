@@ -56,7 +56,8 @@ impl Machine {
             "counter" => value.parse().is_ok_and(|mhz: u32| is_same_rate(self.counter_mhz, mhz)),
             "cores" => is(self.cores_a_host.0) || is(self.cores_a_host.1),
             "processor" => {
-                let contains = |model: &String| model.to_lowercase().contains(&value.to_lowercase());
+                let contains =
+                    |model: &String| model.to_lowercase().contains(&value.to_lowercase());
                 self.processors.iter().any(contains)
             }
             _ => false,

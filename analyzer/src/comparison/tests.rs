@@ -458,3 +458,14 @@ fn one_slow_configuration_of_many_fails_and_chance_does_not() {
     let slow: Vec<usize> = (0..20).filter(|at| found[*at] == Verdict::Regressed).collect();
     assert_eq!(slow, [7]);
 }
+
+#[test]
+fn takes_iterations_that_were_not_found_for_unknown() {
+    let before = RunGenerator::default().runs(2);
+    let mut after = RunGenerator { seed: 2, ..RunGenerator::default() }.runs(2);
+    after[1].iterations = None;
+    let (changes, varying) = counts::changes(&before, &after);
+    assert!(changes.is_empty() && varying.is_empty(), "{changes:?} {varying:?}");
+    after[0].iterations = None;
+    assert!(counts::changes(&before, &after).0.is_empty());
+}

@@ -203,9 +203,7 @@ pub fn mixed(of: &Mixed) -> String {
         (None, true) => "name only those of one machine".to_owned(),
         (None, false) => "choose with --only, such as --only p=4".to_owned(),
     };
-    format!(
-        "{one} and {other} differ in {what}; all runs of a side must be of one kind ({choice})"
-    )
+    format!("{one} and {other} differ in {what}; all runs of a side must be of one kind ({choice})")
 }
 
 /// Program with its parameters.
