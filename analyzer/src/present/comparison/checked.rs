@@ -109,19 +109,20 @@ impl Checked<'_> {
 
     /// Runs of the baseline that are not compared, by what they differ in.
     fn left_out(&self) -> Option<String> {
-        let parts = self.others.iter().map(|(what, count)| {
-            format!("{} that differ in {}", plural(*count, "run"), words::differences(what))
-        });
-        let parts: Vec<String> = parts.collect();
+        let parts: Vec<String> = self.others.iter().map(others).collect();
         (!parts.is_empty()).then(|| format!("Not compared: {} of the baseline.", parts.join("; ")))
     }
 }
 
+/// Runs of a baseline that are not compared, and what they differ in.
+fn others((what, count): &(Vec<Difference>, usize)) -> String {
+    let verb = if *count == 1 { "differs" } else { "differ" };
+    format!("{} that {verb} in {}", plural(*count, "run"), words::differences(what))
+}
+
 /// The error for a baseline that has no run to compare with.
 pub fn no_match(matching: &Matching, runs: &[RunRecord], folder: &Path) -> String {
-    let parts = matching.others.iter().map(|(what, count)| {
-        format!("{} that differ in {}", plural(*count, "run"), words::differences(what))
-    });
+    let parts = matching.others.iter().map(others);
     let others = match parts.collect::<Vec<_>>().join("; ") {
         none if none.is_empty() => none,
         others => format!(", only {others}"),
