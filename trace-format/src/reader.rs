@@ -17,6 +17,7 @@ mod area;
 mod chunks;
 mod event;
 mod events;
+mod function_table;
 mod head;
 mod stored;
 mod totals;
@@ -26,7 +27,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use memmap2::Advice;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,7 @@ const MAX_HELD_BYTES: usize = 64 << 20;
 
 pub use event::{BriefEvent, Event, EventKind, EventObserver, Half, Position, RequestState};
 pub use events::Events;
+pub use function_table::FunctionTable;
 pub use head::Head;
 pub use stored::{EventLocation, StoredEvent, StoredEventObserver};
 pub use totals::Totals;
@@ -148,7 +150,7 @@ pub struct RankFile {
     pub fixed: FixedHeader,
     /// Counter of the event times.
     pub counter: CounterKind,
-    /// Encoded part of the header.
+    /// Encoded part of the header; its names of functions are in [`RankFile::function_table`].
     pub header: FileHeader,
     /// All definition records in order.
     pub definitions: Vec<Definition>,
@@ -159,9 +161,7 @@ pub struct RankFile {
     pub diagnoses: Vec<Diagnosis>,
     /// Whether the process filled windows while the file was read.
     outrun: bool,
-    functions: Vec<String>,
-    /// The meaning of each function.
-    meanings: Vec<&'static Meaning>,
+    functions: Arc<FunctionTable>,
     /// Cache of slots accessed by offset, the latest last.
     cached: Mutex<VecDeque<Unpacked>>,
     /// The file; for a packed one, its unpacked contents except for event slots.
@@ -257,11 +257,10 @@ impl RankFile {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
         let fixed: FixedHeader = read_plain(&map).ok_or_else(|| bad("too short".into()))?;
-        let header = check_header(&map, &fixed).map_err(bad)?;
+        let mut header = check_header(&map, &fixed).map_err(bad)?;
         let counter = CounterKind::from_number(fixed.counter)
             .ok_or_else(|| bad(format!("unknown counter kind {}", fixed.counter)))?;
-        let functions: Vec<String> = header.function_names.lines().map(str::to_owned).collect();
-        let meanings = functions.iter().map(|name| Meaning::of(name)).collect();
+        let functions = FunctionTable::of(std::mem::take(&mut header.function_names));
         let mut rank_file = Self {
             path: path.to_owned(),
             fixed,
@@ -272,7 +271,6 @@ impl RankFile {
             diagnoses: Vec::new(),
             outrun: false,
             functions,
-            meanings,
             cached: Mutex::default(),
             map,
             packed,
@@ -284,30 +282,35 @@ impl RankFile {
     /// Name of a function; `None` for markers and unknown numbers.
     pub fn function_name(&self, function: u16) -> Option<&str> {
         let index = function.checked_sub(FIRST_FUNCTION)?;
-        self.functions.get(usize::from(index)).map(String::as_str)
+        self.functions.names.get(usize::from(index)).map(String::as_str)
+    }
+
+    /// The functions by number. Open files with the same names share one table.
+    pub fn function_table(&self) -> &Arc<FunctionTable> {
+        &self.functions
     }
 
     /// Number of a function. `None` if the file does not name it.
     pub fn function_number(&self, name: &str) -> Option<u16> {
-        let index = self.functions.iter().position(|other| other == name)?;
+        let index = self.functions.names.iter().position(|other| other == name)?;
         Some(FIRST_FUNCTION + u16::try_from(index).ok()?)
     }
 
     /// Names of all functions in the order of their numbers, from [`FIRST_FUNCTION`].
     pub fn function_names(&self) -> &[String] {
-        &self.functions
+        &self.functions.names
     }
 
     /// Meaning of a function; `None` for markers and unknown numbers.
     #[inline]
     pub fn meaning(&self, function: u16) -> Option<&'static Meaning> {
         let index = usize::from(function).wrapping_sub(usize::from(FIRST_FUNCTION));
-        self.meanings.get(index).copied()
+        self.functions.meanings.get(index).copied()
     }
 
     /// Meanings of all functions in the order of their numbers, from [`FIRST_FUNCTION`].
     pub fn meanings(&self) -> &[&'static Meaning] {
-        &self.meanings
+        &self.functions.meanings
     }
 
     /// Whether the tag field of a function's slot holds the bytes received.

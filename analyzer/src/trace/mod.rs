@@ -21,9 +21,10 @@ pub mod symbols;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
-use trace_format::reader::{OpenError, RankFile};
+use trace_format::reader::{FunctionTable, OpenError, RankFile};
 
 use crate::processes::Processes;
 use crate::shell_word::shell_word;
@@ -422,6 +423,21 @@ impl Run {
         let same = self.ranks.get(rank as usize).filter(|trace| trace.rank == rank);
         same.map(|_| rank as usize)
             .or_else(|| self.ranks.binary_search_by_key(&rank, |trace| trace.rank).ok())
+    }
+
+    /// What `make` makes of the functions of each rank's file, by position. Ranks with the same
+    /// functions share it, as all ranks of a program do.
+    pub fn of_functions<T>(&self, mut make: impl FnMut(&[String]) -> T) -> Vec<Arc<T>> {
+        let mut made: Vec<(&Arc<FunctionTable>, Arc<T>)> = Vec::new();
+        let of_ranks = self.ranks.iter().map(|rank| {
+            let table = rank.file.function_table();
+            let known = made.iter().find(|(known, _)| Arc::ptr_eq(known, table));
+            known.map(|(_, of_table)| of_table.clone()).unwrap_or_else(|| {
+                made.push((table, Arc::new(make(&table.names))));
+                made[made.len() - 1].1.clone()
+            })
+        });
+        of_ranks.collect()
     }
 
     /// Number of ranks without a readable file.

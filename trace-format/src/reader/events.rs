@@ -58,7 +58,7 @@ impl<'a> Events<'a> {
             unpacked: None,
             least_begin: 0,
             most_begin: 0,
-            functions: u16::try_from(file.functions.len()).unwrap_or(u16::MAX),
+            functions: u16::try_from(file.functions.names.len()).unwrap_or(u16::MAX),
             more: More::default(),
             damage: None,
             fetched: None,

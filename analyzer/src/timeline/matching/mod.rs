@@ -151,7 +151,7 @@ pub fn match_run(
 /// Selects the events that matter for matching.
 #[derive(Debug, Clone)]
 struct MatchingFilter {
-    operations: Arc<Vec<Operations>>,
+    operations: Arc<Vec<Arc<Operations>>>,
     polls: bool,
 }
 
@@ -171,7 +171,7 @@ impl EventFilter for MatchingFilter {
 #[derive(Clone)]
 pub struct Matcher<'a> {
     streams: EventStreams<'a, MatchingFilter>,
-    operations: Arc<Vec<Operations>>,
+    operations: Arc<Vec<Arc<Operations>>>,
     matching: Matching<'a>,
     ranks: Vec<Option<RankState<'a>>>,
 }
@@ -194,12 +194,9 @@ impl<'a> Matcher<'a> {
         wants: Wants,
     ) -> Self {
         let mut names = CollectiveNames::default();
-        let operations: Vec<Operations> = run
-            .ranks
-            .iter()
-            .map(|trace| Operations::new(&trace.file, &mut names, wants.waiting))
-            .collect();
-        let operations = Arc::new(operations);
+        let of_functions =
+            |functions: &[String]| Operations::new(functions, &mut names, wants.waiting);
+        let operations = Arc::new(run.of_functions(of_functions));
         let mut channels = Channels::default();
         if wants.completions {
             channels.keep_completions();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Meaning, Operation, Peer};
-use trace_format::reader::{Head, RankFile};
+use trace_format::reader::Head;
 
 /// Names of collective operations, with the same numbers for all files of a run.
 #[derive(Debug, Clone, Default)]
@@ -58,10 +58,10 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// The operations of a file. Probes, operations that ranks do together, and epochs are left
+    /// The operations of a file with these functions. Probes, operations that ranks do together, and epochs are left
     /// out unless `waiting` is set.
-    pub fn new(file: &RankFile, names: &mut CollectiveNames, waiting: bool) -> Self {
-        let table = file.function_names().iter().map(|name| {
+    pub fn new(functions: &[String], names: &mut CollectiveNames, waiting: bool) -> Self {
+        let table = functions.iter().map(|name| {
             let operation = match Meaning::of(name).operation {
                 Operation::Probe | Operation::Together | Operation::Epoch(_) if !waiting => {
                     Operation::Nothing

@@ -178,7 +178,7 @@ fn start_shares<'a, S>(
     run: &'a Run,
     timeline: &'a GlobalTimeline,
     division: &Division,
-    (matcher, operations): (Matcher<'a>, &'a [Operations]),
+    (matcher, operations): (Matcher<'a>, &'a [Arc<Operations>]),
     share: impl Fn(usize, &Arc<[u32]>) -> Share,
     new_sink: impl Fn() -> S,
 ) -> Vec<ShareRunner<'a, S>> {
