@@ -16,6 +16,7 @@ use clap::{Parser, Subcommand};
 use gammachi_analyzer::cli::CommandError;
 use gammachi_analyzer::cli::error::{EXIT_FAILED, notify, print, report_error};
 use gammachi_analyzer::cli::report::{self, ReportArguments};
+use gammachi_analyzer::cli::why::{self, WhyArguments};
 use gammachi_analyzer::processes::Processes;
 use mpi::Threading;
 
@@ -27,7 +28,8 @@ use transport::Mpi;
     name = "gammachi-mpi",
     version,
     max_term_width = 100,
-    after_help = "Example:\n  mpirun -n 64 gammachi-mpi report app-20260131-120000.gammachi\n\n\
+    after_help = "Examples:\n  mpirun -n 64 gammachi-mpi report app-20260131-120000.gammachi\n  mpirun -n 64 \
+                  gammachi-mpi why app-20260131-120000.gammachi --json\n\n\
                   Output and exit code are those of gammachi. docs/scale.md says what is divided \
                   among the\nprocesses; what is not is refused."
 )]
@@ -43,6 +45,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Report(Box<ReportArguments>),
+    Why(WhyArguments),
 }
 
 fn main() -> ExitCode {
@@ -80,5 +83,6 @@ fn run(world: &Mpi) -> Result<(), CommandError> {
     let processes = Processes::of(world.transport(deadline));
     match &line.command {
         Command::Report(arguments) => report::report_in(arguments, &processes),
+        Command::Why(arguments) => why::why_in(arguments, &processes),
     }
 }

@@ -19,11 +19,17 @@ fn run_parallel(mpi: Mpi, processes: u32, arguments: &[&str]) -> Output {
 /// Asserts that so many processes print the same report as `gammachi`, with these options.
 #[track_caller]
 fn assert_same(mpi: Mpi, counts: &[u32], run: &Path, options: &[&str]) {
-    let mut arguments = vec!["report", run.to_str().expect("the path is text")];
+    assert_same_output(mpi, counts, "report", run, options);
+}
+
+/// The same for another command.
+#[track_caller]
+fn assert_same_output(mpi: Mpi, counts: &[u32], name: &str, run: &Path, options: &[&str]) {
+    let mut arguments = vec![name, run.to_str().expect("the path is text")];
     arguments.extend(options);
     let alone = Command::new(command()).args(&arguments).output().expect("gammachi starts");
     assert!(alone.status.success(), "{alone:?}");
-    let expected = String::from_utf8(alone.stdout).expect("a report is text");
+    let expected = String::from_utf8(alone.stdout).expect("output is text");
     for processes in counts {
         let output = run_parallel(mpi, *processes, &arguments);
         output.expect_code(0);
@@ -63,10 +69,23 @@ under_both! {
         fs::remove_file(file(2)).expect("the file exists");
         assert_same(mpi, &[3], &run, &[]);
         assert_same(mpi, &[2, 8], &run, &["--json"]);
+        assert_same_output(mpi, &[3], "why", &run, &["--json"]);
+    }
+
+    fn why_is_the_same_in_any_number_of_processes(mpi) {
+        let folder = TempDir::new();
+        let (few, many) = (folder.join("few"), folder.join("many"));
+        synthetic_run(&few, &["3", "2e4"]);
+        synthetic_run(&many, &["200", "4e4", "raw"]);
+        assert_same_output(mpi, &[1, 2, 4, 8], "why", &few, &[]);
+        assert_same_output(mpi, &[2, 8], "why", &many, &["--json"]);
+        assert_same_output(mpi, &[4], "why", &few, &["--json", "--region", "part 3"]);
+        assert_same_output(mpi, &[2], "why", &many, &["--rank", "7"]);
     }
 
     fn report_of_a_killed_job_is_the_same(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(3).record();
+        assert_same_output(mpi, &[2], "why", &recorded.directory(), &["--json"]);
         assert_same(mpi, &[2], &recorded.directory(), &[]);
         assert_same(mpi, &[4], &recorded.directory(), &["--json"]);
     }

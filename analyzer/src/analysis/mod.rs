@@ -392,9 +392,24 @@ impl<'a> Analysis<'a> {
         RankView { position, trace, time }
     }
 
+    /// Positions of the ranks whose events this process reads.
+    pub fn own_ranks(&self) -> Range<usize> {
+        self.own.clone()
+    }
+
     /// Reads the calls of all ranks once, or of this process's ranks if the analysis is divided.
     /// Returns the observer's result for each rank, in order.
     pub fn calls<O: CallObserver<'a>>(&self, observer: &O) -> Vec<O::OfRank> {
+        self.calls_then(observer, |of_rank| of_rank)
+    }
+
+    /// Like [`Analysis::calls`], but keeps of each rank's observer only what `finish` makes of it: what
+    /// a rank needs while it is read is far more than its result.
+    pub fn calls_then<O: CallObserver<'a>, T: Send>(
+        &self,
+        observer: &O,
+        finish: impl Fn(O::OfRank) -> T + Sync,
+    ) -> Vec<T> {
         let of_rank = |position: usize| {
             let rank = self.rank(position);
             let mut observer = observer.begin_rank(rank);
@@ -403,7 +418,7 @@ impl<'a> Analysis<'a> {
                 thread.spans(None).for_each_span(&mut ForwardSpans(&mut observer));
                 observer.end_thread();
             }
-            observer
+            finish(observer)
         };
         self.own.clone().into_par_iter().map(of_rank).collect()
     }

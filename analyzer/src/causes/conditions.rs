@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
 use crate::timeline::matching::{
@@ -14,15 +15,15 @@ use crate::trace::Run;
 
 use super::State;
 use super::lines::Lines;
-use super::longest::{Length, Longest};
+use super::longest::{CountsOfProcess, Length, Longest};
 use super::neighbours::Neighbours;
-use super::receipts::Receipts;
+use super::receipts::{CountOfProcess, Receipts};
 use super::semantics::{CallKind, CallSemantics, SendMode};
 use super::whole_ticks::WholeTicks;
 use super::windows::{WindowCalls, Windows};
 
 /// Something a partner did that a call needed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Condition {
     /// The call: its line, and when it was entered (E) and left (L).
     pub line: u32,
@@ -46,7 +47,7 @@ pub(super) struct Condition {
 
 /// A call that lasted longer than the partner's part explains. `condition` describes its wait for
 /// the partner to move the message, in case late progress turns out to be the reason.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Unexplained {
     /// The partner's rank, by its position.
     pub partner: usize,
@@ -96,7 +97,7 @@ pub(super) struct CollectiveSync {
 }
 
 /// A run of polls that found nothing.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct PollRun {
     pub line: u32,
     pub begin: i64,
@@ -112,9 +113,10 @@ pub(super) struct PollRun {
 const RECEIPTS_FOR_EACH_WAIT: usize = 8;
 
 /// What one share of the run yielded.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Found {
     pub conditions: Longest<Condition>,
+    #[serde(with = "sync_lists")]
     pub collective_syncs: Vec<CollectiveSync>,
     pub polls: Vec<PollRun>,
     pub unexplained: Longest<Unexplained>,
@@ -133,19 +135,79 @@ pub(super) struct Found {
     pub windows: WindowCalls,
 }
 
+/// Sends synchronisations to another process, each list of lines once.
+mod sync_lists {
+    use std::sync::Arc;
+
+    use rustc_hash::FxHashMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::CollectiveSync;
+
+    /// The lists, and moment and list of each synchronisation.
+    #[derive(Serialize, Deserialize)]
+    struct Listed(Vec<Vec<u32>>, Vec<(i64, usize)>);
+
+    pub fn serialize<S: Serializer>(syncs: &[CollectiveSync], to: S) -> Result<S::Ok, S::Error> {
+        let mut numbers: FxHashMap<*const u32, usize> = FxHashMap::default();
+        let mut lists = Vec::new();
+        let listed = syncs.iter().map(|CollectiveSync { moment, lines }| {
+            let list = numbers.entry(lines.as_ptr()).or_insert_with(|| {
+                lists.push(lines.to_vec());
+                lists.len() - 1
+            });
+            (*moment, *list)
+        });
+        let listed = listed.collect();
+        Listed(lists, listed).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<CollectiveSync>, D::Error> {
+        let Listed(lists, listed) = Listed::deserialize(from)?;
+        let lists: Vec<Arc<[u32]>> = lists.into_iter().map(Arc::from).collect();
+        let sync =
+            |(moment, list): (i64, usize)| CollectiveSync { moment, lines: lists[list].clone() };
+        Ok(listed.into_iter().map(sync).collect())
+    }
+}
+
 /// A call's line, and when it was entered.
 type Entry = (u32, i64);
 
+/// How much is kept, of the whole run and in this process.
+#[derive(Debug, Clone)]
+pub(super) struct Limits {
+    most_waits: usize,
+    /// How many shares of the run are matched in this process.
+    shares: usize,
+    conditions: CountsOfProcess,
+    unexplained: CountsOfProcess,
+    receipts: CountOfProcess,
+}
+
+impl Limits {
+    /// Keeps at most this many waits of a run.
+    pub fn new(most_waits: usize) -> Self {
+        let shares = rayon::current_num_threads().max(1);
+        let (conditions, unexplained, receipts) = Default::default();
+        Self { most_waits, shares, conditions, unexplained, receipts }
+    }
+}
+
 impl Found {
-    fn within(most_waits: usize) -> Self {
+    fn within(limits: &Limits) -> Self {
+        let Limits { most_waits, shares, conditions, unexplained, receipts } = limits;
         Self {
-            conditions: Longest::new(most_waits),
-            unexplained: Longest::new(most_waits),
-            receipts: Receipts::new(RECEIPTS_FOR_EACH_WAIT * most_waits),
+            conditions: Longest::new(*most_waits, *shares, conditions),
+            unexplained: Longest::new(*most_waits, *shares, unexplained),
+            receipts: Receipts::new(RECEIPTS_FOR_EACH_WAIT * most_waits, receipts),
             ..Self::default()
         }
     }
 
+    /// Adds what another share or process found.
     pub fn merge(mut self, other: Self) -> Self {
         self.conditions.merge(other.conditions);
         self.collective_syncs.extend(other.collective_syncs);
@@ -191,7 +253,7 @@ pub(super) struct Objects<'f> {
 }
 
 /// One side of a message or operation: rank, line, call and its times.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Side {
     /// The rank's position in the run.
     pub rank: usize,
@@ -203,12 +265,12 @@ pub(super) struct Side {
 }
 
 impl<'f, 'a> Finder<'f, 'a> {
-    /// Keeps about `most_waits` conditions.
+    /// Has found nothing yet.
     pub fn new(
         analysis: &'f Analysis<'a>,
         clock: &'f WholeTicks<'a>,
         objects: Objects<'f>,
-        most_waits: usize,
+        limits: &Limits,
     ) -> Self {
         let Objects { lines, semantics, neighbours, windows } = objects;
         Self {
@@ -223,11 +285,14 @@ impl<'f, 'a> Finder<'f, 'a> {
             sync_lines: FxHashMap::default(),
             min_unexplained_ticks: min_unexplained_ticks(clock),
             awaited: FxHashSet::default(),
-            found: Found::within(most_waits),
+            found: Found::within(limits),
         }
     }
 
-    pub fn into_found(self) -> Found {
+    /// What it found in its share.
+    pub fn into_found(mut self) -> Found {
+        self.found.conditions.end_share();
+        self.found.unexplained.end_share();
         self.found
     }
 

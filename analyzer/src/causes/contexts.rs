@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use trace_format::header::Module;
 
 use crate::metrics::{in_file, module_of};
@@ -58,7 +59,7 @@ impl Context {
 pub(crate) type LocalSite = (u16, u64);
 
 /// A context with its rank's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum LocalContext {
     Fixed(u32),
     Region(u32),
@@ -83,9 +84,14 @@ impl LocalContexts {
         })
     }
 
-    /// The number of a context, if it occurred.
-    pub fn known(&self, context: LocalContext) -> Option<u32> {
-        self.numbers.get(&context).copied()
+    /// The contexts by their numbers.
+    pub fn all(&self) -> &[LocalContext] {
+        &self.all
+    }
+
+    /// The same, without what is needed to add more.
+    pub fn into_all(self) -> Vec<LocalContext> {
+        self.all
     }
 }
 
@@ -123,7 +129,7 @@ struct Merger {
 impl Contexts {
     /// Merges the contexts of all ranks; also returns the run's number for each number of each
     /// rank.
-    pub(crate) fn merge(run: &Run, of_ranks: &[&LocalContexts]) -> (Self, Vec<Vec<u32>>) {
+    pub(crate) fn merge(run: &Run, of_ranks: &[&[LocalContext]]) -> (Self, Vec<Vec<u32>>) {
         let mut merger = Merger::default();
         for fixed in [WAITING, WAITING_FOR_UNKNOWN, RECORDER, TOTALS] {
             merger.number(SharedContext::Fixed(fixed));
@@ -134,7 +140,7 @@ impl Contexts {
             let mut site = |merger: &mut Merger, local: LocalSite| {
                 *sites.entry(local).or_insert_with(|| merger.site(trace, &modules, local))
             };
-            let numbers = local.all.iter().map(|context| {
+            let numbers = local.iter().map(|context| {
                 let shared = match *context {
                     LocalContext::Fixed(number) => SharedContext::Fixed(number),
                     LocalContext::Region(id) => SharedContext::Region(merger.region(trace, id)),

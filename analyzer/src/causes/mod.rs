@@ -14,7 +14,8 @@
 //! | `longest` | keeps long waits alone if there are too many |
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
-//! | `contexts`, `profile`, `pass` | what each line did between the waits |
+//! | `contexts`, `profile` | what each line did between the waits |
+//! | `line_profiles` | what the profile of each line is asked for, and those of all |
 //! | `sync_points` | where a line and its culprit last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
@@ -26,13 +27,15 @@
 //! | `iterations` | iterations and phases, detected without markers |
 //! | `regions` | time and waiting in marked regions |
 //!
-//! The events are read once for matching, once for late progress and possible iterations, once more for
-//! these, and once for profiles and regions, which have to know the waits.
+//! The events are read once for matching, twice for iterations, once for the profile (which has to
+//! know the waits), and once more if the program marks regions. Several processes divide these passes;
+//! the first merges what matching found, makes the waits of it, and sends each process those that it
+//! needs for the next pass.
 //!
 //! # Memory
 //! Waits, conditions and the sums between them take some 500 bytes per call that waited, and
 //! nothing for a call that did not. Of a run with more than 2²¹ waits the shorter ones are
-//! only counted.
+//! only counted. Of several processes, the first keeps all of them.
 
 mod collectives;
 mod conditions;
@@ -43,6 +46,7 @@ mod epochs;
 mod groups;
 mod hinted_search;
 mod iterations;
+mod line_profiles;
 mod lines;
 mod locks;
 mod longest;
@@ -50,7 +54,6 @@ mod neighbours;
 mod off_cpu;
 mod order;
 mod origins;
-mod pass;
 mod profile;
 mod progress;
 mod receipts;
@@ -71,22 +74,20 @@ use trace_format::meaning::{Class, Meaning, Synchronises};
 use crate::analysis::Analysis;
 use crate::trace::Run;
 
-use conditions::{Finder, Found, Objects};
+use conditions::{Finder, Found, Limits, Objects};
 pub use contexts::{CallSite, Context, Contexts};
 use contexts::{RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
-use iterations::Symbols;
 pub use iterations::{Iteration, Period, Phase, Statistics};
+use line_profiles::{Asked, Profiled};
 pub use lines::{Line, Lines};
 use longest::Dropped;
 use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
-use pass::Profiled;
 pub use profile::Profile;
-use progress::Asked;
 pub use regions::{Region, Regions};
 use semantics::CallSemantics;
 pub use states::{State, Unknown};
@@ -181,66 +182,56 @@ impl<'a> Causes<'a> {
     /// Explains the selected waits of a run: states, groups and costs count these alone, and the
     /// delays that led to them.
     pub fn of(analysis: &Analysis<'a>, filter: &WaitFilter) -> Self {
+        assert!(
+            analysis.processes.is_alone(),
+            "only the first of several processes has the causes"
+        );
+        let causes = Self::of_divided(analysis, filter);
+        causes.unwrap_or_else(|| unreachable!("one process is the first"))
+    }
+
+    /// As [`Causes::of`], for an analysis that may be divided among processes, which all call this:
+    /// each reads the events of its own ranks. The first gets the causes, others `None`.
+    pub fn of_divided(analysis: &Analysis<'a>, filter: &WaitFilter) -> Option<Self> {
         Self::within(analysis, filter, MAX_WAITS)
     }
 
-    /// As [`Causes::of`], with about this many waits at most.
-    fn within(analysis: &Analysis<'a>, filter: &WaitFilter, most: usize) -> Self {
+    /// As [`Causes::of_divided`], with at most this many waits that may be left out.
+    fn within(analysis: &Analysis<'a>, filter: &WaitFilter, most: usize) -> Option<Self> {
         let (run, timeline) = (analysis.run, analysis.timeline);
         let clock = WholeTicks::new(run, timeline);
         let lines = Lines::new(analysis, &clock);
+        let axis = (&clock, &lines);
         let whole = lines.extent().unwrap_or((0, 0));
-        let semantics = CallSemantics::new(run);
-        let neighbours = Neighbours::new(run, analysis.communicators());
-        let windows = Windows::new(run, analysis.communicators());
-        let objects = Objects {
-            lines: &lines,
-            semantics: &semantics,
-            neighbours: &neighbours,
-            windows: &windows,
-        };
-        let shares = rayon::current_num_threads().max(1);
-        let found = analysis.matches(|| Finder::new(analysis, &clock, objects, most / shares));
         let mut unknown = Vec::new();
-        let mut found = match found {
-            Some((_, finders)) => {
-                let found = finders.into_iter().map(Finder::into_found);
-                let found = found.reduce(Found::merge).unwrap_or_default();
-                Finder::new(analysis, &clock, objects, most).resolve(found)
-            }
-            None => {
-                unknown.push(Unknown::NoAttributes);
-                Found::default()
-            }
-        };
-        let counted = [
-            (found.incomplete, Unknown::IncompleteCollectives(found.incomplete)),
-            (found.neighbourhoods, Unknown::Neighbourhoods(found.neighbourhoods)),
-            (found.violations, Unknown::Violations(found.violations)),
-            (found.windows.unknown, Unknown::OneSided(found.windows.unknown)),
-        ];
-        unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
+        // What only the first process knows is empty on the others up to `Asked`.
+        let mut found = found(analysis, axis, most, &mut unknown);
         let violations = found.violations;
-        let unexplained = std::mem::take(&mut found.unexplained);
-        let asked = Asked::new(unexplained.all, run.ranks.len());
-        let observers = (asked.observer(&clock), Symbols { lines: &lines });
-        let (entries, symbols): (Vec<_>, Vec<_>) = analysis.calls(&observers).into_iter().unzip();
+        let (unexplained, _) = std::mem::take(&mut found.unexplained).finish();
         let least = conditions::min_unexplained_ticks(&clock);
-        let of_progress = asked.conditions(entries, &lines, least);
+        let of_progress = progress::conditions(analysis, axis, unexplained, least);
         of_progress.into_iter().for_each(|condition| found.conditions.push(condition));
-        unknown.extend(short_waits(&clock, found.conditions.dropped));
+        let (conditions, dropped) = std::mem::take(&mut found.conditions).finish();
+        unknown.extend(short_waits(&clock, dropped));
         let open = open_calls(analysis, &clock, &lines);
         let receipts = std::mem::take(&mut found.receipts);
-        let mut waits = Waits::new(found, &lines, &open, whole);
-        if receipts.are_too_many {
+        let mut waits = Waits::new((conditions, found), &lines, &open, whole);
+        if receipts.are_too_many() {
             unknown.push(Unknown::WrongOrder);
         }
         receipts.mark_wrong_order(&mut waits.all, &lines);
         let (sync_points, order) =
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
-        let mut phases = Phase::find(analysis, (&clock, &lines), whole, symbols);
-        let Profiled { contexts, profiles, wait_contexts, culprit_contexts, regions } =
-            pass::profiles(analysis, (&clock, &lines), &waits, (&sync_points, &mut phases));
+        let mut phases = Phase::find(analysis, axis, whole);
+        let asked = Asked::new(analysis, &lines, waits, (&sync_points, &phases));
+        let of_ranks = asked.profiles(analysis, axis);
+        let waits = asked.waits;
+        let regions = Regions::new(analysis, axis, &waits);
+        if !analysis.processes.is_first() {
+            return None;
+        }
+        let Profiled { contexts, profiles, wait_contexts, culprit_contexts } =
+            Profiled::new(analysis, &lines, of_ranks, (waits.all.len(), &mut phases));
         for phase in &mut phases {
             phase.fill_iterations(&lines, (&profiles, &contexts), &waits.all);
         }
@@ -273,8 +264,8 @@ impl<'a> Causes<'a> {
         let of_selection = (0u32..).zip(&waits.all).filter(|(number, _)| is_selected(*number));
         let off_cpu = OffCpu::new(run, (&clock, &lines), of_selection.map(|(_, wait)| wait));
         let uncertain = waits.uncertain;
-        let waits = std::mem::take(&mut waits.all);
-        Self {
+        let waits = waits.all;
+        Some(Self {
             clock,
             lines,
             whole,
@@ -294,7 +285,7 @@ impl<'a> Causes<'a> {
             phases,
             regions,
             unknown,
-        }
+        })
     }
 
     /// Whether a wait is selected.
@@ -408,6 +399,41 @@ pub struct NotComputing {
     pub recorder: i64,
     /// Its rank had ended without MPI_Finalize.
     pub gone: i64,
+}
+
+/// What matching finds in the whole run, on the first process; nothing on others.
+fn found(
+    analysis: &Analysis,
+    (clock, lines): (&WholeTicks, &Lines),
+    most: usize,
+    unknown: &mut Vec<Unknown>,
+) -> Found {
+    let run = analysis.run;
+    let semantics = CallSemantics::new(run);
+    let neighbours = Neighbours::new(run, analysis.communicators());
+    let windows = Windows::new(run, analysis.communicators());
+    let objects =
+        Objects { lines, semantics: &semantics, neighbours: &neighbours, windows: &windows };
+    let limits = Limits::new(most);
+    let finder = || Finder::new(analysis, clock, objects, &limits);
+    let Some((_, finders)) = analysis.matches(finder) else {
+        unknown.push(Unknown::NoAttributes);
+        return Found::default();
+    };
+    let own = finders.into_iter().map(Finder::into_found).reduce(Found::merge);
+    let own = own.unwrap_or_else(|| finder().into_found());
+    let Some(found) = analysis.processes.reduce(own, Found::merge) else {
+        return Found::default();
+    };
+    let found = finder().resolve(found);
+    let counted = [
+        (found.incomplete, Unknown::IncompleteCollectives(found.incomplete)),
+        (found.neighbourhoods, Unknown::Neighbourhoods(found.neighbourhoods)),
+        (found.violations, Unknown::Violations(found.violations)),
+        (found.windows.unknown, Unknown::OneSided(found.windows.unknown)),
+    ];
+    unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
+    found
 }
 
 /// For each wait whether it is selected; `None` if all are.

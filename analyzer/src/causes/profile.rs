@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use serde::{Deserialize, Serialize};
 
 use super::contexts::{
     LocalContext, LocalContexts, LocalSite, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
@@ -23,7 +24,7 @@ use super::whole_ticks::WholeTicks;
 pub(super) struct Hint(usize, usize);
 
 /// The time of one line, by context.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Profile {
     /// Ascending, from the line's begin to its end.
     moments: Vec<i64>,
@@ -106,13 +107,10 @@ pub(super) struct ProfilerOfRank<'c> {
     ended: &'c [Vec<(i64, u32)>],
     position: usize,
     functions: Functions,
-    pub contexts: LocalContexts,
-    /// By line.
-    pub profiles: Vec<(u32, Profile)>,
-    /// Numbers of waits, and the contexts of the waiting calls.
-    pub wait_contexts: Vec<(u32, u32)>,
-    /// Numbers of waits, and the contexts of the culprits' calls that ended them.
-    pub culprit_contexts: Vec<(u32, u32)>,
+    contexts: LocalContexts,
+    profiles: Vec<(u32, Profile)>,
+    wait_contexts: Vec<(u32, u32)>,
+    culprit_contexts: Vec<(u32, u32)>,
     line: LineState,
 }
 
@@ -249,9 +247,29 @@ fn fixed_of(wait: &Wait) -> u32 {
 /// Most stretches between region markers that are held back until the next call.
 const MAX_PENDING: usize = 1 << 16;
 
+/// What the profiler found on one rank.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RankProfile {
+    /// The rank's contexts by their numbers.
+    pub contexts: Vec<LocalContext>,
+    /// By line.
+    pub profiles: Vec<(u32, Profile)>,
+    /// Numbers of waits, and the contexts of the waiting calls.
+    pub wait_contexts: Vec<(u32, u32)>,
+    /// Numbers of waits, and the contexts of the culprits' calls that ended them.
+    pub culprit_contexts: Vec<(u32, u32)>,
+}
+
 impl ProfilerOfRank<'_> {
+    /// What was found, when all events are read.
+    pub fn finish(mut self) -> RankProfile {
+        self.add_silent_line();
+        let Self { contexts, profiles, wait_contexts, culprit_contexts, .. } = self;
+        RankProfile { contexts: contexts.into_all(), profiles, wait_contexts, culprit_contexts }
+    }
+
     /// Adds a line that was outside MPI all the time, for a rank without events.
-    pub fn add_silent_line(&mut self) {
+    fn add_silent_line(&mut self) {
         let number = self.lines.first_of(self.position);
         if self.profiles.is_empty() {
             let line = &self.lines.all[number as usize];
@@ -322,8 +340,7 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
         let Some(number) = self.lines.of(self.position, thread.thread.number) else { return };
         let line = &self.lines.all[number as usize];
         let (moments, waits) = (&self.moments[number as usize], self.waits.of(number));
-        let first = self.waits.first[number as usize] as u32;
-        let waits = (first..).zip(waits.iter().copied());
+        let waits = (self.waits.first_of(number)..).zip(waits.iter().copied());
         self.line = LineState::begin(number, (line.begin, line.end), moments, waits);
     }
 

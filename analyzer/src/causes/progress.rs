@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
-use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
 use super::State;
 use super::conditions::{Condition, Unexplained};
@@ -21,45 +21,54 @@ use super::whole_ticks::WholeTicks;
 /// before it, and as the rest of the call after it.
 const MIN_RATIO: i64 = 4;
 
-/// Calls that may have waited for progress, by the position of the partner's rank, ordered by their ends.
-#[derive(Debug)]
-pub(super) struct Asked(Vec<Vec<Unexplained>>);
+/// The conditions of calls that ended when the partner's rank entered MPI after at least `least`
+/// ticks outside. If the analysis is divided, the calls are given to the first process, and it gets
+/// the conditions; each process looks at the partners that are its own.
+pub(super) fn conditions(
+    analysis: &Analysis,
+    axis: (&WholeTicks, &Lines),
+    mut unexplained: Vec<Unexplained>,
+    least: i64,
+) -> Vec<Condition> {
+    unexplained.sort_unstable_by_key(|of| (of.partner, of.condition.left));
+    let processes = &analysis.processes;
+    let ranks = processes.share(analysis.own_ranks());
+    let part_of = |process: usize| {
+        let ranks = &ranks[process];
+        let of_process = unexplained.iter().filter(|of| ranks.contains(&of.partner));
+        of_process.copied().collect::<Vec<_>>()
+    };
+    let own = processes.scatter(processes.is_first().then_some(part_of));
+    let own = own.unwrap_or_else(|| part_of(0));
+    processes.join_at_first(of_own_partners(analysis, axis, &own, least))
+}
 
-impl Asked {
-    /// Of a run with this number of ranks.
-    pub fn new(mut unexplained: Vec<Unexplained>, ranks: usize) -> Self {
-        unexplained.sort_unstable_by_key(|of| (of.partner, of.condition.left));
-        let mut asked = vec![Vec::new(); ranks];
-        for of_rank in unexplained.chunk_by(|a, b| a.partner == b.partner) {
-            asked[of_rank[0].partner] = of_rank.to_vec();
-        }
-        Self(asked)
+/// The same for calls whose partners are read here, ordered by partner and end.
+fn of_own_partners(
+    analysis: &Analysis,
+    (clock, lines): (&WholeTicks, &Lines),
+    unexplained: &[Unexplained],
+    least: i64,
+) -> Vec<Condition> {
+    if unexplained.is_empty() {
+        return Vec::new();
     }
-
-    /// What finds the partners' entries into MPI.
-    pub fn observer<'e>(&'e self, clock: &'e WholeTicks<'e>) -> Entries<'e> {
-        Entries { clock, asked: &self.0 }
+    let mut asked: Vec<&[Unexplained]> = vec![&[]; analysis.run.ranks.len()];
+    for of_rank in unexplained.chunk_by(|a, b| a.partner == b.partner) {
+        asked[of_rank[0].partner] = of_rank;
     }
-
-    /// The conditions of calls that ended when the partner's rank entered MPI after at least `least`
-    /// ticks outside.
-    pub fn conditions(
-        &self,
-        entries: Vec<EntriesOfRank>,
-        lines: &Lines,
-        least: i64,
-    ) -> Vec<Condition> {
-        let found = self.0.iter().zip(entries).flat_map(|(asked, of_rank)| {
-            asked.iter().enumerate().filter_map(move |(at, of)| {
-                let calls = of_rank.threads.iter().filter_map(|last| *last.get(at)?);
-                let (thread, last) = last_entry(calls)?;
-                let partner = lines.of(of.partner, thread)?;
-                let found = late_progress(of, last, least)?;
-                Some(Condition { partner, ..found })
-            })
-        });
-        found.collect()
-    }
+    let entries = analysis.calls(&Entries { clock, asked: &asked });
+    let asked = asked[analysis.own_ranks()].iter();
+    let found = asked.zip(entries).flat_map(|(asked, of_rank)| {
+        asked.iter().enumerate().filter_map(move |(at, of)| {
+            let calls = of_rank.threads.iter().filter_map(|last| *last.get(at)?);
+            let (thread, last) = last_entry(calls)?;
+            let partner = lines.of(of.partner, thread)?;
+            let found = late_progress(of, last, least)?;
+            Some(Condition { partner, ..found })
+        })
+    });
+    found.collect()
 }
 
 /// A thread's last call that began before some moment.
@@ -102,14 +111,14 @@ fn late_progress(of: &Unexplained, (left, entered): (i64, i64), least: i64) -> O
 }
 
 /// Finds each rank's last entry into MPI before the given moments.
-pub(super) struct Entries<'e> {
+struct Entries<'e> {
     clock: &'e WholeTicks<'e>,
     /// By the partner's position, ordered by the end of the call.
-    asked: &'e [Vec<Unexplained>],
+    asked: &'e [&'e [Unexplained]],
 }
 
 /// The entries of one rank.
-pub(super) struct EntriesOfRank<'e> {
+struct EntriesOfRank<'e> {
     clock: &'e WholeTicks<'e>,
     asked: &'e [Unexplained],
     position: usize,
@@ -129,7 +138,7 @@ impl<'a, 'e> CallObserver<'a> for Entries<'e> {
     fn begin_rank(&self, rank: RankView<'a>) -> EntriesOfRank<'e> {
         EntriesOfRank {
             clock: self.clock,
-            asked: &self.asked[rank.position],
+            asked: self.asked[rank.position],
             position: rank.position,
             functions: Functions::new(rank.trace),
             threads: Vec::new(),

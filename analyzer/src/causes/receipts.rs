@@ -1,8 +1,12 @@
 //! Finds messages that were received in the wrong order: a receive waited although a message that
 //! was sent earlier had arrived.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::State;
 use super::lines::Lines;
@@ -11,47 +15,71 @@ use super::waits::Wait;
 /// Number of messages that are examined after a wait.
 const LOOKED_AHEAD: usize = 100;
 
+/// Messages of all shares of a process.
+pub(super) type CountOfProcess = Arc<AtomicUsize>;
+
+/// After so many messages, a share adds them to the process's.
+const COUNTED_TOGETHER: usize = 1 << 10;
+
 /// When each rank received messages (end of the completing call), and when these had been sent (entry of the send),
 /// by the rank's position; 16 bytes per message.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Receipts {
     of_ranks: FxHashMap<usize, Vec<(i64, i64)>>,
     count: usize,
+    /// How many are kept of the whole run.
     most: usize,
+    #[serde(skip)]
+    of_process: CountOfProcess,
     /// There were too many: none is kept.
-    pub are_too_many: bool,
+    is_given_up: bool,
 }
 
 impl Receipts {
     /// Keeps at most this many messages; of a run with more, none.
-    pub fn new(most: usize) -> Self {
-        Self { most, ..Self::default() }
+    pub fn new(most: usize, of_process: &CountOfProcess) -> Self {
+        Self { most, of_process: of_process.clone(), ..Self::default() }
     }
 
     /// Adds a message that the rank at a position received in a call that ended at `received`.
     pub fn add(&mut self, rank: usize, received: i64, sent: i64) {
-        if self.are_too_many {
+        if self.is_given_up {
             return;
         }
         self.of_ranks.entry(rank).or_default().push((received, sent));
         self.count += 1;
-        if self.count > self.most {
-            (self.of_ranks, self.are_too_many) = (FxHashMap::default(), true);
+        if self.count.is_multiple_of(COUNTED_TOGETHER) {
+            let of_process = self.of_process.fetch_add(COUNTED_TOGETHER, Relaxed);
+            self.drop_if_more(of_process + COUNTED_TOGETHER);
         }
     }
 
     /// Adds the receipts of another share, which has other ranks.
     pub fn merge(&mut self, other: Self) {
-        self.are_too_many |= other.are_too_many;
+        self.is_given_up |= other.is_given_up;
+        self.count += other.count;
         for (rank, receipts) in other.of_ranks {
             self.of_ranks.entry(rank).or_default().extend(receipts);
         }
+        self.drop_if_more(self.count);
+    }
+
+    /// Drops all if the run has more messages than are kept.
+    fn drop_if_more(&mut self, known: usize) {
+        if self.is_given_up || known > self.most {
+            (self.of_ranks, self.is_given_up) = (FxHashMap::default(), true);
+        }
+    }
+
+    /// Whether the run has more messages than are kept, so that none is.
+    pub fn are_too_many(&self) -> bool {
+        self.is_given_up || self.count > self.most
     }
 
     /// Marks the late senders after which the rank received a message that had been sent earlier.
     /// Messages of the same call, or of one that ended at the same time, do not count.
     pub fn mark_wrong_order(mut self, waits: &mut [Wait], lines: &Lines) {
-        if self.are_too_many {
+        if self.are_too_many() {
             return;
         }
         self.of_ranks.par_iter_mut().for_each(|(_, receipts)| receipts.par_sort_unstable());

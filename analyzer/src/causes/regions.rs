@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
-use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
-use crate::trace::Run;
+use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
 use super::lines::Lines;
 use super::tree::Tree;
@@ -39,7 +40,7 @@ pub struct Region {
 impl Region {
     /// Its efficiency over the ranks that were in it, without T₀, which is known only for whole
     /// runs.
-    pub fn tree(&self, run: &Run) -> Option<Tree> {
+    pub fn tree(&self, run: &crate::trace::Run) -> Option<Tree> {
         let ranks = self
             .computing
             .iter()
@@ -58,7 +59,7 @@ pub struct Regions {
 }
 
 /// What a rank did in a region.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Inside {
     count: u64,
     ticks: i64,
@@ -72,22 +73,29 @@ struct Inside {
 }
 
 /// What a line has done up to a moment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct LineTotals {
     at: i64,
     in_mpi: i64,
     waiting: i64,
 }
 
-/// Observes what the ranks do in their regions.
-pub(super) struct Observer<'c> {
+/// What was found on the rank at a position.
+#[derive(Debug, Serialize, Deserialize)]
+struct Found {
+    position: usize,
+    inside: BTreeMap<u32, Inside>,
+    /// Waits that lie in a region.
+    of_waits: Vec<(u32, u32)>,
+}
+
+struct Observer<'c> {
     clock: &'c WholeTicks<'c>,
     lines: &'c Lines,
     waits: &'c Waits,
 }
 
-/// What a rank did in its regions.
-pub(super) struct OfRank<'c> {
+struct OfRank<'c> {
     clock: &'c WholeTicks<'c>,
     lines: &'c Lines,
     waits: &'c Waits,
@@ -130,12 +138,12 @@ impl OfRank<'_> {
     /// Assigns the line's waits up to a moment to the innermost region.
     fn waits_to(&mut self, moment: i64) {
         let Some(line) = self.line else { return };
-        let first = self.waits.first[line as usize];
+        let first = self.waits.first_of(line);
         let waits = self.waits.of(line);
         while let Some(wait) = waits.get(self.next).filter(|wait| wait.begin < moment) {
             self.totals.waiting += wait.ticks;
             if let Some(region) = self.open.last() {
-                self.of_waits.push(((first + self.next) as u32, *region));
+                self.of_waits.push((first + self.next as u32, *region));
             }
             self.next += 1;
         }
@@ -218,23 +226,30 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
 }
 
 impl Regions {
-    /// What observes a run's regions; `None` if it has none.
-    pub(super) fn observer<'c>(
-        run: &Run,
-        (clock, lines): (&'c WholeTicks<'c>, &'c Lines),
-        waits: &'c Waits,
-    ) -> Option<Observer<'c>> {
-        (!run.region_names().is_empty()).then_some(Observer { clock, lines, waits })
-    }
-
-    /// The regions of a run with this number of waits.
-    pub(super) fn new(run: &Run, waits: usize, of_ranks: &[OfRank]) -> Self {
+    /// The regions of a run. If the analysis is divided, `waits` are those of the lines that are read
+    /// here, except on the first process, which gets the regions of the whole run.
+    pub(super) fn new(
+        analysis: &Analysis,
+        (clock, lines): (&WholeTicks, &Lines),
+        waits: &Waits,
+    ) -> Self {
+        let run = analysis.run;
+        if run.region_names().is_empty() {
+            return Self { of_waits: vec![None; waits.all.len()], ..Self::default() };
+        }
+        let found =
+            |OfRank { position, inside, of_waits, .. }| Found { position, inside, of_waits };
+        let own = analysis.calls_then(&Observer { clock, lines, waits }, found);
+        let of_ranks = analysis.processes.join_at_first(own);
+        if !analysis.processes.is_first() {
+            return Self::default();
+        }
         let name_of = |position: usize, id: u32| {
             let known = run.ranks[position].facts.regions.get(&id);
             known.cloned().unwrap_or_else(|| format!("region {id}"))
         };
         let mut by_name: BTreeMap<String, Vec<(usize, Inside)>> = BTreeMap::new();
-        for of in of_ranks {
+        for of in &of_ranks {
             for (id, inside) in &of.inside {
                 let name = name_of(of.position, *id);
                 by_name.entry(name).or_default().push((of.position, inside.clone()));
@@ -245,8 +260,8 @@ impl Regions {
         all.sort_by_key(|region| std::cmp::Reverse(region.ticks));
         let numbers: BTreeMap<&str, u32> =
             (0..).zip(&all).map(|(number, of)| (of.name.as_str(), number)).collect();
-        let mut of_waits = vec![None; waits];
-        for of in of_ranks {
+        let mut of_waits = vec![None; waits.all.len()];
+        for of in &of_ranks {
             for (wait, id) in &of.of_waits {
                 let name = name_of(of.position, *id);
                 of_waits[*wait as usize] = numbers.get(name.as_str()).copied();

@@ -1,5 +1,8 @@
 //! When a call has to wait, as the name of its function determines.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::Meaning;
 
@@ -17,7 +20,7 @@ pub(crate) enum SendMode {
 }
 
 /// How many of its conditions a call needs to return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum CallKind {
     /// All.
     All,
@@ -50,13 +53,12 @@ pub(crate) struct Semantics {
 
 /// The semantics of all functions of all ranks.
 #[derive(Debug)]
-pub(crate) struct CallSemantics(Vec<Vec<Semantics>>);
+pub(crate) struct CallSemantics(Vec<Arc<Vec<Semantics>>>);
 
 impl CallSemantics {
     /// The functions of a run.
     pub fn new(run: &Run) -> Self {
-        let of_names = |names: &[String]| names.iter().map(|name| semantics(name)).collect();
-        Self(run.ranks.iter().map(|trace| of_names(trace.file.function_names())).collect())
+        Self(run.of_functions(|names| names.iter().map(|name| semantics(name)).collect()))
     }
 
     /// The semantics of a function on the rank at a position.

@@ -1,7 +1,9 @@
 //! Kinds of waiting, and kinds of what cannot be explained.
 
+use serde::{Deserialize, Serialize};
+
 /// A kind of waiting, named as in Scalasca.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
     /// A receive waits for the sender to enter its send.
     LateSender,

@@ -100,7 +100,7 @@ fn groups(syncs: &[CollectiveSync]) -> Vec<Group<'_>> {
         groups[at].moments.push(sync.moment);
     }
     groups.par_iter_mut().for_each(|group| group.moments.sort_unstable());
-    groups.sort_by_key(|group| Reverse(group.moments.len()));
+    groups.sort_unstable_by_key(|group| (Reverse(group.moments.len()), group.lines));
     groups
 }
 

@@ -1,8 +1,11 @@
 //! Waits, costs and critical paths of synthetic runs with known results.
 
+use std::path::Path;
+
 use trace_format::header::{Definition, Phase};
 
 use super::*;
+use crate::processes::in_threads;
 use crate::synthetic_messages::{completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
@@ -48,8 +51,27 @@ fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
     with_analysis(ranks, |analysis| {
         let causes = Causes::new(analysis);
         assert_sums(&causes);
+        assert_same_in_processes(&analysis.run.directory, MAX_WAITS, &causes);
         then(&causes);
     });
+}
+
+/// Asserts that several processes find the same as one.
+fn assert_same_in_processes(path: &Path, most: usize, expected: &Causes) {
+    let expected = format!("{expected:#?}");
+    for count in 2..=3 {
+        let of_processes = in_threads::run(count, |processes| {
+            let run = Run::open_in(path, &processes).unwrap();
+            let timeline = GlobalTimeline::new(&run);
+            let analysis = Analysis::divided(&run, &timeline);
+            Causes::within(&analysis, &ALL_WAITS, most).map(|causes| format!("{causes:#?}"))
+        });
+        let (first, others) = of_processes.split_first().unwrap();
+        let differs = first.iter().flat_map(|text| text.lines()).zip(expected.lines());
+        let differs = differs.enumerate().find(|(_, (a, b))| a != b);
+        assert!(first.as_deref() == Some(&expected), "{count} processes: {differs:?}");
+        assert!(others.iter().all(Option::is_none));
+    }
 }
 
 fn with_analysis(ranks: &[SyntheticRank], then: impl FnOnce(&Analysis)) {
@@ -113,8 +135,9 @@ fn of_too_many_waits_the_longest_are_explained() {
     }
     with_analysis(&[a, b], |analysis| {
         let all = waits(&Causes::new(analysis));
-        let causes = Causes::within(analysis, &ALL_WAITS, 100);
+        let causes = Causes::within(analysis, &ALL_WAITS, 100).unwrap();
         assert_sums(&causes);
+        assert_same_in_processes(&analysis.run.directory, 100, &causes);
         let Unknown::Short { count, sum_ns, below_ns } = causes.unknown[0] else {
             panic!("{:?}", causes.unknown)
         };

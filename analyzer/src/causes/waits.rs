@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::State;
 use super::conditions::{CollectiveSync, Condition, Found, PollRun};
@@ -13,7 +14,7 @@ use super::lines::Lines;
 pub const NO_CULPRIT: u32 = u32::MAX;
 
 /// A stretch in which a call did nothing but wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// The line that waits.
     pub line: u32,
@@ -44,12 +45,15 @@ impl Wait {
 }
 
 /// The waits of a run, and its collective synchronisations.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Waits {
+    /// Number of the first one here in the whole run, if these are the waits of some lines alone.
+    before: u32,
     /// By line, and by time within a line.
     pub all: Vec<Wait>,
     /// First wait of each line; one more entry ends the last line.
     pub first: Vec<usize>,
+    #[serde(skip)]
     pub collective_syncs: Vec<CollectiveSync>,
     /// Ticks of waits shorter than the clock error.
     pub uncertain: i64,
@@ -58,11 +62,17 @@ pub(super) struct Waits {
 impl Waits {
     /// The waits that follow from what matching found. `open` lists the lines whose last call did
     /// not return, with its begin and function.
-    pub fn new(found: Found, lines: &Lines, open: &[(u32, i64, u16)], whole: (i64, i64)) -> Self {
-        let Found { conditions, collective_syncs, mut polls, .. } = found;
-        let mut conditions = conditions.all;
+    pub fn new(
+        (mut conditions, found): (Vec<Condition>, Found),
+        lines: &Lines,
+        open: &[(u32, i64, u16)],
+        whole: (i64, i64),
+    ) -> Self {
+        let Found { collective_syncs, mut polls, .. } = found;
+        // A call may send to and receive from the same call of its partner.
         conditions.par_sort_unstable_by_key(|c| {
-            (c.line, c.entered, c.left, Reverse(c.fulfilled), c.partner)
+            let of_call = (c.line, c.entered, c.left);
+            (of_call, Reverse(c.fulfilled), c.partner, c.state, c.may_be_eager)
         });
         polls.sort_unstable_by_key(|poll| (poll.line, poll.begin));
         let mut waits = Self { collective_syncs, ..Self::default() };
@@ -79,6 +89,18 @@ impl Waits {
         let first_of = |line: usize| waits.all.partition_point(|wait| (wait.line as usize) < line);
         waits.first = (0..=lines.all.len()).map(first_of).collect();
         waits
+    }
+
+    /// The waits of consecutive lines, for the process that reads these.
+    pub fn part(&self, lines: std::ops::Range<usize>) -> Self {
+        let (from, to) = (self.first[lines.start], self.first[lines.end]);
+        let first = self.first.iter().map(|first| (*first).clamp(from, to) - from).collect();
+        Self { before: from as u32, all: self.all[from..to].to_vec(), first, ..Self::default() }
+    }
+
+    /// Number of the first wait of a line.
+    pub fn first_of(&self, line: u32) -> u32 {
+        self.before + self.first[line as usize] as u32
     }
 
     /// The waits of a line.

@@ -4,6 +4,7 @@
 //! order, so the n-th window of a communicator is the same on all of them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use trace_format::header::{Definition, ObjectKind};
 use trace_format::meaning::EpochCall;
 
@@ -89,7 +90,7 @@ fn world_ranks(runs: &[(i64, i64, u32)]) -> Option<Vec<u32>> {
 }
 
 /// A call of an epoch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct EpochPart {
     pub side: Side,
     pub what: EpochCall,
@@ -104,7 +105,7 @@ pub(super) struct EpochPart {
 }
 
 /// An access inside an epoch that MPI_Win_start began.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct AccessPart {
     pub side: Side,
     /// The run's number of the window.
@@ -114,7 +115,7 @@ pub(super) struct AccessPart {
 }
 
 /// What matching found on windows.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct WindowCalls {
     pub epochs: Vec<EpochPart>,
     pub accesses: Vec<AccessPart>,

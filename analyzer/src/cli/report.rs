@@ -13,7 +13,7 @@ use super::roofline::{placed_selections, under_roofs};
 use super::several_processes::agreed;
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::cli::terminal::has_colours;
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
@@ -109,8 +109,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
 }
 
 /// Like [`report`], in several processes that all call this: the events are divided among them, and
-/// the first prints. What explains the waits of a run of up to [`MAX_CALLS_FOR_SUMMARY`] calls is
-/// read by the first alone.
+/// the first prints. It alone replays a run that is small enough for that.
 ///
 /// # Errors
 /// As [`report`], on all processes; wrong usage also for what only one process can do.
@@ -150,11 +149,11 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     let divided = Analysis::divided(&run, &timeline);
     let metrics = Metrics::of_analysis(&divided, &selection, !arguments.no_messages);
     let metrics = metrics.map_err(empty_selection)?;
+    let causes = causes_of(&divided, &metrics, arguments);
     run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
     if !processes.is_first() {
         return Ok(());
     }
-    let causes = causes_of(&Analysis::of(&run, &timeline), &metrics, arguments);
     let causes = causes.as_ref();
     let (savings, ideal) = savings_for_report(&Analysis::of(&run, &timeline), causes);
     let savings = &savings;
@@ -194,7 +193,7 @@ pub fn report_after_run(directory: &Path) -> Result<(), CommandError> {
 }
 
 /// Why ranks waited, if the whole run is selected and is not too large for an analysis that runs
-/// along with everything else.
+/// along with everything else. Of several processes, which all call this, only the first knows.
 fn causes_of<'a>(
     analysis: &Analysis<'a>,
     metrics: &Metrics,
@@ -203,7 +202,7 @@ fn causes_of<'a>(
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
     let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
     let asked = is_whole && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY;
-    asked.then(|| Causes::new(analysis))
+    asked.then(|| Causes::of_divided(analysis, &ALL_WAITS)).flatten()
 }
 
 fn empty_selection(error: SelectionError) -> CommandError {

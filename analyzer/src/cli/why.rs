@@ -6,11 +6,13 @@ use clap::Args;
 
 use super::error::{CommandError, print};
 use super::newest_run::named_or_newest;
+use super::several_processes::agreed;
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes, WaitFilter};
 use crate::cli::terminal::has_colours;
 use crate::metrics::SelectionError;
 use crate::present::causes::{Why, json, screen};
+use crate::processes::Processes;
 use crate::replay::{NoIdeal, ideal_time};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -47,8 +49,19 @@ pub struct WhyArguments {
 /// # Errors
 /// Wrong usage for a rank that the run does not have; failure if nothing can be determined.
 pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
-    let directory = named_or_newest(arguments.run.as_deref())?;
-    let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
+    why_in(arguments, &Processes::alone())
+}
+
+/// Like [`why`], in several processes that all call this: each reads the events of its own ranks,
+/// and the first prints. It alone replays the run for its ideal time, if the run is small enough for
+/// that.
+///
+/// # Errors
+/// As [`why`], on all processes.
+pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), CommandError> {
+    let directory = agreed(processes, named_or_newest(arguments.run.as_deref()))?;
+    let run = Run::open_in(&directory, processes);
+    let run = run.map_err(|error| CommandError::failed(error.to_string()))?;
     if let Some(rank) = arguments.rank
         && run.position_of(rank).is_none()
     {
@@ -59,7 +72,7 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
         )));
     }
     let timeline = GlobalTimeline::new(&run);
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::divided(&run, &timeline);
     if let Some(region) = &arguments.region
         && !run.region_names().contains(region.as_str())
     {
@@ -68,7 +81,9 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
         return Err(CommandError::usage(format!("--region: {unknown}")));
     }
     let choice = WaitFilter { region: arguments.region.clone(), iteration: arguments.iteration };
-    let causes = Causes::of(&analysis, &choice);
+    let causes = Causes::of_divided(&analysis, &choice);
+    run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
+    let Some(causes) = causes else { return Ok(()) };
     let iterations = causes.phases.first().map_or(0, |phase| phase.iterations.len());
     if let Some(iteration) = arguments.iteration
         && iteration >= iterations
@@ -83,7 +98,10 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
     }
     // The run's ideal time does not apply to a part of it.
     let is_whole = choice == ALL_WAITS;
-    let ideal = if is_whole { ideal_time(&analysis) } else { Err(NoIdeal::NotAsked) };
+    let ideal = match is_whole {
+        true => ideal_time(&Analysis::of(&run, &timeline)),
+        false => Err(NoIdeal::NotAsked),
+    };
     let (rank, choice) = (arguments.rank, &choice);
     let why = Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank, choice };
     let text = match arguments.json {

@@ -54,7 +54,13 @@ impl Passes {
         let readings = has_counters.then(|| Readings { selections: selections.to_vec() });
         let paths = sites.as_ref().filter(|_| paths::are_recorded(analysis.run));
         let paths = paths.map(|sites| Paths { selection: sites.selection });
-        let of_ranks = analysis.calls(&((sums, (readings, (sites, paths))), observer));
+        let all = ((sums, (readings, (sites, paths))), observer);
+        let of_ranks = analysis.calls_then(&all, |((sums, (readings, (sites, paths))), other)| {
+            let counts = readings.into_iter().flat_map(|readings| readings.finish());
+            let figures = (sums.finish(), counts.collect::<Vec<_>>());
+            let sites = (sites.map(RankSites::finish), paths.map(RankPaths::finish));
+            (figures, sites, other)
+        });
         let mut passes = Self {
             sums: selections.iter().map(|_| Vec::new()).collect(),
             counts: selections.iter().map(|_| Vec::new()).collect(),
@@ -62,11 +68,10 @@ impl Passes {
         };
         let (mut figures, mut others) = (Vec::new(), Vec::with_capacity(of_ranks.len()));
         let (mut sites, mut paths) = (Vec::new(), Vec::new());
-        for ((sums, (readings, (sites_of_rank, paths_of_rank))), other) in of_ranks {
-            let counts = readings.into_iter().flat_map(|readings| readings.finish());
-            figures.push((sums.finish(), counts.collect::<Vec<_>>()));
-            sites.extend(sites_of_rank.map(RankSites::finish));
-            paths.extend(paths_of_rank.map(RankPaths::finish));
+        for (of_rank, (sites_of_rank, paths_of_rank), other) in of_ranks {
+            figures.push(of_rank);
+            sites.extend(sites_of_rank);
+            paths.extend(paths_of_rank);
             others.push(other);
         }
         let processes = &analysis.processes;

@@ -142,6 +142,24 @@ impl Processes {
         self.0.all_to_all(bytes).iter().map(|bytes| decode(bytes)).collect()
     }
 
+    /// Sends each process but the first what the first makes for it; `part_of` is given there alone,
+    /// and makes the part of the process with a number. `None` on the first.
+    pub(crate) fn scatter<T: Serialize + DeserializeOwned>(
+        &self,
+        part_of: Option<impl Fn(usize) -> T>,
+    ) -> Option<T> {
+        if self.is_alone() {
+            return None;
+        }
+        let mut outgoing = vec![Vec::new(); self.count()];
+        if let Some(part_of) = part_of.filter(|_| self.is_first()) {
+            let others = outgoing.iter_mut().enumerate().skip(1);
+            others.for_each(|(number, bytes)| *bytes = encode(&part_of(number)));
+        }
+        let received = self.0.all_to_all(outgoing);
+        (!self.is_first()).then(|| decode(&received[0]))
+    }
+
     /// Divides positions among the processes by their weights; returns each process's range, which
     /// may be empty.
     pub(crate) fn divide(&self, weights: &[u64]) -> Vec<Range<usize>> {
@@ -171,6 +189,17 @@ mod tests {
                 assert_eq!(at_first, on_first.clone().unwrap_or_default());
                 assert_eq!(merged, on_first);
             }
+        }
+    }
+
+    #[test]
+    fn first_process_sends_each_other_its_part() {
+        for count in 1..=4 {
+            let parts = in_threads::run(count, |processes| {
+                processes.scatter(processes.is_first().then_some(|to| vec![to; to]))
+            });
+            let expected = (0..count).map(|number| (number > 0).then(|| vec![number; number]));
+            assert_eq!(parts, expected.collect::<Vec<_>>());
         }
     }
 

@@ -363,7 +363,7 @@ impl<'a> Graph<'a> {
         if ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
             return Err(NotReplayable::TooLong);
         }
-        let contexts: Vec<&LocalContexts> = ranks.iter().map(|rank| &rank.contexts).collect();
+        let contexts: Vec<&[LocalContext]> = ranks.iter().map(|rank| rank.contexts.all()).collect();
         let (contexts, numbers) = Contexts::merge(run, &contexts);
         let ranks: Vec<RankOps> = ranks.into_iter().map(RankOps::from).collect();
         let graph = Self {

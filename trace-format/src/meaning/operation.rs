@@ -1,5 +1,7 @@
 //! The effect of a call on messages, requests and collective operations.
 
+use serde::{Deserialize, Serialize};
+
 use super::class::{Class, collective_stem, is_access};
 use super::synchronisation::{self, Synchronises};
 use crate::errors::ErrorClasses;
@@ -70,7 +72,7 @@ pub enum Operation {
 }
 
 /// What a call does to an epoch (MPI 5.0, section 12.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EpochCall {
     /// Begins an access epoch for a group (MPI_Win_start).
     Start,

@@ -20,8 +20,6 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
 use crate::analysis::Analysis;
 use crate::trace::Run;
 
@@ -34,9 +32,8 @@ use super::tree::Tree;
 use super::waits::Wait;
 use super::whole_ticks::WholeTicks;
 pub use statistics::{Period, Statistics};
-pub(super) use symbols::Symbols;
-use symbols::{Loop, SymbolsOfRank};
-use turns::{Turns, TurnsOfRank};
+use symbols::{Loop, Symbols};
+use turns::{FoundTurns, Turns};
 
 /// The outermost loop with this many turns is chosen.
 const ENOUGH_TURNS: u64 = 10;
@@ -104,16 +101,15 @@ struct Candidate {
 }
 
 impl Phase {
-    /// Finds the phases of a run, longest first, given each rank's calls. [`Phase::fill_iterations`]
-    /// adds their iterations later.
+    /// Finds the phases of a run, longest first. [`Phase::fill_iterations`] adds their iterations
+    /// later. If the analysis is divided, only the first process gets them.
     pub(super) fn find(
         analysis: &Analysis,
         (clock, lines): (&WholeTicks, &Lines),
         whole: (i64, i64),
-        symbols: Vec<SymbolsOfRank>,
     ) -> Vec<Self> {
-        let of_ranks: Vec<Vec<Loop>> = symbols.par_iter().map(|rank| rank.loops()).collect();
-        drop(symbols);
+        let of_ranks = analysis.calls_then(&Symbols { lines }, |rank| rank.loops());
+        let of_ranks: Vec<Vec<Loop>> = analysis.processes.join(of_ranks);
         let candidates = candidates(&of_ranks, clock, whole);
         if candidates.is_empty() {
             return Vec::new();
@@ -121,7 +117,12 @@ impl Phase {
         let anchors: Vec<Vec<Loop>> = (0..of_ranks.len())
             .map(|rank| candidates.iter().map(|candidate| candidate.of_ranks[rank]).collect())
             .collect();
-        let turns = analysis.calls(&Turns { lines, loops: &anchors });
+        let turns = Turns { lines, loops: &anchors };
+        let turns = analysis.calls_then(&turns, |rank| rank.finish());
+        let turns: Vec<Vec<FoundTurns>> = analysis.processes.join_at_first(turns);
+        if turns.is_empty() {
+            return Vec::new();
+        }
         let mut taken: Vec<(f64, f64)> = Vec::new();
         let mut phases = Vec::new();
         for (number, candidate) in candidates.iter().enumerate() {
@@ -142,13 +143,13 @@ impl Phase {
 
     fn new(
         candidate: &Candidate,
-        turns: &[TurnsOfRank],
+        turns: &[Vec<FoundTurns>],
         number: usize,
         clock: &WholeTicks,
     ) -> Self {
         let begins =
             turns.iter().zip(&candidate.of_ranks).enumerate().map(|(rank, (turns, of))| {
-                let begins = turns.loops[number].begins.iter().chain([&of.stretch.1]);
+                let begins = turns[number].begins.iter().chain([&of.stretch.1]);
                 begins.map(|ticks| clock.at(rank, *ticks)).collect()
             });
         let begins: Vec<Vec<i64>> = begins.collect();
@@ -313,10 +314,10 @@ impl Phase {
 
 /// Whether most of a loop's turns are of frequent kinds, and most of its time lies in them, over
 /// all ranks.
-fn are_alike(turns: &[TurnsOfRank], number: usize) -> bool {
+fn are_alike(turns: &[Vec<FoundTurns>], number: usize) -> bool {
     let mut sums = [0.0; 4];
     for rank in turns {
-        let [usual, all] = rank.loops[number].frequent();
+        let [usual, all] = rank[number].frequent;
         for (sum, of) in sums.iter_mut().zip([usual.0, usual.1, all.0, all.1]) {
             *sum += of as f64;
         }

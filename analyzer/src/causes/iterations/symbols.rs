@@ -1,6 +1,7 @@
 //! Counts each rank's calls and notes their first and last, to find possible loops.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Class, Meaning};
@@ -14,8 +15,8 @@ use super::super::lines::Lines;
 
 /// A call with its rank's numbers: function, and return address. If the address is unknown, the
 /// size of its message takes its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in super::super) struct Symbol(u16, u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Symbol(u16, u64);
 
 impl Symbol {
     /// The call as a site.
@@ -76,8 +77,8 @@ struct Calls {
 }
 
 /// Calls that occur equally often during the same time: possibly a loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Loop {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Loop {
     /// How often they occur.
     pub turns: u64,
     /// Begin of the first call and end of the last, on the rank's counter.
@@ -88,13 +89,13 @@ pub(in super::super) struct Loop {
 
 /// Observes the calls of each rank's first thread.
 #[derive(Debug)]
-pub(in super::super) struct Symbols<'l> {
+pub(super) struct Symbols<'l> {
     pub lines: &'l Lines,
 }
 
 /// The symbols of one rank.
 #[derive(Debug)]
-pub(in super::super) struct SymbolsOfRank<'l> {
+pub(super) struct SymbolsOfRank<'l> {
     lines: &'l Lines,
     position: usize,
     loop_functions: LoopFunctions,

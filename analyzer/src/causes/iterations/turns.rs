@@ -1,6 +1,7 @@
 //! Finds when each turn of the possible loops begins, and whether the turns are alike.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::spans::Span;
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
@@ -16,11 +17,21 @@ pub(super) struct Turns<'l> {
     pub loops: &'l [Vec<Loop>],
 }
 
-/// A loop's turns on one rank.
-#[derive(Debug, Default)]
-pub(super) struct TurnsOfLoop {
+/// A loop's turns on one rank, all found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct FoundTurns {
     /// Begin of each turn, on the rank's counter.
     pub begins: Vec<u64>,
+    /// Number and ticks of the turns of frequent kinds, and of all turns. A frequent kind has at
+    /// least three turns and at least a tenth of all.
+    pub frequent: [(u64, u64); 2],
+}
+
+/// A loop's turns on one rank, as far as they are read.
+#[derive(Debug, Default)]
+struct TurnsOfLoop {
+    /// Begin of each turn, on the rank's counter.
+    begins: Vec<u64>,
     /// Hash of the set of calls that the current turn has made so far.
     signature: u64,
     /// Number and ticks of the turns of each kind, without the last turn.
@@ -28,9 +39,7 @@ pub(super) struct TurnsOfLoop {
 }
 
 impl TurnsOfLoop {
-    /// Number and ticks of the turns of frequent kinds, and of all turns. A frequent kind has at
-    /// least three turns and at least a tenth of all.
-    pub fn frequent(&self) -> [(u64, u64); 2] {
+    fn frequent(&self) -> [(u64, u64); 2] {
         let add = |sum: (u64, u64), of: (u64, u64)| (sum.0 + of.0, sum.1 + of.1);
         let all = self.kinds.values().copied().fold((0, 0), add);
         let is_frequent = |of: &(u64, u64)| of.0 >= 3 && of.0 * 10 >= all.0;
@@ -49,7 +58,15 @@ pub(super) struct TurnsOfRank<'l> {
     symbols: FxHashMap<Symbol, usize>,
     /// For each symbol and loop the turn in which it was called last.
     called: Vec<u32>,
-    pub loops: Vec<TurnsOfLoop>,
+    loops: Vec<TurnsOfLoop>,
+}
+
+impl TurnsOfRank<'_> {
+    /// The turns of each loop.
+    pub fn finish(self) -> Vec<FoundTurns> {
+        let loops = self.loops.into_iter();
+        loops.map(|of| FoundTurns { frequent: of.frequent(), begins: of.begins }).collect()
+    }
 }
 
 impl<'a, 'l> CallObserver<'a> for Turns<'l> {

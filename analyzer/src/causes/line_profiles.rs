@@ -1,0 +1,174 @@
+//! The profiles of all lines: between which moments each is summed up, and what that yields.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::Analysis;
+
+use super::NO_CONTEXT;
+use super::contexts::{Contexts, LocalContext};
+use super::iterations::Phase;
+use super::lines::Lines;
+use super::profile::{Profile, Profiler, ProfilerOfRank, RankProfile};
+use super::sync_points::SyncPoint;
+use super::waits::{Wait, Waits};
+use super::whole_ticks::WholeTicks;
+
+/// What the profiles are asked for: of all lines on the first process, of a process's own lines on
+/// others.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub waits: Waits,
+    /// By line the moments between which its time is summed up, with repetitions; in a few long
+    /// ascending runs, which are sorted quickly.
+    moments: Vec<Vec<i64>>,
+    /// By line its entries into calls that ended waits, with the numbers of these waits, ascending.
+    ended: Vec<Vec<(i64, u32)>>,
+}
+
+impl Asked {
+    /// The moments that later steps ask for. Of several processes, the first makes them and sends
+    /// each the part of its own lines.
+    pub fn new(
+        analysis: &Analysis,
+        lines: &Lines,
+        waits: Waits,
+        (sync_points, phases): (&[SyncPoint], &[Phase]),
+    ) -> Self {
+        let processes = &analysis.processes;
+        let ranks = processes.share(analysis.own_ranks());
+        let first = processes.is_first();
+        let all = first.then(|| Self::of_all(lines, waits, (sync_points, phases)));
+        let part_of = all.as_ref().map(|all| {
+            let line = |position: usize| match position < ranks_of(lines) {
+                true => lines.first_of(position) as usize,
+                false => lines.all.len(),
+            };
+            let ranks = &ranks;
+            move |process: usize| {
+                let Range { start, end } = ranks[process].clone();
+                all.part(line(start)..line(end))
+            }
+        });
+        let part = processes.scatter(part_of);
+        all.or(part).unwrap_or_default()
+    }
+
+    fn of_all(
+        lines: &Lines,
+        waits: Waits,
+        (sync_points, phases): (&[SyncPoint], &[Phase]),
+    ) -> Self {
+        let mut moments = moments(&waits, lines, sync_points);
+        for position in 0..ranks_of(lines) {
+            let moments = &mut moments[lines.first_of(position) as usize];
+            phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
+        }
+        let mut ended: Vec<Vec<(i64, u32)>> = vec![Vec::new(); lines.all.len()];
+        for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_culprit()) {
+            ended[wait.culprit as usize].push((wait.fulfilled, number));
+        }
+        ended.par_iter_mut().for_each(|of_line| of_line.sort_unstable());
+        Self { waits, moments, ended }
+    }
+
+    /// What is asked of consecutive lines.
+    fn part(&self, lines: Range<usize>) -> Self {
+        fn of<T: Clone>(all: &[Vec<T>], lines: &Range<usize>) -> Vec<Vec<T>> {
+            let mut part = vec![Vec::new(); all.len()];
+            part[lines.clone()].clone_from_slice(&all[lines.clone()]);
+            part
+        }
+        let (moments, ended) = (of(&self.moments, &lines), of(&self.ended, &lines));
+        Self { waits: self.waits.part(lines), moments, ended }
+    }
+
+    /// The profiles of all ranks, on the first process.
+    pub fn profiles(
+        &self,
+        analysis: &Analysis,
+        (clock, lines): (&WholeTicks, &Lines),
+    ) -> Vec<RankProfile> {
+        let Self { waits, moments, ended } = self;
+        let profiler = Profiler { clock, lines, waits, moments, ended };
+        let own = analysis.calls_then(&profiler, ProfilerOfRank::finish);
+        analysis.processes.join_at_first(own)
+    }
+}
+
+fn ranks_of(lines: &Lines) -> usize {
+    lines.all.last().map_or(0, |line| line.position + 1)
+}
+
+/// The moments of each line that waits need.
+fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i64>> {
+    let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
+    let of_line: [fn(&Wait, &SyncPoint) -> i64; 3] =
+        [|wait, _| wait.begin, |wait, _| wait.until, |_, point| point.moment];
+    let of_culprit: [fn(&Wait, &SyncPoint) -> i64; 3] =
+        [|wait, _| wait.fulfilled, |wait, _| wait.until, |_, point| point.on_culprit];
+    let mut add = |line: u32, moment: i64| {
+        let moments = &mut moments[line as usize];
+        if moments.last() != Some(&moment) {
+            moments.push(moment);
+        }
+    };
+    for line in 0..lines.all.len() as u32 {
+        let first = waits.first[line as usize];
+        let all = || waits.of(line).iter().zip(&sync_points[first..]);
+        for moment in of_line {
+            all().for_each(|(wait, point)| add(line, moment(wait, point)));
+        }
+        for moment in of_culprit {
+            let with_culprit = all().filter(|(wait, _)| wait.has_culprit());
+            with_culprit.for_each(|(wait, point)| add(wait.culprit, moment(wait, point)));
+        }
+    }
+    moments
+}
+
+/// What every line did between the moments that were asked for, and the context of each wait's
+/// call.
+pub(super) struct Profiled {
+    pub contexts: Contexts,
+    pub profiles: Vec<Profile>,
+    pub wait_contexts: Vec<u32>,
+    pub culprit_contexts: Vec<u32>,
+}
+
+impl Profiled {
+    /// Merges the profiles of all ranks, and finds the contexts of the phases.
+    pub fn new(
+        analysis: &Analysis,
+        lines: &Lines,
+        of_ranks: Vec<RankProfile>,
+        (waits, phases): (usize, &mut [Phase]),
+    ) -> Self {
+        let contexts: Vec<&[LocalContext]> =
+            of_ranks.iter().map(|rank| rank.contexts.as_slice()).collect();
+        let (contexts, numbers) = Contexts::merge(analysis.run, &contexts);
+        let mut profiles = vec![Profile::default(); lines.all.len()];
+        let mut wait_contexts = vec![NO_CONTEXT; waits];
+        let mut culprit_contexts = wait_contexts.clone();
+        for phase in phases {
+            let anchor = LocalContext::Transfer(phase.anchor);
+            let number = of_ranks[0].contexts.iter().position(|context| *context == anchor);
+            phase.context = number.map_or(NO_CONTEXT, |number| numbers[0][number]);
+        }
+        for (rank, numbers) in of_ranks.into_iter().zip(numbers) {
+            for (number, context) in rank.wait_contexts {
+                wait_contexts[number as usize] = numbers[context as usize];
+            }
+            for (number, context) in rank.culprit_contexts {
+                culprit_contexts[number as usize] = numbers[context as usize];
+            }
+            for (line, mut profile) in rank.profiles {
+                profile.renumber(&numbers);
+                profiles[line as usize] = profile;
+            }
+        }
+        Self { contexts, profiles, wait_contexts, culprit_contexts }
+    }
+}
