@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use gammachi_analyzer::cli::CommandError;
 use gammachi_analyzer::cli::error::{EXIT_FAILED, notify, print, report_error};
+use gammachi_analyzer::cli::export::{self, ExportArguments};
 use gammachi_analyzer::cli::report::{self, ReportArguments};
 use gammachi_analyzer::cli::why::{self, WhyArguments};
 use gammachi_analyzer::processes::Processes;
@@ -29,7 +30,8 @@ use transport::Mpi;
     version,
     max_term_width = 100,
     after_help = "Examples:\n  mpirun -n 64 gammachi-mpi report app-20260131-120000.gammachi\n  mpirun -n 64 \
-                  gammachi-mpi why app-20260131-120000.gammachi --json\n\n\
+                  gammachi-mpi why app-20260131-120000.gammachi --json\n  \
+                  mpirun -n 64 gammachi-mpi export app-20260131-120000.gammachi --to parquet --out T\n\n\
                   Output and exit code are those of gammachi. docs/scale.md says what is divided \
                   among the\nprocesses; what is not is refused."
 )]
@@ -46,6 +48,7 @@ struct CommandLine {
 enum Command {
     Report(Box<ReportArguments>),
     Why(WhyArguments),
+    Export(ExportArguments),
 }
 
 fn main() -> ExitCode {
@@ -84,5 +87,6 @@ fn run(world: &Mpi) -> Result<(), CommandError> {
     match &line.command {
         Command::Report(arguments) => report::report_in(arguments, &processes),
         Command::Why(arguments) => why::why_in(arguments, &processes),
+        Command::Export(arguments) => export::export_in(arguments, &processes),
     }
 }

@@ -15,6 +15,8 @@ use trace_format::plain::{Plain, bytes_of, read_plain};
 
 /// Maximum number of records that are held and sorted in memory.
 const RUN_RECORDS: usize = 1 << 18;
+/// The same for one of many collections.
+const MIN_RUN_RECORDS: usize = 1 << 13;
 /// Records of each sorted run that are buffered during a merge.
 const BUFFERED_RECORDS: usize = 512;
 
@@ -43,6 +45,11 @@ impl<T: Record> Spill<T> {
     /// `directory`.
     pub fn new(directory: &Path) -> Self {
         Self::with_runs_of(directory, RUN_RECORDS)
+    }
+
+    /// Like [`Spill::new`] for one of several collections that together take the memory of one.
+    pub fn one_of(directory: &Path, collections: usize) -> Self {
+        Self::with_runs_of(directory, (RUN_RECORDS / collections.max(1)).max(MIN_RUN_RECORDS))
     }
 
     fn with_runs_of(directory: &Path, run_records: usize) -> Self {
@@ -97,12 +104,20 @@ impl<T: Record> Spill<T> {
 fn nameless(directory: &Path) -> io::Result<File> {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = directory.join(format!(".gammachi-sort-{}-{number}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!(".gammachi-sort-{}-{number}", std::process::id()));
+        let mut options = OpenOptions::new();
+        match options.read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            // A process with the same number on another host.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => {
+                let file = opened?;
+                fs::remove_file(&path)?;
+                return Ok(file);
+            }
+        }
+    }
 }
 
 /// Records in the order of their keys. They can be read any number of times.
@@ -207,6 +222,55 @@ impl<T: Record> Iterator for Merge<'_, T> {
     }
 }
 
+/// Iterates over the records of several collections in the order of their keys, each with the index
+/// of its collection.
+pub struct Merged<'a, T: Record> {
+    collections: Vec<Merge<'a, T>>,
+    /// The next record of each collection.
+    next: Vec<Option<T>>,
+    heap: BinaryHeap<Reverse<(T::Key, usize)>>,
+    failed: Option<io::Error>,
+}
+
+impl<'a, T: Record> Merged<'a, T> {
+    /// Starts before the first record.
+    pub fn of(collections: &'a [Sorted<T>]) -> Self {
+        let next = vec![None; collections.len()];
+        let collections = collections.iter().map(Sorted::iter).collect();
+        let mut merged = Self { collections, next, heap: BinaryHeap::new(), failed: None };
+        (0..merged.next.len()).for_each(|index| merged.advance(index));
+        merged
+    }
+
+    fn advance(&mut self, index: usize) {
+        self.next[index] = match self.collections[index].next().transpose() {
+            Ok(record) => record,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                None
+            }
+        };
+        if let Some(record) = &self.next[index] {
+            self.heap.push(Reverse((record.key(), index)));
+        }
+    }
+}
+
+impl<T: Record> Iterator for Merged<'_, T> {
+    type Item = io::Result<(usize, T)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.failed.take() {
+            self.heap.clear();
+            return Some(Err(error));
+        }
+        let Reverse((_, index)) = self.heap.pop()?;
+        let record = self.next[index].take()?;
+        self.advance(index);
+        Some(Ok((index, record)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +285,21 @@ mod tests {
         fn key(&self) -> (u64, u64) {
             (self.0, self.1)
         }
+    }
+
+    #[test]
+    fn merges_collections_and_says_whose_each_record_is() {
+        let collections: Vec<Sorted<Number>> = (0..3)
+            .map(|of| {
+                let mut spill = Spill::with_runs_of(&std::env::temp_dir(), 10);
+                (0..of * 40).for_each(|i| spill.push(Number(i * 7919 % 100, of)).unwrap());
+                spill.sorted().unwrap()
+            })
+            .collect();
+        let all: Vec<(usize, Number)> = Merged::of(&collections).map(Result::unwrap).collect();
+        assert_eq!(all.len(), 120);
+        assert!(all.is_sorted_by_key(|(_, number)| number.key()));
+        assert!(all.iter().all(|(collection, number)| number.1 == *collection as u64));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! `gammachi-mpi` prints what `gammachi` prints, to the byte, whatever the number of processes; and
-//! it ends all processes with a message where it cannot.
+//! `gammachi-mpi` prints and writes what `gammachi` does, to the byte, whatever the number of
+//! processes; and it ends all processes with a message where it cannot.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use system_tests::directories::TempDir;
@@ -37,7 +38,89 @@ fn assert_same_output(mpi: Mpi, counts: &[u32], name: &str, run: &Path, options:
     }
 }
 
+/// All files below a directory with their bytes, by path.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the folder is readable") {
+            let path = entry.expect("the folder is readable").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let name = path.strip_prefix(directory).expect("it lies below").to_owned();
+                    all.insert(name, fs::read(&path).expect("the file is readable"));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Asserts that so many processes export the same files as `gammachi`, with these options.
+#[track_caller]
+fn assert_same_export(mpi: Mpi, counts: &[u32], run: &Path, options: &[&str]) {
+    let folder = TempDir::new();
+    let text = |path: &Path| path.to_str().expect("the path is text").to_owned();
+    let (run, alone, several) = (text(run), folder.join("alone"), folder.join("several"));
+    let arguments = |out: &Path| {
+        let all = ["export", &run, "--to", "parquet", "--out", &text(out)].map(str::to_owned);
+        all.into_iter().chain(options.iter().map(|&option| option.to_owned())).collect::<Vec<_>>()
+    };
+    let output = Command::new(command()).args(arguments(&alone)).output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let expected = files(&alone);
+    for processes in counts {
+        let arguments = arguments(&several);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = run_parallel(mpi, *processes, &arguments);
+        output.expect_code(0);
+        let found = files(&several);
+        assert!(found.keys().eq(expected.keys()), "{:?}\n{output}", found.keys());
+        let differs = found.iter().find(|(name, bytes)| expected.get(*name) != Some(*bytes));
+        assert_eq!(differs.map(|(name, _)| name), None, "{processes} processes\n{output}");
+        fs::remove_dir_all(&several).expect("removable");
+        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1, "{output}");
+    }
+}
+
 under_both! {
+    fn export_is_the_same_in_any_number_of_processes(mpi) {
+        let folder = TempDir::new();
+        let (few, many) = (folder.join("few"), folder.join("many"));
+        synthetic_run(&few, &["3", "2e4"]);
+        synthetic_run(&many, &["40", "4e4", "raw"]);
+        assert_same_export(mpi, &[1, 4], &few, &[]);
+        assert_same_export(mpi, &[2, 3, 8], &many, &["--part-calls", "4000"]);
+        assert_same_export(mpi, &[3], &many, &["--part-calls", "50", "--ranks", "3-30", "--window", "0,0.003"]);
+        fs::remove_file(many.join(rank_file_path(0, 7))).expect("the file exists");
+        assert_same_export(mpi, &[2], &many, &["--part-calls", "4000", "--anonymise"]);
+    }
+
+    fn failed_export_is_said_once_and_leaves_nothing(mpi) {
+        let folder = TempDir::new();
+        let run = folder.join("run");
+        synthetic_run(&run, &["8", "2e4"]);
+        let text = |path: &Path| path.to_str().expect("the path is text").to_owned();
+        let (run, out) = (text(&run), text(&folder.join("out")));
+        let left = || fs::read_dir(folder.path()).expect("the folder exists").count();
+        let output = run_parallel(mpi, 2, &["export", &run, "--to", "csv", "--out", &out]);
+        assert_ne!(output.code(), 0, "{output}");
+        assert!(output.stderr.contains("--to csv is not divided among processes"), "{output}");
+        let output = run_parallel(mpi, 2, &["export", &run, "--to", "parquet", "--out", &run]);
+        assert_ne!(output.code(), 0, "{output}");
+        assert_eq!(output.stderr.matches("exists already").count(), 1, "{output}");
+        // A limit on the file size replaces a full disk; only one process has it.
+        let limited = "n=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; [ $n = 1 ] && ulimit -f 1; trap '' XFSZ; exec \"$@\"";
+        let job = Job::new(mpi, Path::new("/bin/sh")).ranks(3);
+        let program = text(&parallel(mpi));
+        let arguments = ["-c", limited, "sh", &program, "export", &run, "--to", "parquet", "--out", &out, "--part-calls", "1"];
+        let output = arguments.iter().fold(job, |job, argument| job.argument(argument)).bare();
+        assert_ne!(output.code(), 0, "{output}");
+        assert_eq!(output.stderr.matches("cannot be written").count(), 1, "{output}");
+        assert_eq!(left(), 1, "{output}");
+    }
+
     fn report_is_the_same_in_any_number_of_processes(mpi) {
         let folder = TempDir::new();
         let (few, many) = (folder.join("few"), folder.join("many"));

@@ -381,6 +381,12 @@ impl<'a> Analysis<'a> {
         Self { processes, own, ..Self::of(run, timeline) }
     }
 
+    /// Like [`Analysis::divided`], but this process reads the ranks at these positions. The ranges
+    /// of all processes, in their order, cover all ranks once.
+    pub fn divided_at(run: &'a Run, timeline: &'a GlobalTimeline, own: Range<usize>) -> Self {
+        Self { own, ..Self::divided(run, timeline) }
+    }
+
     /// The run's communicators.
     pub fn communicators(&self) -> &CommunicatorTable {
         self.communicators.get_or_init(|| CommunicatorTable::new(self.run))

@@ -1,7 +1,9 @@
 //! `gammachi export`: writes a run in another format.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,11 +14,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::error::{CommandError, notify};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
+use super::several_processes::agreed;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
 use crate::export::content::{Choice, Content};
+use crate::export::parts::PART_CALLS;
 use crate::export::{Progress, check_plausible, remarks, tables};
 use crate::formats::paraver::names as paraver;
 use crate::formats::{self, Format};
+use crate::processes::Processes;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::Run;
@@ -51,6 +56,11 @@ pub struct ExportArguments {
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub window: Option<String>,
 
+    /// With parquet: about how many calls each part of a larger run has [default: 4194304]; a rank is
+    /// never divided
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub part_calls: Option<u64>,
+
     /// Leave out what identifies the run: names of programs, hosts, regions, communicators and
     /// files, arguments, parameters, the date
     #[arg(long)]
@@ -66,7 +76,8 @@ pub struct ExportArguments {
 pub enum To {
     /// Comma-separated tables, one file each
     Csv,
-    /// Parquet tables, one file each: DuckDB, pandas, Polars, Spark
+    /// Parquet tables, one file each, or one directory where a large one is in parts: DuckDB, pandas,
+    /// Polars, Spark
     Parquet,
     /// An archive that follows the conventions of Score-P, for Vampir, Scalasca, TAU (needs the
     /// OTF2 library)
@@ -79,15 +90,60 @@ pub enum To {
     Paraver,
 }
 
-impl To {
-    fn format(self) -> Format {
-        match self {
-            Self::Csv => Format::Csv,
-            Self::Parquet => Format::Parquet,
-            Self::Otf2 => Format::Otf2,
-            Self::Perfetto => Format::Perfetto,
-            Self::Paje => Format::Paje,
-            Self::Paraver => Format::Paraver,
+impl ExportArguments {
+    fn format(&self) -> Format {
+        match self.to {
+            To::Csv => Format::Csv,
+            To::Parquet => Format::Parquet { part_calls: self.part_calls.unwrap_or(PART_CALLS) },
+            To::Otf2 => Format::Otf2,
+            To::Perfetto => Format::Perfetto,
+            To::Paje => Format::Paje,
+            To::Paraver => Format::Paraver,
+        }
+    }
+
+    /// Refuses what is not divided among processes.
+    fn check_divisible(&self) -> Result<(), CommandError> {
+        match self.to {
+            To::Parquet => Ok(()),
+            to => Err(CommandError::usage(format!(
+                "--to {} is not divided among processes: use gammachi export, or one process",
+                to.to_possible_value()
+                    .map_or_else(String::new, |value| value.get_name().to_owned())
+            ))),
+        }
+    }
+
+    /// The selected part of a run.
+    fn choice(&self, run: &Run) -> Result<Choice, CommandError> {
+        let ranks = self.ranks.as_deref();
+        let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
+        let window = self.window.as_deref();
+        let window = window.map(|text| selection_arguments::seconds("--window", text));
+        Ok(Choice { ranks: ranks.transpose()?, window_s: window.transpose()? })
+    }
+
+    /// Refuses files of Paraver's that exist already.
+    fn check_paraver_files(&self) -> Result<(), CommandError> {
+        let files = paraver::ENDINGS.iter().map(|ending| paraver_file(&self.out, ending));
+        match files.into_iter().find(|file| fs::symlink_metadata(file).is_ok()) {
+            Some(file) => Err(CommandError::usage(format!(
+                "--out {}: exists already; name another place, or remove it first",
+                file.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// What is moved where in the end.
+    fn moves(&self, part: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let of = |ending: &&str| {
+            let from = part.join(format!("{}.{ending}", paraver::STEM));
+            (from, paraver_file(&self.out, ending))
+        };
+        match self.to {
+            To::Paraver => paraver::ENDINGS.iter().map(of).collect(),
+            _ => vec![(part.to_owned(), self.out.clone())],
         }
     }
 }
@@ -142,30 +198,35 @@ impl Progress for Bar {
 /// Wrong usage for invalid ranks, an invalid window or path; failure if nothing can be read, or the
 /// output does not fit on the disk.
 pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
+    export_in(arguments, &Processes::alone())
+}
+
+/// Like [`export`], in several processes that all call this: each writes its own parts of the
+/// tables, and the first what is not divided.
+///
+/// # Errors
+/// As [`export`], on all processes; wrong usage also for formats that only one process can write.
+pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(), CommandError> {
     arguments.rights.apply();
+    if !processes.is_alone() {
+        arguments.check_divisible()?;
+    }
+    if arguments.part_calls.is_some() && arguments.to != To::Parquet {
+        return Err(CommandError::usage(
+            "--part-calls is for --to parquet: other formats have no parts",
+        ));
+    }
     if arguments.to == To::Paraver {
-        for ending in paraver::ENDINGS {
-            let file = paraver_file(&arguments.out, ending);
-            if fs::symlink_metadata(&file).is_ok() {
-                let shown = file.display();
-                return Err(CommandError::usage(format!(
-                    "--out {shown}: exists already; name another place, or remove it first"
-                )));
-            }
-        }
+        arguments.check_paraver_files()?;
     }
     // Before threads are started, which must not receive the signals.
-    let output = UnfinishedOutput::beside("--out", &arguments.out)?;
-    let mut run =
-        Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let (output, part) = unfinished_output(arguments, processes)?;
+    let mut run = Run::open_in(&arguments.run, processes)
+        .map_err(|error| CommandError::failed(error.to_string()))?;
     if arguments.anonymise {
         run.anonymise();
     }
-    let ranks = arguments.ranks.as_deref();
-    let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
-    let window = arguments.window.as_deref();
-    let window = window.map(|text| selection_arguments::seconds("--window", text));
-    let choice = Choice { ranks: ranks.transpose()?, window_s: window.transpose()? };
+    let choice = arguments.choice(&run)?;
     let communicators = CommunicatorTable::new(&run);
     check_plausible(&run, &communicators).map_err(CommandError::failed)?;
     let timeline = GlobalTimeline::new(&run);
@@ -176,32 +237,23 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
             run.directory.display()
         )));
     }
-    remarks(&content).iter().for_each(|remark| notify(remark));
-    if let (To::Csv | To::Parquet, Some(why)) = (arguments.to, tables::causes::left_out(&content)) {
-        notify(&format!("waits, causes, iterations and the critical path are left out: {why}"));
+    if processes.is_first() {
+        remark(&content, arguments.to);
     }
-    let bar = Bar::new();
+    let bar = if processes.is_first() { Bar::new() } else { Bar(None) };
     let scratch = directory_of(&arguments.out);
-    let written = formats::write(&content, arguments.to.format(), output.path(), scratch, &bar);
+    let written = formats::write(&content, arguments.format(), &part, scratch, &bar);
     bar.finish();
     let written = written.map_err(|error| {
         // The temporary path no longer exists when the message is read.
-        let part = output.path().display().to_string();
+        let part = part.display().to_string();
         let shown = arguments.out.display().to_string();
         CommandError::failed(error.to_string().replace(&part, &shown))
     })?;
-    run.check_readable().map_err(CommandError::unreadable_run)?;
-    let moves = match arguments.to {
-        To::Paraver => {
-            let of = |ending: &&str| {
-                let from = output.path().join(format!("{}.{ending}", paraver::STEM));
-                (from, paraver_file(&arguments.out, ending))
-            };
-            paraver::ENDINGS.iter().map(of).collect()
-        }
-        _ => vec![(output.path().to_owned(), arguments.out.clone())],
-    };
-    output.finish(&moves)?;
+    run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
+    // Only the first process has it.
+    let Some(output) = output else { return Ok(()) };
+    output.finish(&arguments.moves(&part))?;
     notify(&format!(
         "{}: {} calls, {} messages, {} collective operations",
         arguments.out.display(),
@@ -210,6 +262,29 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
         written.collectives
     ));
     Ok(())
+}
+
+/// The output, in the first process alone, and the temporary path, in all.
+fn unfinished_output(
+    arguments: &ExportArguments,
+    processes: &Processes,
+) -> Result<(Option<UnfinishedOutput>, PathBuf), CommandError> {
+    let output = match processes.is_first() {
+        true => UnfinishedOutput::beside("--out", &arguments.out).map(Some),
+        false => Ok(None),
+    };
+    let output = agreed(processes, output)?;
+    let part = output.as_ref().map(|output| output.path().as_os_str().as_bytes().to_vec());
+    let part = processes.share(part).swap_remove(0).unwrap_or_default();
+    Ok((output, PathBuf::from(OsString::from_vec(part))))
+}
+
+/// Prints what a reader of the data should know.
+fn remark(content: &Content, to: To) {
+    remarks(content).iter().for_each(|remark| notify(remark));
+    if let (To::Csv | To::Parquet, Some(why)) = (to, tables::causes::left_out(content)) {
+        notify(&format!("waits, causes, iterations and the critical path are left out: {why}"));
+    }
 }
 
 /// `out.prv` beside `out.pcf` and `out.row`, whether `out` or `out.prv` was named.
@@ -238,6 +313,7 @@ mod tests {
             out: directory.path().join("out"),
             ranks: None,
             window: None,
+            part_calls: None,
             anonymise: false,
             // The umask belongs to the whole process, in which other tests run.
             rights: OutputRights { share: true },

@@ -222,6 +222,17 @@ impl<'a> Content<'a> {
         self.calls_of_positions(position..position + 1)
     }
 
+    /// The calls of consecutive ranks, by their positions among [`Head::ranks`], in order of their
+    /// beginning; of those that begin in the same nanosecond the lowest rank's comes first.
+    pub fn calls_of_ranks(&self, ranks: Range<usize>) -> impl Iterator<Item = Call> + '_ {
+        let of_ranks = &self.head.ranks[ranks];
+        let positions = match (of_ranks.first(), of_ranks.last()) {
+            (Some(first), Some(last)) => first.position..last.position + 1,
+            _ => 0..0,
+        };
+        self.calls_of_positions(positions)
+    }
+
     /// All calls of one rank, those outside of the window of time, too.
     pub fn calls_of_any_time(&self, rank: usize) -> impl Iterator<Item = Call> + '_ {
         let position = self.head.ranks[rank].position;
@@ -309,6 +320,17 @@ impl<'a> Content<'a> {
             What::Call(function) => self.head.functions.get(function as usize),
             _ => None,
         }
+    }
+
+    /// About how many calls of a rank, by its position among [`Head::ranks`], are exported.
+    pub fn expected_calls(&self, rank: usize) -> u64 {
+        let HeadRank { position, begin_ns, last_ns, .. } = self.head.ranks[rank];
+        let threads = self.run.ranks[position].threads.iter();
+        let calls = threads.map(|thread| thread.calls).fold(0, u64::saturating_add);
+        let Some(window) = &self.choice.window_s else { return calls };
+        let (from, to) = (whole_ns(window.start).max(begin_ns), whole_ns(window.end).min(last_ns));
+        let part = to.saturating_sub(from).max(0) as f64 / (last_ns - begin_ns).max(1) as f64;
+        (calls as f64 * part.min(1.0)).ceil() as u64
     }
 
     /// Upper limit of the number of events of all exported ranks: the length of a pass over all

@@ -7,12 +7,19 @@
 //! | [`steps`] | calls and regions as nested beginnings and ends |
 //! | [`linked`] | these steps with the messages that leave and arrive at them |
 //! | [`tables`] | the run as tables |
+//! | [`parts`] | blocks of ranks, into which large tables are divided |
+//! | [`matches`], [`rows`] | messages and collective operations for tables, found by all threads and processes |
+//! | [`dataset`] | the run as tables in parts, written by all threads and processes |
 //!
 //! Calls are read from the mapped files while the export is written; memory is bounded by ranks,
 //! threads, communicators and operations in flight during matching, not by events.
 
 pub mod content;
+pub mod dataset;
 pub mod linked;
+pub mod matches;
+pub mod parts;
+pub mod rows;
 pub mod steps;
 pub mod tables;
 pub mod traffic;
@@ -20,12 +27,15 @@ pub mod traffic;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::content::Content;
 use crate::present::{run_note, time_note};
+use crate::processes::Processes;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::trace::Run;
+use crate::trace::{Run, host_name};
 
 /// An error of a format or of its library.
 pub type FormatError = Box<dyn std::error::Error + Send + Sync>;
@@ -52,6 +62,16 @@ pub enum ExportError {
     /// The format's library cannot be used.
     #[error("{0}")]
     Format(FormatError),
+    /// Another of several processes cannot write.
+    #[error("process {process} on {host}: {what}")]
+    OnProcess {
+        /// Its number.
+        process: usize,
+        /// Its host.
+        host: String,
+        /// Its error.
+        what: String,
+    },
 }
 
 impl ExportError {
@@ -71,8 +91,33 @@ impl ExportError {
     }
 }
 
+/// The values of all processes, by their numbers. All processes call this.
+///
+/// # Errors
+/// This process's own error, or else the first of another, so that all fail together.
+fn agreed<T: Serialize + DeserializeOwned>(
+    processes: &Processes,
+    own: Result<T, ExportError>,
+) -> Result<Vec<T>, ExportError> {
+    if processes.is_alone() {
+        return own.map(|value| vec![value]);
+    }
+    let (value, error) = match own {
+        Ok(value) => (Ok(value), None),
+        Err(error) => (Err((host_name(), error.to_string())), Some(error)),
+    };
+    let all = processes.share(value);
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let all = all.into_iter().enumerate().map(|(process, value)| {
+        value.map_err(|(host, what)| ExportError::OnProcess { process, host, what })
+    });
+    all.collect()
+}
+
 /// Receives progress.
-pub trait Progress {
+pub trait Progress: Sync {
     /// A stage begins; `steps` is its length, if known.
     fn stage(&self, what: &str, steps: Option<u64>);
     /// A number of steps is done.
@@ -80,7 +125,7 @@ pub trait Progress {
 }
 
 /// Counts of what was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Written {
     /// Calls; runs of polls count once.
     pub calls: u64,

@@ -8,12 +8,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::content::{Call, Content, What};
+use super::matches::Matches;
+use super::parts::Parts;
+use super::rows::{MemberRow, MessageRow, TRUNCATED, UnmatchedRow, WILDCARD};
 use super::steps::{Kind, Steps};
-use super::traffic::{IS_RECEIVE, NEVER, TRUNCATED, Traffic, WILDCARD};
+use super::traffic::NEVER;
 use super::{ExportError, Progress, Written};
+use crate::timeline::matching::Reason;
 pub use schemas::*;
 
-fn whole(value: impl TryInto<i64>) -> Cell<'static> {
+pub(super) fn whole(value: impl TryInto<i64>) -> Cell<'static> {
     value.try_into().map_or(Cell::Empty, Cell::Whole)
 }
 
@@ -25,17 +29,15 @@ fn time(value: i64) -> Cell<'static> {
     if value == NEVER { Cell::Empty } else { Cell::Whole(value) }
 }
 
-/// Writes all tables of a run.
+/// Writes all tables of a run, each as one.
 pub fn write(
     content: &Content,
     tables: &mut dyn Tables,
     scratch: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
-    let traffic = Traffic::gather(content, scratch, progress)?;
-    run(content, tables)?;
-    ranks(content, tables)?;
-    communicators(content, tables)?;
+    let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
+    of_participants(content, tables)?;
     progress.stage("calls", Some(content.most_events()));
     tables.begin(&CALLS)?;
     let mut calls = 0;
@@ -45,12 +47,22 @@ pub fn write(
     progress.stage("regions and recorder", Some(content.most_events()));
     recorder(content, tables)?;
     regions(content, tables, progress)?;
-    progress.stage("messages", Some(traffic.messages.count() + traffic.members.count()));
-    messages(content, &traffic, scratch, tables, progress)?;
-    let collectives = collectives(content, &traffic, scratch, tables, progress)?;
+    progress.stage("messages", Some(matches.row_count()));
+    messages(content, &matches, scratch, tables, progress)?;
+    collectives(content, &matches, scratch, tables, progress)?;
     causes::write(content, tables, progress)?;
     tables.finish()?;
-    Ok(Written { calls, messages: traffic.messages.count(), collectives })
+    Ok(Written { calls, messages: matches.message_count(), collectives: matches.operations })
+}
+
+/// Writes the tables that do not grow with the number of calls.
+pub(super) fn of_participants(
+    content: &Content,
+    tables: &mut dyn Tables,
+) -> Result<(), ExportError> {
+    run(content, tables)?;
+    ranks(content, tables)?;
+    communicators(content, tables)
 }
 
 /// Writes one table of a run; [`TABLES`] has them all.
@@ -79,12 +91,12 @@ pub fn write_one(
         "recorder" => recorder(content, &mut only)?,
         "regions" => regions(content, &mut only, progress)?,
         "messages" | "unmatched" => {
-            let traffic = Traffic::gather(content, scratch, progress)?;
-            messages(content, &traffic, scratch, &mut only, progress)?;
+            let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
+            messages(content, &matches, scratch, &mut only, progress)?;
         }
         "collectives" => {
-            let traffic = Traffic::gather(content, scratch, progress)?;
-            collectives(content, &traffic, scratch, &mut only, progress)?;
+            let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
+            collectives(content, &matches, scratch, &mut only, progress)?;
         }
         _ => causes::write(content, &mut only, progress)?,
     }
@@ -204,8 +216,6 @@ pub fn calls_of(
     tables: &mut dyn Tables,
     progress: &dyn Progress,
 ) -> Result<u64, ExportError> {
-    let head = &content.head.ranks[rank];
-    let clock = &content.timeline.ranks[head.position].clock;
     let regions = &content.head.regions;
     let region = filter.region.as_ref().map(|name| regions.iter().position(|r| r == name));
     // How often each thread has begun the region without ending it.
@@ -230,45 +240,72 @@ pub fn calls_of(
         {
             continue;
         }
-        let attributes = content.attributes(&call);
-        let polls = call.event.polls;
-        let error = content.error_name(&call);
         count += 1;
-        tables.row(&[
-            whole(head.rank),
-            whole(call.thread),
-            whole(call.begin_ns),
-            maybe(call.end_ns),
-            Cell::Name(&function.name),
-            Cell::Name(function.class.name()),
-            maybe(attributes.standing.map(|standing| standing.communicator)),
-            maybe(attributes.peer_rank),
-            maybe(attributes.tag),
-            maybe(attributes.bytes),
-            maybe(attributes.received_bytes),
-            maybe(attributes.request),
-            maybe(polls.map(|(count, _)| count)),
-            maybe(polls.map(|(_, ticks)| (clock.duration_s(ticks) * 1e9).round() as i64)),
-            attributes.flops.map_or(Cell::Empty, Cell::Real),
-            Cell::Flag(call.event.abandoned),
-            error.as_deref().map_or(Cell::Empty, Cell::Name),
-        ])?;
+        call_row(content, &call, tables)?;
     }
     Ok(count)
+}
+
+/// Writes a call as a row of [`CALLS`], unless it is none of a function.
+pub(super) fn call_row(
+    content: &Content,
+    call: &Call,
+    tables: &mut dyn Tables,
+) -> Result<bool, ExportError> {
+    let Some(function) = content.function(call) else { return Ok(false) };
+    let head = &content.head.ranks[call.rank];
+    let clock = &content.timeline.ranks[head.position].clock;
+    let attributes = content.attributes(call);
+    let polls = call.event.polls;
+    let error = content.error_name(call);
+    tables.row(&[
+        whole(head.rank),
+        whole(call.thread),
+        whole(call.begin_ns),
+        maybe(call.end_ns),
+        Cell::Name(&function.name),
+        Cell::Name(function.class.name()),
+        maybe(attributes.standing.map(|standing| standing.communicator)),
+        maybe(attributes.peer_rank),
+        maybe(attributes.tag),
+        maybe(attributes.bytes),
+        maybe(attributes.received_bytes),
+        maybe(attributes.request),
+        maybe(polls.map(|(count, _)| count)),
+        maybe(polls.map(|(_, ticks)| (clock.duration_s(ticks) * 1e9).round() as i64)),
+        attributes.flops.map_or(Cell::Empty, Cell::Real),
+        Cell::Flag(call.event.abandoned),
+        error.as_deref().map_or(Cell::Empty, Cell::Name),
+    ])?;
+    Ok(true)
+}
+
+/// Whether it is time of the recorder.
+pub(super) fn is_recorder(call: &Call) -> bool {
+    matches!(call.what, What::Tool(_))
+}
+
+/// Writes time of the recorder as a row of [`RECORDER`]; nothing for anything else.
+pub(super) fn recorder_row(
+    content: &Content,
+    call: &Call,
+    tables: &mut dyn Tables,
+) -> Result<(), ExportError> {
+    let What::Tool(reason) = call.what else { return Ok(()) };
+    tables.row(&[
+        whole(content.head.ranks[call.rank].rank),
+        whole(call.thread),
+        whole(call.begin_ns),
+        maybe(call.end_ns),
+        Cell::Name(&format!("{reason:?}").to_lowercase()),
+    ])
 }
 
 fn recorder(content: &Content, tables: &mut dyn Tables) -> Result<(), ExportError> {
     tables.begin(&RECORDER)?;
     for rank in 0..content.head.ranks.len() {
         for call in content.calls_of(rank) {
-            let What::Tool(reason) = call.what else { continue };
-            tables.row(&[
-                whole(content.head.ranks[rank].rank),
-                whole(call.thread),
-                whole(call.begin_ns),
-                maybe(call.end_ns),
-                Cell::Name(&format!("{reason:?}").to_lowercase()),
-            ])?;
+            recorder_row(content, &call, tables)?;
         }
     }
     Ok(())
@@ -313,82 +350,102 @@ fn regions(
 
 fn messages(
     content: &Content,
-    traffic: &Traffic,
+    matches: &Matches,
     scratch: &Path,
     tables: &mut dyn Tables,
     progress: &dyn Progress,
 ) -> Result<(), ExportError> {
-    let rank = |place: u32| whole(content.head.ranks[place as usize].rank);
     tables.begin(&MESSAGES)?;
-    for message in traffic.messages.iter() {
-        let message = message.map_err(ExportError::io(scratch))?;
+    for row in matches.messages() {
         progress.advance(1);
-        tables.row(&[
-            rank(message.source),
-            rank(message.destination),
-            whole(message.communicator),
-            whole(message.tag),
-            whole(message.bytes),
-            whole(message.send_begin_ns),
-            time(message.send_end_ns),
-            whole(message.receive_begin_ns),
-            time(message.receive_end_ns),
-            whole(message.send_thread),
-            whole(message.receive_thread),
-            Cell::Flag(message.flags & WILDCARD != 0),
-            Cell::Flag(message.flags & TRUNCATED != 0),
-        ])?;
+        message_row(content, &row.map_err(ExportError::io(scratch))?, tables)?;
     }
     tables.begin(&UNMATCHED)?;
-    for unmatched in traffic.unmatched.iter() {
-        let unmatched = unmatched.map_err(ExportError::io(scratch))?;
-        let receives = unmatched.reason & IS_RECEIVE != 0;
-        let known = |number: u32| maybe((number != u32::MAX).then_some(number));
-        let reason = traffic.reasons[(unmatched.reason & !IS_RECEIVE) as usize];
-        tables.row(&[
-            Cell::Name(if receives { "receive" } else { "send" }),
-            rank(unmatched.rank),
-            whole(unmatched.begin_ns),
-            known(unmatched.partner),
-            known(unmatched.communicator),
-            if receives { Cell::Empty } else { whole(unmatched.bytes) },
-            Cell::Name(reason.name()),
-        ])?;
+    for row in matches.unmatched() {
+        progress.advance(1);
+        unmatched_row(content, &row.map_err(ExportError::io(scratch))?, tables)?;
     }
     Ok(())
 }
 
+/// Writes a message as a row of [`MESSAGES`].
+pub(super) fn message_row(
+    content: &Content,
+    row: &MessageRow,
+    tables: &mut dyn Tables,
+) -> Result<(), ExportError> {
+    let rank = |place: u32| whole(content.head.ranks[place as usize].rank);
+    tables.row(&[
+        rank(row.source),
+        rank(row.destination),
+        whole(row.communicator),
+        whole(row.tag),
+        whole(row.bytes),
+        whole(row.send_begin_ns),
+        time(row.send_end_ns),
+        whole(row.receive_begin_ns),
+        time(row.receive_end_ns),
+        whole(row.send_thread),
+        whole(row.receive_thread),
+        Cell::Flag(row.flags & WILDCARD != 0),
+        Cell::Flag(row.flags & TRUNCATED != 0),
+    ])
+}
+
+/// Writes a send or receive without a partner as a row of [`UNMATCHED`].
+pub(super) fn unmatched_row(
+    content: &Content,
+    row: &UnmatchedRow,
+    tables: &mut dyn Tables,
+) -> Result<(), ExportError> {
+    let receives = row.receives != 0;
+    let known = |number: u32| maybe((number != u32::MAX).then_some(number));
+    tables.row(&[
+        Cell::Name(if receives { "receive" } else { "send" }),
+        whole(content.head.ranks[row.rank as usize].rank),
+        whole(row.begin_ns),
+        known(row.partner),
+        known(row.communicator),
+        if receives { Cell::Empty } else { whole(row.bytes) },
+        Cell::Name(Reason::ALL[row.reason as usize].name()),
+    ])
+}
+
 fn collectives(
     content: &Content,
-    traffic: &Traffic,
+    matches: &Matches,
     scratch: &Path,
     tables: &mut dyn Tables,
     progress: &dyn Progress,
-) -> Result<u64, ExportError> {
+) -> Result<(), ExportError> {
     tables.begin(&COLLECTIVES)?;
-    let (mut operations, mut last) = (0, None);
-    for member in traffic.members.iter() {
-        let member = member.map_err(ExportError::io(scratch))?;
+    for row in matches.members() {
         progress.advance(1);
-        if last != Some(member.operation) {
-            operations += 1;
-            last = Some(member.operation);
-        }
-        tables.row(&[
-            whole(operations - 1),
-            Cell::Name(&traffic.names[member.name as usize]),
-            whole(member.communicator),
-            whole(member.number),
-            whole(content.head.ranks[member.rank as usize].rank),
-            whole(member.thread),
-            whole(member.begin_ns),
-            time(member.end_ns),
-            time(member.complete_ns),
-            whole(member.sent_bytes),
-            whole(member.received_bytes),
-            whole(member.missing),
-            Cell::Flag(member.mismatched != 0),
-        ])?;
+        member_row(content, &row.map_err(ExportError::io(scratch))?, tables)?;
     }
-    Ok(operations as u64)
+    Ok(())
+}
+
+/// Writes a member of a collective operation, with the operation's number and function, as a row of
+/// [`COLLECTIVES`].
+pub(super) fn member_row(
+    content: &Content,
+    (row, operation, function): &(MemberRow, u64, &str),
+    tables: &mut dyn Tables,
+) -> Result<(), ExportError> {
+    tables.row(&[
+        whole(*operation),
+        Cell::Name(function),
+        whole(row.communicator),
+        whole(row.number),
+        whole(content.head.ranks[row.rank as usize].rank),
+        whole(row.thread),
+        whole(row.begin_ns),
+        time(row.end_ns),
+        time(row.complete_ns),
+        whole(row.sent_bytes),
+        whole(row.received_bytes),
+        whole(row.missing),
+        Cell::Flag(row.mismatched != 0),
+    ])
 }

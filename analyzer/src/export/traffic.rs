@@ -1,16 +1,13 @@
-//! Collects messages, collective operations and unmatched sends and receives in one pass of
-//! matching, each in order of time.
+//! Collects messages and collective operations in one pass of matching, each in order of time, for
+//! formats that draw them. What tables show of them is in [`super::matches`].
 
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
 use trace_format::plain::Plain;
 
 use crate::analysis::Analysis;
-use crate::timeline::matching::{
-    self, CollectiveInstance, MatchSink, Message, MessageEnd, Reason, Side, Unmatched,
-};
+use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, MessageEnd};
 
 use super::content::Content;
 use super::steps::Link;
@@ -27,8 +24,6 @@ pub const NEVER: i64 = i64::MIN;
 pub struct MessageRecord {
     /// Beginning of the call that sends.
     pub send_begin_ns: i64,
-    /// Its end, or [`NEVER`].
-    pub send_end_ns: i64,
     /// Beginning of the call that posts the receive.
     pub receive_begin_ns: i64,
     /// End of the call that completes the receive, or [`NEVER`].
@@ -55,20 +50,11 @@ pub struct MessageRecord {
     pub send_thread: u32,
     /// Thread that posted the receive.
     pub receive_thread: u32,
-    /// [`WILDCARD`] and [`TRUNCATED`].
-    pub flags: u32,
-    /// Zero.
-    pub reserved: u32,
 }
 
-/// In [`MessageRecord::flags`]: the receive was posted with a wildcard.
-pub const WILDCARD: u32 = 1;
-/// In [`MessageRecord::flags`]: the message was longer than the receive's buffer.
-pub const TRUNCATED: u32 = 2;
-
-// SAFETY: repr(C), integers only, nine of 8 bytes and then eight of 4: no padding.
+// SAFETY: repr(C), integers only, eight of 8 bytes and then six of 4: no padding.
 unsafe impl Plain for MessageRecord {}
-const _: () = assert!(size_of::<MessageRecord>() == 9 * 8 + 8 * 4);
+const _: () = assert!(size_of::<MessageRecord>() == 8 * 8 + 6 * 4);
 
 impl Record for MessageRecord {
     type Key = (i64, u64);
@@ -85,36 +71,20 @@ pub struct MemberRecord {
     pub first_ns: i64,
     /// Number of the operation in the run, from 0.
     pub operation: u64,
-    /// Number of the operation on its communicator.
-    pub number: u64,
     /// Counter of the member at the beginning.
     pub begin_ticks: u64,
     /// Beginning of the member's call.
     pub begin_ns: i64,
-    /// Its end, or [`NEVER`].
-    pub end_ns: i64,
-    /// When the operation was complete for the member, or [`NEVER`].
-    pub complete_ns: i64,
     /// Bytes that it sent.
     pub sent_bytes: u64,
-    /// Bytes that it received.
-    pub received_bytes: u64,
     /// Position among [`super::content::Head::ranks`].
     pub rank: u32,
-    /// Thread that called.
-    pub thread: u32,
     /// Position of the communicator.
     pub communicator: u32,
-    /// Position of the name among [`Traffic::names`].
-    pub name: u32,
-    /// Members whose call is missing.
-    pub missing: u32,
-    /// 1 if members called different operations.
-    pub mismatched: u32,
 }
-// SAFETY: repr(C), integers only, nine of 8 bytes and then six of 4: no padding.
+// SAFETY: repr(C), integers only, five of 8 bytes and then two of 4: no padding.
 unsafe impl Plain for MemberRecord {}
-const _: () = assert!(size_of::<MemberRecord>() == 9 * 8 + 6 * 4);
+const _: () = assert!(size_of::<MemberRecord>() == 5 * 8 + 2 * 4);
 
 impl Record for MemberRecord {
     type Key = (i64, u64, u32);
@@ -123,39 +93,6 @@ impl Record for MemberRecord {
     }
 }
 
-/// A send or receive without a partner.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct UnmatchedRecord {
-    /// Beginning of the call that sends or posts.
-    pub begin_ns: i64,
-    /// Bytes of a send.
-    pub bytes: u64,
-    /// Position in the order in which they were found.
-    pub number: u64,
-    /// Position among [`super::content::Head::ranks`].
-    pub rank: u32,
-    /// World rank of the partner, or `u32::MAX`.
-    pub partner: u32,
-    /// Position of the communicator, or `u32::MAX`.
-    pub communicator: u32,
-    /// Position of the reason among [`Traffic::reasons`]; for receives the highest bit is set.
-    pub reason: u32,
-}
-// SAFETY: repr(C), integers only, three of 8 bytes and then four of 4: no padding.
-unsafe impl Plain for UnmatchedRecord {}
-const _: () = assert!(size_of::<UnmatchedRecord>() == 3 * 8 + 4 * 4);
-
-impl Record for UnmatchedRecord {
-    type Key = (i64, u64);
-    fn key(&self) -> (i64, u64) {
-        (self.begin_ns, self.number)
-    }
-}
-
-/// In [`UnmatchedRecord::reason`]: a receive.
-pub const IS_RECEIVE: u32 = 1 << 31;
-
 /// Messages, collective operations and unmatched ends, in order of time.
 #[derive(Debug)]
 pub struct Traffic {
@@ -163,14 +100,6 @@ pub struct Traffic {
     pub messages: Sorted<MessageRecord>,
     /// Members of collective operations, grouped by operation, in order of its first beginning.
     pub members: Sorted<MemberRecord>,
-    /// Sends and receives without a partner, by their beginning.
-    pub unmatched: Sorted<UnmatchedRecord>,
-    /// Names of collective operations.
-    pub names: Vec<String>,
-    /// Reasons why they have no partner.
-    pub reasons: Vec<Reason>,
-    /// Whether the run has data on messages at all.
-    pub possible: bool,
 }
 
 struct Sink<'a, 'b> {
@@ -178,10 +107,6 @@ struct Sink<'a, 'b> {
     progress: &'b dyn Progress,
     messages: Spill<MessageRecord>,
     members: Spill<MemberRecord>,
-    unmatched: Spill<UnmatchedRecord>,
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
-    reasons: Vec<Reason>,
     operations: u64,
     matched: u64,
     failed: Option<io::Error>,
@@ -216,7 +141,6 @@ impl MatchSink for Sink<'_, '_> {
         let (send, receive) = (&message.send, &message.receive);
         let kept = self.messages.push(MessageRecord {
             send_begin_ns: begin_ns,
-            send_end_ns: end_ns(send.end_s),
             receive_begin_ns: whole_ns(receive.begin_s),
             receive_end_ns: end_ns(receive.end_s),
             send_begin_ticks: send.begin_ticks,
@@ -230,9 +154,6 @@ impl MatchSink for Sink<'_, '_> {
             destination: destination as u32,
             send_thread: send.thread,
             receive_thread: receive.thread,
-            flags: if message.wildcard { WILDCARD } else { 0 }
-                | if message.truncated { TRUNCATED } else { 0 },
-            reserved: 0,
         });
         self.note_result(kept);
     }
@@ -245,58 +166,19 @@ impl MatchSink for Sink<'_, '_> {
         if self.failed.is_some() || !self.content.wants_time(first_ns) {
             return;
         }
-        let next = self.names.len() as u32;
-        let name = *self.numbers.entry(instance.function.clone()).or_insert_with(|| {
-            self.names.push(instance.function.clone());
-            next
-        });
         for member in &instance.members {
             let Some(rank) = self.content.exported_rank(member.rank) else { continue };
             let kept = self.members.push(MemberRecord {
                 first_ns,
                 operation,
-                number: instance.number,
                 begin_ticks: member.begin_ticks,
                 begin_ns: whole_ns(member.begin_s),
-                end_ns: end_ns(member.end_s),
-                complete_ns: end_ns(member.complete_s),
                 sent_bytes: member.sent_bytes,
-                received_bytes: member.received_bytes,
                 rank: rank as u32,
-                thread: member.thread,
                 communicator: instance.communicator,
-                name,
-                missing: instance.missing,
-                mismatched: u32::from(instance.mismatched),
             });
             self.note_result(kept);
         }
-    }
-
-    fn unmatched(&mut self, unmatched: &Unmatched) {
-        let begin_ns = whole_ns(unmatched.begin_s);
-        let Some(rank) = self.content.exported_rank(unmatched.rank) else { return };
-        if self.failed.is_some() || !self.content.wants_time(begin_ns) {
-            return;
-        }
-        let reason = match self.reasons.iter().position(|reason| *reason == unmatched.reason) {
-            Some(place) => place,
-            None => {
-                self.reasons.push(unmatched.reason);
-                self.reasons.len() - 1
-            }
-        };
-        let side = if unmatched.side == Side::Receive { IS_RECEIVE } else { 0 };
-        let kept = self.unmatched.push(UnmatchedRecord {
-            begin_ns,
-            bytes: unmatched.bytes,
-            number: self.unmatched.count(),
-            rank: rank as u32,
-            partner: unmatched.partner.unwrap_or(u32::MAX),
-            communicator: unmatched.communicator.unwrap_or(u32::MAX),
-            reason: reason as u32 | side,
-        });
-        self.note_result(kept);
     }
 }
 
@@ -316,10 +198,6 @@ impl Traffic {
             progress,
             messages: Spill::new(directory),
             members: Spill::new(directory),
-            unmatched: Spill::new(directory),
-            names: Vec::new(),
-            numbers: HashMap::new(),
-            reasons: Vec::new(),
             operations: 0,
             matched: 0,
             failed: None,
@@ -335,10 +213,6 @@ impl Traffic {
         Ok(Self {
             messages: sink.messages.sorted().map_err(io)?,
             members: sink.members.sorted().map_err(io)?,
-            unmatched: sink.unmatched.sorted().map_err(io)?,
-            names: sink.names,
-            reasons: sink.reasons,
-            possible,
         })
     }
 

@@ -34,7 +34,10 @@ pub enum Format {
     /// Comma-separated tables.
     Csv,
     /// Parquet tables.
-    Parquet,
+    Parquet {
+        /// About how many calls a part of a large table has.
+        part_calls: u64,
+    },
     /// Perfetto's protocol buffers.
     Perfetto,
     /// Pajé's text.
@@ -59,7 +62,9 @@ pub fn write(
 ) -> Result<Written, ExportError> {
     match format {
         Format::Csv => csv::write(content, path, scratch, progress),
-        Format::Parquet => parquet::write(content, path, scratch, progress),
+        Format::Parquet { part_calls } => {
+            parquet::write(content, part_calls, path, scratch, progress)
+        }
         Format::Perfetto => perfetto::write(content, path, scratch, progress),
         Format::Paje => paje::write(content, path, scratch, progress),
         Format::Otf2 => otf2::write(content, path, scratch, progress),

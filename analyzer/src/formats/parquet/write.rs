@@ -1,4 +1,6 @@
-//! Writes tables as Parquet, one file per table: text with a dictionary, numbers without one, LZ4.
+//! Writes tables as Parquet: text with a dictionary, numbers without one, LZ4. A table is a file; a
+//! large one that is divided into parts is a directory of the same name, as Spark and Hive lay them
+//! out: `calls.parquet/part=0007/calls.parquet`. Readers are given the same name either way.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -15,7 +17,9 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type as Node};
 
 use crate::export::content::Content;
-use crate::export::tables::{self, Cell, Column, Schema, Tables, Type};
+use crate::export::dataset::{self, Dataset};
+use crate::export::parts::Parts;
+use crate::export::tables::{Cell, Column, Schema, Tables, Type};
 use crate::export::{ExportError, Progress, Written};
 
 /// Rows that are buffered before they are written as a group.
@@ -69,16 +73,46 @@ struct Open {
     rows: usize,
 }
 
-/// Writes `TABLE.parquet` files into a directory that it makes.
-pub struct ParquetTables {
+/// A directory of tables.
+#[derive(Debug)]
+struct ParquetDataset {
     directory: PathBuf,
+}
+
+/// Writes tables, or one part of each.
+struct ParquetTables<'d> {
+    directory: &'d Path,
+    /// Name of the directory of the part, if tables are divided.
+    part: Option<String>,
     open: Option<Open>,
 }
 
-impl ParquetTables {
-    /// For this directory, which must not exist.
-    pub fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), open: None }
+/// Name of a table's file, or of the directory of its parts.
+fn file_of(schema: &Schema) -> String {
+    format!("{}.parquet", schema.name)
+}
+
+/// Name of a part's directory. The order of the names is that of the numbers.
+fn directory_of(part: usize, parts: usize) -> String {
+    let digits = (parts - 1).to_string().len().max(4);
+    format!("part={part:0digits$}")
+}
+
+impl Dataset for ParquetDataset {
+    fn prepare(&self, divided: &[&Schema], parts: usize) -> Result<(), ExportError> {
+        let make = |path: &Path| fs::create_dir(path).map_err(ExportError::io(path));
+        make(&self.directory)?;
+        let divided = divided.iter().filter(|_| parts > 1);
+        divided.map(|schema| self.directory.join(file_of(schema))).try_for_each(|path| make(&path))
+    }
+
+    fn whole(&self) -> Box<dyn Tables + '_> {
+        Box::new(ParquetTables { directory: &self.directory, part: None, open: None })
+    }
+
+    fn part(&self, part: usize, parts: usize) -> Box<dyn Tables + '_> {
+        let part = (parts > 1).then(|| directory_of(part, parts));
+        Box::new(ParquetTables { directory: &self.directory, part, open: None })
     }
 }
 
@@ -169,24 +203,32 @@ impl Open {
     }
 }
 
-/// Writes a run's tables into a directory that it makes.
+/// Writes a run's tables into a directory that it makes, in parts of about so many calls. All
+/// processes that opened the run call this; what is written does not depend on their number.
 ///
 /// # Errors
 /// A file cannot be written.
 pub fn write(
     content: &Content,
+    part_calls: u64,
     path: &Path,
     scratch: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
-    tables::write(content, &mut ParquetTables::new(path), scratch, progress)
+    let parts = Parts::of(content, part_calls);
+    let dataset = ParquetDataset { directory: path.to_owned() };
+    dataset::write(content, &parts, &dataset, scratch, progress)
 }
 
-impl Tables for ParquetTables {
+impl Tables for ParquetTables<'_> {
     fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError> {
         self.finish()?;
-        fs::create_dir_all(&self.directory).map_err(ExportError::io(&self.directory))?;
-        let path = self.directory.join(format!("{}.parquet", schema.name));
+        let mut path = self.directory.join(file_of(schema));
+        if let Some(part) = &self.part {
+            path.push(part);
+            fs::create_dir(&path).map_err(ExportError::io(&path))?;
+            path.push(file_of(schema));
+        }
         let file = File::create_new(&path).map_err(ExportError::io(&path))?;
         let fields: Result<Vec<_>, _> =
             schema.columns.iter().map(|column| node(column).map(Arc::new)).collect();
@@ -226,7 +268,13 @@ impl Tables for ParquetTables {
 
     fn finish(&mut self) -> Result<(), ExportError> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
-        let written = open.write_group().and_then(|()| open.writer.close());
-        written.map(|_| ()).map_err(failed(&open.path))
+        let written = open.write_group().and_then(|()| open.writer.into_inner());
+        let file = written.map_err(failed(&open.path))?;
+        // A full disk of another host may be reported only now.
+        let file = file.into_inner().map_err(|error| error.into_error());
+        file.and_then(|file| file.sync_all()).map_err(ExportError::io(&open.path))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,7 @@ pub(super) struct Contribution {
 #[derive(Debug, Clone)]
 pub(super) struct OpenInstance {
     pub communicator: u32,
+    pub lane: u32,
     pub function: u16,
     pub number: u64,
     pub members: Vec<OpenMember>,
@@ -259,6 +260,7 @@ impl Collectives {
         while sequence.first + sequence.open.len() as u64 <= position {
             sequence.open.push_back(Some(OpenInstance {
                 communicator: key.communicator,
+                lane: key.lane,
                 function,
                 number: sequence.number(sequence.first + sequence.open.len() as u64),
                 members: self.spare.pop().unwrap_or_default(),
@@ -268,7 +270,11 @@ impl Collectives {
             }));
         }
         let Some(instance) = sequence.instance(position) else { return usize::MAX };
-        instance.mismatched |= instance.function != function;
+        if instance.function != function {
+            // Not the first one's: who comes first depends on the division into shares.
+            instance.function = instance.function.min(function);
+            instance.mismatched = true;
+        }
         instance.pending += u32::from(member.pending);
         instance.members.push(member);
         let index = instance.members.len() - 1;

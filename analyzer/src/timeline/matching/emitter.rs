@@ -260,6 +260,7 @@ impl<'a> Emitter<'a> {
         instance.function.clear();
         instance.function.push_str(self.names.name(open.function));
         (instance.communicator, instance.number) = (open.communicator, open.number);
+        instance.lane = open.lane;
         (instance.missing, instance.mismatched) = (open.missing, open.mismatched);
         if self.names.is_together(open.function) {
             return;

@@ -85,11 +85,15 @@ pub struct CollectiveMember {
 pub struct CollectiveInstance {
     /// Position of the communicator in the table.
     pub communicator: u32,
-    /// Name of the operation's blocking form, as called by the first member.
+    /// Name of the operation's blocking form; if members called different ones, of the one that the
+    /// run's files name first.
     pub function: String,
     /// Number of the operation on its communicator, from 0; each persistent operation is counted
     /// separately.
     pub number: u64,
+    /// 0; for a persistent operation 1 + its number on the communicator, in order of initialisation.
+    /// With communicator and number it identifies the instance.
+    pub lane: u32,
     /// World rank of the root, if the operation has one and it is known.
     pub root: Option<u32>,
     /// Its members in the order in which their calls ended.
@@ -185,6 +189,24 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons, in their order.
+    pub const ALL: [Self; 14] = [
+        Self::Cancelled,
+        Self::Failed,
+        Self::Open,
+        Self::Freed,
+        Self::SourceUnknown,
+        Self::FileMissing,
+        Self::PartnerUnfinished,
+        Self::PartnerCut,
+        Self::PartnerWithoutAttributes,
+        Self::NoPartner,
+        Self::UnknownCommunicator,
+        Self::UnknownHandle,
+        Self::OutsideWorld,
+        Self::InvalidPeer,
+    ];
+
     /// Its name on screens and in JSON reports.
     pub fn name(self) -> &'static str {
         match self {
