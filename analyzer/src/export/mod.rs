@@ -8,7 +8,7 @@
 //! | [`linked`] | these steps with the messages that leave and arrive at them |
 //! | [`tables`] | the run as tables |
 //! | [`parts`] | blocks of ranks, into which large tables are divided |
-//! | [`matches`], [`rows`] | messages and collective operations for tables, found by all threads and processes |
+//! | [`matches`](mod@matches), [`rows`] | messages and collective operations for tables, found by all threads and processes |
 //! | [`dataset`] | the run as tables in parts, written by all threads and processes |
 //!
 //! Calls are read from the mapped files while the export is written; memory is bounded by ranks,

@@ -6,6 +6,9 @@ use crate::models::expression::Expression;
 
 /// Minimum number of points in a slice, to fit its one variable.
 pub(super) const MIN_SLICE_POINTS: usize = 3;
+/// Minimum number of points in a slice, to weigh columns by AICc. With fewer points it leaves no
+/// room for a second column, whatever the data; non-negative least squares selects as well.
+const MIN_POINTS_FOR_AICC: usize = 6;
 
 /// Result of the first step.
 #[derive(Debug, Clone)]
@@ -69,6 +72,10 @@ fn survivors(
         }
         part.variables = vec![variable.to_owned()];
         part.values = slice.iter().map(|&i| vec![points.values[i][index]]).collect();
+        let method = match method {
+            Method::Sparse if slice.len() < MIN_POINTS_FOR_AICC => Method::Nnls,
+            method => method,
+        };
         let options = Options { replicas: 0, ..Options::of(method) };
         let fit = Part::fit(&part, &candidates, &options, source_name)?;
         slices += 1;

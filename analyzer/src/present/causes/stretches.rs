@@ -67,7 +67,7 @@ pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
 }
 
 /// The table of a run's phases, in order of time.
-pub(super) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
+pub(crate) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
     let mut phases: Vec<&Phase> = causes.phases.iter().collect();
     if phases.is_empty() {
         return Vec::new();

@@ -56,7 +56,7 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
                 whose.replacen("rank", "Rank", 1),
                 if ranks == 2 { "the other" } else { "the others" },
             ),
-            false => format!("No single delay causes more than {part} of it."),
+            false => format!("No single delay causes more than {part} of the waiting."),
         });
     }
     sentences.extend(hosts::slow_host(why));

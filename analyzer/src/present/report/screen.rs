@@ -11,7 +11,7 @@ use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
-use crate::present::causes::{WaitRow, iteration_summary, region_lines, wait_rows};
+use crate::present::causes::{WaitRow, iteration_summary, phase_lines, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
@@ -66,6 +66,10 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     }
     if let Some(causes) = report.causes {
         blocks.block("REGIONS", region_lines(report.run, causes));
+        // The figures of a single phase are those of the iterations below.
+        if causes.phases.len() > 1 {
+            blocks.block("PHASES", phase_lines(report.run, causes));
+        }
         if let Some(line) = iteration_summary(causes) {
             blocks.sentence("ITERATIONS", &line);
         }

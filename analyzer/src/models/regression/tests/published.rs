@@ -192,4 +192,7 @@ fn method_2_accepts_64_processes_and_three_orders() {
     let along_p: Vec<&str> =
         found.survivors[0].iter().map(|(column, _, _)| column.text()).collect();
     assert!(along_p.contains(&"1/P") && along_p.contains(&"P"), "{along_p:?}");
+    let along_n: Vec<&str> =
+        found.survivors[1].iter().map(|(column, _, _)| column.text()).collect();
+    assert!(along_n.contains(&"N^3") && along_n.contains(&"N^2"), "{along_n:?}");
 }
