@@ -266,7 +266,10 @@ under_both! {
             format!("Rank 2 makes the others wait: it {verb} longer between MPI_Sendrecv")
         };
         let verbs = ["computes", "sleeps or is blocked"];
-        assert!(verbs.iter().any(|verb| words.join(" ").contains(&sentence(verb))), "{screen}");
+        // Beside other load the report says just that, and judges nothing else.
+        let lacks_cores = screen.contains("the other figures say little");
+        let is_named = verbs.iter().any(|verb| words.join(" ").contains(&sentence(verb)));
+        assert!(is_named || lacks_cores, "{screen}");
         let first = screen.lines().skip_while(|line| !line.starts_with("WAITS")).nth(1);
         let first = first.unwrap_or_else(|| panic!("no table of waits: {screen}"));
         let parts = ["wait at N x N", "MPI_Allreduce", "rank 2", "s longer: "];

@@ -110,7 +110,11 @@ under_both! {
         let output = run_parallel(mpi, 2, &["export", &run, "--to", "parquet", "--out", &run]);
         assert_ne!(output.code(), 0, "{output}");
         assert_eq!(output.stderr.matches("exists already").count(), 1, "{output}");
-        // A limit on the file size replaces a full disk; only one process has it.
+        // A limit on the file size replaces a full disk; only one process has it. MPICH's shared memory is
+        // made of files, which it would stop, too.
+        if mpi == Mpi::Mpich {
+            return;
+        }
         let limited = "n=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; [ $n = 1 ] && ulimit -f 1; trap '' XFSZ; exec \"$@\"";
         let job = Job::new(mpi, Path::new("/bin/sh")).ranks(3);
         let program = text(&parallel(mpi));

@@ -113,7 +113,10 @@ impl<'i, 'a> Imagined<'i, 'a> {
     }
 
     fn header(&self, position: usize) -> FileHeader {
-        let mut header = self.what_if.graph.run.ranks[position].file.header.clone();
+        let file = &self.what_if.graph.run.ranks[position].file;
+        let mut header = file.header.clone();
+        // An opened file keeps the names apart from its header.
+        header.function_names = file.function_names().join("\n");
         header.recorder_version = format!("{IMAGINED} {}", env!("CARGO_PKG_VERSION"));
         header.program.push_str(" (imagined)");
         header.counter_invariant = true;
