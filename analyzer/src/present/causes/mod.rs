@@ -16,7 +16,7 @@ use crate::trace::Run;
 
 pub use document::json;
 pub(super) use document::{Summary, summary};
-pub(super) use rows::{WaitRow, longest_waits, wait_rows};
+pub(super) use rows::{longest_waits, wait_rows};
 pub use screen::screen;
 pub(super) use stretches::{iteration_summary, phase_lines, region_lines};
 pub(super) use verdict::{decisive_iteration, largest_transfer, longest_wait_places, sentences};

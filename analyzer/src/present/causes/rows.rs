@@ -66,8 +66,13 @@ fn rank_of(why: &Why, line: u32) -> Option<u32> {
     why.causes.lines.all.get(line as usize).filter(|_| line != NO_CULPRIT).map(|line| line.rank)
 }
 
-/// The groups of waits that took most time, and the number of further ones.
-pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
+/// The groups of waits that took most time, and the number of further ones. `sleeps` tells of a rank whether what counts
+/// as its computation is known to be sleep.
+pub(crate) fn wait_rows(
+    why: &Why,
+    most: usize,
+    sleeps: &dyn Fn(u32) -> bool,
+) -> (Vec<WaitRow>, usize) {
     let causes = why.causes;
     let is_selected = |group: &&Group| {
         let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
@@ -90,7 +95,10 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
         place: words::place(causes, group.context),
         late_by: match group.culprit {
             NO_CULPRIT => "-".to_owned(),
-            _ => words::late_by(causes, group.late_by),
+            _ => {
+                let culprit_sleeps = rank_of(why, group.culprit).is_some_and(sleeps);
+                words::late_by(causes, group.late_by, culprit_sleeps)
+            }
         },
     };
     (groups.iter().take(most).map(row).collect(), groups.len().saturating_sub(most))

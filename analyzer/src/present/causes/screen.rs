@@ -100,7 +100,7 @@ fn is_notable(off_cpu: Option<i64>, beside: i64) -> bool {
 
 /// Groups of similar waits, with what made their culprits late.
 fn waits(why: &Why) -> Vec<String> {
-    let (rows, left_out) = wait_rows(why, MAX_ROWS);
+    let (rows, left_out) = wait_rows(why, MAX_ROWS, &|_| false);
     if rows.is_empty() {
         return Vec::new();
     }

@@ -112,15 +112,17 @@ pub(super) fn place(causes: &Causes, place: u32) -> String {
     }
 }
 
-/// What made the culprit of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`.
-pub(super) fn late_by(causes: &Causes, by: Option<LateBy>) -> String {
+/// What made the culprit of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`, or
+/// `sleeps longer` if what counts as its computation is known to be sleep.
+pub(super) fn late_by(causes: &Causes, by: Option<LateBy>, sleeps: bool) -> String {
     match by {
         None => "not known".to_owned(),
         Some(LateBy::WaitFor(NO_CULPRIT)) => "waited itself".to_owned(),
         Some(LateBy::WaitFor(other)) => format!("waited for {}", line(causes, other)),
         Some(LateBy::Context(number)) => match causes.contexts.get(number) {
             found @ (Context::Region(_) | Context::Between(..)) => {
-                format!("computes longer: {}", brief(found))
+                let verb = if sleeps { "sleeps" } else { "computes" };
+                format!("{verb} longer: {}", brief(found))
             }
             found => format!("spends longer in {}", brief(found)),
         },
@@ -141,10 +143,10 @@ pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
     let waited = inner.map(|inner| &causes.waits[inner as usize]);
     match (delay, waited) {
         (Some((_, ticks)), Some(inner)) if inner.ticks > *ticks => {
-            late_by(causes, Some(LateBy::WaitFor(inner.culprit)))
+            late_by(causes, Some(LateBy::WaitFor(inner.culprit)), false)
         }
-        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context))),
-        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit))),
+        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context)), false),
+        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit)), false),
         (None, None) => String::new(),
     }
 }

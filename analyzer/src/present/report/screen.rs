@@ -11,7 +11,7 @@ use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
-use crate::present::causes::{WaitRow, iteration_summary, phase_lines, region_lines, wait_rows};
+use crate::present::causes::{iteration_summary, phase_lines, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
@@ -203,7 +203,8 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
 /// The waits that cost most, with what made their culprits late, if known.
 fn wait_lines(report: &Report) -> Vec<String> {
     let Some(why) = report.why() else { return Vec::new() };
-    let (rows, left_out) = wait_rows(&why, MAX_WAITS);
+    let asleep = verdict::sleepers(report);
+    let (rows, left_out) = wait_rows(&why, MAX_WAITS, &|rank| asleep.contains(&rank));
     if rows.is_empty() {
         return Vec::new();
     }
@@ -213,12 +214,7 @@ fn wait_lines(report: &Report) -> Vec<String> {
     table.left("waits", rows.iter().map(|row| row.waiters.clone()));
     table.left("for", rows.iter().map(|row| row.culprit.clone()));
     table.right("total", rows.iter().map(|row| seconds(row.seconds)));
-    let asleep = verdict::sleepers(report);
-    let reason = |row: &WaitRow| match row.culprit_rank.is_some_and(|rank| asleep.contains(&rank)) {
-        true => row.late_by.replacen("computes longer", "sleeps longer", 1),
-        false => row.late_by.clone(),
-    };
-    table.left("because it", rows.iter().map(reason));
+    table.left("because it", rows.iter().map(|row| row.late_by.clone()));
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
     if left_out > 0 {
         let directory = shell_word(&report.run.directory.display().to_string());
