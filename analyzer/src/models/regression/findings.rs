@@ -1,6 +1,6 @@
 //! Everything that `gammachi model` found, for [`crate::present`].
 
-use super::{Comparison, Model, Points, Prediction, SELECTED, TwoStep};
+use super::{Comparison, FitQuality, Model, Points, Prediction, SELECTED, TwoStep};
 
 /// A model, and what it was used for.
 #[derive(Debug, Clone)]
@@ -34,15 +34,6 @@ pub struct HeldOut {
     pub predictions: Vec<Prediction>,
 }
 
-/// How well a model describes the points that it was fitted to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FitQuality {
-    /// Largest |y − ŷ|/y.
-    pub max_relative: f64,
-    /// Root of the mean square of (y − ŷ)/y.
-    pub rms_relative: f64,
-}
-
 /// One column of a model, with its contribution at a point.
 #[derive(Debug, Clone)]
 pub struct Term {
@@ -70,23 +61,7 @@ impl Term {
 impl Findings {
     /// Quality of the fit, over the points of all parts.
     pub fn quality(&self) -> FitQuality {
-        let errors: Vec<f64> = self.residuals().iter().map(|(_, _, relative)| *relative).collect();
-        let squares: f64 = errors.iter().map(|e| e * e).sum();
-        FitQuality {
-            max_relative: errors.iter().fold(0.0, |a: f64, b| a.max(b.abs())),
-            rms_relative: (squares / errors.len().max(1) as f64).sqrt(),
-        }
-    }
-
-    /// For every fitted point: indices of part and point, and (y − ŷ)/y.
-    pub fn residuals(&self) -> Vec<(usize, usize, f64)> {
-        let mut residuals = Vec::new();
-        for (k, part) in self.model.parts.iter().enumerate() {
-            for (i, (time, fitted)) in part.points.times.iter().zip(&part.fitted).enumerate() {
-                residuals.push((k, i, (time - fitted) / time));
-            }
-        }
-        residuals
+        FitQuality::of(&self.model)
     }
 
     /// The point at which columns are compared: that of the last prediction, else the last fitted

@@ -24,6 +24,7 @@ mod choice;
 mod error;
 mod face;
 mod findings;
+mod fit_quality;
 mod from_table;
 mod lasso;
 mod linear_program;
@@ -37,12 +38,13 @@ mod two_step;
 pub use basis::{Basis, BasisError, is_rank_count};
 pub use choice::{Comparison, HeldBack, Score, choose, compare, inner_splits};
 pub use error::RegressionError;
-pub use findings::{Findings, FitQuality, HeldOut, Term};
+pub use findings::{Findings, HeldOut, Term};
+pub use fit_quality::FitQuality;
 pub use from_table::{Condition, ConditionError, points_from};
 pub use method::Method;
 pub use points::{Excess, Identifiability, Points};
 pub use problem::Residual;
-pub use two_step::{TwoStep, two_step};
+pub use two_step::{FirstStep, TwoStep, two_step};
 
 use nalgebra::{DMatrix, DVector};
 
@@ -50,6 +52,8 @@ use crate::models::evidence::{Evidence, Forecast};
 
 /// A column is selected when the candidates that have it carry at least this share of the weight.
 pub const SELECTED: f64 = 0.5;
+/// Largest root mean square of the relative errors at the fitted points with which a model predicts.
+const MAX_RMS_RELATIVE: f64 = 0.3;
 
 /// How a model is fitted.
 #[derive(Debug, Clone)]
@@ -157,6 +161,9 @@ pub enum PredictionWarning {
     NotPositive,
     /// The interval reaches below 0.
     IntervalBelowZero,
+    /// The model misses the points that it was fitted to: the root mean square of its relative
+    /// errors. Neither time nor interval is given.
+    PoorFit(f64),
 }
 
 impl Part {
@@ -316,8 +323,14 @@ impl Model {
         let matrices: Vec<DMatrix<f64>> =
             self.parts.iter().map(|part| points.matrix(&part.basis)).collect::<Result<_, _>>()?;
         let times = self.times_at(points)?;
+        let poor = Some(FitQuality::of(self).rms_relative).filter(|rms| *rms > MAX_RMS_RELATIVE);
         let at = |i: usize| {
             let mut warnings = self.distance(&points.values[i]);
+            if let Some(rms) = poor {
+                warnings.push(PredictionWarning::PoorFit(rms));
+                let values = points.values[i].clone();
+                return Prediction { values, value: None, lo: None, hi: None, warnings };
+            }
             for (part, matrix) in self.parts.iter().zip(&matrices) {
                 let row: Vec<f64> = matrix.row(i).iter().copied().collect();
                 let few = part.basis.columns.len() <= part.points.len();

@@ -13,19 +13,30 @@ const MIN_POINTS_FOR_AICC: usize = 6;
 /// Result of the first step.
 #[derive(Debug, Clone)]
 pub struct TwoStep {
-    /// Surviving columns of each of the two variables: in how many slices each was selected, and
-    /// out of how many.
-    pub survivors: [Vec<(Expression, usize, usize)>; 2],
+    /// The first step in each of the two variables.
+    pub variables: [FirstStep; 2],
     /// Products of the survivors, the columns of the second step.
     pub basis: Basis,
 }
 
+/// Columns selected in one variable.
+#[derive(Debug, Clone)]
+pub struct FirstStep {
+    /// The variable.
+    pub variable: String,
+    /// Whether the candidates were the dictionary's, not columns of the basis.
+    pub dictionary: bool,
+    /// Surviving columns: in how many slices each was selected, and out of how many.
+    pub survivors: Vec<(Expression, usize, usize)>,
+}
+
 /// Selects the columns in each variable with the other fixed, and multiplies them.
 ///
-/// The candidates of a variable are the columns of `basis` that contain no other variable; if these
-/// are only constants, the one-variable dictionary is used. A candidate survives if at least half
-/// of the slices with enough points select it. The constant always survives, because it represents
-/// the effect of the other variable alone.
+/// The candidates of a variable are the columns of `basis` that contain no other variable. If these
+/// are only constants, or if other columns contain the variable beside another one (as most of
+/// `hpl` do), they say too little of the variable alone, and the one-variable dictionary is used. A
+/// candidate survives if at least half of the slices with enough points select it. The constant
+/// always survives, because it represents the effect of the other variable alone.
 ///
 /// # Errors
 /// The points lack a variable, no slice has at least 3 points, or a fit fails.
@@ -38,29 +49,31 @@ pub fn two_step(
 ) -> Result<TwoStep, RegressionError> {
     // With the mean of the candidates, nearly every column would survive.
     let method = if method == Method::Robust { Method::Sparse } else { method };
-    let first = survivors(points, variables, basis, method, source_name)?;
-    let second = survivors(points, [variables[1], variables[0]], basis, method, source_name)?;
-    let expressions = |found: &[(Expression, usize, usize)]| -> Vec<Expression> {
-        found.iter().map(|(expression, _, _)| expression.clone()).collect()
+    let first = first_step(points, variables, basis, method, source_name)?;
+    let second = first_step(points, [variables[1], variables[0]], basis, method, source_name)?;
+    let expressions = |step: &FirstStep| -> Vec<Expression> {
+        step.survivors.iter().map(|(expression, _, _)| expression.clone()).collect()
     };
     let basis = Basis::product(&expressions(&first), &expressions(&second));
-    Ok(TwoStep { survivors: [first, second], basis })
+    Ok(TwoStep { variables: [first, second], basis })
 }
 
-fn survivors(
+fn first_step(
     points: &Points,
     [variable, fixed]: [&str; 2],
     basis: Option<&Basis>,
     method: Method,
     source_name: &str,
-) -> Result<Vec<(Expression, usize, usize)>, RegressionError> {
+) -> Result<FirstStep, RegressionError> {
     let index = points.variables.iter().position(|name| name == variable).ok_or_else(|| {
         RegressionError::UnknownVariable {
             variable: variable.to_owned(),
             known: points.variables.clone(),
         }
     })?;
-    let candidates = candidates(variable, &points.variables, basis);
+    let own = basis.and_then(|basis| own_columns(variable, &points.variables, basis));
+    let dictionary = own.is_none();
+    let candidates = candidates(variable, own);
     let others = fixed_with(points, index, fixed);
     let mut counts = vec![0; candidates.columns.len()];
     let mut slices = 0;
@@ -90,10 +103,11 @@ fn survivors(
         });
     }
     let found = candidates.columns.into_iter().zip(counts);
-    Ok(found
+    let survivors = found
         .filter(|(column, count)| column.text() == "1" || 2 * count >= slices)
         .map(|(column, count)| (column, count, slices))
-        .collect())
+        .collect();
+    Ok(FirstStep { variable: variable.to_owned(), dictionary, survivors })
 }
 
 /// The variables that stay fixed while one varies: all others except those that are functions of
@@ -124,20 +138,24 @@ fn slices_along(points: &Points, fixed: &[usize]) -> Vec<Vec<usize>> {
     slices
 }
 
-fn candidates(variable: &str, variables: &[String], basis: Option<&Basis>) -> Basis {
-    let own: Vec<Expression> = basis
-        .map(|basis| {
-            let only = |column: &&Expression| {
-                let names = column.names();
-                !variables.iter().any(|other| other != variable && names.contains(&other.as_str()))
-            };
-            basis.columns.iter().filter(only).cloned().collect()
-        })
-        .unwrap_or_default();
+/// The columns of a basis that contain no variable but this one; `None` if that is not all that the
+/// basis says of it.
+fn own_columns(variable: &str, variables: &[String], basis: &Basis) -> Option<Vec<Expression>> {
     let has_variable = |column: &Expression| column.names().contains(&variable);
-    let mut candidates = match own.iter().any(has_variable) {
-        true => Basis { name: "own columns".into(), columns: own },
-        false => Basis::dictionary(&[variable.to_owned()], &[]),
+    let has_other = |column: &Expression| {
+        let names = column.names();
+        variables.iter().any(|other| other != variable && names.contains(&other.as_str()))
+    };
+    let mixed = basis.columns.iter().any(|column| has_variable(column) && has_other(column));
+    let own: Vec<Expression> =
+        basis.columns.iter().filter(|column| !has_other(column)).cloned().collect();
+    (!mixed && own.iter().any(has_variable)).then_some(own)
+}
+
+fn candidates(variable: &str, own: Option<Vec<Expression>>) -> Basis {
+    let mut candidates = match own {
+        Some(columns) => Basis { name: "own columns".into(), columns },
+        None => Basis::dictionary(&[variable.to_owned()], &[]),
     };
     if !candidates.columns.iter().any(|column| column.text() == "1")
         && let Ok(one) = Expression::parse("1")

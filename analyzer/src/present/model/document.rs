@@ -73,8 +73,8 @@ fn document(findings: &Findings) -> Value {
             value
         }),
         "two_step": findings.two_step.as_ref().map(|steps| {
-            steps.survivors.iter().map(|survivors| {
-                survivors.iter().map(|(column, slices, of)| {
+            steps.variables.iter().map(|step| {
+                step.survivors.iter().map(|(column, slices, of)| {
                     json!({ "expr": column.text(), "slices": slices, "of": of })
                 }).collect::<Vec<_>>()
             }).collect::<Vec<_>>()

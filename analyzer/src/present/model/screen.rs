@@ -101,12 +101,15 @@ fn head(text: &mut String, findings: &Findings) {
         );
     }
     if let Some(steps) = &findings.two_step {
-        for (survivors, variable) in steps.survivors.iter().zip(["first", "second"]) {
-            let list: Vec<String> = survivors
+        for step in &steps.variables {
+            let list: Vec<String> = step
+                .survivors
                 .iter()
                 .map(|(column, slices, of)| format!("{column} ({slices} of {of} slices)"))
                 .collect();
-            let _ = writeln!(text, "STEP 1 {variable} variable: {}", list.join(", "));
+            let of_dictionary = if step.dictionary { ", of the dictionary" } else { "" };
+            let _ =
+                writeln!(text, "STEP 1 in {}{of_dictionary}: {}", step.variable, list.join(", "));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::models::evidence::MAX_FACTOR;
 use crate::models::regression::{HeldBack, Prediction, PredictionWarning, RegressionError};
+use crate::present::quantity::percent;
 
 /// Why a model cannot be fitted or evaluated: the option or place, what is wrong, and what to do.
 pub fn error_sentence(error: &RegressionError) -> String {
@@ -70,6 +71,11 @@ fn warning(warning: &PredictionWarning) -> String {
             "the model's time is not positive here: the model is valid only nearer to the measured points"
                 .into()
         }
+        PredictionWarning::PoorFit(rms) => format!(
+            "no prediction: the model misses the points it was fitted to by {} (root mean square); \
+             it lacks a column, or the table lacks a variable",
+            percent(*rms)
+        ),
         PredictionWarning::IntervalBelowZero => "the interval reaches below 0".into(),
     }
 }

@@ -187,12 +187,39 @@ fn method_2_accepts_64_processes_and_three_orders() {
     let offered = Basis::parse("N^3, N^2, N, 1/P, P, 1").expect("columns");
     let found = two_step(&points, ["P", "N"], Some(&offered), Method::Sparse, "test")
         .expect("three orders and five grids are enough");
-    let slices = |k: usize| found.survivors[k].iter().map(|(_, _, of)| *of).max();
+    let slices = |k: usize| found.variables[k].survivors.iter().map(|(_, _, of)| *of).max();
     assert_eq!([slices(0), slices(1)], [Some(3), Some(5)], "along P, and along N");
     let along_p: Vec<&str> =
-        found.survivors[0].iter().map(|(column, _, _)| column.text()).collect();
+        found.variables[0].survivors.iter().map(|(column, _, _)| column.text()).collect();
     assert!(along_p.contains(&"1/P") && along_p.contains(&"P"), "{along_p:?}");
     let along_n: Vec<&str> =
-        found.survivors[1].iter().map(|(column, _, _)| column.text()).collect();
+        found.variables[1].survivors.iter().map(|(column, _, _)| column.text()).collect();
     assert!(along_n.contains(&"N^3") && along_n.contains(&"N^2"), "{along_n:?}");
+}
+
+#[test]
+fn method_2_uses_the_dictionary_where_columns_mix_variables() {
+    let grids = [(1.0, 64.0), (2.0, 32.0), (4.0, 16.0), (8.0, 8.0), (16.0, 4.0)];
+    let hpl = basis("hpl");
+    let points = timed(hpl_grid(&[4e4, 6e4, 8e4], &grids), &hpl, &TABLE_3);
+    let found = two_step(&points, ["P", "N"], Some(&hpl), Method::Robust, "test")
+        .expect("three orders and five grids are enough");
+    assert!(found.variables.iter().all(|step| step.dictionary));
+    let model = Model::of(fit(&points, &found.basis, Method::Robust), Method::Robust);
+    let truth = timed(hpl_grid(&[12e4], &[(8.0, 8.0)]), &hpl, &TABLE_3);
+    let predicted = &model.predict(&truth).expect("it has a value")[0];
+    let error = predicted.value.expect("the fit is good") / truth.times[0] - 1.0;
+    assert!(error.abs() < 0.15, "{error}: {predicted:?}");
+}
+
+#[test]
+fn a_model_that_misses_its_own_points_predicts_nothing() {
+    let truth = basis("N^3/p");
+    let points = timed(grid(&[("p", &[1.0, 2.0, 4.0]), ("N", &ORDERS)], &[]), &truth, &[1e-11]);
+    let model = Model::of(fit(&points, &basis("1/p, 1"), Method::Robust), Method::Robust);
+    let predicted = model.predict(&points).expect("it has a value");
+    for prediction in &predicted {
+        assert_eq!((prediction.value, prediction.lo, prediction.hi), (None, None, None));
+        assert!(matches!(prediction.warnings.last(), Some(PredictionWarning::PoorFit(_))));
+    }
 }
