@@ -52,8 +52,8 @@ use crate::models::evidence::{Evidence, Forecast};
 
 /// A column is selected when the candidates that have it carry at least this share of the weight.
 pub const SELECTED: f64 = 0.5;
-/// Largest root mean square of the relative errors at the fitted points with which a model predicts.
-const MAX_RMS_RELATIVE: f64 = 0.3;
+/// Largest misfit ([`FitQuality::misfit`]) with which a model predicts.
+const MAX_MISFIT: f64 = 0.3;
 
 /// How a model is fitted.
 #[derive(Debug, Clone)]
@@ -161,8 +161,8 @@ pub enum PredictionWarning {
     NotPositive,
     /// The interval reaches below 0.
     IntervalBelowZero,
-    /// The model misses the points that it was fitted to: the root mean square of its relative
-    /// errors. Neither time nor interval is given.
+    /// The model misses the points that it was fitted to: [`FitQuality::misfit`]. Neither time nor
+    /// interval is given.
     PoorFit(f64),
 }
 
@@ -323,11 +323,11 @@ impl Model {
         let matrices: Vec<DMatrix<f64>> =
             self.parts.iter().map(|part| points.matrix(&part.basis)).collect::<Result<_, _>>()?;
         let times = self.times_at(points)?;
-        let poor = Some(FitQuality::of(self).rms_relative).filter(|rms| *rms > MAX_RMS_RELATIVE);
+        let poor = Some(FitQuality::of(self).misfit).filter(|misfit| *misfit > MAX_MISFIT);
         let at = |i: usize| {
             let mut warnings = self.distance(&points.values[i]);
-            if let Some(rms) = poor {
-                warnings.push(PredictionWarning::PoorFit(rms));
+            if let Some(misfit) = poor {
+                warnings.push(PredictionWarning::PoorFit(misfit));
                 let values = points.values[i].clone();
                 return Prediction { values, value: None, lo: None, hi: None, warnings };
             }

@@ -71,10 +71,10 @@ fn warning(warning: &PredictionWarning) -> String {
             "the model's time is not positive here: the model is valid only nearer to the measured points"
                 .into()
         }
-        PredictionWarning::PoorFit(rms) => format!(
+        PredictionWarning::PoorFit(misfit) => format!(
             "no prediction: the model misses the points it was fitted to by {} (root mean square); \
-             it lacks a column, or the table lacks a variable",
-            percent(*rms)
+             add columns (--basis, --dictionary) or a variable (--vars)",
+            percent(*misfit)
         ),
         PredictionWarning::IntervalBelowZero => "the interval reaches below 0".into(),
     }
