@@ -333,6 +333,13 @@ fn bad_input_is_named_with_its_remedy() {
         ("t.csv", &["--vars", "p,N", "--basis", "N", "--holdout", "p>1e9"], 2, "no row of"),
         ("t.csv", &["--vars", "p,N", "--basis", "N", "--const", "NB"], 2, "is not NAME=VALUE"),
         (
+            "t.csv",
+            &["--basis", "1/p, 1"],
+            2,
+            "--basis: N is not used, but varies among the rows of",
+        ),
+        ("t.csv", &["--basis", "N^3/p", "--const", "N=1"], 2, "--const N=1: line 2 of"),
+        (
             "zero.csv",
             &["--vars", "p,N", "--basis", "log2(p), N"],
             1,
@@ -369,7 +376,7 @@ fn bad_input_is_named_with_its_remedy() {
             "is a file; name either one table, or runs and studies",
         ),
         ("", &["--basis", "p"], 1, "no rank file in it"),
-        ("t.csv", &["--basis", "p", "--parts", "compute,io"], 1, "has no column io"),
+        ("t.csv", &["--basis", "N/p", "--parts", "compute,io"], 1, "has no column io"),
     ];
     for (file, options, code, expected) in cases {
         let table = path(&folder, file);

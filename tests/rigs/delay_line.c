@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { FRAMES = 4096, FRAME_BYTES = 2048 };
+enum { FRAMES = 4096, FRAME_BYTES = 9216 };
 
 struct direction {
     int in, out;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::request::{PartRequest, Request};
+use super::request::{ENVELOPE, PartRequest, Request};
 use super::{failed, regression_error};
 use crate::cli::CommandError;
 use crate::models::Observations;
@@ -74,6 +74,7 @@ impl Request {
         Ok(Findings {
             source: table.source().to_owned(),
             rows: fitted.rows().len(),
+            minimum_over: self.minimum_over.clone(),
             response: responses.join(" + "),
             model,
             predictions,
@@ -208,8 +209,8 @@ impl Request {
         basis: &Basis,
         whole: &Observations,
     ) -> Result<(Points, Points), CommandError> {
-        if table.has("envelope") {
-            let sides = table.texts("envelope").map_err(failed)?;
+        if table.has(ENVELOPE) {
+            let sides = table.texts(ENVELOPE).map_err(failed)?;
             if let Some(row) = sides.iter().position(|side| !matches!(*side, "lower" | "upper")) {
                 return Err(failed(format!(
                     "{}: envelope is {:?}; it must be lower or upper",

@@ -3,11 +3,14 @@
 
 use std::path::PathBuf;
 
-use super::{ModelArguments, ResidualName, regression_error};
+use super::{ModelArguments, ResidualName, failed, regression_error};
 use crate::cli::CommandError;
 use crate::models::Observations;
 use crate::models::observations::{P, TAU_S};
 use crate::models::regression::{Basis, Condition, Options, RegressionError, Residual};
+
+/// Column that assigns rows to an envelope.
+pub(super) const ENVELOPE: &str = "envelope";
 
 /// A column to model, and its basis.
 pub(super) struct PartRequest {
@@ -21,6 +24,8 @@ pub(super) struct PartRequest {
 pub(super) struct Request {
     pub variables: Vec<String>,
     pub constants: Vec<(String, f64)>,
+    /// Parameters that are no variables and vary among rows that are one point.
+    pub minimum_over: Vec<String>,
     pub parts: Vec<PartRequest>,
     /// Powers of the dictionary's variables.
     pub powers: Vec<(String, Vec<f64>)>,
@@ -60,10 +65,29 @@ impl Request {
             false => arguments.vars.iter().map(|name| name.trim().to_owned()).collect(),
             true => variables(table, &parts, &constants)?,
         };
-        for (name, _) in &constants {
+        for (name, value) in &constants {
             if variables.contains(name) {
                 return Err(usage(format!("--const: {name} is a variable, too; give it once")));
             }
+            let column = if table.has(name) { table.numbers(name) } else { Ok(Vec::new()) };
+            let other = column.map_err(failed)?.iter().position(|given| given != value);
+            if let Some(row) = other {
+                return Err(usage(format!(
+                    "--const {name}={value}: {} of {} has another {name}; make it a variable, or leave such rows out",
+                    table.rows()[row].origin,
+                    table.source()
+                )));
+            }
+        }
+        let minimum_over = minimum_over(table, &variables, &constants, &parts)?;
+        if let ([name, ..], true) = (minimum_over.as_slice(), arguments.vars.is_empty()) {
+            return Err(usage(format!(
+                "--basis: {name} is not used, but varies among the rows of {} that have the same {}. Use {name} in \
+                 the basis, or give --vars {} to model the smallest time over all {name}",
+                table.source(),
+                variables.join(" and "),
+                variables.join(",")
+            )));
         }
         let method = arguments.method.method();
         let residual = match arguments.residual {
@@ -75,6 +99,7 @@ impl Request {
         Ok(Self {
             variables,
             constants,
+            minimum_over,
             parts,
             powers,
             two_step,
@@ -85,6 +110,26 @@ impl Request {
             own_dictionary: arguments.dictionary,
         })
     }
+}
+
+/// The parameters that rows of one point do not agree in.
+fn minimum_over(
+    table: &Observations,
+    variables: &[String],
+    constants: &[(String, f64)],
+    parts: &[PartRequest],
+) -> Result<Vec<String>, CommandError> {
+    if variables.iter().any(|name| !table.has(name)) {
+        return Ok(Vec::new());
+    }
+    let keys: Vec<&str> = variables.iter().map(String::as_str).collect();
+    let groups = table.groups(&keys).map_err(failed)?;
+    let modelled = parts.iter().map(|part| part.response.as_str());
+    let known: Vec<&str> =
+        constants.iter().map(|(name, _)| name.as_str()).chain(modelled).collect();
+    let varying = table.varying_within(&groups, &keys).map_err(failed)?;
+    let unknown = varying.into_iter().filter(|name| !known.contains(name) && *name != ENVELOPE);
+    Ok(unknown.map(str::to_owned).collect())
 }
 
 fn constant(text: &str) -> Result<(String, f64), CommandError> {
@@ -183,7 +228,7 @@ fn variables(
         let parameters = table.parameters().into_iter();
         let all = parameters.chain(table.has(P).then_some(P));
         found = all
-            .filter(|name| !responses.contains(name) && *name != "envelope" && !constant(name))
+            .filter(|name| !responses.contains(name) && *name != ENVELOPE && !constant(name))
             .filter(|name| {
                 table.numbers(name).is_ok_and(|values| values.iter().any(|v| *v != values[0]))
             })

@@ -109,6 +109,30 @@ impl Observations {
         Ok(groups)
     }
 
+    /// Parameters other than the keys in which rows of the same group differ. A column with a value
+    /// that occurs only once is taken for a measurement, not a parameter.
+    ///
+    /// # Errors
+    /// A key column is missing.
+    pub fn varying_within(
+        &self,
+        groups: &[Repetitions],
+        keys: &[&str],
+    ) -> Result<Vec<&str>, ObservationsError> {
+        let mut found = Vec::new();
+        for name in self.parameters().into_iter().filter(|name| !keys.contains(name)) {
+            let cells = self.texts(name)?;
+            let recurs = |a: usize| (0..cells.len()).any(|b| a != b && agree(cells[a], cells[b]));
+            let differs = |group: &Repetitions| {
+                group.rows.iter().any(|row| !agree(cells[*row], cells[group.rows[0]]))
+            };
+            if groups.iter().any(differs) && (0..cells.len()).all(recurs) {
+                found.push(name);
+            }
+        }
+        Ok(found)
+    }
+
     fn duplicate(
         &self,
         keys: &[&str],

@@ -107,3 +107,13 @@ fn written_tables_read_back_unchanged() {
     let cells = |t: &Observations| t.rows().iter().map(|row| row.cells.clone()).collect::<Vec<_>>();
     assert_eq!(cells(&again), cells(&t));
 }
+
+#[test]
+fn parameters_that_vary_among_equal_rows_are_found_and_measurements_are_not() {
+    let t =
+        table("p,N,NB,gflops,tau_s\n1,10,64,1.5,4\n2,10,64,2.5,2\n1,20,64,3.5,9\n2,20,64,4.5,5\n");
+    let by_p = t.groups(&["p"]).unwrap();
+    assert_eq!(t.varying_within(&by_p, &["p"]).unwrap(), ["N"]);
+    let by_both = t.groups(&["p", "N"]).unwrap();
+    assert!(t.varying_within(&by_both, &["p", "N"]).unwrap().is_empty());
+}

@@ -9,6 +9,8 @@ pub struct Findings {
     pub source: String,
     /// Number of rows that were fitted, repetitions included.
     pub rows: usize,
+    /// Parameters that rows of one point do not agree in.
+    pub minimum_over: Vec<String>,
     /// Columns of the table that were modelled, such as `compute + mpi`.
     pub response: String,
     /// The model.

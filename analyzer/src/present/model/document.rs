@@ -45,6 +45,7 @@ fn document(findings: &Findings) -> Value {
         },
         "basis": first.basis.name,
         "rows": findings.rows,
+        "minimum_over": findings.minimum_over,
         "points": first.points.len(),
         "rank": model.parts.iter().map(|part| part.identifiability.rank).min(),
         "condition": first.identifiability.condition,

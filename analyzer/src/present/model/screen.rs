@@ -58,7 +58,13 @@ fn head(text: &mut String, findings: &Findings) {
         (name, Residual::Absolute) => format!("{name} (residuals in seconds)"),
     };
     let minima = match findings.rows > first.points.len() {
-        true => format!(", minima of {}", plural(findings.rows, "row")),
+        true => {
+            let over = match findings.minimum_over.as_slice() {
+                [] => String::new(),
+                names => format!(" over {}", names.join(" and ")),
+            };
+            format!(", minima of {}{over}", plural(findings.rows, "row"))
+        }
         false => String::new(),
     };
     let _ = writeln!(

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use super::tables::NEGLIGIBLE_SHARE;
 use crate::metrics::{Frame, PathRow, SiteMetrics, SiteRow};
 use crate::plain_text::printable;
 use crate::present::code_place::{code_place, offset};
+use crate::present::context::plural;
 use crate::present::quantity::{count, percent, seconds};
 use crate::present::table::Table;
 
@@ -13,7 +15,10 @@ const MAX_ROWS: usize = 6;
 
 /// A table of the call sites that took most time. `total_s` is p·τ.
 pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
-    let shown = &sites.rows[..sites.rows.len().min(MAX_ROWS)];
+    let is_notable = |row: &&SiteRow| row.time_s >= NEGLIGIBLE_SHARE * total_s;
+    // Rows are ordered by time.
+    let notable = sites.rows.iter().take_while(is_notable).count().max(1);
+    let shown = &sites.rows[..sites.rows.len().min(MAX_ROWS).min(notable)];
     let share = |row: &SiteRow| match total_s > 0.0 {
         true => percent(row.time_s / total_s),
         false => "-".to_owned(),
@@ -28,7 +33,8 @@ pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     table.left("called from", shown.iter().map(|row| printable(&place(row))));
     let mut lines = table.lines();
     if sites.rows.len() > shown.len() {
-        lines.push(format!("{} more sites (--json lists all)", sites.rows.len() - shown.len()));
+        let more = plural(sites.rows.len() - shown.len(), "more site");
+        lines.push(format!("{more} (--json lists all)"));
     }
     lines
 }

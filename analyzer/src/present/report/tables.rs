@@ -18,6 +18,10 @@ const MAX_SINGLE_RANKS: usize = 20;
 const MAX_THREADS: usize = 16;
 /// Maximum number of functions shown.
 const MAX_CALLS: usize = 12;
+/// Share of p·τ below which functions and call sites have no row of their own.
+pub(super) const NEGLIGIBLE_SHARE: f64 = 1e-5;
+/// Maximum number of functions without a row that are named.
+const MAX_NAMED: usize = 4;
 
 /// A rank's time in MPI, divided into waiting and transfer, and the time after it had been killed, in seconds.
 #[derive(Debug, Clone, Copy)]
@@ -150,15 +154,33 @@ pub(super) fn lies_outside(call: &CallMetrics) -> bool {
     matches!(call.function.as_str(), "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
 }
 
+/// Functions that have no row, because they took next to no time.
+fn negligible_line(calls: &[&CallMetrics]) -> String {
+    let below = format!("below {} each", percent(NEGLIGIBLE_SHARE));
+    match calls.len() {
+        1..=MAX_NAMED => {
+            let names: Vec<&str> = calls.iter().map(|call| call.function.as_str()).collect();
+            format!("{below}: {}", names.join(", "))
+        }
+        more => format!("{below}: {} (--json lists all)", plural(more, "function")),
+    }
+}
+
 /// The table of functions, those inside τ_i first.
 pub(super) fn call_table(report: &Report) -> Vec<String> {
-    let mut calls: Vec<&CallMetrics> = report.metrics.calls.iter().collect();
+    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+    let is_negligible =
+        |call: &&CallMetrics| !lies_outside(call) && call.time_s < NEGLIGIBLE_SHARE * total_s;
+    let (negligible, mut calls): (Vec<&CallMetrics>, Vec<&CallMetrics>) =
+        report.metrics.calls.iter().partition(is_negligible);
+    if calls.is_empty() {
+        return match negligible.is_empty() {
+            true => vec!["none in this stretch".into()],
+            false => vec![negligible_line(&negligible)],
+        };
+    }
     calls.sort_by_key(|call| lies_outside(call));
     let shown = &calls[..calls.len().min(MAX_CALLS)];
-    if shown.is_empty() {
-        return vec!["none in this stretch".into()];
-    }
-    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
     let share = |call: &CallMetrics| {
         if lies_outside(call) || total_s <= 0.0 {
             "-".to_owned()
@@ -193,6 +215,9 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
     if calls.len() > shown.len() {
         let more = plural(calls.len() - shown.len(), "more function");
         lines.push(format!("{more} (--json lists all)"));
+    }
+    if !negligible.is_empty() {
+        lines.push(negligible_line(&negligible));
     }
     lines
 }

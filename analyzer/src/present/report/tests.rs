@@ -84,7 +84,7 @@ fn screen_of_a_region() {
     RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  recorder  core
                    0          6.500     1.660   1.200          0.000       0.452     0.008     0
                    1          6.500     1.660   1.050          0.000       0.602     0.008     1
-    TRUST       clock within 10 ns | recorder 0.098 % | nothing lost | 2 of 2 ranks finished |
+    TRUST       clock within 10 ns | recorder 0.098 % | no events lost | 2 of 2 ranks finished |
                 1 run: spread unknown
     NEXT        gammachi view RUN      shows this stretch among the others
 
@@ -110,7 +110,7 @@ fn screen_of_a_whole_run() {
     RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  recorder  core  waited for a core
                    0          6.500     1.810   1.200          0.000       0.602     0.008     0              0.010
                    1          6.500     1.810   1.050          0.000       0.752     0.008     1              0.010
-    TRUST       clock within 10 ns | recorder 0.096 % | nothing lost | 2 of 2 ranks finished |
+    TRUST       clock within 10 ns | recorder 0.096 % | no events lost | 2 of 2 ranks finished |
                 1 run: spread unknown
     NEXT        gammachi view RUN      shows when the time was lost
 
@@ -159,8 +159,8 @@ fn damage_missing_and_killed_ranks_come_first() {
     RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  recorder  core  waited for a core
                    0          6.892     1.008   0.850          0.150     0.008     0                  ?
                    1          7.192     0.708   0.700          0.000     0.008     1              0.010
-    TRUST       clock within 10 ns | recorder 0.10 % | nothing lost | 1 of 4 ranks finished | 1 run:
-                spread unknown
+    TRUST       clock within 10 ns | recorder 0.10 % | no events lost | 1 of 4 ranks finished |
+                1 run: spread unknown
     NEXT        gammachi view RUN      shows what every rank did last
 
     CALLS       function     count     time  of run time     mean      max  on rank     bytes

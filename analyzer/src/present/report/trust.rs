@@ -37,7 +37,7 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
         parts.push(format!("recorder {}", percent(share)));
     }
     parts.push(match metrics.lost_events {
-        0 => "nothing lost".to_owned(),
+        0 => "no events lost".to_owned(),
         lost => format!("{} events lost", count(lost)),
     });
     let finalized = metrics.ranks.iter().filter(|rank| rank.state == RankState::Finalized).count();
