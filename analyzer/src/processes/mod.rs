@@ -26,7 +26,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use bincode::{Decode, Encode};
 pub(crate) use codec::{decode, encode};
+use codec::{decode_records, encode_records};
 pub(crate) use division::divide;
 pub use transport::{Alone, Transport};
 
@@ -140,6 +142,15 @@ impl Processes {
         }
         let bytes = outgoing.iter().map(encode).collect();
         self.0.all_to_all(bytes).iter().map(|bytes| decode(bytes)).collect()
+    }
+
+    /// Like [`Processes::exchange`], for values that consist of many records.
+    pub(crate) fn exchange_records<T: Encode + Decode<()>>(&self, outgoing: Vec<T>) -> Vec<T> {
+        if self.is_alone() {
+            return outgoing;
+        }
+        let bytes = outgoing.iter().map(encode_records).collect();
+        self.0.all_to_all(bytes).iter().map(|bytes| decode_records(bytes)).collect()
     }
 
     /// Sends each process but the first what the first makes for it; `part_of` is given there alone,

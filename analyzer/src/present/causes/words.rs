@@ -45,7 +45,7 @@ pub(super) fn brief(found: &Context) -> String {
         Context::Between(Some(from), Some(to)) => {
             let (from_text, to_text) = (short_site(from), short_site(to));
             if from_text == to_text {
-                return format!("{from_text} to the next");
+                return format!("{from_text} to its next call");
             }
             let line = to.place.line.filter(|_| from.place.file == to.place.file);
             match line.filter(|_| to.place.file.is_some()) {

@@ -127,7 +127,7 @@ impl End {
                 let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), signal_text);
                 Some(format!("The launcher was killed by {name}."))
             }
-            Self::TimedOut => Some("The run took too long: the command timeout ended it.".into()),
+            Self::TimedOut => Some("The run took too long: `timeout` ended it.".into()),
         }
     }
 }

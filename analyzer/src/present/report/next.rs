@@ -14,6 +14,14 @@ const VERY_GOOD_EFFICIENCY: f64 = 0.95;
 /// Efficiency at or above which a run is considered good.
 const GOOD_EFFICIENCY: f64 = 0.9;
 
+/// Rank counts for a study that needs no more cores than the run (or two): 1, 2, 4 … and its own.
+fn rank_counts(ranks: u32) -> String {
+    let ranks = ranks.max(2);
+    let doubled = std::iter::successors(Some(1u32), |count| count.checked_mul(2));
+    let smaller = doubled.take_while(|count| *count < ranks).map(|count| count.to_string());
+    smaller.chain([ranks.to_string()]).collect::<Vec<_>>().join(",")
+}
+
 /// A command and its purpose.
 pub(super) fn next_step(report: &Report) -> (String, String) {
     let run = shell_word(&report.run.directory.display().to_string());
@@ -67,8 +75,8 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     };
     if serialisation_and_transfer(report).is_some_and(costs_most) {
         return step(
-            format!("gammachi whatif {run} --bandwidth x2"),
-            "tells what a faster network would save",
+            format!("gammachi whatif {run}"),
+            "tells what depends on latency and what on bandwidth",
         );
     }
     let is_good = metrics.efficiency.is_some_and(|one| one.parallel >= VERY_GOOD_EFFICIENCY);
@@ -81,7 +89,11 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     let regions = report.run.region_names();
     match (metrics.efficiency, regions.first()) {
         (Some(efficiency), _) if efficiency.parallel >= GOOD_EFFICIENCY => {
-            step("gammachi sweep --np 1,2,4 -- …".into(), "little is lost: tells how far it scales")
+            let counts = rank_counts(report.run.world_size);
+            step(
+                format!("gammachi sweep --np {counts} -- …"),
+                "little is lost: tells how far it scales",
+            )
         }
         (_, Some(name)) if metrics.compute == ComputeMode::Outside => step(
             format!("gammachi report {run} --region {}", shell_word(&printable(name))),

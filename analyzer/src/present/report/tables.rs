@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::basis::hides_waiting;
-use super::rank_groups;
+use super::{rank_groups, verdict};
 use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics};
 use crate::plain_text::printable;
 use crate::present::Report;
@@ -22,6 +22,9 @@ const MAX_CALLS: usize = 12;
 pub(super) const NEGLIGIBLE_SHARE: f64 = 1e-5;
 /// Maximum number of functions without a row that are named.
 const MAX_NAMED: usize = 4;
+
+/// Share of τ from which a rank's time in the recorder has a column.
+const NOTABLE_TOOL_SHARE: f64 = 0.001;
 
 /// A rank's time in MPI, divided into waiting and transfer, and the time after it had been killed, in seconds.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +66,10 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         table.left("host", ranks.iter().map(|r| shortened(&printable(&r.host))));
     }
     table.right("computing (γ)", ranks.iter().map(|r| time(r.compute_s)));
+    if verdict::anyone_slept(report) {
+        let asleep = |r: &&RankMetrics| r.cpu_time.map_or("?".into(), |cpu| time(cpu.asleep_s));
+        table.right("of it asleep", ranks.iter().map(asleep));
+    }
     table.right("lost (χ)", ranks.iter().map(|r| time(r.overhead_s)));
     match &of_ranks {
         Some(of_ranks) => {
@@ -80,7 +87,10 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
     if metrics.compute != ComputeMode::Outside {
         table.right("other code", ranks.iter().map(|r| time(r.other_s)));
     }
-    table.right("recorder", ranks.iter().map(|r| time(r.tool_s)));
+    // TRUST says how much time it took altogether.
+    if ranks.iter().any(|r| r.tool_s >= NOTABLE_TOOL_SHARE * metrics.elapsed_s) {
+        table.right("recorder", ranks.iter().map(|r| time(r.tool_s)));
+    }
     if ranks.iter().any(|r| r.threads > 1) {
         table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
     }

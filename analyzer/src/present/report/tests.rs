@@ -81,9 +81,9 @@ fn screen_of_a_region() {
     REGION      solve: 8.16 s of 8.31 s elapsed
     EFFICIENCY  0.80 = load balance 1.00 x communication 0.80      elapsed (τ) 8.16 s
                 only BLAS, LAPACK and FFTW calls count as computing
-    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  recorder  core
-                   0          6.500     1.660   1.200          0.000       0.452     0.008     0
-                   1          6.500     1.660   1.050          0.000       0.602     0.008     1
+    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  core
+                   0          6.500     1.660   1.200          0.000       0.452     0
+                   1          6.500     1.660   1.050          0.000       0.602     1
     TRUST       clock within 10 ns | recorder 0.098 % | no events lost | 2 of 2 ranks finished |
                 1 run: spread unknown
     NEXT        gammachi view RUN      shows this stretch among the others
@@ -107,9 +107,9 @@ fn screen_of_a_whole_run() {
 
     EFFICIENCY  0.78 = load balance 1.00 x communication 0.78      elapsed (τ) 8.31 s
                 only BLAS, LAPACK and FFTW calls count as computing
-    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  recorder  core  waited for a core
-                   0          6.500     1.810   1.200          0.000       0.602     0.008     0              0.010
-                   1          6.500     1.810   1.050          0.000       0.752     0.008     1              0.010
+    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  core  waited for a core
+                   0          6.500     1.810   1.200          0.000       0.602     0              0.010
+                   1          6.500     1.810   1.050          0.000       0.752     1              0.010
     TRUST       clock within 10 ns | recorder 0.096 % | no events lost | 2 of 2 ranks finished |
                 1 run: spread unknown
     NEXT        gammachi view RUN      shows when the time was lost
@@ -254,7 +254,7 @@ fn verdict_begins_with_how_the_job_ended() {
     // Ranks wait for 4.8 s: the efficiency must not be that of the first 200 ms.
     let timeout = ["timeout", "5", "mpirun", "./solver"];
     let verdict = verdict_of(&[waits, rank(1)], &timeout, 124);
-    assert!(verdict.contains("the command timeout ended it"), "{verdict}");
+    assert!(verdict.contains("`timeout` ended it"), "{verdict}");
     assert!(verdict.contains("2.5 % efficient"), "{verdict}");
 
     let finished = finish(SyntheticRank::complete(0, 1, at(0), at(1000)), 1000);
@@ -274,8 +274,8 @@ fn names_unsuitable_compute_mode_and_sleeping_rank() {
         screen.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let screen = words(&rank);
-    let expected = "Nearly all of the computing time is sleep: rank 0 was asleep or blocked outside MPI; of 1.00 s, \
-                    it was on a core for 100 ms at most.";
+    let expected = "Time outside MPI counts as computing, but rank 0 was asleep or blocked for nearly all of it: of 1.00 \
+                    s, it was on a core for 100 ms at most.";
     assert!(screen.contains(expected), "{screen}");
     assert!(!screen.contains("does not fit"), "{screen}");
     rank.header.compute = "blas".into();

@@ -6,7 +6,7 @@ use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
 
-use super::basis::{lacks_cores, share_off_cpu};
+use super::basis::{hardly_lacks_cores, lacks_cores, share_off_cpu};
 
 /// Share of the ranks' time off the CPU from which it is mentioned.
 const NOTABLE_OFF_CPU: f64 = 0.01;
@@ -28,9 +28,11 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     }
     let off_cpu = share_off_cpu(report).filter(|share| *share >= NOTABLE_OFF_CPU);
     if let Some(share) = off_cpu.filter(|_| !lacks_cores(report)) {
-        let text = format!("ranks waited for a core for {} of the time", percent(share));
+        let harmless = hardly_lacks_cores(report);
+        let when = if harmless { ", while they waited for others anyway" } else { "" };
+        let text = format!("ranks waited for a core for {} of the time{when}", percent(share));
         // What limits the figures most comes first.
-        let position = if share >= LIMITING_OFF_CPU { 0 } else { parts.len() };
+        let position = if share >= LIMITING_OFF_CPU && !harmless { 0 } else { parts.len() };
         parts.insert(position, text);
     }
     if let Some(share) = tool_share(report) {

@@ -20,6 +20,8 @@ use crate::present::unfinished;
 const BALANCED: f64 = 0.95;
 /// Load balance below which a run is called unbalanced.
 const UNBALANCED: f64 = 0.85;
+/// Efficiency at or above which the causes of what is lost are left to the tables.
+const HARDLY_LOST: f64 = 0.97;
 /// Share of τ below which a part of the lost time is not mentioned.
 const NOTABLE_SHARE: f64 = 0.01;
 
@@ -67,12 +69,14 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
         true => efficiency,
         false => format!("Of what was recorded: {efficiency}"),
     });
+    let hardly_lost = report.metrics.efficiency.is_some_and(|one| one.parallel >= HARDLY_LOST);
     let why = report.why();
     let transfer = why.as_ref().and_then(Transfer::new);
     match why {
+        _ if hardly_lost => {}
         _ if hides_waiting(report) => {
             let why = match keeps_mostly_totals(report) {
-                true => "calls were kept only as totals",
+                true => "calls were kept only as totals (--profile-only)",
                 false => "calls were recorded without partners (level 0)",
             };
             sentences.push(format!("Who waited for whom is not known: {why}."));
@@ -355,12 +359,21 @@ fn asleep_s(rank: &RankMetrics) -> f64 {
     rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
 }
 
+/// Ranks that slept for a notable part of the run in what counts as computing.
+fn slept_long<'a>(report: &Report<'a>) -> Vec<&'a RankMetrics> {
+    let min_s = (ASLEEP_SHARE * report.metrics.elapsed_s).max(ASLEEP_MIN_S);
+    report.metrics.participants().filter(|rank| asleep_s(rank) > min_s).collect()
+}
+
+/// Whether the verdict says that ranks slept in what counts as computing.
+pub(super) fn anyone_slept(report: &Report) -> bool {
+    !slept_long(report).is_empty()
+}
+
 /// A sentence on ranks that slept in what counts as computing.
 fn sleeping(report: &Report) -> Option<String> {
     let metrics = report.metrics;
-    let min_s = (ASLEEP_SHARE * metrics.elapsed_s).max(ASLEEP_MIN_S);
-    let found: Vec<&RankMetrics> =
-        metrics.participants().filter(|rank| asleep_s(rank) > min_s).collect();
+    let found = slept_long(report);
     let worst = found.iter().max_by(|a, b| asleep_s(a).total_cmp(&asleep_s(b)))?;
     let on_cpu_s = worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s);
     let (who, whose) = match found.len() {
@@ -371,12 +384,12 @@ fn sleeping(report: &Report) -> Option<String> {
         count => (format!("{} were", plural(count, "rank")), format!("rank {}", worst.rank)),
     };
     let part = match asleep_s(worst) >= SLEEPER_SHARE * worst.compute_s {
-        true => "Nearly all",
-        false => "Part",
+        true => "nearly all",
+        false => "part",
     };
     Some(format!(
-        "{part} of the computing time is sleep: {who} asleep or blocked outside MPI; of {}, {whose} was on a core \
-         for {} at most.",
+        "Time outside MPI counts as computing, but {who} asleep or blocked for {part} of it: of {}, {whose} was on a \
+         core for {} at most.",
         seconds(worst.compute_s),
         seconds(on_cpu_s),
     ))

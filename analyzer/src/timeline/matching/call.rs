@@ -1,11 +1,12 @@
 //! What matching stores of a call while its message or operation is in flight: little, but enough
 //! to find the call again in its rank's file.
 
+use bincode::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 use trace_format::reader::StoredEvent;
 
 /// A call on its rank's own counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, Encode, Decode)]
 #[serde(from = "CallOnWire", into = "CallOnWire")]
 pub struct Call {
     /// Counter when it begins.

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use bincode::{Decode, Encode};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::channels::ChannelKey;
 use super::findings::Reason;
 use super::pairs::Pairs;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Send {
     /// Ascending within each channel, and unique among the sends of a run.
     pub number: u64,

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use bincode::{Decode, Encode};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,9 @@ use super::findings::Reason;
 use super::pairs::Pairs;
 
 /// Identifies a channel, in which messages do not overtake each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Encode, Decode,
+)]
 pub(super) struct ChannelKey {
     /// Position of the communicator in the table.
     pub communicator: u32,

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bincode::{Decode, Encode};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use crate::timeline::communicators::CommunicatorTable;
 
 /// Identifies calls that are counted together: those on a communicator, or the starts of one of its
 /// persistent operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
 pub(super) struct SequenceKey {
     /// Position of the communicator in the table.
     pub communicator: u32,
@@ -30,8 +30,7 @@ impl SequenceKey {
 }
 
 /// A member's call on its rank's own counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "MemberOnWire", into = "MemberOnWire")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(super) struct OpenMember {
     /// Position of the rank in the run.
     pub rank: usize,
@@ -44,7 +43,7 @@ pub(super) struct OpenMember {
 }
 
 /// A rank's contribution to a collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(super) struct Contribution {
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -80,7 +79,7 @@ impl OpenInstance {
 }
 
 /// How many calls a rank has made in each sequence.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Encode, Decode)]
 pub(super) struct CallCounts(FxHashMap<SequenceKey, u64>);
 
 impl CallCounts {
@@ -90,47 +89,6 @@ impl CallCounts {
         let calls = self.0.entry(key).or_default();
         *calls += 1;
         *calls - 1
-    }
-}
-
-/// A member as it is sent to another process: nearly all are completed by their own call.
-#[derive(Debug, Serialize, Deserialize)]
-struct MemberOnWire {
-    rank: usize,
-    call: Call,
-    completed: CompletedOnWire,
-    pending: bool,
-    contribution: Contribution,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-enum CompletedOnWire {
-    Never,
-    ByItself,
-    By(Call),
-}
-
-impl From<OpenMember> for MemberOnWire {
-    fn from(member: OpenMember) -> Self {
-        let OpenMember { rank, call, completed, pending, contribution } = member;
-        let completed = match completed {
-            None => CompletedOnWire::Never,
-            Some(by) if by == call => CompletedOnWire::ByItself,
-            Some(by) => CompletedOnWire::By(by),
-        };
-        Self { rank, call, completed, pending, contribution }
-    }
-}
-
-impl From<MemberOnWire> for OpenMember {
-    fn from(member: MemberOnWire) -> Self {
-        let MemberOnWire { rank, call, completed, pending, contribution } = member;
-        let completed = match completed {
-            CompletedOnWire::Never => None,
-            CompletedOnWire::ByItself => Some(call),
-            CompletedOnWire::By(by) => Some(by),
-        };
-        Self { rank, call, completed, pending, contribution }
     }
 }
 

@@ -15,8 +15,8 @@
 //! When a run is matched all at once, in order of time, a send counts as sent unless the contrary
 //! is known before it is paired.
 
+use bincode::{Decode, Encode};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use super::Matching;
 use super::call::Call;
@@ -26,7 +26,7 @@ use super::findings::Reason;
 use super::pairs::Pair;
 
 /// The fate of a send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub(super) enum Fate {
     /// It was sent; with the call that completed it, if known.
     Sent(Option<Call>),

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use bincode::{Decode, Encode};
 
 use super::Forwarded;
 use super::division::Division;
@@ -24,7 +24,7 @@ pub(super) struct Exchange {
 }
 
 /// What one process sends to another after a round.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Encode, Decode)]
 struct RoundMessage {
     progress: Progress,
     /// By number of the receiving share.
@@ -85,7 +85,7 @@ impl Exchange {
         };
         let outgoing = division.of_processes.iter().enumerate().map(message).collect();
         let mut elsewhere = Progress::NONE;
-        for (process, message) in processes.exchange(outgoing).into_iter().enumerate() {
+        for (process, message) in processes.exchange_records(outgoing).into_iter().enumerate() {
             if process != processes.number() {
                 elsewhere = elsewhere.and(message.progress);
             }

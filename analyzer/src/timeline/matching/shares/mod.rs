@@ -33,8 +33,8 @@ mod unmet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bincode::{Decode, Encode};
 use rustc_hash::FxHashSet;
-use serde::{Deserialize, Serialize};
 
 use super::Matching;
 use super::call::Call;
@@ -70,7 +70,7 @@ pub(super) struct Share {
 
 /// What one share forwards to another in a round. The receiver handles it in the order of the
 /// fields: the fate of a send after the send, the end of a rank last.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Encode, Decode)]
 pub(super) struct Forwarded {
     /// Sends to the receiver's ranks.
     sends: Vec<(ChannelKey, Send)>,
@@ -85,7 +85,7 @@ pub(super) struct Forwarded {
 }
 
 /// A rank's call of a collective operation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Encode, Decode)]
 struct CollectiveCall {
     key: SequenceKey,
     /// Number of the call in its sequence on the rank.
@@ -95,7 +95,7 @@ struct CollectiveCall {
 }
 
 /// Completion of a collective operation by the rank at a position of the run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Encode, Decode)]
 struct CollectiveCompletion {
     key: SequenceKey,
     number: u64,

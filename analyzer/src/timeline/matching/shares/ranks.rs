@@ -1,6 +1,6 @@
 //! Reads the events of a share's ranks in turn.
 
-use serde::{Deserialize, Serialize};
+use bincode::{Decode, Encode};
 use trace_format::reader::{Head, StoredEvent};
 
 use super::super::operations::Operations;
@@ -140,7 +140,7 @@ pub(super) struct ShareRunner<'a, S> {
 }
 
 /// What a share did in a round.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Encode, Decode)]
 pub(super) struct Progress {
     /// Events that were handled.
     pub taken: u64,
