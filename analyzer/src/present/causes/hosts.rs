@@ -10,7 +10,7 @@ use super::words::{seconds_of, share};
 
 /// Maximum number of rows of the table.
 const MAX_ROWS: usize = 10;
-/// Share of the waiting from which a host is said to cause it.
+/// Share of the waiting from which a host is said to cause it, and of a host's part from which one rank is.
 const MAIN_SHARE: f64 = 0.75;
 
 /// What the ranks of a host did, ticks.
@@ -81,7 +81,8 @@ pub(super) fn slow_host(why: &Why) -> Option<String> {
     let (name, host) = hosts(why).into_iter().next()?;
     let waiting = why.causes.waiting();
     let is_main = host.caused as f64 >= MAIN_SHARE * waiting as f64;
-    (is_main && host.most_of_a_rank * 2 <= host.caused).then(|| {
+    let of_a_rank = host.most_of_a_rank as f64;
+    (is_main && of_a_rank <= MAIN_SHARE * host.caused as f64).then(|| {
         format!(
             "The ranks on host {name} together cause {} of the waiting.",
             share(host.caused, waiting)

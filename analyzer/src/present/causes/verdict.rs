@@ -34,6 +34,7 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
         return sentences;
     }
     sentences.extend(slow_iterations(why));
+    sentences.extend(hosts::slow_host(why));
     let costliest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
     if let Some(((line, context), cost)) = costliest
         && cost.total() as f64 >= NOTABLE_SHARE * waiting as f64
@@ -59,7 +60,6 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
             false => format!("No single delay causes more than {part} of the waiting."),
         });
     }
-    sentences.extend(hosts::slow_host(why));
     let unattributed = causes.charges.unattributed;
     if unattributed as f64 >= NOTABLE_SHARE * waiting as f64 {
         sentences

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::basis::hides_waiting;
 use super::{rank_groups, verdict};
-use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics};
+use crate::metrics::{
+    CallMetrics, ComputeMode, Pinning, RankMetrics, RankState, Selection, ThreadMetrics,
+};
 use crate::plain_text::printable;
 use crate::present::Report;
 use crate::present::context::{plural, shortened};
@@ -94,7 +96,9 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
     if ranks.iter().any(|r| r.threads > 1) {
         table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
     }
-    if ranks.iter().any(|r| r.core.is_some()) {
+    // The core of a rank that may use several is that of one moment.
+    let pinned = !matches!(metrics.pinning, Pinning::Equal { pinned: false, .. });
+    if pinned && ranks.iter().any(|r| r.core.is_some()) {
         let core = |r: &&RankMetrics| r.core.map_or("?".into(), |core| core.to_string());
         table.right("core", ranks.iter().map(core));
     }
