@@ -24,8 +24,6 @@ use crate::timeline::Ending;
 const MAX_DIAGNOSES: usize = 8;
 /// Maximum number of kinds of waits shown.
 const MAX_WAITS: usize = 3;
-/// Share of τ that the lower end of a saving reaches at least if it is shown.
-const LEAST_SAVING: f64 = 0.005;
 
 /// The screen of a report. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(report: &Report, colour: bool) -> String {
@@ -233,13 +231,10 @@ fn wait_lines(report: &Report) -> Vec<String> {
 
 /// What changes would save, the largest saving first.
 fn saving_lines(report: &Report) -> Vec<String> {
-    // A saving that may as well be none is no advice.
-    let is_certain =
-        |row: &&Saving| row.seconds - row.uncertain_s >= LEAST_SAVING * report.metrics.elapsed_s;
-    let rows = report.savings.iter().filter(is_certain);
-    if rows.clone().next().is_none() {
+    if report.savings.is_empty() {
         return Vec::new();
     }
+    let rows = report.savings.iter();
     let give_or_take = |row: &Saving| format!("± {}", seconds(row.uncertain_s));
     let mut table = Table::default();
     table.right("saves", rows.clone().map(|row| percent(row.part)));

@@ -8,6 +8,8 @@ use super::words;
 
 /// Smallest share of the run's time that is worth a row.
 const MIN_PART: f64 = 0.01;
+/// Share of the run that they save at least if the prediction is off as far as it may be.
+const MIN_CERTAIN_PART: f64 = 0.005;
 /// Maximum number of rows.
 const MAX_ROWS: usize = 3;
 
@@ -38,7 +40,7 @@ pub fn savings_for_report(
     }
 }
 
-/// The changes that save most, and more than the prediction may be off.
+/// The changes that save most, and a part of the run even if the prediction is off.
 fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
     let recorded = what_if.graph.elapsed_s;
     let of = |answer: &Answer| Saving {
@@ -48,7 +50,10 @@ fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
         uncertain_s: answer.uncertain_s,
         part: 1.0 - answer.elapsed_s / recorded,
     };
-    let counts = |saving: &Saving| saving.part >= MIN_PART && saving.seconds > saving.uncertain_s;
+    let at_least_s = |saving: &Saving| saving.seconds - saving.uncertain_s;
+    let counts = |saving: &Saving| {
+        saving.part >= MIN_PART && at_least_s(saving) >= MIN_CERTAIN_PART * recorded
+    };
     let mut all: Vec<Saving> = answers.iter().map(of).filter(counts).collect();
     all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     all.truncate(MAX_ROWS);
