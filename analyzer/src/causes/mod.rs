@@ -15,7 +15,7 @@
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
 //! | `contexts`, `profile` | what each line did between the waits |
-//! | `line_profiles` | what the profile of each line is asked for, and those of all |
+//! | `line_profiles` | profiles of each line and of all lines |
 //! | `sync_points` | where a line and its culprit last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |

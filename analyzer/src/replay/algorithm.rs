@@ -42,7 +42,7 @@ pub(super) enum Algorithm {
 /// Number of algorithms.
 pub(super) const ALGORITHMS: usize = 15;
 
-/// Largest data of which all are sent in each round, if the run does not show the algorithm; bytes
+/// Largest data that is sent whole in each round, if the run does not show the algorithm; bytes
 /// (MPICH's limit of a short broadcast).
 const SHORT_BYTES: f64 = 12_288.0;
 
