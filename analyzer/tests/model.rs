@@ -336,7 +336,7 @@ fn bad_input_is_named_with_its_remedy() {
             "t.csv",
             &["--basis", "1/p, 1"],
             2,
-            "--basis: N is not used, but varies among the rows of",
+            "--vars: N is not a variable, but varies among the rows of",
         ),
         ("t.csv", &["--basis", "N^3/p", "--const", "N=1"], 2, "--const N=1: line 2 of"),
         (

@@ -82,8 +82,8 @@ impl Request {
         let minimum_over = minimum_over(table, &variables, &constants, &parts)?;
         if let ([name, ..], true) = (minimum_over.as_slice(), arguments.vars.is_empty()) {
             return Err(usage(format!(
-                "--basis: {name} is not used, but varies among the rows of {} that have the same {}. Use {name} in \
-                 the basis, or give --vars {} to model the smallest time over all {name}",
+                "--vars: {name} is not a variable, but varies among the rows of {} that have the same {}. Use {name} in \
+                 the basis, or give --vars {} to model the smallest time over all values of {name}",
                 table.source(),
                 variables.join(" and "),
                 variables.join(",")

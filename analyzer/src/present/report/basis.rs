@@ -50,7 +50,7 @@ pub(super) fn share_off_cpu(report: &Report) -> Option<f64> {
 
 /// The least share of their time for which ranks waited for a core while they did not wait for other ranks: a rank
 /// that waits in a loop loses nothing if others have its core. `None` if that is not known.
-fn share_held_up(report: &Report) -> Option<f64> {
+pub(super) fn share_held_up(report: &Report) -> Option<f64> {
     let why = report.why().filter(|_| !hides_waiting(report));
     let waiting_s: Option<BTreeMap<u32, f64>> = why.map(|why| {
         let causes = why.causes;

@@ -6,10 +6,12 @@ use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
 
-use super::basis::{hardly_lacks_cores, lacks_cores, share_off_cpu};
+use super::basis::{lacks_cores, share_held_up, share_off_cpu};
 
 /// Share of the ranks' time off the CPU from which it is mentioned.
 const NOTABLE_OFF_CPU: f64 = 0.01;
+/// Part of that time below which what was certainly not waiting for others is not worth a word.
+const HARMLESS: f64 = 0.1;
 /// Share of the ranks' time off the CPU that limits the figures more than anything else.
 const LIMITING_OFF_CPU: f64 = 0.1;
 
@@ -28,8 +30,9 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     }
     let off_cpu = share_off_cpu(report).filter(|share| *share >= NOTABLE_OFF_CPU);
     if let Some(share) = off_cpu.filter(|_| !lacks_cores(report)) {
-        let harmless = hardly_lacks_cores(report);
-        let when = if harmless { ", while they waited for others anyway" } else { "" };
+        // A rank that waits for others in a loop loses nothing without a core.
+        let harmless = share_held_up(report).is_some_and(|held_up| held_up < HARMLESS * share);
+        let when = if harmless { ", perhaps only while they waited for others" } else { "" };
         let text = format!("ranks waited for a core for {} of the time{when}", percent(share));
         // What limits the figures most comes first.
         let position = if share >= LIMITING_OFF_CPU && !harmless { 0 } else { parts.len() };
