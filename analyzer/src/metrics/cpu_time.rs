@@ -15,6 +15,11 @@ use trace_format::header::{Phase, ProcessUsage, ThreadUsage};
 
 use crate::trace::RankTrace;
 
+/// Share of its computation time that a rank sleeps at least if it is called asleep.
+const SLEEPER_SHARE: f64 = 0.9;
+/// Computation time below which no rank is called asleep, seconds.
+const SLEEPER_MIN_S: f64 = 0.02;
+
 /// A rank's CPU time compared with its computation time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuTime {
@@ -29,7 +34,7 @@ pub struct CpuTime {
 impl CpuTime {
     /// Derives it from γ_i of the rank and the useful seconds of its threads by number; `None` if
     /// readings are missing.
-    pub(super) fn new(
+    pub(crate) fn new(
         trace: &RankTrace,
         compute_s: f64,
         useful_s: &BTreeMap<u32, f64>,
@@ -74,5 +79,10 @@ impl CpuTime {
             compute_on_cpu_s,
             asleep_s: (compute_s - compute_on_cpu_s - waited_ns as f64 * 1e-9).max(0.0),
         })
+    }
+
+    /// Whether the rank was asleep for nearly all of γ_i, `compute_s` seconds.
+    pub fn sleeps(&self, compute_s: f64) -> bool {
+        self.asleep_s >= SLEEPER_SHARE * compute_s.max(SLEEPER_MIN_S)
     }
 }

@@ -270,8 +270,9 @@ impl Accumulator {
     }
 
     /// Functions that were called, ordered by number.
-    pub fn into_calls(self) -> Vec<CallSums> {
-        let made = |sums: &CallSums| sums.count > 0 || sums.inside_ticks > 0;
-        self.calls.into_iter().filter(made).collect()
+    pub fn calls(&self) -> Vec<CallSums> {
+        let made = |sums: &&CallSums| sums.count > 0 || sums.inside_ticks > 0;
+        // Copied: collected in place, the few would keep the memory of all functions.
+        self.calls.iter().filter(made).copied().collect()
     }
 }

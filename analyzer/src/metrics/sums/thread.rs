@@ -299,7 +299,7 @@ impl RankSums<'_, '_> {
                 flops: sums.flops,
                 impossible_flops: sums.impossible_flops,
                 failed: sums.failed.clone(),
-                calls: sums.into_calls(),
+                calls: sums.calls(),
                 threads,
             }
         });

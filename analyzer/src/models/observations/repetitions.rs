@@ -1,6 +1,6 @@
 //! Groups the rows of a table by configuration, and sums up repeated measurements.
 
-use super::{Observations, ObservationsError, REP};
+use super::{Observations, ObservationsError, P, REP};
 
 /// Rows that are repetitions of one configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,8 +109,8 @@ impl Observations {
         Ok(groups)
     }
 
-    /// Parameters other than the keys in which rows of the same group differ. A column with a value
-    /// that occurs only once is taken for a measurement, not a parameter.
+    /// The rank count and parameters, except the keys, in which rows of the same group differ. A
+    /// column other than `p` with a value that occurs only once is taken for a measurement.
     ///
     /// # Errors
     /// A key column is missing.
@@ -120,13 +120,15 @@ impl Observations {
         keys: &[&str],
     ) -> Result<Vec<&str>, ObservationsError> {
         let mut found = Vec::new();
-        for name in self.parameters().into_iter().filter(|name| !keys.contains(name)) {
+        let rank_count = self.has(P).then_some(P);
+        let names = rank_count.into_iter().chain(self.parameters());
+        for name in names.filter(|name| !keys.contains(name)) {
             let cells = self.texts(name)?;
             let recurs = |a: usize| (0..cells.len()).any(|b| a != b && agree(cells[a], cells[b]));
             let differs = |group: &Repetitions| {
                 group.rows.iter().any(|row| !agree(cells[*row], cells[group.rows[0]]))
             };
-            if groups.iter().any(differs) && (0..cells.len()).all(recurs) {
+            if groups.iter().any(differs) && (name == P || (0..cells.len()).all(recurs)) {
                 found.push(name);
             }
         }

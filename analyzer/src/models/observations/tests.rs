@@ -114,6 +114,12 @@ fn parameters_that_vary_among_equal_rows_are_found_and_measurements_are_not() {
         table("p,N,NB,gflops,tau_s\n1,10,64,1.5,4\n2,10,64,2.5,2\n1,20,64,3.5,9\n2,20,64,4.5,5\n");
     let by_p = t.groups(&["p"]).unwrap();
     assert_eq!(t.varying_within(&by_p, &["p"]).unwrap(), ["N"]);
+    let by_n = t.groups(&["N"]).unwrap();
+    assert_eq!(t.varying_within(&by_n, &["N"]).unwrap(), ["p"]);
+    // Each rank count occurs once, and is still no measurement.
+    let t_of_n = table("p,N,tau_s\n1,10,4\n2,10,2\n4,10,1\n8,20,5\n");
+    let by_n = t_of_n.groups(&["N"]).unwrap();
+    assert_eq!(t_of_n.varying_within(&by_n, &["N"]).unwrap(), ["p"]);
     let by_both = t.groups(&["p", "N"]).unwrap();
     assert!(t.varying_within(&by_both, &["p", "N"]).unwrap().is_empty());
 }

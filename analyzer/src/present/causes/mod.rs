@@ -9,7 +9,10 @@ mod stretches_document;
 mod verdict;
 mod words;
 
+use std::collections::BTreeMap;
+
 use crate::causes::{ALL_WAITS, Causes, Tree, WaitFilter};
+use crate::metrics::CpuTime;
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -19,7 +22,9 @@ pub(super) use document::{Summary, summary};
 pub(super) use rows::{longest_waits, wait_rows};
 pub use screen::screen;
 pub(super) use stretches::{iteration_summary, phase_lines, region_lines};
-pub(super) use verdict::{decisive_iteration, largest_transfer, longest_wait_places, sentences};
+pub(super) use verdict::{
+    decisive_iteration, largest_transfer, longest_wait_places, sentences, waits_at_repeated_barrier,
+};
 pub(super) use words::{state_name, why_late};
 
 /// Serialisation and transfer of the whole run, whose product is its communication efficiency; `None` without a
@@ -83,6 +88,20 @@ impl Why<'_> {
             .map(|of| of.ticks)
             .or_else(|| region.as_ref().and_then(of_region))
             .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
+    }
+
+    /// Whether what counts as a rank's computation is known to be sleep for nearly all of it.
+    fn sleeps(&self, rank: u32) -> bool {
+        let Some(position) = self.run.position_of(rank) else { return false };
+        let causes = self.causes;
+        let lines = (0..).zip(&causes.lines.all).filter(|(_, line)| line.rank == rank);
+        let computing = |line: u32| causes.clock.seconds(causes.computing(line));
+        let by_thread: BTreeMap<u32, f64> =
+            lines.map(|(number, line)| (line.thread, computing(number))).collect();
+        // At least as long as any of its threads.
+        let compute_s = by_thread.values().copied().fold(0.0, f64::max);
+        let cpu_time = CpuTime::new(&self.run.ranks[position], compute_s, &by_thread);
+        cpu_time.is_some_and(|cpu_time| cpu_time.sleeps(compute_s))
     }
 
     /// Whether a line (or [`crate::causes::NO_CULPRIT`]) belongs to the selected rank, if one is selected.

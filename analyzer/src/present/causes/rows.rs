@@ -66,13 +66,8 @@ fn rank_of(why: &Why, line: u32) -> Option<u32> {
     why.causes.lines.all.get(line as usize).filter(|_| line != NO_CULPRIT).map(|line| line.rank)
 }
 
-/// The groups of waits that took most time, and the number of further ones. `sleeps` tells of a rank whether what counts
-/// as its computation is known to be sleep.
-pub(crate) fn wait_rows(
-    why: &Why,
-    most: usize,
-    sleeps: &dyn Fn(u32) -> bool,
-) -> (Vec<WaitRow>, usize) {
+/// The groups of waits that took most time, and the number of further ones.
+pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
     let causes = why.causes;
     let is_selected = |group: &&Group| {
         let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
@@ -96,7 +91,8 @@ pub(crate) fn wait_rows(
         late_by: match group.culprit {
             NO_CULPRIT => "-".to_owned(),
             _ => {
-                let culprit_sleeps = rank_of(why, group.culprit).is_some_and(sleeps);
+                let culprit_sleeps =
+                    rank_of(why, group.culprit).is_some_and(|rank| why.sleeps(rank));
                 words::late_by(causes, group.late_by, culprit_sleeps)
             }
         },

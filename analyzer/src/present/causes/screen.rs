@@ -17,7 +17,7 @@ use super::{Why, hosts, stretches, verdict};
 const MAX_ROWS: usize = 10;
 /// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(why: &Why, colour: bool) -> String {
-    let mut blocks = Blocks::new(why.run, &verdict::sentences(why, &|_| false).join(" "), colour);
+    let mut blocks = Blocks::new(why.run, &verdict::sentences(why).join(" "), colour);
     blocks.block("EFFICIENCY", efficiency(why));
     blocks.block("STATES", states(why));
     blocks.block("WAITS", waits(why));
@@ -100,7 +100,7 @@ fn is_notable(off_cpu: Option<i64>, beside: i64) -> bool {
 
 /// Groups of similar waits, with what made their culprits late.
 fn waits(why: &Why) -> Vec<String> {
-    let (rows, left_out) = wait_rows(why, MAX_ROWS, &|_| false);
+    let (rows, left_out) = wait_rows(why, MAX_ROWS);
     if rows.is_empty() {
         return Vec::new();
     }

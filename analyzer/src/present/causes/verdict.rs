@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Context, NO_CONTEXT, Statistics, Unknown};
+use crate::causes::{Context, Group, NO_CONTEXT, Statistics, Unknown};
 use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 
@@ -19,9 +19,8 @@ const WORTHWHILE: f64 = 0.05;
 /// Share of the waiting from which a rank is said to make the others wait.
 const MAIN_SHARE: f64 = 0.25;
 
-/// Sentences on total waiting as a share of p·τ, and on the costliest cause. `sleeps` tells of a rank whether what counts
-/// as its computation is known to be sleep.
-pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> {
+/// Sentences on total waiting as a share of p·τ, and on the costliest cause.
+pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let causes = why.causes;
     let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
     let waiting = causes.waiting();
@@ -42,7 +41,7 @@ pub(crate) fn sentences(why: &Why, sleeps: &dyn Fn(u32) -> bool) -> Vec<String> 
         let found = causes.contexts.get(*context);
         let whose = words::line(causes, *line);
         let verb = match words::kind(found) {
-            "computation" if sleeps(causes.lines.all[*line as usize].rank) => {
+            "computation" if why.sleeps(causes.lines.all[*line as usize].rank) => {
                 "sleeps or is blocked"
             }
             "computation" => "computes",
@@ -100,6 +99,21 @@ pub(crate) fn longest_wait_places(why: &Why) -> Vec<String> {
         _ => None,
     };
     large.filter_map(site).collect()
+}
+
+/// Whether a large part of all waiting is in MPI_Barrier, called again and again.
+pub(crate) fn waits_at_repeated_barrier(why: &Why) -> bool {
+    let groups = &why.causes.groups;
+    let all: i64 = groups.iter().map(|group| group.ticks).sum();
+    let is_barrier = |group: &&Group| match why.causes.contexts.get(group.context) {
+        Context::Transfer(site) => site.function == "MPI_Barrier",
+        _ => false,
+    };
+    let placed = groups.iter().filter(|group| group.context != NO_CONTEXT);
+    let (ticks, count) = placed
+        .filter(is_barrier)
+        .fold((0, 0), |(ticks, count), group| (ticks + group.ticks, count + group.count));
+    ticks as f64 >= LARGE_PART * all as f64 && count > why.run.ranks.len() as u64
 }
 
 /// Why the waiting inside most calls is not known. What is known then lies before and after the ranks' calls

@@ -49,7 +49,7 @@ pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
 /// Groups of waits with the same cause, those with most time first, and how many groups are left out; then the longest
 /// single waits. `unfinished` tells whom a rank waits for in a call that never returned.
 pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
-    let (rows, left_out) = wait_rows(why, MAX_WAITS, &|_| false);
+    let (rows, left_out) = wait_rows(why, MAX_WAITS);
     let all_s: f64 =
         why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
     let rows = rows.into_iter().map(|row| {

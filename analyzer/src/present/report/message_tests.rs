@@ -130,6 +130,22 @@ fn screen_shows_traffic_and_communicators() {
 }
 
 #[test]
+fn world_alone_needs_no_table_of_communicators() {
+    let ranks = (0..2).map(|number: u32| {
+        let mut rank = SyntheticRank::level_1(number, 2, at(9000));
+        let other = 1 - number as i32;
+        rank.call_with("MPI_Sendrecv", at(220), at(300), on_world(other, 7, 80))
+            .receiving(other, 7, 80);
+        rank.finalize(at(9000), at(9100));
+        rank
+    });
+    let directory = RunDirectory::of(&ranks.collect::<Vec<_>>());
+    let [screen, _] = report_texts(directory.path());
+    assert!(screen.contains("\nMESSAGES    2 matched"), "{screen}");
+    assert!(!screen.contains("COMMS"), "{screen}");
+}
+
+#[test]
 fn document_shows_traffic_and_communicators() {
     let directory = RunDirectory::of(&pair());
     let [_, text] = report_texts(directory.path());

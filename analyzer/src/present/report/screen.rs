@@ -203,8 +203,7 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
 /// The waits that cost most, with what made their culprits late, if known.
 fn wait_lines(report: &Report) -> Vec<String> {
     let Some(why) = report.why() else { return Vec::new() };
-    let asleep = verdict::sleepers(report);
-    let (rows, left_out) = wait_rows(&why, MAX_WAITS, &|rank| asleep.contains(&rank));
+    let (rows, left_out) = wait_rows(&why, MAX_WAITS);
     if rows.is_empty() {
         return Vec::new();
     }

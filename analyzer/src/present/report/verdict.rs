@@ -37,8 +37,6 @@ const NOTABLE_SERIALISATION: f64 = 0.9;
 const MISFIT_SHARE: f64 = 0.5;
 /// Share of τ that a rank must sleep within its computing time before the verdict mentions it.
 const ASLEEP_SHARE: f64 = 0.05;
-/// Share of its computing time that a rank sleeps at least if it is called asleep instead of computing.
-const SLEEPER_SHARE: f64 = 0.9;
 /// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
 const ASLEEP_MIN_S: f64 = 0.02;
 
@@ -104,8 +102,7 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
 
 /// Sentences on how long ranks waited, and why.
 fn waiting(report: &Report, why: &causes::Why) -> Vec<String> {
-    let sleepers = sleepers(report);
-    let mut sentences = causes::sentences(why, &|rank| sleepers.contains(&rank));
+    let mut sentences = causes::sentences(why);
     // In a chain of ranks that wait in turn, the first is as little to blame as the others.
     if let Some(in_turn) = waiting_in_turn(report) {
         sentences.truncate(1);
@@ -159,10 +156,17 @@ fn waiting_in_turn(report: &Report) -> Option<String> {
         true => String::new(),
         false => format!(", and wait in {}", places.join(" and ")),
     };
+    let barrier = match report.why().is_some_and(|why| causes::waits_at_repeated_barrier(&why)) {
+        true => {
+            " If the program does not need MPI_Barrier, the first ranks can begin their next pieces while the \
+             last still compute."
+        }
+        false => "",
+    };
     (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| {
         format!(
             "They compute equally long, but one after the other (serialisation {serialisation:.2}){place}. \
-             Smaller pieces, each sent as soon as it is ready, let the next rank begin sooner."
+             Smaller pieces, each sent as soon as it is ready, let the next rank begin sooner.{barrier}"
         )
     })
 }
@@ -315,7 +319,7 @@ fn efficiency(report: &Report) -> String {
         return format!("{share} efficient, load well balanced.");
     }
     let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
-    let does = match sleepers(report).contains(&most.rank) {
+    let does = match most.cpu_time.is_some_and(|cpu_time| cpu_time.sleeps(most.compute_s)) {
         true => "is outside MPI",
         false => "computes",
     };
@@ -348,13 +352,6 @@ fn compute_mode_misfit(report: &Report) -> Option<String> {
     })
 }
 
-/// Ranks that were asleep for nearly all of their computing time.
-pub(super) fn sleepers(report: &Report) -> BTreeSet<u32> {
-    let sleeps =
-        |rank: &&RankMetrics| asleep_s(rank) >= SLEEPER_SHARE * rank.compute_s.max(ASLEEP_MIN_S);
-    report.metrics.participants().filter(sleeps).map(|rank| rank.rank).collect()
-}
-
 fn asleep_s(rank: &RankMetrics) -> f64 {
     rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
 }
@@ -383,7 +380,7 @@ fn sleeping(report: &Report) -> Option<String> {
         }
         count => (format!("{} were", plural(count, "rank")), format!("rank {}", worst.rank)),
     };
-    let part = match asleep_s(worst) >= SLEEPER_SHARE * worst.compute_s {
+    let part = match worst.cpu_time.is_some_and(|cpu_time| cpu_time.sleeps(worst.compute_s)) {
         true => "nearly all",
         false => "part",
     };

@@ -130,6 +130,13 @@ pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -
     if rows.is_empty() {
         return vec!["none is used in this stretch".into()];
     }
+    // The sums of MPI_COMM_WORLD alone stand under CALLS and MESSAGES.
+    if let [row] = rows.as_slice()
+        && row.name.as_deref() == Some("MPI_COMM_WORLD")
+        && row.one_sided.accesses == 0
+    {
+        return Vec::new();
+    }
     rows.sort_by_key(|row| {
         std::cmp::Reverse((row.all_bytes(), row.messages.count, row.collectives))
     });
