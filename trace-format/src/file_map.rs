@@ -74,6 +74,23 @@ impl FileMap {
         Ok(Self { map, guard: None })
     }
 
+    /// Zeroed memory in place of a file of this size that cannot be read.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn of_nothing(bytes: usize) -> io::Result<Self> {
+        let mut map = Self::of_memory(bytes)?;
+        let guard = Guard::over(0, 0);
+        guard.unreadable_from.store(0, Ordering::SeqCst);
+        map.guard = Some(guard);
+        Ok(map)
+    }
+
+    /// Whether it is a mapping of a file.
+    pub fn is_of_file(&self) -> bool {
+        self.guard.is_some()
+    }
+
     /// Offset of the first byte that could not be read when it was accessed, and that reads as zero
     /// since.
     pub fn unreadable_from(&self) -> Option<usize> {

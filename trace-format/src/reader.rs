@@ -15,10 +15,12 @@
 
 mod area;
 mod chunks;
+mod contents;
 mod event;
 mod events;
 mod function_table;
 mod head;
+mod outline;
 mod stored;
 mod totals;
 
@@ -43,6 +45,7 @@ use crate::version_1;
 use crate::version_1::packed::{PACKED_MAGIC, PackedFile};
 use area::{Area, Unpacked};
 use chunks::{EventChunk, Found};
+use contents::Contents;
 
 /// Number of attempts to open a file whose process fills windows meanwhile.
 const OPEN_TRIES: usize = 4;
@@ -58,6 +61,7 @@ pub use event::{BriefEvent, Event, EventKind, EventObserver, Half, Position, Req
 pub use events::Events;
 pub use function_table::FunctionTable;
 pub use head::Head;
+pub use outline::Outlines;
 pub use stored::{EventLocation, StoredEvent, StoredEventObserver};
 pub use totals::Totals;
 
@@ -164,8 +168,7 @@ pub struct RankFile {
     functions: Arc<FunctionTable>,
     /// Cache of slots accessed by offset, the latest last.
     cached: Mutex<VecDeque<Unpacked>>,
-    /// The file; for a packed one, its unpacked contents except for event slots.
-    map: FileMap,
+    contents: Contents,
     packed: Option<PackedFile>,
 }
 
@@ -181,7 +184,7 @@ impl RankFile {
         for _ in 0..OPEN_TRIES {
             // Unreadable parts were cut off since the file was mapped, usually because it was
             // finished.
-            if !file.outrun && file.map.unreadable_from().is_none() {
+            if !file.outrun && file.contents.unreadable_from().is_none() {
                 break;
             }
             file = Self::open_once(path)?;
@@ -209,13 +212,13 @@ impl RankFile {
         // Visits only the headers of the chunks; the data between are not needed yet.
         map.advise(Advice::Random);
         let read = Self::read(path, map, None, Some(&file))?;
-        read.map.advise(Advice::Normal);
+        read.contents.advise(Advice::Normal);
         Ok(read)
     }
 
     /// Has the system fetch a range of the file that will be read soon.
     fn fetch(&self, from: usize, to: usize) {
-        self.map.fetch(from..to);
+        self.contents.fetch(from..to);
     }
 
     /// Opens a packed file: event slots are unpacked when they are read, everything else now.
@@ -272,7 +275,7 @@ impl RankFile {
             outrun: false,
             functions,
             cached: Mutex::default(),
-            map,
+            contents: Contents::mapped(path, fixed, map),
             packed,
         };
         rank_file.walk_chunks(source);
@@ -321,7 +324,7 @@ impl RankFile {
 
     /// Size of the file in bytes; for a packed one, its original size.
     pub fn file_bytes(&self) -> u64 {
-        self.packed.as_ref().map_or(self.map.len() as u64, |packed| packed.original_bytes)
+        self.packed.as_ref().map_or(self.contents.len() as u64, |packed| packed.original_bytes)
     }
 
     /// Upper bound for the number of events.
@@ -335,7 +338,7 @@ impl RankFile {
     /// read.
     pub fn unreadable(&self) -> Option<Diagnosis> {
         let packed = self.packed.as_ref().and_then(PackedFile::unreadable_from);
-        self.map
+        self.contents
             .unreadable_from()
             .or(packed)
             .map(|offset| Diagnosis { offset: offset as u64, what: UNREADABLE.to_owned() })
@@ -405,14 +408,14 @@ impl RankFile {
             let at = offset + index * SLOT_BYTES;
             match &unpacked {
                 Some(unpacked) => read_plain(unpacked.get(at, at + SLOT_BYTES)?),
-                None => read_plain(self.map.get(at..)?),
+                None => read_plain(self.contents.get(at..)?),
             }
         })
     }
 
     /// Like [`RankFile::unpacked`], for the area that contains an offset. Caches the result.
     fn cached_unpacked(&self, offset: usize) -> Option<Unpacked> {
-        if offset < self.map.len() {
+        if offset < self.contents.len() {
             return None;
         }
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
@@ -439,8 +442,8 @@ impl RankFile {
         let mut at = HEADER_BYTES as usize;
         let granule = CHUNK_GRANULE as usize;
         let mut found = Found::default();
-        while at < self.map.len() {
-            let Some(chunk) = read_plain::<ChunkHeader>(&self.map[at..]) else {
+        while at < self.contents.len() {
+            let Some(chunk) = read_plain::<ChunkHeader>(&self.contents[at..]) else {
                 self.diagnose(at, "a chunk's header is cut off");
                 break;
             };
@@ -453,7 +456,7 @@ impl RankFile {
             }
             let (from, to) = CHUNK_CRC_COVERS;
             let sound = chunk.magic == CHUNK_MAGIC
-                && chunk.crc == checksum(&self.map[at + from..at + to])
+                && chunk.crc == checksum(&self.contents[at + from..at + to])
                 && chunk.length >= CHUNK_GRANULE
                 && chunk.length.is_multiple_of(CHUNK_GRANULE);
             if !sound {
@@ -461,7 +464,8 @@ impl RankFile {
                 at += granule;
                 continue;
             }
-            let end = (at as u64).saturating_add(chunk.length).min(self.map.len() as u64) as usize;
+            let end =
+                (at as u64).saturating_add(chunk.length).min(self.contents.len() as u64) as usize;
             match chunk.kind {
                 // A window whose slots were being cleared because their events are kept elsewhere.
                 CHUNK_EVENTS if chunk.clearing != 0 => {}
@@ -497,9 +501,9 @@ impl RankFile {
         {
             // The file was finished and its end cut off since it was mapped.
             let bytes = source.metadata().map_or(0, |metadata| metadata.len());
-            self.outrun |= bytes < self.map.len() as u64;
+            self.outrun |= bytes < self.contents.len() as u64;
         }
-        let (slot_bytes, behind) = (self.slot_bytes(), self.map.len());
+        let (slot_bytes, behind) = (self.slot_bytes(), self.contents.len());
         let (threads, outrun) = chunks::threads(found, (slot_bytes, behind), &mut self.diagnoses);
         self.threads = threads;
         self.outrun |= outrun;
@@ -533,7 +537,7 @@ impl RankFile {
                 again[used..].fill(0);
             }
             let filled = again.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            if self.map.replace(at..end, &again[..filled]).is_err() {
+            if self.contents.replace(at..end, &again[..filled]).is_err() {
                 break;
             }
             chunk.header = before;
@@ -545,7 +549,7 @@ impl RankFile {
 
     /// Number of slots of an encoded chunk according to its stream; `None` if that is impossible.
     fn encoded_slots(&self, chunk: &ChunkHeader, at: usize, end: usize) -> Option<usize> {
-        let body = self.map.get(at + CHUNK_HEADER_BYTES..end)?;
+        let body = self.contents.get(at + CHUNK_HEADER_BYTES..end)?;
         encoded::slots_of(body.get(..chunk.body_bytes as usize)?)
             .filter(|slots| slots * SLOT_BYTES <= MAX_HELD_BYTES)
     }
@@ -565,7 +569,7 @@ impl RankFile {
                 break;
             }
             let selector = self.load_u64(at + SELECTOR_AT);
-            outcome = Totals::read(&self.map[at..end], selector);
+            outcome = Totals::read(&self.contents[at..end], selector);
             if outcome.is_ok() && self.load_u64(at + SELECTOR_AT) == selector {
                 break;
             }
@@ -590,7 +594,7 @@ impl RankFile {
                 continue;
             };
             let length = payload.len();
-            match decode::<Definition>(&self.map[payload]) {
+            match decode::<Definition>(&self.contents[payload]) {
                 Ok(definition) => self.definitions.push(definition),
                 Err(error) => self.diagnose(
                     at,
@@ -611,13 +615,13 @@ impl RankFile {
         let (length, crc) = (frame as u32 as usize, (frame >> 32) as u32);
         let payload = at + FRAME_BYTES..(at + FRAME_BYTES).checked_add(length)?;
         let fits = length > 0 && length <= MAX_PAYLOAD_BYTES && payload.end <= end;
-        (fits && checksum(&self.map[payload.clone()]) == crc).then_some(payload)
+        (fits && checksum(&self.contents[payload.clone()]) == crc).then_some(payload)
     }
 
     /// A slot whose word another process may be storing.
     #[inline]
     fn load_slot(&self, at: usize) -> Slot {
-        let bytes = &self.map[at..at + SLOT_BYTES];
+        let bytes = &self.contents[at..at + SLOT_BYTES];
         debug_assert!(at.is_multiple_of(8));
         // SAFETY: as in `load_u64`; the word is the slot's second.
         let word = unsafe { &*bytes.as_ptr().add(8).cast::<AtomicU64>() }.load(Ordering::Acquire);
@@ -626,7 +630,7 @@ impl RankFile {
 
     /// A word that another process may be storing.
     fn load_u64(&self, at: usize) -> u64 {
-        let bytes = &self.map[at..at + 8];
+        let bytes = &self.contents[at..at + 8];
         debug_assert!(at.is_multiple_of(8));
         // SAFETY: in bounds (sliced above), 8-aligned because the map is page-aligned and every
         // caller passes a multiple of 8, and an atomic may be read from shared memory.

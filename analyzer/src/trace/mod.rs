@@ -28,6 +28,7 @@ use trace_format::reader::{FunctionTable, OpenError, RankFile};
 
 use crate::processes::Processes;
 use crate::shell_word::shell_word;
+use directory::Listing;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
 pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
@@ -230,12 +231,20 @@ impl Opened {
     /// Opens the files of a run directory.
     fn files_of(directory: &Path) -> Result<Self, TraceError> {
         let listing = directory::list(directory)?;
-        let opened: Vec<_> =
-            listing.files.par_iter().map(|path| (path, RankFile::open(path))).collect();
+        let opened = listing.files.par_iter().map(|path| RankFile::open(path)).collect();
+        Self::of(directory, listing, opened)
+    }
+
+    /// The run of these files, which were opened in the order of the listing.
+    fn of(
+        directory: &Path,
+        listing: Listing,
+        opened: Vec<Result<RankFile, OpenError>>,
+    ) -> Result<Self, TraceError> {
         let name_of = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_owned();
         let mut diagnoses = listing.diagnoses;
         let mut files = Vec::new();
-        for (path, result) in opened {
+        for (path, result) in listing.files.iter().zip(opened) {
             match result {
                 Ok(file) => files.push(file),
                 Err(error) => diagnoses.push(FileDiagnosis {

@@ -1,13 +1,15 @@
-//! Opens a run in several processes. Each opens all files for their headers and definitions, and
-//! scans the events of its own ranks alone.
+//! Opens a run in several processes. Each opens a part of the files, and tells the others what is in
+//! them but the events. Then each scans the events of its own ranks; a file of another rank is mapped
+//! only if its events are read.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use trace_format::reader::RankFile;
+use trace_format::reader::{OpenError, Outlines, RankFile};
 
+use super::directory::{self, Listing};
 use super::{Opened, RankTrace, Run, ThreadExtent, TraceError, extents, host_name};
 use crate::processes::Processes;
 
@@ -29,10 +31,10 @@ impl Run {
         if processes.is_alone() {
             return Self::open(directory);
         }
-        let opened = agree(directory, processes, Opened::files_of(directory))?;
+        let opened = agree(directory, processes, open_together(directory, processes)?, digest)?;
         let (by_rank, opened) = opened.take_ranks();
         let files: Vec<(PathBuf, RankFile)> = by_rank.into_values().collect();
-        let bytes: Vec<u64> = files.iter().map(|(_, file)| length(file)).collect();
+        let bytes: Vec<u64> = files.iter().map(|(_, file)| file.file_bytes()).collect();
         let own = processes.divide(&bytes)[processes.number()].clone();
         let scanned: Vec<Vec<ThreadExtent>> =
             files[own.clone()].par_iter().map(|(_, file)| extents(file)).collect();
@@ -74,15 +76,47 @@ impl Run {
     }
 }
 
-/// Fails on all processes unless all found the same files.
-fn agree(
+/// Opens the files of a run, each in one process; those that are no complete rank files in all. The
+/// first error fails on all processes, the second on this one alone.
+fn open_together(
     directory: &Path,
     processes: &Processes,
-    opened: Result<Opened, TraceError>,
-) -> Result<Opened, TraceError> {
-    let found = opened.as_ref().map(digest).map_err(ToString::to_string);
+) -> Result<Result<Opened, TraceError>, TraceError> {
+    let listing = agree(directory, processes, directory::list(directory), digest_of_names)?;
+    let count = listing.files.len();
+    let begin = |process: usize| process * count / processes.count();
+    let part = |process: usize| begin(process)..begin(process + 1);
+    let open = |path: &PathBuf| RankFile::open(path);
+    let own: Vec<Result<RankFile, OpenError>> =
+        listing.files[part(processes.number())].par_iter().map(open).collect();
+    let outlines = processes.share(Outlines::of(own.iter().map(|file| file.as_ref().ok())));
+    let mut opened = Vec::with_capacity(count);
+    let mut own = Some(own);
+    for (process, outlines) in outlines.into_iter().enumerate() {
+        let paths: &[PathBuf] = &listing.files[part(process)];
+        match own.take_if(|_| process == processes.number()) {
+            Some(own) => opened.extend(own),
+            None => {
+                let files = outlines.files(paths).into_par_iter().zip(paths);
+                let open_rest =
+                    |(file, path): (Option<RankFile>, _)| file.map_or_else(|| open(path), Ok);
+                opened.par_extend(files.map(open_rest));
+            }
+        }
+    }
+    Ok(Opened::of(directory, listing, opened))
+}
+
+/// Fails on all processes unless all found the same, by its digest.
+fn agree<T>(
+    directory: &Path,
+    processes: &Processes,
+    result: Result<T, TraceError>,
+    digest: impl Fn(&T) -> u64,
+) -> Result<T, TraceError> {
+    let found = result.as_ref().map(digest).map_err(ToString::to_string);
     let all = processes.share(Opening { host: host_name(), found });
-    let opened = opened?;
+    let result = result?;
     for (process, Opening { host, found }) in all.iter().enumerate() {
         match found {
             Ok(_) if *found == all[0].found => {}
@@ -100,7 +134,14 @@ fn agree(
             }
         }
     }
-    Ok(opened)
+    Ok(result)
+}
+
+/// A number that differs if the processes list other files.
+fn digest_of_names(listing: &Listing) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&listing.files, listing.spawned).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A number that differs if the processes would not read the same.
@@ -112,14 +153,9 @@ fn digest(opened: &Opened) -> u64 {
         diagnosis.to_string().hash(&mut hasher);
     }
     for (rank, (name, file)) in &opened.by_rank {
-        (rank, name, length(file), file.definitions.len()).hash(&mut hasher);
+        (rank, name, file.file_bytes(), file.definitions.len()).hash(&mut hasher);
         file.threads.iter().for_each(|thread| thread.number.hash(&mut hasher));
         file.diagnoses.iter().for_each(|one| one.to_string().hash(&mut hasher));
     }
     hasher.finish()
-}
-
-/// Size of a file on disk in bytes.
-fn length(file: &RankFile) -> u64 {
-    std::fs::metadata(&file.path).map_or(0, |metadata| metadata.len())
 }

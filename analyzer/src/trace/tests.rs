@@ -1,4 +1,7 @@
+use trace_format::reader::Outlines;
+
 use super::*;
+use crate::processes::{decode, encode};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
 fn complete(rank: u32, size: u32) -> SyntheticRank {
@@ -107,4 +110,47 @@ fn damaged_event_is_named_with_its_position_and_ends_the_stream() {
     let run = Run::open(RunDirectory::of(&[rank]).path()).unwrap();
     let what = messages(&run);
     assert!(what.contains("rank-000000.gmc: at byte ") && what.contains("out of order"), "{what}");
+}
+
+/// The run's files as another process knows them from outlines.
+fn as_sent(run: &Run) -> Vec<Option<RankFile>> {
+    let outlines = Outlines::of(run.ranks.iter().map(|rank| Some(&rank.file)));
+    let sent: Outlines = decode(&encode(&outlines));
+    sent.files(&run.ranks.iter().map(|rank| rank.file.path.clone()).collect::<Vec<_>>())
+}
+
+fn begins(file: &RankFile) -> Vec<u64> {
+    let threads = file.threads.iter();
+    threads.flat_map(|thread| file.events(thread)).map(|event| event.begin).collect()
+}
+
+#[test]
+fn outlines_of_complete_files_stand_for_them() {
+    let ranks = [complete(0, 2), SyntheticRank::complete(1, 2, 1_000, 9_000).killed().clone()];
+    for directory in [RunDirectory::of(&ranks), RunDirectory::of_encoded(&ranks)] {
+        let run = Run::open(directory.path()).unwrap();
+        let [Some(sent), None] = &as_sent(&run)[..] else { panic!("the killed rank has none") };
+        let file = &run.ranks[0].file;
+        assert_eq!((sent.fixed, &sent.header), (file.fixed, &file.header));
+        assert_eq!((&sent.definitions, &sent.threads), (&file.definitions, &file.threads));
+        assert_eq!((&sent.diagnoses, sent.file_bytes()), (&file.diagnoses, file.file_bytes()));
+        assert_eq!(sent.function_names(), file.function_names());
+        assert!(!begins(file).is_empty());
+        assert_eq!(begins(sent), begins(file));
+        assert_eq!(sent.unreadable(), None);
+    }
+}
+
+#[test]
+fn file_that_is_no_longer_the_outlined_one_is_unreadable() {
+    let directory = RunDirectory::of(&[complete(0, 2), complete(1, 2)]);
+    let run = Run::open(directory.path()).unwrap();
+    let sent = as_sent(&run);
+    std::fs::remove_file(directory.file(0)).unwrap();
+    std::fs::rename(directory.file(1), directory.file(0)).unwrap();
+    for file in sent.iter().flatten() {
+        assert_eq!(file.unreadable(), None, "nothing was read yet");
+        assert!(begins(file).is_empty());
+        assert_eq!(file.unreadable().map(|at| at.offset), Some(0));
+    }
 }

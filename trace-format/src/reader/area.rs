@@ -7,6 +7,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Diagnosis, RankFile};
 use crate::encoded::{Decoder, Words};
 use crate::encoding::checksum;
@@ -15,7 +17,7 @@ use crate::plain::{bytes_of_all, read_plain};
 use crate::version_1::{self, NARROW_SLOT_BYTES};
 
 /// The slots of one event chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Area {
     /// Offset of the first slot, and size of all in bytes.
     pub first: usize,
@@ -29,7 +31,7 @@ pub(super) struct Area {
 }
 
 /// How slots are stored in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Form {
     /// As plain slots.
     Plain,
@@ -135,7 +137,7 @@ impl RankFile {
             static DECODER: RefCell<Box<Decoder>> = RefCell::new(Box::new(Decoder::new()));
         }
         let damaged = |what: &str| Diagnosis { offset: area.at as u64, what: what.to_owned() };
-        let body = self.map.get(area.at..area.file_end()).unwrap_or_default();
+        let body = self.contents.get(area.at..area.file_end()).unwrap_or_default();
         if checksum(body) != crc {
             return Err(damaged("a chunk of events is damaged (checksum)"));
         }
@@ -153,7 +155,10 @@ impl RankFile {
         slots: &mut Vec<Words>,
     ) -> Result<usize, Diagnosis> {
         let Some(packed) = &self.packed else {
-            version_1::widen(self.map.get(area.at..area.file_end()).unwrap_or_default(), slots);
+            version_1::widen(
+                self.contents.get(area.at..area.file_end()).unwrap_or_default(),
+                slots,
+            );
             return Ok(area.first);
         };
         let at = area.file_offset(offset);

@@ -226,7 +226,7 @@ impl<'a> Events<'a> {
             }
         }
         let tail = match &self.unpacked {
-            None => self.file.map.get(from..self.view_end)?,
+            None => self.file.contents.get(from..self.view_end)?,
             Some(unpacked) => unpacked.get(from, self.view_end)?,
         };
         tail.iter().position(|byte| *byte != 0).map(|position| from + position)
@@ -473,7 +473,7 @@ impl Events<'_> {
     #[inline]
     pub(super) fn available(&self, range: Range<usize>) -> &[u8] {
         let bytes = match &self.unpacked {
-            None => self.file.map.get(range),
+            None => self.file.contents.get(range),
             Some(unpacked) => unpacked.get(range.start, range.end),
         };
         bytes.unwrap_or_default()
@@ -494,7 +494,7 @@ impl Events<'_> {
         match self.unpacked.clone() {
             None => {
                 let file = self.file;
-                let bytes = file.map.get(..to)?;
+                let bytes = file.contents.get(..to)?;
                 self.for_each_usual(bytes, 0, |at| file.load_slot(at), observer)
             }
             Some(unpacked) => {

@@ -12,7 +12,7 @@ pub struct Call {
     /// Counter when it begins.
     pub begin_ticks: u64,
     /// [`OPEN`] if it did not return.
-    end_ticks: u64,
+    pub(super) end_ticks: u64,
     /// Number that is unique among the events of its rank.
     pub event: u64,
     /// Its thread's number.
@@ -53,6 +53,16 @@ impl Call {
             thread,
             function: event.function(),
         }
+    }
+
+    /// No call.
+    pub(super) const NONE: Self =
+        Self { begin_ticks: 0, end_ticks: 0, event: 0, thread: 0, function: 0 };
+
+    /// Whether its thread called the same function.
+    #[inline]
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (self.thread, self.function) == (other.thread, other.function)
     }
 
     /// Counter when it returned; `None` if it did not.

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use bincode::{Decode, Encode};
 use rustc_hash::FxHashMap;
 
 use super::call::Call;
@@ -11,7 +10,7 @@ use super::channels::ChannelKey;
 use super::findings::Reason;
 use super::pairs::Pairs;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Send {
     /// Ascending within each channel, and unique among the sends of a run.
     pub number: u64,

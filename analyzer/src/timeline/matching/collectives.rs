@@ -30,7 +30,7 @@ impl SequenceKey {
 }
 
 /// A member's call on its rank's own counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenMember {
     /// Position of the rank in the run.
     pub rank: usize,
@@ -43,7 +43,7 @@ pub(super) struct OpenMember {
 }
 
 /// A rank's contribution to a collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Contribution {
     pub sent_bytes: u64,
     pub received_bytes: u64,

@@ -167,27 +167,16 @@ impl EventFilter for MatchingFilter {
     }
 }
 
-/// The progress of matching through a run; a clone continues from the same point.
-#[derive(Clone)]
-pub struct Matcher<'a> {
-    streams: EventStreams<'a, MatchingFilter>,
+/// Matching before the first event; no event has been read yet.
+struct Start<'a> {
     operations: Arc<Vec<Arc<Operations>>>,
     matching: Matching<'a>,
+    /// `None` for ranks whose events cannot be matched.
     ranks: Vec<Option<RankState<'a>>>,
 }
 
-impl<'a> Matcher<'a> {
-    /// Starts before the first event, without optional findings.
-    pub fn new(
-        run: &'a Run,
-        timeline: &'a GlobalTimeline,
-        communicators: &'a CommunicatorTable,
-    ) -> Self {
-        Self::wanting(run, timeline, communicators, Wants::default())
-    }
-
-    /// Starts before the first event, with the optional findings that `wants` asks for.
-    pub fn wanting(
+impl<'a> Start<'a> {
+    fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
         communicators: &'a CommunicatorTable,
@@ -220,6 +209,37 @@ impl<'a> Matcher<'a> {
             constants.map(|constants| RankState::new(index, trace, constants))
         };
         let ranks = (0..run.ranks.len()).map(state).collect();
+        Self { operations, matching, ranks }
+    }
+}
+
+/// The progress of matching through a run; a clone continues from the same point.
+#[derive(Clone)]
+pub struct Matcher<'a> {
+    streams: EventStreams<'a, MatchingFilter>,
+    operations: Arc<Vec<Arc<Operations>>>,
+    matching: Matching<'a>,
+    ranks: Vec<Option<RankState<'a>>>,
+}
+
+impl<'a> Matcher<'a> {
+    /// Starts before the first event, without optional findings.
+    pub fn new(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        communicators: &'a CommunicatorTable,
+    ) -> Self {
+        Self::wanting(run, timeline, communicators, Wants::default())
+    }
+
+    /// Starts before the first event, with the optional findings that `wants` asks for.
+    pub fn wanting(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        communicators: &'a CommunicatorTable,
+        wants: Wants,
+    ) -> Self {
+        let Start { operations, matching, ranks } = Start::new(run, timeline, communicators, wants);
         let wanted = MatchingFilter { operations: operations.clone(), polls: wants.polls };
         let order = (Part::BeforeTotals, Moment::End);
         let streams = EventStreams::new(run, timeline, 0..run.ranks.len(), order, wanted);

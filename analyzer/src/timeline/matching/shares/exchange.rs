@@ -8,6 +8,7 @@ use bincode::{Decode, Encode};
 use super::Forwarded;
 use super::division::Division;
 use super::ranks::Progress;
+use super::wire::Sent;
 use crate::processes::Processes;
 
 /// What the shares of this process exchange with each other and with those of other processes.
@@ -28,7 +29,7 @@ pub(super) struct Exchange {
 struct RoundMessage {
     progress: Progress,
     /// By number of the receiving share.
-    forwarded: Vec<(usize, Forwarded)>,
+    forwarded: Vec<(usize, Sent)>,
 }
 
 impl Exchange {
@@ -77,7 +78,7 @@ impl Exchange {
                 }) {
                     let mut from = lock(from);
                     if !from.is_empty() {
-                        forwarded.push((to, std::mem::take(&mut *from)));
+                        forwarded.push((to, Sent::from(std::mem::take(&mut *from))));
                     }
                 }
             }
@@ -90,7 +91,7 @@ impl Exchange {
                 elsewhere = elsewhere.and(message.progress);
             }
             for (to, forwarded) in message.forwarded {
-                lock(&self.arrived[to - division.own.start]).push(forwarded);
+                lock(&self.arrived[to - division.own.start]).push(forwarded.into());
             }
         }
         *lock(&self.elsewhere) = elsewhere;

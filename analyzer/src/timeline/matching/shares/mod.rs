@@ -20,6 +20,7 @@
 //! | `ranks` | reading the events of a share's ranks in turn |
 //! | `rounds` | running all shares in rounds |
 //! | `exchange` | what passes between shares after a round, and between processes |
+//! | `wire` | what passes between processes, in few bytes |
 //! | `unmet` | unfinished sends that another share matches |
 //! | `barrier` | the barrier between rounds |
 
@@ -29,6 +30,7 @@ mod exchange;
 mod ranks;
 mod rounds;
 mod unmet;
+mod wire;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,7 +72,7 @@ pub(super) struct Share {
 
 /// What one share forwards to another in a round. The receiver handles it in the order of the
 /// fields: the fate of a send after the send, the end of a rank last.
-#[derive(Debug, Clone, Default, Encode, Decode)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Forwarded {
     /// Sends to the receiver's ranks.
     sends: Vec<(ChannelKey, Send)>,
@@ -85,7 +87,7 @@ pub(super) struct Forwarded {
 }
 
 /// A rank's call of a collective operation.
-#[derive(Debug, Clone, Encode, Decode)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CollectiveCall {
     key: SequenceKey,
     /// Number of the call in its sequence on the rank.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::operations::Operations;
 use super::super::settlement::SendTracking;
-use super::super::{MatchSink, Matcher, Matching, MatchingSummary, is_possible};
+use super::super::{MatchSink, Matching, MatchingSummary, Start, is_possible};
 use super::barrier::RoundBarrier;
 use super::division::{Division, ProcessShare};
 use super::exchange::Exchange;
@@ -143,14 +143,14 @@ pub fn match_in_shares<S: MatchSink + Send>(
     let turn = division.events_in_flight() as u64 / run.ranks.len() as u64;
     let turn = turn.clamp(MIN_TURN, MAX_TURN);
     for tracking in [first, SendTracking::Confirmed] {
-        let matcher = Matcher::wanting(run, timeline, communicators, wants);
-        let operations = matcher.operations.clone();
+        let start = Start::new(run, timeline, communicators, wants);
+        let operations = start.operations.clone();
         let keeps_open = first == SendTracking::Completed;
         let mut runners = start_shares(
             run,
             timeline,
             &division,
-            (matcher, &operations),
+            (start, &operations),
             |number, begins| Share {
                 ranks: match (number, begins.get(number + 1)) {
                     (0, next) => 0..next.copied().unwrap_or(u32::MAX),
@@ -178,13 +178,13 @@ fn start_shares<'a, S>(
     run: &'a Run,
     timeline: &'a GlobalTimeline,
     division: &Division,
-    (matcher, operations): (Matcher<'a>, &'a [Arc<Operations>]),
+    (start, operations): (Start<'a>, &'a [Arc<Operations>]),
     share: impl Fn(usize, &Arc<[u32]>) -> Share,
     new_sink: impl Fn() -> S,
 ) -> Vec<ShareRunner<'a, S>> {
     let begins: Arc<[u32]> = division.all.iter().map(|part| run.ranks[part.start].rank).collect();
     // The states of all ranks; each share here takes those of its own.
-    let Matcher { matching, ranks: mut states, .. } = matcher;
+    let Start { matching, ranks: mut states, .. } = start;
     let runner = |number: usize| {
         let part = &division.all[number];
         let ranks = part.clone().map(|position| RankCursor {
