@@ -85,16 +85,18 @@ impl Asked {
         Self { waits: self.waits.part(lines), moments, ended }
     }
 
-    /// The profiles of all ranks, on the first process.
+    /// The profiles of all ranks, on the first process, and the waits.
     pub fn profiles(
-        &self,
+        self,
         analysis: &Analysis,
         (clock, lines): (&WholeTicks, &Lines),
-    ) -> Vec<RankProfile> {
+    ) -> (Vec<RankProfile>, Waits) {
         let Self { waits, moments, ended } = self;
-        let profiler = Profiler { clock, lines, waits, moments, ended };
+        let profiler = Profiler { clock, lines, waits: &waits, moments: &moments, ended: &ended };
         let own = analysis.calls_then(&profiler, ProfilerOfRank::finish);
-        analysis.processes.join_at_first(own)
+        // As large as the profiles; they are not needed any more.
+        drop((moments, ended));
+        (analysis.processes.join_at_first(own), waits)
     }
 }
 

@@ -224,8 +224,7 @@ impl<'a> Causes<'a> {
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
         let mut phases = Phase::find(analysis, axis, whole);
         let asked = Asked::new(analysis, &lines, waits, (&sync_points, &phases));
-        let of_ranks = asked.profiles(analysis, axis);
-        let waits = asked.waits;
+        let (of_ranks, waits) = asked.profiles(analysis, axis);
         let regions = Regions::new(analysis, axis, &waits);
         if !analysis.processes.is_first() {
             return None;
