@@ -86,11 +86,6 @@ impl FileMap {
         Ok(map)
     }
 
-    /// Whether it is a mapping of a file.
-    pub fn is_of_file(&self) -> bool {
-        self.guard.is_some()
-    }
-
     /// Offset of the first byte that could not be read when it was accessed, and that reads as zero
     /// since.
     pub fn unreadable_from(&self) -> Option<usize> {

@@ -102,6 +102,8 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
         true => ideal_time(&Analysis::of(&run, &timeline)),
         false => Err(NoIdeal::NotAsked),
     };
+    // The replay has read events, too.
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     let (rank, choice) = (arguments.rank, &choice);
     let why = Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank, choice };
     let text = match arguments.json {

@@ -78,9 +78,14 @@ impl Processes {
         if self.is_alone() {
             return vec![own];
         }
-        let bytes = encode(&own);
-        let all = self.0.all_to_all(vec![bytes; self.count()]);
-        all.iter().map(|bytes| decode(bytes)).collect()
+        let mut outgoing = vec![encode(&own); self.count()];
+        outgoing[self.number()].clear();
+        let mut own = Some(own);
+        let received = self.0.all_to_all(outgoing).into_iter().enumerate();
+        let value = |(number, bytes): (usize, Vec<u8>)| {
+            own.take_if(|_| number == self.number()).unwrap_or_else(|| decode(&bytes))
+        };
+        received.map(value).collect()
     }
 
     /// The lists of all processes, joined in the order of their numbers, on all of them.

@@ -2,11 +2,14 @@
 //! them but the events. Then each scans the events of its own ranks; a file of another rank is mapped
 //! only if its events are read.
 
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use trace_format::layout::FIXED_HEADER_BYTES;
 use trace_format::reader::{OpenError, Outlines, RankFile};
 
 use super::directory::{self, Listing};
@@ -76,13 +79,13 @@ impl Run {
     }
 }
 
-/// Opens the files of a run, each in one process; those that are no complete rank files in all. The
-/// first error fails on all processes, the second on this one alone.
+/// Opens the files of a run, each in one process, and those that are no complete rank files in all.
+/// The outer error is that of all processes, the inner one this process's own.
 fn open_together(
     directory: &Path,
     processes: &Processes,
 ) -> Result<Result<Opened, TraceError>, TraceError> {
-    let listing = agree(directory, processes, directory::list(directory), digest_of_names)?;
+    let listing = agree(directory, processes, directory::list(directory), digest_of_listing)?;
     let count = listing.files.len();
     let begin = |process: usize| process * count / processes.count();
     let part = |process: usize| begin(process)..begin(process + 1);
@@ -137,14 +140,20 @@ fn agree<T>(
     Ok(result)
 }
 
-/// A number that differs if the processes list other files.
-fn digest_of_names(listing: &Listing) -> u64 {
+/// A number that differs if the processes list other files, or the first is that of another run. A
+/// difference between other files shows when one of them is read.
+fn digest_of_listing(listing: &Listing) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&listing.files, listing.spawned).hash(&mut hasher);
+    let mut start = [0; FIXED_HEADER_BYTES];
+    let first = listing.files.first().and_then(|path| File::open(path).ok());
+    let read = first.as_ref().and_then(|file| file.read_at(&mut start, 0).ok());
+    let bytes = first.and_then(|file| Some(file.metadata().ok()?.len()));
+    (read, start, bytes).hash(&mut hasher);
     hasher.finish()
 }
 
-/// A number that differs if the processes would not read the same.
+/// A number that differs if the processes would not say the same of the files.
 fn digest(opened: &Opened) -> u64 {
     let mut hasher = DefaultHasher::new();
     opened.directory.hash(&mut hasher);

@@ -44,11 +44,6 @@ impl Contents {
         self.map.get().and_then(FileMap::unreadable_from)
     }
 
-    /// Whether all bytes are those of the file.
-    pub fn is_of_file(&self) -> bool {
-        self.map.get().is_none_or(FileMap::is_of_file)
-    }
-
     /// See [`FileMap::advise`].
     pub fn advise(&self, advice: Advice) {
         self.map().advise(advice);

@@ -159,14 +159,13 @@ impl ThreadOutline {
 }
 
 impl RankFile {
-    /// Whether an outline and the file are all there is to know: it is complete, and nothing of it
-    /// was unpacked or copied to memory when it was opened.
+    /// Whether an outline and the file are all there is to know: it is complete, and all its bytes are
+    /// in the file.
     fn is_outlined(&self) -> bool {
         let finalized =
             |definition: &Definition| matches!(definition, Definition::Finalized { .. });
         self.packed.is_none()
             && self.definitions.iter().any(finalized)
-            && self.contents.is_of_file()
             && self.contents.unreadable_from().is_none()
     }
 }

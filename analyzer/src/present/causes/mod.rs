@@ -9,7 +9,7 @@ mod stretches_document;
 mod verdict;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::causes::{ALL_WAITS, Causes, Tree, WaitFilter};
 use crate::metrics::CpuTime;
@@ -90,18 +90,21 @@ impl Why<'_> {
             .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
     }
 
-    /// Whether what counts as a rank's computation is known to be sleep for nearly all of it.
-    fn sleeps(&self, rank: u32) -> bool {
-        let Some(position) = self.run.position_of(rank) else { return false };
+    /// The ranks of which nearly all that counts as their computation is known to be sleep.
+    pub(super) fn sleepers(&self) -> BTreeSet<u32> {
         let causes = self.causes;
-        let lines = (0..).zip(&causes.lines.all).filter(|(_, line)| line.rank == rank);
-        let computing = |line: u32| causes.clock.seconds(causes.computing(line));
-        let by_thread: BTreeMap<u32, f64> =
-            lines.map(|(number, line)| (line.thread, computing(number))).collect();
-        // At least as long as any of its threads.
-        let compute_s = by_thread.values().copied().fold(0.0, f64::max);
-        let cpu_time = CpuTime::new(&self.run.ranks[position], compute_s, &by_thread);
-        cpu_time.is_some_and(|cpu_time| cpu_time.sleeps(compute_s))
+        let mut computing_s: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+        for (number, line) in (0..).zip(&causes.lines.all) {
+            let seconds = causes.clock.seconds(causes.computing(number));
+            computing_s.entry(line.rank).or_default().insert(line.thread, seconds);
+        }
+        let sleeps = |(rank, by_thread): (u32, BTreeMap<u32, f64>)| {
+            // γ is at least as long as that of any thread, and this lower bound suffices.
+            let compute_s = by_thread.values().copied().fold(0.0, f64::max);
+            let trace = &self.run.ranks[self.run.position_of(rank)?];
+            CpuTime::new(trace, compute_s, &by_thread)?.sleeps(compute_s).then_some(rank)
+        };
+        computing_s.into_iter().filter_map(sleeps).collect()
     }
 
     /// Whether a line (or [`crate::causes::NO_CULPRIT`]) belongs to the selected rank, if one is selected.

@@ -46,6 +46,7 @@ pub(crate) struct LongWait {
 /// The longest waits of the run.
 pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
     let causes = why.causes;
+    let sleepers = why.sleepers();
     let wait = |number: u32| {
         let wait = &causes.waits[number as usize];
         LongWait {
@@ -56,7 +57,7 @@ pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
             seconds: causes.clock.seconds(wait.ticks),
             culprit: words::line(causes, wait.culprit),
             culprit_rank: rank_of(why, wait.culprit),
-            late_by: words::why_late(causes, number),
+            late_by: words::why_late(causes, number, &sleepers),
         }
     };
     causes.longest(most).into_iter().map(wait).collect()
@@ -69,6 +70,7 @@ fn rank_of(why: &Why, line: u32) -> Option<u32> {
 /// The groups of waits that took most time, and the number of further ones.
 pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
     let causes = why.causes;
+    let sleepers = why.sleepers();
     let is_selected = |group: &&Group| {
         let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
         waits || group.culprit != NO_CULPRIT && why.concerns(group.culprit)
@@ -92,7 +94,7 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
             NO_CULPRIT => "-".to_owned(),
             _ => {
                 let culprit_sleeps =
-                    rank_of(why, group.culprit).is_some_and(|rank| why.sleeps(rank));
+                    rank_of(why, group.culprit).is_some_and(|rank| sleepers.contains(&rank));
                 words::late_by(causes, group.late_by, culprit_sleeps)
             }
         },

@@ -130,9 +130,13 @@ fn causes(why: &Why) -> Vec<String> {
     rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
     let shown = &rows[..rows.len().min(MAX_ROWS)];
     let waiting = causes.waiting();
-    let what = |context: u32| {
+    let sleepers = why.sleepers();
+    let what = |line: u32, context: u32| {
         let found = causes.contexts.get(context);
         match words::kind(found) {
+            "computation" if sleepers.contains(&causes.lines.all[line as usize].rank) => {
+                format!("sleeping: {}", words::brief(found))
+            }
             "computation" => format!("computing: {}", words::brief(found)),
             _ => words::brief(found),
         }
@@ -143,7 +147,7 @@ fn causes(why: &Why) -> Vec<String> {
     table.right("of waiting", shown.iter().map(|(_, cost)| share(cost.total(), waiting)));
     table.right("directly", shown.iter().map(|(_, cost)| seconds_of(why, cost.direct)));
     table.right("indirectly", shown.iter().map(|(_, cost)| seconds_of(why, cost.indirect)));
-    table.left("what takes longer", shown.iter().map(|((_, context), _)| what(*context)));
+    table.left("what takes longer", shown.iter().map(|((line, context), _)| what(*line, *context)));
     let mut lines = if rows.is_empty() { Vec::new() } else { table.lines() };
     push_omitted(&mut lines, rows.len() - shown.len(), "causes");
     if why.rank.is_none() && causes.charges.unattributed > 0 {
@@ -192,10 +196,14 @@ fn chain(why: &Why) -> Vec<String> {
             (_, Some((context, ticks))) => {
                 lines.push(first);
                 let found = causes.contexts.get(*context);
-                let computes = words::kind(found) == "computation";
+                let rank = causes.lines.all[wait.culprit as usize].rank;
+                let did = match words::kind(found) {
+                    "computation" if why.sleepers().contains(&rank) => "slept",
+                    "computation" => "computed",
+                    _ => "spent",
+                };
                 lines.push(format!(
-                    "{culprit} {} {} longer {}",
-                    if computes { "computed" } else { "spent" },
+                    "{culprit} {did} {} longer {}",
                     seconds_of(why, *ticks),
                     words::where_phrase(found)
                 ));

@@ -41,7 +41,7 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
         let found = causes.contexts.get(*context);
         let whose = words::line(causes, *line);
         let verb = match words::kind(found) {
-            "computation" if why.sleeps(causes.lines.all[*line as usize].rank) => {
+            "computation" if why.sleepers().contains(&causes.lines.all[*line as usize].rank) => {
                 "sleeps or is blocked"
             }
             "computation" => "computes",
@@ -103,16 +103,15 @@ pub(crate) fn longest_wait_places(why: &Why) -> Vec<String> {
 
 /// Whether a large part of all waiting is in MPI_Barrier, called again and again.
 pub(crate) fn waits_at_repeated_barrier(why: &Why) -> bool {
-    let groups = &why.causes.groups;
-    let all: i64 = groups.iter().map(|group| group.ticks).sum();
+    let placed = || why.causes.groups.iter().filter(|group| group.context != NO_CONTEXT);
+    let all: i64 = placed().map(|group| group.ticks).sum();
     let is_barrier = |group: &&Group| match why.causes.contexts.get(group.context) {
         Context::Transfer(site) => site.function == "MPI_Barrier",
         _ => false,
     };
-    let placed = groups.iter().filter(|group| group.context != NO_CONTEXT);
-    let (ticks, count) = placed
-        .filter(is_barrier)
-        .fold((0, 0), |(ticks, count), group| (ticks + group.ticks, count + group.count));
+    let barriers = placed().filter(is_barrier);
+    let (ticks, count) =
+        barriers.fold((0, 0), |(ticks, count), group| (ticks + group.ticks, count + group.count));
     ticks as f64 >= LARGE_PART * all as f64 && count > why.run.ranks.len() as u64
 }
 

@@ -1,5 +1,7 @@
 //! Words for contexts, for what made ranks late, and for what is not known.
 
+use std::collections::BTreeSet;
+
 use crate::causes::{CallSite, Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, State, Unknown};
 use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::{count, percent, seconds};
@@ -134,8 +136,10 @@ pub(crate) fn state_name(state: State) -> &'static str {
     state.name()
 }
 
-/// What made the culprit of a wait late, in a few words; empty if that is not known.
-pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
+/// What made the culprit of a wait late, in a few words; empty if that is not known. `sleepers` are [`Why::sleepers`].
+pub(crate) fn why_late(causes: &Causes, number: u32, sleepers: &BTreeSet<u32>) -> String {
+    let culprit = causes.lines.all.get(causes.waits[number as usize].culprit as usize);
+    let sleeps = culprit.is_some_and(|line| sleepers.contains(&line.rank));
     let delays = causes.reasons.delays(number).iter();
     let delay = delays.max_by_key(|(_, ticks)| *ticks);
     let inner = causes.reasons.waits(number);
@@ -143,10 +147,10 @@ pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
     let waited = inner.map(|inner| &causes.waits[inner as usize]);
     match (delay, waited) {
         (Some((_, ticks)), Some(inner)) if inner.ticks > *ticks => {
-            late_by(causes, Some(LateBy::WaitFor(inner.culprit)), false)
+            late_by(causes, Some(LateBy::WaitFor(inner.culprit)), sleeps)
         }
-        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context)), false),
-        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit)), false),
+        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context)), sleeps),
+        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit)), sleeps),
         (None, None) => String::new(),
     }
 }

@@ -130,7 +130,7 @@ pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -
     if rows.is_empty() {
         return vec!["none is used in this stretch".into()];
     }
-    // The sums of MPI_COMM_WORLD alone stand under CALLS and MESSAGES.
+    // CALLS and MESSAGES say nearly the same of MPI_COMM_WORLD alone.
     if let [row] = rows.as_slice()
         && row.name.as_deref() == Some("MPI_COMM_WORLD")
         && row.one_sided.accesses == 0

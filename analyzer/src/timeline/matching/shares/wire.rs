@@ -59,15 +59,25 @@ impl From<Sent> for Forwarded {
             last
         });
         let collectives = collectives.collect();
+        assert!(
+            reader.bytes.is_empty(),
+            "another process sent more calls: is its program another?"
+        );
         Self { sends, fates, collectives, completions, ends }
     }
 }
 
-const NO_CALL: Call = Call::NONE;
 /// What the first send and the first call of a collective operation are compared with.
 const FIRST_SEND: (ChannelKey, Send) = (
     ChannelKey { communicator: 0, source: 0, destination: 0, tag: 0, lane: 0 },
-    Send { number: 0, call: NO_CALL, bytes: 0, blocking: false, unconfirmed: false, active: false },
+    Send {
+        number: 0,
+        call: Call::NONE,
+        bytes: 0,
+        blocking: false,
+        unconfirmed: false,
+        active: false,
+    },
 );
 const FIRST_CALL: CollectiveCall = CollectiveCall {
     key: SequenceKey { communicator: 0, lane: 0 },
@@ -75,7 +85,7 @@ const FIRST_CALL: CollectiveCall = CollectiveCall {
     function: 0,
     member: OpenMember {
         rank: 0,
-        call: NO_CALL,
+        call: Call::NONE,
         completed: None,
         pending: false,
         contribution: Contribution { sent_bytes: 0, received_bytes: 0, root: None },
@@ -359,7 +369,7 @@ mod tests {
         let calls = (0..1000).map(|at| {
             let begin_ticks = 1_000_000 * at;
             let call =
-                Call { begin_ticks, end_ticks: begin_ticks + 20_000, event: 7 * at, ..NO_CALL };
+                Call { begin_ticks, end_ticks: begin_ticks + 20_000, event: 7 * at, ..Call::NONE };
             let member = OpenMember { call, completed: Some(call), ..FIRST_CALL.member };
             CollectiveCall { number: 2 * at, member, ..FIRST_CALL }
         });
