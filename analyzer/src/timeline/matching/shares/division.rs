@@ -9,7 +9,7 @@ use crate::trace::Run;
 const EVENTS_IN_FLIGHT: usize = 1 << 16;
 /// The same for each of several processes. An exchange between processes takes far longer than one
 /// between threads, so rounds are longer.
-const EVENTS_IN_FLIGHT_EACH: usize = 1 << 18;
+const EVENTS_IN_FLIGHT_EACH: usize = 1 << 17;
 
 /// The part of a run that one process matches.
 #[derive(Debug, Clone)]
@@ -65,13 +65,7 @@ impl Division {
     pub fn events_in_flight(&self) -> usize {
         match self.of_processes.len() {
             1 => EVENTS_IN_FLIGHT,
-            several => {
-                several
-                    * std::env::var("GX")
-                        .ok()
-                        .and_then(|t| t.parse().ok())
-                        .map_or(EVENTS_IN_FLIGHT_EACH, |b: u32| 1 << b)
-            }
+            several => several * EVENTS_IN_FLIGHT_EACH,
         }
     }
 
