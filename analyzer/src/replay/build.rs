@@ -1,6 +1,7 @@
 //! Builds the graph of a run: matching finds which calls belong together, a pass over the calls
 //! adds what lies between.
 
+use rayon::prelude::*;
 use trace_format::meaning::{Class, Meaning};
 
 use crate::analysis::segments::Functions;
@@ -350,7 +351,7 @@ impl<'a> Graph<'a> {
         let (_, found) = analysis.matches(new_finder).ok_or(NotReplayable::NoAttributes)?;
         let (found, groups) = Matches::merge(found.into_iter().map(Finder::into_found).collect());
         let mut keys = found.keys;
-        keys.sort_unstable_by_key(|k| (k.line, k.begin_ticks, k.function, k.link.of));
+        keys.par_sort_unstable_by_key(|k| (k.line, k.begin_ticks, k.function, k.link.of));
         let mut first: Vec<usize> = Vec::with_capacity(lines.all.len() + 1);
         for line in 0..=lines.all.len() as u32 {
             first.push(keys.partition_point(|key| key.line < line));

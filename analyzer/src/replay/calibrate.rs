@@ -9,7 +9,7 @@ use collectives::{
 };
 use prices::{Row, prices};
 
-use super::forward::{Conditions, replay};
+use super::forward::{Conditions, Replayed, replay};
 use super::graph::{Graph, LinkKind, Message, OpNumber, Recorded};
 use super::network::{Costs, Network, Placement};
 use crate::causes::semantics::SendMode;
@@ -151,18 +151,20 @@ const PASSES: usize = 4;
 /// Maximum error of the self-replay; with a larger one, nothing is predicted.
 pub const MAX_ERROR: f64 = 0.03;
 
-/// Determines the network of a run, and the algorithms of its collective operations.
-pub fn calibrate(graph: &mut Graph, placement: &Placement) -> Calibration {
+/// Determines the network of a run, and the algorithms of its collective operations; also returns the
+/// replay of the run on this network.
+pub fn calibrate(graph: &mut Graph, placement: &Placement) -> (Calibration, Replayed) {
     let mut network = Network::ideal(eager_limits(graph, placement));
     (network.collective_steps, network.collective_bytes) = (1.0, 1.0);
     let overheads = overheads(graph, placement, &network);
     [network.overhead, network.overhead_per_byte] = overheads.fit();
     let transfers = transfers(graph, placement, &network);
     let seen = Seen { overheads: overheads.count() as u64, transfers, parts: parts(graph) };
-    let calibration = explain(graph, placement, network, &seen, true);
+    let found = explain(graph, placement, network, &seen, true);
+    let calibration = &found.0;
     // Collective operations that work unlike the known algorithms mislead.
     let is_misled = calibration.error.abs() > MAX_ERROR && calibration.samples.transfers != [0, 0];
-    if is_misled { explain(graph, placement, network, &seen, false) } else { calibration }
+    if is_misled { explain(graph, placement, network, &seen, false) } else { found }
 }
 
 /// What the durations of calls show.
@@ -181,7 +183,7 @@ fn explain(
     mut network: Network,
     seen: &Seen,
     with_collectives: bool,
-) -> Calibration {
+) -> (Calibration, Replayed) {
     let Seen { overheads, transfers, parts } = seen;
     let mut samples = Samples {
         overheads: *overheads,
@@ -214,8 +216,8 @@ fn explain(
         let [steps, bytes] = found.map(|price| price.clamp(1.0 / MAX_FACTOR, MAX_FACTOR));
         (network.collective_steps, network.collective_bytes) = (steps, bytes);
     }
-    let (scale, error) = scale(graph, placement, network);
-    Calibration { network: network.times(scale), scale, error, samples }
+    let ([scale, error], replayed) = scale(graph, placement, network);
+    (Calibration { network: network.times(scale), scale, error, samples }, replayed)
 }
 
 /// Whether there are both small and large transfers on a hop, in messages or, if these have similar
@@ -258,31 +260,28 @@ const NEGLIGIBLE_ERROR: f64 = 1e-4;
 const MAX_FACTOR: f64 = 4.0;
 
 /// The common factor of all times with which the replay takes as long as the run, as far as one
-/// factor can achieve that, and the remaining error.
-fn scale(graph: &Graph, placement: &Placement, network: Network) -> (f64, f64) {
-    let error = |factor: f64| {
+/// factor can achieve that, and the remaining error; and the replay with it.
+fn scale(graph: &Graph, placement: &Placement, network: Network) -> ([f64; 2], Replayed) {
+    let replayed_with = |factor: f64| {
         let network = network.times(factor);
         let conditions = Conditions {
             network: &network,
             placement,
             pace: |_, op: &super::Op| (op.own_s, f64::from(op.library_s)),
         };
-        replay(graph, &conditions).elapsed_s / graph.elapsed_s - 1.0
+        let replayed = replay(graph, &conditions);
+        ([factor, replayed.elapsed_s / graph.elapsed_s - 1.0], replayed)
     };
     // Factors and their errors. The time grows with the factor, nearly linearly.
     let (mut low, mut high): (Option<[f64; 2]>, Option<[f64; 2]>) = (None, None);
-    let mut best = [1.0, f64::INFINITY];
-    let mut factor = 1.0;
-    for _ in 0..MAX_REPLAYS {
-        let found = [factor, error(factor)];
-        if found[1].abs() < best[1].abs() {
-            best = found;
-        }
-        if best[1].abs() < NEGLIGIBLE_ERROR {
+    let mut best = replayed_with(1.0);
+    let mut found = best.0;
+    for _ in 1..MAX_REPLAYS {
+        if best.0[1].abs() < NEGLIGIBLE_ERROR {
             break;
         }
         *(if found[1] > 0.0 { &mut high } else { &mut low }) = Some(found);
-        factor = match (low, high) {
+        let factor = match (low, high) {
             (Some([a, below]), Some([b, above])) => a - below * (b - a) / (above - below),
             (Some([a, _]), None) => a * 2.0,
             (None, Some([b, _])) => b / 2.0,
@@ -291,8 +290,13 @@ fn scale(graph: &Graph, placement: &Placement, network: Network) -> (f64, f64) {
         if !(1.0 / MAX_FACTOR..=MAX_FACTOR).contains(&factor) {
             break;
         }
+        let next = replayed_with(factor);
+        found = next.0;
+        if found[1].abs() < best.0[1].abs() {
+            best = next;
+        }
     }
-    (best[0], best[1])
+    best
 }
 
 fn single<T: Copy>(of: &[T]) -> Option<T> {

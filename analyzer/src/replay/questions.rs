@@ -104,10 +104,9 @@ impl<'a> WhatIf<'a> {
     /// Calibrates the network of a graph and replays it.
     pub fn new(mut graph: Graph<'a>) -> Self {
         let placement = Placement::recorded(&graph);
-        let calibration = calibrate(&mut graph, &placement);
+        let (calibration, replayed) = calibrate(&mut graph, &placement);
         let network = &calibration.network;
         let conditions = Conditions { network, placement: &placement, pace: as_recorded };
-        let replayed = replay(&graph, &conditions);
         let path = critical_path(&graph, &conditions, &replayed);
         let own = |line: &GraphLine| {
             graph.ops[line.ops.start as usize..line.ops.end as usize]

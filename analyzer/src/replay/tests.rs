@@ -313,7 +313,7 @@ fn ranks_that_enter_together_show_cost_of_every_round() {
     program_of_barriers(8).with_graph(|graph| {
         let mut graph = graph.unwrap();
         let placement = Placement::recorded(&graph);
-        let calibration = calibrate(&mut graph, &placement);
+        let (calibration, _) = calibrate(&mut graph, &placement);
         let latency = calibration.network.latency[0];
         assert!((calibration.scale - 1.0).abs() < 0.01, "{}", calibration.scale);
         assert!((latency * 1e6 - 1.0).abs() < 0.01, "{latency}");
