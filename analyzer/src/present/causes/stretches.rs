@@ -114,7 +114,10 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
     let by_time = |at: &&usize| phase.iterations[**at].ticks;
     if let Some(slowest) = slow.iter().max_by_key(by_time) {
         let iteration = &phase.iterations[*slowest];
-        let culprit = iteration.culprit.map_or(String::new(), |culprit| {
+        // A slow transfer makes nobody wait.
+        let excess = (iteration.ticks - median) * causes.lines.all.len() as i64;
+        let waits = |_: &u32| WAITING_SHARE * excess as f64 <= iteration.waiting as f64;
+        let culprit = iteration.culprit.filter(waits).map_or(String::new(), |culprit| {
             format!(", waiting for {}", words::line(causes, culprit))
         });
         line.push_str(&format!(
@@ -125,6 +128,9 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
     }
     Some(line)
 }
+
+/// Share of what a slow iteration takes longer from which it is said for whom its ranks waited.
+const WAITING_SHARE: f64 = 0.2;
 
 /// Lines on the iterations of the longest phase and what stands out among them.
 pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {

@@ -200,12 +200,21 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
     first.into_iter().chain(counted.map(str::to_owned)).collect()
 }
 
+/// Share of all waiting below which a kind of waits is left to `gammachi why`.
+const NOTABLE_WAITS: f64 = 0.001;
+
 /// The waits that cost most, with what made their culprits late, if known.
 fn wait_lines(report: &Report) -> Vec<String> {
     let Some(why) = report.why() else { return Vec::new() };
-    let (rows, left_out) = wait_rows(&why, MAX_WAITS);
+    let (mut rows, mut left_out) = wait_rows(&why, MAX_WAITS);
     if rows.is_empty() {
         return Vec::new();
+    }
+    let all_s = why.causes.clock.seconds(why.causes.waiting());
+    let is_small = |seconds: f64| seconds < NOTABLE_WAITS * all_s;
+    while rows.len() > 1 && rows.last().is_some_and(|row| is_small(row.seconds)) {
+        rows.pop();
+        left_out += 1;
     }
     let mut table = Table::default();
     table.left("state", rows.iter().map(|row| row.state.to_owned()));
@@ -215,10 +224,9 @@ fn wait_lines(report: &Report) -> Vec<String> {
     table.right("total", rows.iter().map(|row| seconds(row.seconds)));
     table.left("because it", rows.iter().map(|row| row.late_by.clone()));
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
-    if left_out > 0 {
+    let shown_s: f64 = rows.iter().map(|row| row.seconds).sum();
+    if left_out > 0 && !is_small(all_s - shown_s) {
         let directory = shell_word(&report.run.directory.display().to_string());
-        let shown_s: f64 = rows.iter().map(|row| row.seconds).sum();
-        let all_s = why.causes.clock.seconds(why.causes.waiting());
         lines.push(format!(
             "{}, {} of the waiting: gammachi why {directory}",
             plural(left_out, "smaller kind"),
