@@ -43,7 +43,7 @@ use crate::meaning::Meaning;
 use crate::totals::SELECTOR_AT;
 use crate::version_1;
 use crate::version_1::packed::{PACKED_MAGIC, PackedFile};
-use area::{Area, Unpacked};
+use area::{Area, Form, Unpacked};
 use chunks::{EventChunk, Found};
 use contents::Contents;
 
@@ -214,6 +214,16 @@ impl RankFile {
         let read = Self::read(path, map, None, Some(&file))?;
         read.contents.advise(Advice::Normal);
         Ok(read)
+    }
+
+    /// Gives up the mapping, if all events are encoded: then they are read chunk by chunk. For runs of
+    /// more files than a process may map (vm.max_map_count, 65,530 by default).
+    pub fn unmap(&mut self) {
+        let encoded = |area: &Area| matches!(area.form, Form::Encoded { .. });
+        let mut areas = self.threads.iter().flat_map(|thread| &thread.chunks);
+        if self.is_outlined() && areas.all(encoded) {
+            self.contents.unmap();
+        }
     }
 
     /// Has the system fetch a range of the file that will be read soon.

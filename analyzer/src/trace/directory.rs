@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use trace_format::files::STAGED_EXTENSION;
+use trace_format::reader::{OpenError, RankFile};
 
 use super::{FileDiagnosis, FileFault, TraceError};
 use crate::plain_text::printable;
@@ -19,6 +20,24 @@ pub(super) struct Listing {
     pub spawned: usize,
     /// Subdirectories that could not be listed.
     pub diagnoses: Vec<FileDiagnosis<FileFault>>,
+}
+
+/// Most files that are mapped at once.
+const MAX_MAPPED: usize = 1 << 14;
+
+impl Listing {
+    /// Opens one of the files.
+    pub fn open(&self, path: &Path) -> Result<RankFile, OpenError> {
+        RankFile::open(path).map(|file| self.as_one_of_all(file))
+    }
+
+    /// A file as it is kept: one of many is not mapped.
+    pub fn as_one_of_all(&self, mut file: RankFile) -> RankFile {
+        if self.files.len() > MAX_MAPPED {
+            file.unmap();
+        }
+        file
+    }
 }
 
 /// Finds the rank files of a run directory.

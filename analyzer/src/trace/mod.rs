@@ -231,7 +231,7 @@ impl Opened {
     /// Opens the files of a run directory.
     fn files_of(directory: &Path) -> Result<Self, TraceError> {
         let listing = directory::list(directory)?;
-        let opened = listing.files.par_iter().map(|path| RankFile::open(path)).collect();
+        let opened = listing.files.par_iter().map(|path| listing.open(path)).collect();
         Self::of(directory, listing, opened)
     }
 

@@ -89,7 +89,7 @@ fn open_together(
     let count = listing.files.len();
     let begin = |process: usize| process * count / processes.count();
     let part = |process: usize| begin(process)..begin(process + 1);
-    let open = |path: &PathBuf| RankFile::open(path);
+    let open = |path: &PathBuf| listing.open(path);
     let own: Vec<Result<RankFile, OpenError>> =
         listing.files[part(processes.number())].par_iter().map(open).collect();
     let outlines = processes.share(Outlines::of(own.iter().map(|file| file.as_ref().ok())));
@@ -101,8 +101,9 @@ fn open_together(
             Some(own) => opened.extend(own),
             None => {
                 let files = outlines.files(paths).into_par_iter().zip(paths);
-                let open_rest =
-                    |(file, path): (Option<RankFile>, _)| file.map_or_else(|| open(path), Ok);
+                let open_rest = |(file, path): (Option<RankFile>, _)| {
+                    file.map_or_else(|| open(path), |file| Ok(listing.as_one_of_all(file)))
+                };
                 opened.par_extend(files.map(open_rest));
             }
         }

@@ -142,6 +142,25 @@ fn outlines_of_complete_files_stand_for_them() {
 }
 
 #[test]
+fn files_without_a_map_are_read_chunk_by_chunk() {
+    let directory = RunDirectory::of_encoded(&[complete(0, 2), complete(1, 2)]);
+    let run = Run::open(directory.path()).unwrap();
+    let unmapped = |rank: &RankTrace| {
+        let mut file = RankFile::open(&rank.file.path).unwrap();
+        file.unmap();
+        file
+    };
+    for rank in &run.ranks {
+        let file = unmapped(rank);
+        assert_eq!((begins(&file), file.unreadable()), (begins(&rank.file), None));
+    }
+    let gone = unmapped(&run.ranks[0]);
+    std::fs::remove_file(directory.file(0)).unwrap();
+    assert!(begins(&gone).is_empty());
+    assert!(gone.unreadable().is_some());
+}
+
+#[test]
 fn file_that_is_no_longer_the_outlined_one_is_unreadable() {
     let directory = RunDirectory::of(&[complete(0, 2), complete(1, 2)]);
     let run = Run::open(directory.path()).unwrap();

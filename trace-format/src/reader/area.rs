@@ -137,7 +137,7 @@ impl RankFile {
             static DECODER: RefCell<Box<Decoder>> = RefCell::new(Box::new(Decoder::new()));
         }
         let damaged = |what: &str| Diagnosis { offset: area.at as u64, what: what.to_owned() };
-        let body = self.contents.get(area.at..area.file_end()).unwrap_or_default();
+        let body = &*self.contents.piece(area.at..area.file_end());
         if checksum(body) != crc {
             return Err(damaged("a chunk of events is damaged (checksum)"));
         }

@@ -1,11 +1,14 @@
 //! The bytes of a rank file, mapped when they are first needed: a process that knows a file from an
 //! [outline](super::Outlines) may never read its events.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::Advice;
 
@@ -20,18 +23,49 @@ pub(super) struct Contents {
     bytes: usize,
     /// Where to find the file, and how it begins.
     file: (PathBuf, FixedHeader),
+    /// Pieces are read, without a map.
+    by_reading: bool,
+    /// Whether a piece could not be read.
+    failed: AtomicBool,
 }
 
 impl Contents {
     /// The contents of a file that is mapped already.
     pub fn mapped(path: &Path, fixed: FixedHeader, map: FileMap) -> Self {
-        let (bytes, file) = (map.len(), (path.to_owned(), fixed));
-        Self { map: OnceLock::from(map), bytes, file }
+        let bytes = map.len();
+        Self { map: OnceLock::from(map), ..Self::unmapped(path, fixed, bytes) }
     }
 
     /// The contents of a file of this size, which is mapped when it is needed.
     pub fn unmapped(path: &Path, fixed: FixedHeader, bytes: usize) -> Self {
-        Self { map: OnceLock::new(), bytes, file: (path.to_owned(), fixed) }
+        let (file, failed) = ((path.to_owned(), fixed), AtomicBool::new(false));
+        Self { map: OnceLock::new(), bytes, file, by_reading: false, failed }
+    }
+
+    /// Gives the map up: from now on pieces are read, one at a time.
+    pub fn unmap(&mut self) {
+        (self.map, self.by_reading) = (OnceLock::new(), true);
+    }
+
+    /// A piece of the file; empty if it cannot be read.
+    pub fn piece(&self, range: Range<usize>) -> Cow<'_, [u8]> {
+        if !self.by_reading {
+            return Cow::Borrowed(self.get(range).unwrap_or_default());
+        }
+        Cow::Owned(self.read(range).unwrap_or_else(|_| {
+            self.failed.store(true, Ordering::Relaxed);
+            Vec::new()
+        }))
+    }
+
+    fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
+        let file = File::open(&self.file.0)?;
+        if file.metadata()?.len() != self.bytes as u64 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut piece = vec![0; range.len()];
+        file.read_exact_at(&mut piece, range.start as u64)?;
+        Ok(piece)
     }
 
     /// Size in bytes.
@@ -41,7 +75,8 @@ impl Contents {
 
     /// See [`FileMap::unreadable_from`].
     pub fn unreadable_from(&self) -> Option<usize> {
-        self.map.get().and_then(FileMap::unreadable_from)
+        let failed = self.failed.load(Ordering::Relaxed).then_some(0);
+        failed.or(self.map.get().and_then(FileMap::unreadable_from))
     }
 
     /// See [`FileMap::advise`].
@@ -51,7 +86,9 @@ impl Contents {
 
     /// See [`FileMap::fetch`].
     pub fn fetch(&self, range: Range<usize>) {
-        self.map().fetch(range);
+        if !self.by_reading {
+            self.map().fetch(range);
+        }
     }
 
     /// See [`FileMap::replace`].

@@ -161,7 +161,7 @@ impl ThreadOutline {
 impl RankFile {
     /// Whether an outline and the file are all there is to know: it is complete, and all its bytes are
     /// in the file.
-    fn is_outlined(&self) -> bool {
+    pub(super) fn is_outlined(&self) -> bool {
         let finalized =
             |definition: &Definition| matches!(definition, Definition::Finalized { .. });
         self.packed.is_none()
