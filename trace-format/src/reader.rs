@@ -418,7 +418,7 @@ impl RankFile {
             let at = offset + index * SLOT_BYTES;
             match &unpacked {
                 Some(unpacked) => read_plain(unpacked.get(at, at + SLOT_BYTES)?),
-                None => read_plain(self.contents.get(at..)?),
+                None => read_plain(self.contents.get(at..self.contents.len())?),
             }
         })
     }

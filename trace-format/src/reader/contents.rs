@@ -47,6 +47,16 @@ impl Contents {
         (self.map, self.by_reading) = (OnceLock::new(), true);
     }
 
+    /// Some of the bytes, if there are that many; maps the file only if they are not empty.
+    #[inline]
+    pub fn get(&self, range: Range<usize>) -> Option<&[u8]> {
+        match range {
+            Range { start, end } if start > end || end > self.bytes => None,
+            range if range.is_empty() => Some(&[]),
+            range => self.map().get(range),
+        }
+    }
+
     /// A piece of the file; empty if it cannot be read.
     pub fn piece(&self, range: Range<usize>) -> Cow<'_, [u8]> {
         if !self.by_reading {

@@ -494,7 +494,7 @@ impl Events<'_> {
         match self.unpacked.clone() {
             None => {
                 let file = self.file;
-                let bytes = file.contents.get(..to)?;
+                let bytes = file.contents.get(0..to)?;
                 self.for_each_usual(bytes, 0, |at| file.load_slot(at), observer)
             }
             Some(unpacked) => {
