@@ -17,6 +17,7 @@ use gammachi_analyzer::cli::CommandError;
 use gammachi_analyzer::cli::error::{EXIT_FAILED, notify, print, report_error};
 use gammachi_analyzer::cli::export::{self, ExportArguments};
 use gammachi_analyzer::cli::report::{self, ReportArguments};
+use gammachi_analyzer::cli::view::{self, IndexArguments};
 use gammachi_analyzer::cli::why::{self, WhyArguments};
 use gammachi_analyzer::processes::Processes;
 use mpi::Threading;
@@ -31,7 +32,8 @@ use transport::Mpi;
     max_term_width = 100,
     after_help = "Examples:\n  mpirun -n 64 gammachi-mpi report app-20260131-120000.gammachi\n  mpirun -n 64 \
                   gammachi-mpi why app-20260131-120000.gammachi --json\n  \
-                  mpirun -n 64 gammachi-mpi export app-20260131-120000.gammachi --to parquet --out T\n\n\
+                  mpirun -n 64 gammachi-mpi export app-20260131-120000.gammachi --to parquet --out T\n  \
+                  mpirun -n 64 gammachi-mpi index app-20260131-120000.gammachi\n\n\
                   Output and exit code are those of gammachi. docs/scale.md says what is divided \
                   among the\nprocesses; what is not is refused."
 )]
@@ -49,6 +51,7 @@ enum Command {
     Report(Box<ReportArguments>),
     Why(WhyArguments),
     Export(ExportArguments),
+    Index(IndexArguments),
 }
 
 fn main() -> ExitCode {
@@ -99,5 +102,6 @@ fn run(world: &Mpi) -> Result<(), CommandError> {
         Command::Report(arguments) => report::report_in(arguments, &processes),
         Command::Why(arguments) => why::why_in(arguments, &processes),
         Command::Export(arguments) => export::export_in(arguments, &processes),
+        Command::Index(arguments) => view::index_in(arguments, &processes),
     }
 }

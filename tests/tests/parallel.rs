@@ -170,6 +170,23 @@ under_both! {
         assert_same_output(mpi, &[2], "why", &many, &["--rank", "7"]);
     }
 
+    fn index_is_the_same_in_any_number_of_processes(mpi) {
+        let folder = TempDir::new();
+        let run = folder.join("run");
+        synthetic_run(&run, &["9", "9e4"]);
+        let (name, index) = (run.to_str().expect("the path is text"), run.join("timeline.index"));
+        let alone = Command::new(command()).args(["view", name, "--index-only"]).output().expect("it starts");
+        assert!(alone.status.success(), "{alone:?}");
+        let expected = fs::read(&index).expect("the index is kept");
+        for processes in [1, 2, 4] {
+            fs::remove_file(&index).expect("removable");
+            let output = run_parallel(mpi, processes, &["index", name]);
+            output.expect_code(0);
+            assert!(fs::read(&index).expect("the index is kept") == expected, "{processes} processes\n{output}");
+            assert_eq!(output.stderr.matches("index of ").count(), 1, "{output}");
+        }
+    }
+
     fn report_of_a_killed_job_is_the_same(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(3).record();
         assert_same_output(mpi, &[2], "why", &recorded.directory(), &["--json"]);

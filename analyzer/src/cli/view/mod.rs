@@ -17,11 +17,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use self::server::{Answer, Loopback, random_token};
 use super::error::{CommandError, notify, print};
 use super::newest_run::named_or_newest;
+use super::several_processes::agreed;
 use crate::causes::MAX_CALLS_FOR_SUMMARY;
 use crate::metrics::activity::index::{ActivityIndex, IndexReader};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, StoredIndex, Unusable};
 use crate::present::html::view::{Communication, View};
 use crate::present::quantity;
+use crate::processes::Processes;
 use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
@@ -196,20 +198,61 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
         return index;
     }
     let read = done.load(Ordering::Relaxed);
-    let took_s = started.elapsed().as_secs_f64();
-    match index_file::store(run, &index) {
-        Ok(bytes) => notify(&format!(
-            "index of {} events in {}: {}B in {}",
-            quantity::count(read),
-            quantity::seconds(took_s),
-            quantity::with_prefix(bytes as f64),
-            run.directory.join(INDEX_FILE).display()
-        )),
-        Err(error) => notify(&format!(
+    if let Err(error) = keep(run, &index, (read, started)) {
+        notify(&format!(
             "the index cannot be kept beside the trace ({error}) and will be built again next time"
-        )),
+        ));
     }
     index
+}
+
+/// Keeps an index beside its trace, and says so.
+fn keep(run: &Run, index: &ActivityIndex, (read, started): (u64, Instant)) -> std::io::Result<()> {
+    let bytes = index_file::store(run, index)?;
+    notify(&format!(
+        "index of {} events in {}: {}B in {}",
+        quantity::count(read),
+        quantity::seconds(started.elapsed().as_secs_f64()),
+        quantity::with_prefix(bytes as f64),
+        run.directory.join(INDEX_FILE).display()
+    ));
+    Ok(())
+}
+
+/// Builds the index of `gammachi view`, and keeps it beside the trace.
+///
+/// As `gammachi view RUN --index-only`.
+#[derive(Debug, Args)]
+pub struct IndexArguments {
+    /// Run directory printed by `gammachi run` (default: the newest one here)
+    #[arg(value_name = "RUN")]
+    pub run: Option<PathBuf>,
+}
+
+/// Builds and keeps the index in several processes that all call this: the events are divided among
+/// them, and the first writes.
+///
+/// # Errors
+/// Failure, on all processes, if the run cannot be read; on the first, if the index cannot be kept.
+pub fn index_in(arguments: &IndexArguments, processes: &Processes) -> Result<(), CommandError> {
+    let started = Instant::now();
+    let directory = agreed(processes, named_or_newest(arguments.run.as_deref()))?;
+    let run = Run::open_in(&directory, processes)
+        .map_err(|error| CommandError::failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    let done = AtomicU64::new(0);
+    let index = ActivityIndex::new(&run, &timeline, &done);
+    run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
+    let read = processes.share(done.into_inner()).into_iter().sum();
+    if !processes.is_first() {
+        return Ok(());
+    }
+    for diagnosis in &run.diagnoses {
+        notify(&format!("{diagnosis}"));
+    }
+    let path = directory.join(INDEX_FILE);
+    keep(&run, &index, (read, started))
+        .map_err(|error| CommandError::failed(format!("{}: {error}", path.display())))
 }
 
 /// The values of a query: `a=1&b=2`. None of ours needs escapes.

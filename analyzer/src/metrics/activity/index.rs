@@ -127,16 +127,21 @@ pub struct ActivityIndex {
 }
 
 impl ActivityIndex {
-    /// Reads every event once, ranks in parallel. `done` counts the events read.
+    /// Reads every event once, ranks in parallel. `done` counts the events that this process has read.
+    /// If several processes have opened the run, each reads those of its own ranks, and the first
+    /// gets the index; on others it is empty.
     pub fn new(run: &Run, timeline: &GlobalTimeline, done: &AtomicU64) -> Self {
-        let analysis = Analysis::of(run, timeline);
+        let analysis = Analysis::divided(run, timeline);
         let of_rank = |position: usize| of_rank(analysis.rank(position), done);
-        let ranks: Vec<_> = (0..run.ranks.len()).into_par_iter().map(of_rank).collect();
+        let ranks: Vec<_> = analysis.own_ranks().into_par_iter().map(of_rank).collect();
+        let table = |places: Vec<Checkpoint>| places.iter().flat_map(Checkpoint::bytes).collect();
+        let rows = ranks.into_iter().flatten().map(|(facts, places)| (facts, table(places)));
+        let rows: Vec<(RowFacts, Vec<u8>)> = rows.collect();
         let mut index = Self::default();
-        for (mut facts, places) in ranks.into_iter().flatten() {
+        for (mut facts, table) in run.processes.join_at_first(rows) {
             let first = index.table.len() / CHECKPOINT_BYTES;
-            facts.places = (first, first + places.len());
-            index.table.extend(places.iter().flat_map(Checkpoint::bytes));
+            facts.places = (first, first + table.len() / CHECKPOINT_BYTES);
+            index.table.extend(table);
             index.rows.push(facts);
         }
         index
