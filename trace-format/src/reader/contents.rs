@@ -1,5 +1,6 @@
 //! The bytes of a rank file, mapped when they are first needed: a process that knows a file from an
-//! [outline](super::Outlines) may never read its events.
+//! [outline](super::Outlines) may never read its events. Of a run of very many files none stays mapped;
+//! pieces of them are read instead.
 
 use std::borrow::Cow;
 use std::fs::File;

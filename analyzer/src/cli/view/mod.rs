@@ -251,8 +251,12 @@ pub fn index_in(arguments: &IndexArguments, processes: &Processes) -> Result<(),
         notify(&format!("{diagnosis}"));
     }
     let path = directory.join(INDEX_FILE);
-    keep(&run, &index, (read, started))
-        .map_err(|error| CommandError::failed(format!("{}: {error}", path.display())))
+    keep(&run, &index, (read, started)).map_err(|error| {
+        CommandError::failed(format!(
+            "{}: {error}; the run directory must be writable",
+            path.display()
+        ))
+    })
 }
 
 /// The values of a query: `a=1&b=2`. None of ours needs escapes.
