@@ -39,6 +39,7 @@ mod tests;
 
 pub use decode::Decoder;
 pub use encode::Encoder;
+pub use numbers::{unzigzag, zigzag};
 
 /// A slot as five words: begin; word; peer (low half) and tag; bytes (low half) and request; site.
 pub type Words = [u64; 5];

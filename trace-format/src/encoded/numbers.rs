@@ -16,13 +16,13 @@ const GROUPS: usize = 3;
 
 /// The unsigned number of a signed one: 0, −1, 1, −2 … are 0, 1, 2, 3 …
 #[inline(always)]
-pub(super) fn zigzag(value: i64) -> u64 {
+pub fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
 /// Undoes [`zigzag`].
 #[inline(always)]
-pub(super) fn unzigzag(value: u64) -> i64 {
+pub fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 

@@ -18,6 +18,7 @@
 //! | n × that size | make of each slot: all low bytes, then all high bytes |
 //! | n × width, a field | its differences, zigzag, one plane of bytes after the other |
 
+use crate::encoded::unzigzag;
 use crate::layout::{CONTINUATION, FUNCTION_MASK};
 use crate::plain::bytes_of;
 use crate::version_1::{NARROW_SLOT_BYTES, NarrowSlot};
@@ -65,10 +66,6 @@ impl Before {
         }
         self.last[make] = slot;
     }
-}
-
-fn unzigzag(code: u64) -> i64 {
-    (code >> 1) as i64 ^ -((code & 1) as i64)
 }
 
 /// The slots in `columns` as bytes. `None` if a packer cannot have made the columns.

@@ -3,6 +3,7 @@
 //! of what it takes in memory.
 
 use bincode::{Decode, Encode};
+use trace_format::encoded::{unzigzag, zigzag};
 
 use super::super::call::Call;
 use super::super::channel::Send;
@@ -127,8 +128,7 @@ impl Writer {
     /// A number near the one before.
     #[inline]
     fn difference(&mut self, last: u64, value: u64) {
-        let difference = value.wrapping_sub(last) as i64;
-        self.number((difference << 1 ^ difference >> 63) as u64);
+        self.number(zigzag(value.wrapping_sub(last) as i64));
     }
 
     #[inline]
@@ -224,8 +224,7 @@ impl Reader<'_> {
 
     #[inline]
     fn difference(&mut self, last: u64) -> u64 {
-        let coded = self.number();
-        last.wrapping_add(coded >> 1 ^ (coded & 1).wrapping_neg())
+        last.wrapping_add(unzigzag(self.number()) as u64)
     }
 
     #[inline]
