@@ -91,6 +91,34 @@ pub struct Path {
     pub begin_s: f64,
 }
 
+/// The transfers on the critical path of a replay, seconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transfers {
+    /// By parameter: overhead, overhead per byte, latencies, times per byte.
+    parts: [f64; 6],
+    pub all: f64,
+}
+
+impl Transfers {
+    pub fn new(network: &Network, path: &Path) -> Self {
+        let Network { overhead, overhead_per_byte, latency, per_byte, .. } = *network;
+        let [within, between] = latency;
+        let [byte_within, byte_between] = per_byte;
+        let prices = [overhead, overhead_per_byte, within, between, byte_within, byte_between];
+        let parts = std::array::from_fn(|at| prices[at] * path.by_parameter[at]);
+        Self { parts, all: parts.iter().sum() }
+    }
+
+    /// Seconds of `after` that are in other parameters than they would be if all transfers took
+    /// longer by the same factor. The self-replay shows the sum of all parameters; these seconds
+    /// depend on what each of them is.
+    pub fn moved(&self, after: &Self) -> f64 {
+        let factor = if self.all > 0.0 { after.all / self.all } else { 1.0 };
+        let moved = |(before, after): (&f64, &f64)| (after - before * factor).abs();
+        self.parts.iter().zip(&after.parts).map(moved).sum::<f64>() / 2.0
+    }
+}
+
 /// Finds the critical path of a replay.
 pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     graph: &Graph,
@@ -109,7 +137,7 @@ pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     let ends = replayed.ends.iter().enumerate();
     let Some((last, _)) = ends.max_by(|(_, a), (_, b)| a.total_cmp(b)) else { return path };
     let mut line = last as u32;
-    let mut op = graph.lines[last].ops.end - 1;
+    let mut op = replayed.last_ops[last];
     // If ranks deadlocked, the path might be circular.
     for _ in 0..graph.ops.len() {
         let before = latest(graph, &costs, replayed, op, &mut path);
@@ -169,4 +197,22 @@ fn latest(
         *sum += by;
     }
     from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unequal_changes_of_parameters_move_transfers() {
+        let transfers = |latency: f64, bytes: f64| Transfers {
+            parts: [0.0, 0.0, 0.0, latency, 0.0, bytes],
+            all: latency + bytes,
+        };
+        let before = transfers(1.0, 1.0);
+        assert_eq!(before.moved(&transfers(3.0, 3.0)), 0.0);
+        assert_eq!(before.moved(&transfers(0.0, 0.0)), 0.0);
+        // Three times as long in all, but five times and once.
+        assert_eq!(before.moved(&transfers(5.0, 1.0)), 2.0);
+    }
 }

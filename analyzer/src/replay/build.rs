@@ -13,7 +13,7 @@ use crate::causes::{Lines, WholeTicks};
 
 use super::find::{Finder, LinkedCall, Matches};
 use super::graph::{
-    Collective, Graph, GraphLine, Link, LinkKind, Member, Message, NO_OP, Op, Recorded,
+    Collective, Graph, GraphLine, Link, LinkKind, Member, Message, NO_OP, Op, OpNumber, Recorded,
 };
 
 /// Why a run cannot be replayed.
@@ -39,10 +39,8 @@ struct OpBuilder<'l, 'a> {
     clock: &'l WholeTicks<'a>,
     lines: &'l Lines,
     begin: i64,
-    /// Sorted by line and begin; `first` has the index of the first one of each line, and the end
-    /// of the last.
-    keys: &'l [LinkedCall],
-    first: &'l [usize],
+    /// By line, sorted by begin.
+    keys: &'l [Vec<LinkedCall>],
     members: &'l [Member],
     /// Ascending by the operation's number: when the last member entered.
     meetings: &'l [(u32, i64)],
@@ -78,6 +76,32 @@ impl From<RankOpBuilder<'_, '_>> for RankOps {
     fn from(rank: RankOpBuilder) -> Self {
         let RankOpBuilder { lines, ops, links, recorded, fixed, .. } = rank;
         Self { lines, ops, links, recorded, fixed }
+    }
+}
+
+impl RankOps {
+    /// The links of an operation.
+    fn links_of(&self, op: usize) -> &[Link] {
+        let to = self.ops.get(op + 1).map_or(self.links.len(), |next| next.links as usize);
+        &self.links[self.ops[op].links as usize..to]
+    }
+
+    /// Numbers contexts as the graph does, and drops links to what is not whole.
+    fn finish(&mut self, numbers: &[u32], is_whole: impl Fn(&Link) -> bool) {
+        let mut kept = 0;
+        for op in 0..self.ops.len() {
+            let to = self.ops.get(op + 1).map_or(self.links.len(), |next| next.links as usize);
+            let of = &mut self.ops[op];
+            let from = std::mem::replace(&mut of.links, kept as u32) as usize;
+            of.context = numbers[of.context as usize];
+            for link in from..to {
+                if is_whole(&self.links[link]) {
+                    self.links[kept] = self.links[link];
+                    kept += 1;
+                }
+            }
+        }
+        self.links.truncate(kept);
     }
 }
 
@@ -141,10 +165,9 @@ impl OpBuilder<'_, '_> {
     /// When the last member entered, for a call that all members must have entered and that moves
     /// no data.
     fn meeting_end(&self, keys: &[LinkedCall]) -> Option<i64> {
-        let [LinkedCall { link: Link { kind: LinkKind::Collective, of }, .. }] = keys else {
-            return None;
-        };
-        let collective = self.members[*of as usize].collective;
+        let [key] = keys else { return None };
+        let Link { kind: LinkKind::Collective, of } = key.link() else { return None };
+        let collective = self.members[of as usize].collective;
         let found = self.meetings.binary_search_by_key(&collective, |(of, _)| *of).ok()?;
         Some(self.meetings[found].1)
     }
@@ -208,22 +231,22 @@ impl RankOpBuilder<'_, '_> {
             let left = if is_last { left } else { entered };
             self.recorded.push(Recorded { entered_s: at(self, entered), left_s: at(self, left) });
         }
-        self.links.extend(links.iter().map(|key| key.link));
+        self.links.extend(links.iter().map(|key| key.link()));
         (self.line.own, self.line.before) = (own, site);
     }
 
     /// The keys of a call.
     fn keys_of(&mut self, begin_ticks: u64, function: u16) -> std::ops::Range<usize> {
-        let keys = self.builder.keys;
+        let keys = &self.builder.keys[self.line.number as usize];
         let range = &mut self.line.keys;
-        while range.start < range.end && keys[range.start].begin_ticks < begin_ticks {
+        while range.start < range.end && keys[range.start].begin_ticks() < begin_ticks {
             range.start += 1;
         }
         let is_it =
-            |at: usize| keys[at].begin_ticks == begin_ticks && keys[at].function == function;
+            |at: usize| keys[at].begin_ticks() == begin_ticks && keys[at].function() == function;
         let from = range.start;
         // Two calls may begin at the same reading if the counter has long steps.
-        let skipped = (from..range.end).take_while(|at| keys[*at].begin_ticks == begin_ticks);
+        let skipped = (from..range.end).take_while(|at| keys[*at].begin_ticks() == begin_ticks);
         let from = skipped.take_while(|at| !is_it(*at)).last().map_or(from, |at| at + 1);
         let to = (from..range.end).take_while(|at| is_it(*at)).last().map_or(from, |at| at + 1);
         from..to
@@ -236,7 +259,7 @@ impl RankOpBuilder<'_, '_> {
         let end = end.max(self.line.at);
         if !keys.is_empty() {
             let builder = self.builder;
-            let keys = &builder.keys[keys];
+            let keys = &builder.keys[self.line.number as usize][keys];
             // The time of a meeting after its last member's entry stays as recorded.
             let meeting_end = builder
                 .meeting_end(keys)
@@ -263,7 +286,7 @@ impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         let builder = self.builder;
         let Some(number) = builder.lines.of(self.position, thread.thread.number) else { return };
-        let keys = builder.first[number as usize]..builder.first[number as usize + 1];
+        let keys = 0..builder.keys[number as usize].len();
         let at = builder.lines.all[number as usize].begin;
         self.line = LineState { number, at, keys, ..LineState::default() };
     }
@@ -349,16 +372,11 @@ impl<'a> Graph<'a> {
         let semantics = CallSemantics::new(run);
         let new_finder = || Finder::new(analysis, &clock, (&lines, &semantics));
         let (_, found) = analysis.matches(new_finder).ok_or(NotReplayable::NoAttributes)?;
-        let (found, groups) = Matches::merge(found.into_iter().map(Finder::into_found).collect());
-        let mut keys = found.keys;
-        keys.par_sort_unstable_by_key(|k| (k.line, k.begin_ticks, k.function, k.link.of));
-        let mut first: Vec<usize> = Vec::with_capacity(lines.all.len() + 1);
-        for line in 0..=lines.all.len() as u32 {
-            first.push(keys.partition_point(|key| key.line < line));
-        }
-        let (clock, lines, keys, first) = (&clock, &lines, &keys[..], &first[..]);
+        let found = found.into_iter().map(Finder::into_found).collect();
+        let (found, groups) = Matches::merge(found, lines.all.len());
+        let (clock, lines, keys) = (&clock, &lines, &found.keys[..]);
         let (members, meetings) = (&found.members[..], &found.meetings[..]);
-        let builder = OpBuilder { clock, lines, begin, keys, first, members, meetings };
+        let builder = OpBuilder { clock, lines, begin, keys, members, meetings };
         let mut ranks = analysis.calls(&&builder);
         ranks.iter_mut().for_each(RankOpBuilder::add_silent_line);
         if ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
@@ -387,20 +405,11 @@ impl<'a> Graph<'a> {
     /// Adds the operations of all ranks.
     fn with_operations(
         mut self,
-        ranks: Vec<RankOps>,
+        mut ranks: Vec<RankOps>,
         numbers: &[Vec<u32>],
         (clock, lines, begin): (&WholeTicks, &Lines, i64),
     ) -> Self {
-        let mut at = 0;
-        for rank in &ranks {
-            for (op, own) in rank.ops.iter().enumerate() {
-                let to = rank.ops.get(op + 1).map_or(rank.links.len(), |next| next.links as usize);
-                for link in &rank.links[own.links as usize..to] {
-                    self.set_begin(*link, at);
-                }
-                at += 1;
-            }
-        }
+        self.set_begins(&ranks);
         let whole_message = |m: &Message| m.send != NO_OP && m.receive != NO_OP;
         let whole_messages: Vec<bool> = self.messages.iter().map(whole_message).collect();
         let whole_collective = |of: &Collective| {
@@ -413,41 +422,80 @@ impl<'a> Graph<'a> {
             true => whole_collectives[members[link.of as usize].collective as usize],
             false => whole_messages[link.of as usize],
         };
-        for (mut rank, numbers) in ranks.into_iter().zip(numbers) {
-            let first = self.ops.len();
-            for (op, own) in rank.ops.iter().enumerate() {
-                let to = rank.ops.get(op + 1).map_or(rank.links.len(), |next| next.links as usize);
-                let (context, links) = (numbers[own.context as usize], self.links.len() as u32);
-                self.ops.push(Op { context, links, ..*own });
-                self.links
-                    .extend(rank.links[own.links as usize..to].iter().filter(|l| is_whole(l)));
-            }
-            self.recorded.append(&mut rank.recorded);
+        let with_numbers = ranks.par_iter_mut().zip(numbers);
+        with_numbers.for_each(|(rank, numbers)| rank.finish(numbers, is_whole));
+        let mut from = 0;
+        for rank in &ranks {
             self.fixed_s += clock.seconds(rank.fixed);
-            let mut from = first as u32;
-            for (number, end) in rank.lines {
-                let line = &lines.all[number as usize];
-                let to = (first + end) as u32;
+            let first = from;
+            for (number, end) in &rank.lines {
+                let line = &lines.all[*number as usize];
+                let ops = from..first + *end as u32;
+                from = ops.end;
                 let begin_s = clock.seconds(line.begin - begin);
-                let (position, ops) = (line.position, from..to);
-                self.lines.push(GraphLine { position, ops, begin_s });
-                from = to;
+                self.lines.push(GraphLine { position: line.position, ops, begin_s });
             }
         }
+        let (mut ops, mut links, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
+        let mut first_link = 0;
+        for rank in ranks {
+            ops.push((rank.ops, first_link));
+            first_link += rank.links.len() as u32;
+            links.push(rank.links);
+            recorded.push(rank.recorded);
+        }
+        ((self.links, self.recorded), self.ops) =
+            rayon::join(|| (joined(links), joined(recorded)), || joined_ops(ops));
         self
     }
 
-    /// Stores which call begins a message or a part.
-    fn set_begin(&mut self, link: Link, op: u32) {
-        match link.kind {
-            LinkKind::Send | LinkKind::PostSend => self.messages[link.of as usize].send = op,
-            LinkKind::Receive | LinkKind::PostReceive => {
-                self.messages[link.of as usize].receive = op;
-            }
-            LinkKind::Collective | LinkKind::PostCollective => {
-                self.members[link.of as usize].posted = op;
-            }
-            _ => {}
+    /// Stores which call begins each message and each part.
+    fn set_begins(&mut self, ranks: &[RankOps]) {
+        let (messages, members) = (&mut self.messages, &mut self.members);
+        rayon::join(
+            || {
+                for_each_link(ranks, |link, op| match link.kind {
+                    LinkKind::Send | LinkKind::PostSend => messages[link.of as usize].send = op,
+                    LinkKind::Receive | LinkKind::PostReceive => {
+                        messages[link.of as usize].receive = op;
+                    }
+                    _ => {}
+                });
+            },
+            || {
+                for_each_link(ranks, |link, op| {
+                    if matches!(link.kind, LinkKind::Collective | LinkKind::PostCollective) {
+                        members[link.of as usize].posted = op;
+                    }
+                });
+            },
+        );
+    }
+}
+
+/// Calls `link` with all links of all ranks, and with the numbers of their operations in the graph.
+fn for_each_link(ranks: &[RankOps], mut link: impl FnMut(&Link, OpNumber)) {
+    let mut op = 0;
+    for rank in ranks {
+        for number in 0..rank.ops.len() {
+            rank.links_of(number).iter().for_each(|of| link(of, op));
+            op += 1;
         }
     }
+}
+
+/// Concatenates parts.
+fn joined<T: Copy>(parts: Vec<Vec<T>>) -> Vec<T> {
+    let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+    parts.into_iter().for_each(|part| all.extend_from_slice(&part));
+    all
+}
+
+/// Concatenates the operations of all ranks, given with the number of each rank's first link.
+fn joined_ops(parts: Vec<(Vec<Op>, u32)>) -> Vec<Op> {
+    let mut all = Vec::with_capacity(parts.iter().map(|(ops, _)| ops.len()).sum());
+    for (ops, first_link) in parts {
+        all.extend(ops.into_iter().map(|op| Op { links: op.links + first_link, ..op }));
+    }
+    all
 }

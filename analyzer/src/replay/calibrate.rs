@@ -3,13 +3,17 @@
 
 mod collectives;
 mod prices;
+mod scale;
 
 use collectives::{
     CollectiveRows, Part, choose_algorithms, collective_prices, collective_rows, parts,
 };
 use prices::{Row, prices};
+#[cfg(test)]
+pub(super) use scale::Search;
+use scale::scale;
 
-use super::forward::{Conditions, Replayed, replay};
+use super::forward::Replayed;
 use super::graph::{Graph, LinkKind, Message, OpNumber, Recorded};
 use super::network::{Costs, Network, Placement};
 use crate::causes::semantics::SendMode;
@@ -154,12 +158,16 @@ pub const MAX_ERROR: f64 = 0.03;
 /// Determines the network of a run, and the algorithms of its collective operations; also returns the
 /// replay of the run on this network.
 pub fn calibrate(graph: &mut Graph, placement: &Placement) -> (Calibration, Replayed) {
-    let mut network = Network::ideal(eager_limits(graph, placement));
-    (network.collective_steps, network.collective_bytes) = (1.0, 1.0);
-    let overheads = overheads(graph, placement, &network);
-    [network.overhead, network.overhead_per_byte] = overheads.fit();
-    let transfers = transfers(graph, placement, &network);
-    let seen = Seen { overheads: overheads.count() as u64, transfers, parts: parts(graph) };
+    let of_messages = || {
+        let mut network = Network::ideal(eager_limits(graph, placement));
+        (network.collective_steps, network.collective_bytes) = (1.0, 1.0);
+        let overheads = overheads(graph, placement, &network);
+        [network.overhead, network.overhead_per_byte] = overheads.fit();
+        let transfers = transfers(graph, placement, &network);
+        (network, overheads.count() as u64, transfers)
+    };
+    let ((network, overheads, transfers), parts) = rayon::join(of_messages, || parts(graph));
+    let seen = Seen { overheads, transfers, parts };
     let found = explain(graph, placement, network, &seen, true);
     let calibration = &found.0;
     // Collective operations that work unlike the known algorithms mislead.
@@ -250,54 +258,8 @@ fn set_prices(network: &mut Network, rows: &[Row], told_apart: &mut [bool; 2]) {
     }
 }
 
-/// Maximum number of replays for finding the common factor.
-const MAX_REPLAYS: usize = 8;
-
-/// An error that is small enough to stop.
-const NEGLIGIBLE_ERROR: f64 = 1e-4;
-
 /// Maximum factor by which all times are changed.
 const MAX_FACTOR: f64 = 4.0;
-
-/// The common factor of all times with which the replay takes as long as the run, as far as one
-/// factor can achieve that, and the remaining error; and the replay with it.
-fn scale(graph: &Graph, placement: &Placement, network: Network) -> ([f64; 2], Replayed) {
-    let replayed_with = |factor: f64| {
-        let network = network.times(factor);
-        let conditions = Conditions {
-            network: &network,
-            placement,
-            pace: |_, op: &super::Op| (op.own_s, f64::from(op.library_s)),
-        };
-        let replayed = replay(graph, &conditions);
-        ([factor, replayed.elapsed_s / graph.elapsed_s - 1.0], replayed)
-    };
-    // Factors and their errors. The time grows with the factor, nearly linearly.
-    let (mut low, mut high): (Option<[f64; 2]>, Option<[f64; 2]>) = (None, None);
-    let mut best = replayed_with(1.0);
-    let mut found = best.0;
-    for _ in 1..MAX_REPLAYS {
-        if best.0[1].abs() < NEGLIGIBLE_ERROR {
-            break;
-        }
-        *(if found[1] > 0.0 { &mut high } else { &mut low }) = Some(found);
-        let factor = match (low, high) {
-            (Some([a, below]), Some([b, above])) => a - below * (b - a) / (above - below),
-            (Some([a, _]), None) => a * 2.0,
-            (None, Some([b, _])) => b / 2.0,
-            (None, None) => break,
-        };
-        if !(1.0 / MAX_FACTOR..=MAX_FACTOR).contains(&factor) {
-            break;
-        }
-        let next = replayed_with(factor);
-        found = next.0;
-        if found[1].abs() < best.0[1].abs() {
-            best = next;
-        }
-    }
-    best
-}
 
 fn single<T: Copy>(of: &[T]) -> Option<T> {
     match of {

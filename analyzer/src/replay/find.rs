@@ -1,6 +1,7 @@
 //! Finds which calls belong together: the messages and collective operations of the graph, and what
 //! every call does to them.
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use trace_format::meaning::{Meaning, Synchronises};
 
@@ -15,19 +16,54 @@ use crate::timeline::matching::{
 use super::algorithm::usual;
 use super::graph::{Collective, Link, LinkKind, Member, Message, Movement, NO_OP, Needs};
 
-/// A call that is linked to a message or collective operation.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LinkedCall {
-    pub line: u32,
-    pub begin_ticks: u64,
-    pub function: u16,
-    pub link: Link,
+/// A call that is linked to a message or collective operation. One integer, from the top: begin (64
+/// bits), function (16), number (32), kind (8). There is one for each link of a run, and they are
+/// sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LinkedCall(u128);
+
+impl LinkedCall {
+    const KINDS: [LinkKind; 9] = [
+        LinkKind::Send,
+        LinkKind::PostSend,
+        LinkKind::CompleteSend,
+        LinkKind::Receive,
+        LinkKind::PostReceive,
+        LinkKind::CompleteReceive,
+        LinkKind::Collective,
+        LinkKind::PostCollective,
+        LinkKind::CompleteCollective,
+    ];
+
+    fn new(call: &Call, link: Link) -> Self {
+        let call = u128::from(call.begin_ticks) << 64 | u128::from(call.function) << 48;
+        Self(call | u128::from(link.of) << 16 | link.kind as u128)
+    }
+
+    pub fn begin_ticks(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    pub fn function(self) -> u16 {
+        (self.0 >> 48) as u16
+    }
+
+    pub fn link(self) -> Link {
+        Link { kind: Self::KINDS[usize::from(self.0 as u8)], of: (self.0 >> 16) as u32 }
+    }
+
+    /// Adds to the number.
+    fn renumbered(self, messages: u32, members: u32) -> Self {
+        let base = if self.link().kind.is_collective() { members } else { messages };
+        Self(self.0 + (u128::from(base) << 16))
+    }
 }
 
 /// The results of matching for one share of the run.
 #[derive(Debug, Default)]
 pub(super) struct Matches {
-    pub keys: Vec<LinkedCall>,
+    /// By line; lines after the last one with any may be missing.
+    pub keys: Vec<Vec<LinkedCall>>,
     pub messages: Vec<Message>,
     pub collectives: Vec<Collective>,
     pub members: Vec<Member>,
@@ -69,8 +105,11 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     fn key(&mut self, line: u32, call: &Call, kind: LinkKind, of: u32) {
-        let (begin_ticks, function) = (call.begin_ticks, call.function);
-        self.found.keys.push(LinkedCall { line, begin_ticks, function, link: Link { kind, of } });
+        let line = line as usize;
+        if self.found.keys.len() <= line {
+            self.found.keys.resize_with(line + 1, Vec::new);
+        }
+        self.found.keys[line].push(LinkedCall::new(call, Link { kind, of }));
     }
 
     fn group(&mut self, instance: &CollectiveInstance) -> u32 {
@@ -253,13 +292,15 @@ impl Finder<'_, '_> {
 }
 
 impl Matches {
-    /// Merges shares; also returns the lines of each communicator.
-    pub fn merge(of_shares: Vec<Self>) -> (Self, Vec<Vec<u32>>) {
-        let mut all = Self::default();
+    /// Merges shares; also returns the lines of each communicator. The keys of each of the `lines`
+    /// are ascending by begin, function and number.
+    pub fn merge(mut of_shares: Vec<Self>, lines: usize) -> (Self, Vec<Vec<u32>>) {
+        let keys = merge_keys(&mut of_shares, lines);
+        let mut all = Self { keys, ..Self::default() };
         let mut groups: Vec<Vec<u32>> = Vec::new();
         let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
         for found in of_shares {
-            let (messages, members) = (all.messages.len() as u32, all.members.len() as u32);
+            let members = all.members.len() as u32;
             let collectives = all.collectives.len() as u32;
             let own: Vec<u32> = found
                 .communicators
@@ -271,11 +312,6 @@ impl Matches {
                     })
                 })
                 .collect();
-            all.keys.extend(found.keys.into_iter().map(|mut key| {
-                let base = if key.link.kind.is_collective() { members } else { messages };
-                key.link.of += base;
-                key
-            }));
             let meetings = found.meetings.into_iter();
             all.meetings.extend(meetings.map(|(of, last)| (of + collectives, last)));
             all.messages.extend(found.messages);
@@ -292,5 +328,44 @@ impl Matches {
             }));
         }
         (all, groups)
+    }
+}
+
+/// The keys of all shares by line, sorted.
+fn merge_keys(of_shares: &mut [Matches], lines: usize) -> Vec<Vec<LinkedCall>> {
+    let mut merged: Vec<Vec<LinkedCall>> = Vec::new();
+    merged.resize_with(lines, Vec::new);
+    let (mut messages, mut members) = (0, 0);
+    for found in of_shares {
+        let of_lines = std::mem::take(&mut found.keys);
+        merged.par_iter_mut().zip(of_lines).for_each(|(merged, keys)| {
+            let keys = keys.into_iter().map(|key| key.renumbered(messages, members));
+            match merged.is_empty() {
+                true => *merged = keys.collect(),
+                false => merged.extend(keys),
+            }
+        });
+        messages += found.messages.len() as u32;
+        members += found.members.len() as u32;
+    }
+    merged.par_iter_mut().for_each(|keys| keys.sort_unstable());
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integer_of_a_linked_call_keeps_its_parts() {
+        let mut call = Call::default();
+        (call.begin_ticks, call.function) = (u64::MAX - 1, u16::MAX);
+        for kind in LinkedCall::KINDS {
+            let key = LinkedCall::new(&call, Link { kind, of: u32::MAX - 7 });
+            assert_eq!((key.begin_ticks(), key.function()), (u64::MAX - 1, u16::MAX));
+            assert_eq!(key.link(), Link { kind, of: u32::MAX - 7 });
+            let of = if kind.is_collective() { u32::MAX - 3 } else { u32::MAX - 5 };
+            assert_eq!(key.renumbered(2, 4).link(), Link { kind, of });
+        }
     }
 }

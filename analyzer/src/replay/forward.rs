@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::dependencies::{StartPoint, dependencies, senders};
 use super::exchange::Rounds;
-use super::graph::{Graph, LinkKind, Needs, Op, OpNumber};
+use super::graph::{Graph, LinkKind, Needs, Op, OpNumber, Window};
 use super::network::{Costs, Network, Placement};
 
 /// The conditions of a replay.
@@ -19,6 +19,14 @@ pub struct Conditions<'c, P> {
     pub pace: P,
 }
 
+/// Type of [`as_recorded`].
+pub(super) type RecordedPace = fn(OpNumber, &Op) -> (f64, f64);
+
+/// The pace of a replay in which computation takes as long as recorded.
+pub(super) fn as_recorded(_number: OpNumber, op: &Op) -> (f64, f64) {
+    (op.own_s, f64::from(op.library_s))
+}
+
 /// The result of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Replayed {
@@ -26,6 +34,8 @@ pub struct Replayed {
     pub entered: Vec<f64>,
     /// When each line ends; seconds.
     pub ends: Vec<f64>,
+    /// The last operation of each line that was replayed.
+    pub(super) last_ops: Vec<OpNumber>,
     /// From the earliest begin to the latest end; seconds.
     pub elapsed_s: f64,
     /// Number of calls that were released although what they needed never came: their ranks waited
@@ -61,6 +71,8 @@ struct Forward<'f, 'a, P> {
     graph: &'f Graph<'a>,
     conditions: &'f Conditions<'f, P>,
     costs: Costs<'f>,
+    /// The end of the operations of each line.
+    ends: &'f [OpNumber],
     entered: Vec<f64>,
     /// For each collective operation, the number of senders that have not begun, and when the last
     /// one began.
@@ -83,6 +95,15 @@ pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     graph: &Graph,
     conditions: &Conditions<'_, P>,
 ) -> Replayed {
+    replay_window(graph, conditions, &graph.whole())
+}
+
+/// Replays a window of a run.
+pub(super) fn replay_window<P: Fn(OpNumber, &Op) -> (f64, f64)>(
+    graph: &Graph,
+    conditions: &Conditions<'_, P>,
+    window: &Window,
+) -> Replayed {
     let lines = graph.lines.len();
     let missing = |number: usize| senders(graph, number as u32).count() as u32;
     let progress = graph.lines.iter().map(|line| Progress {
@@ -95,6 +116,7 @@ pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
         graph,
         conditions,
         costs: Costs { network: conditions.network, placement: conditions.placement },
+        ends: &window.ends,
         entered: vec![UNKNOWN; graph.ops.len()],
         missing: (0..graph.collectives.len()).map(missing).collect(),
         last: vec![f64::NEG_INFINITY; graph.collectives.len()],
@@ -110,22 +132,27 @@ pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
         while let Some(line) = forward.runnable.pop() {
             forward.advance(line, false);
         }
-        let Some(line) = forward.first_stuck() else { break };
+        // Lines may wait for what happens after the window.
+        let Some(line) = forward.first_stuck().filter(|_| window.is_whole) else { break };
         released += 1;
         forward.forget_waiter(line);
         forward.advance(line, true);
     }
-    let ends: Vec<f64> = forward.progress.iter().map(|progress| progress.now).collect();
+    let last_ops: Vec<OpNumber> = window.ends.iter().map(|end| end - 1).collect();
+    let ends: Vec<f64> = match window.is_whole {
+        true => forward.progress.iter().map(|progress| progress.now).collect(),
+        false => last_ops.iter().map(|op| forward.entered[*op as usize]).collect(),
+    };
     let begin = graph.lines.iter().map(|line| line.begin_s).fold(f64::INFINITY, f64::min);
     let elapsed_s = ends.iter().copied().fold(begin, f64::max) - begin;
-    Replayed { entered: forward.entered, ends, elapsed_s, released }
+    Replayed { entered: forward.entered, ends, last_ops, elapsed_s, released }
 }
 
 impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
     /// Advances a line until it needs something that is not known. With `anyway`, the current call
     /// does not wait for what it needs.
     fn advance(&mut self, line: u32, mut anyway: bool) {
-        let end = self.graph.lines[line as usize].ops.end;
+        let end = self.ends[line as usize];
         let Progress { mut op, mut inside, mut now, .. } = self.progress[line as usize];
         while op < end {
             if !inside {

@@ -198,7 +198,41 @@ pub struct Graph<'a> {
     pub fixed_s: f64,
 }
 
+/// Operations from the begin of a run on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Window {
+    /// The end of the operations of each line.
+    pub ends: Vec<OpNumber>,
+    /// From the earliest begin of a rank to the last of these operations, as recorded; seconds.
+    pub elapsed_s: f64,
+    /// Whether these are all operations.
+    pub is_whole: bool,
+}
+
 impl Graph<'_> {
+    /// All operations.
+    pub(super) fn whole(&self) -> Window {
+        let ends = self.lines.iter().map(|line| line.ops.end).collect();
+        Window { ends, elapsed_s: self.elapsed_s, is_whole: true }
+    }
+
+    /// The operations that had begun when the line with the most had begun this share of them.
+    pub(super) fn beginning(&self, share: f64) -> Window {
+        let of_line =
+            |line: &GraphLine| &self.recorded[line.ops.start as usize..line.ops.end as usize];
+        let longest = self.lines.iter().map(of_line).max_by_key(|ops| ops.len());
+        let until = longest.map_or(0.0, |ops| ops[(ops.len() as f64 * share) as usize].entered_s);
+        let end = |line: &GraphLine| {
+            let begun = of_line(line).partition_point(|op| op.entered_s <= until) as u32;
+            line.ops.start + begun.max(1)
+        };
+        let ends: Vec<OpNumber> = self.lines.iter().map(end).collect();
+        let last = ends.iter().map(|end| self.recorded[*end as usize - 1].entered_s);
+        let begin = self.lines.iter().map(|line| line.begin_s).fold(f64::INFINITY, f64::min);
+        let elapsed_s = last.fold(begin, f64::max) - begin;
+        Window { ends, elapsed_s, is_whole: false }
+    }
+
     /// The links of a call.
     #[inline]
     pub(super) fn links(&self, op: OpNumber) -> &[Link] {

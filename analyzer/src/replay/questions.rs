@@ -1,16 +1,16 @@
 //! Answers questions about a run: how long it would take with some changes.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use trace_format::meaning::{Class, Meaning};
 
-use super::backward::{Path, critical_path};
+use super::backward::{Path, Transfers, critical_path};
 use super::calibrate::{Calibration, MAX_ERROR, calibrate};
 use super::change::Change;
-use super::forward::{Conditions, Replayed, replay};
+use super::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
-use super::uncertainty::Transfers;
 use crate::causes::Context;
 
 /// The effect of some changes.
@@ -44,8 +44,8 @@ pub struct WhatIf<'a> {
     pub calibration: Calibration,
     /// The self-replay: the replay without changes.
     pub replayed: Replayed,
-    /// The critical path of the self-replay.
-    pub path: Path,
+    /// The critical path of the self-replay, once it is needed.
+    path: OnceLock<Path>,
     /// Seconds of computation by line, in the whole run.
     own: Vec<f64>,
 }
@@ -88,26 +88,16 @@ const MAX_NOISE: f64 = 0.1;
 /// … and if there are at least this many of its kind.
 const MIN_OF_KIND: usize = 20;
 
-fn as_recorded(_number: OpNumber, op: &Op) -> (f64, f64) {
-    (op.own_s, f64::from(op.library_s))
-}
-
 fn median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
-
-/// Type of [`as_recorded`].
-type RecordedPace = fn(OpNumber, &Op) -> (f64, f64);
 
 impl<'a> WhatIf<'a> {
     /// Calibrates the network of a graph and replays it.
     pub fn new(mut graph: Graph<'a>) -> Self {
         let placement = Placement::recorded(&graph);
         let (calibration, replayed) = calibrate(&mut graph, &placement);
-        let network = &calibration.network;
-        let conditions = Conditions { network, placement: &placement, pace: as_recorded };
-        let path = critical_path(&graph, &conditions, &replayed);
         let own = |line: &GraphLine| {
             graph.ops[line.ops.start as usize..line.ops.end as usize]
                 .iter()
@@ -115,7 +105,15 @@ impl<'a> WhatIf<'a> {
                 .sum()
         };
         let own = graph.lines.iter().map(own).collect();
-        Self { graph, placement, calibration, replayed, path, own }
+        Self { graph, placement, calibration, replayed, path: OnceLock::new(), own }
+    }
+
+    /// The critical path of the self-replay.
+    pub fn path(&self) -> &Path {
+        self.path.get_or_init(|| {
+            let conditions = self.conditions(&self.calibration.network);
+            critical_path(&self.graph, &conditions, &self.replayed)
+        })
     }
 
     /// Whether the self-replay is accurate enough.
@@ -133,7 +131,7 @@ impl<'a> WhatIf<'a> {
     pub fn ask(&self, changes: &[Change]) -> Answer {
         let changed = self.changed(changes);
         let conditions = changed.conditions(self);
-        let replayed = replay(&self.graph, &conditions);
+        let (replayed, _) = rayon::join(|| replay(&self.graph, &conditions), || self.path());
         let elapsed_s = replayed.elapsed_s * self.correction();
         let after = self.transfers_matter().then(|| {
             let path = critical_path(&self.graph, &conditions, &replayed);
@@ -278,14 +276,14 @@ impl<'a> WhatIf<'a> {
     /// Seconds of a region on the critical path of the self-replay.
     pub fn on_path(&self, region: &str) -> f64 {
         let of_region = |context: &usize| self.is_region(*context, region);
-        let contexts = (0..self.path.by_context.len()).filter(of_region);
-        contexts.map(|context| self.path.by_context[context]).sum()
+        let contexts = (0..self.path().by_context.len()).filter(of_region);
+        contexts.map(|context| self.path().by_context[context]).sum()
     }
 
     /// Seconds of each rank's computation on the critical path of the self-replay, by position.
     pub fn on_path_by_rank(&self) -> Vec<f64> {
         let mut seconds = vec![0.0; self.graph.run.ranks.len()];
-        for (line, of_line) in self.graph.lines.iter().zip(&self.path.by_line) {
+        for (line, of_line) in self.graph.lines.iter().zip(&self.path().by_line) {
             seconds[line.position] += of_line;
         }
         seconds
@@ -456,7 +454,7 @@ impl<'a> WhatIf<'a> {
         // From the left, the slope at a point never exceeds that of the convex curve after it:
         // steps by it end at or beyond the target.
         let mut latency = own;
-        let (mut time, mut slope) = (self.replayed.elapsed_s, self.path.by_parameter[2 + hop]);
+        let (mut time, mut slope) = (self.replayed.elapsed_s, self.path().by_parameter[2 + hop]);
         while time < target {
             latency = match slope > 0.0 {
                 true => latency + (target - time) / slope * (1.0 + 1e-9),

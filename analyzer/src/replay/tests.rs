@@ -2,10 +2,12 @@
 
 mod cm5;
 mod placement;
+mod scale;
 
 use proptest::prelude::*;
 
 use super::backward::critical_path;
+use super::forward::as_recorded;
 use super::*;
 use crate::analysis::Analysis;
 use crate::synthetic_messages::{completed, on_world};
@@ -33,10 +35,6 @@ fn network() -> Network {
         collective_steps: 1.0,
         collective_bytes: 1.0,
     }
-}
-
-fn as_recorded(_number: u32, op: &Op) -> (f64, f64) {
-    (op.own_s, f64::from(op.library_s))
 }
 
 /// A program under construction: what each rank does, and when. The recorded calls last [`CALL`]

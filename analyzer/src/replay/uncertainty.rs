@@ -1,8 +1,7 @@
 //! How far an answer may be off (docs/decisions/0097-intervals-know-what-the-run-does-not-show.md).
 
-use super::backward::Path;
+use super::backward::Transfers;
 use super::change::Change;
-use super::network::Network;
 use super::questions::WhatIf;
 
 /// Relative difference of two runs of the same program, in nine of ten cases.
@@ -50,34 +49,6 @@ const MOVED_IF_NOT_SHOWN: f64 = 1.0;
 /// If parameters are given as values, the run does not say what the transfers cost: of these.
 const OF_GIVEN: f64 = 1.0;
 
-/// The transfers on the critical path of a replay, seconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Transfers {
-    /// By parameter: overhead, overhead per byte, latencies, times per byte.
-    parts: [f64; 6],
-    all: f64,
-}
-
-impl Transfers {
-    pub fn new(network: &Network, path: &Path) -> Self {
-        let Network { overhead, overhead_per_byte, latency, per_byte, .. } = *network;
-        let [within, between] = latency;
-        let [byte_within, byte_between] = per_byte;
-        let prices = [overhead, overhead_per_byte, within, between, byte_within, byte_between];
-        let parts = std::array::from_fn(|at| prices[at] * path.by_parameter[at]);
-        Self { parts, all: parts.iter().sum() }
-    }
-
-    /// Seconds of `after` that are in other parameters than they would be if all transfers took
-    /// longer by the same factor. The self-replay shows the sum of all parameters; these seconds
-    /// depend on what each of them is.
-    fn moved(&self, after: &Self) -> f64 {
-        let factor = if self.all > 0.0 { after.all / self.all } else { 1.0 };
-        let moved = |(before, after): (&f64, &f64)| (after - before * factor).abs();
-        self.parts.iter().zip(&after.parts).map(moved).sum::<f64>() / 2.0
-    }
-}
-
 impl WhatIf<'_> {
     /// Whether the uncertainty of an answer depends on the transfers of its replay.
     pub(super) fn transfers_matter(&self) -> bool {
@@ -92,7 +63,7 @@ impl WhatIf<'_> {
         changes: &[Change],
         after: Option<Transfers>,
     ) -> f64 {
-        let before = Transfers::new(&self.calibration.network, &self.path);
+        let before = Transfers::new(&self.calibration.network, self.path());
         let after = after.unwrap_or(before);
         let shares = self.shares(changes);
         let parts = [
@@ -128,23 +99,5 @@ impl WhatIf<'_> {
             shares.of_changed_transfers = OF_GIVEN;
         }
         shares
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_unequal_changes_of_parameters_move_transfers() {
-        let transfers = |latency: f64, bytes: f64| Transfers {
-            parts: [0.0, 0.0, 0.0, latency, 0.0, bytes],
-            all: latency + bytes,
-        };
-        let before = transfers(1.0, 1.0);
-        assert_eq!(before.moved(&transfers(3.0, 3.0)), 0.0);
-        assert_eq!(before.moved(&transfers(0.0, 0.0)), 0.0);
-        // Three times as long in all, but five times and once.
-        assert_eq!(before.moved(&transfers(5.0, 1.0)), 2.0);
     }
 }

@@ -19,6 +19,17 @@ const WORTHWHILE: f64 = 0.05;
 /// Share of the waiting from which a rank is said to make the others wait.
 const MAIN_SHARE: f64 = 0.25;
 
+/// Share of the waiting from which a cause explains all of it.
+const EXPLAINING_SHARE: f64 = 0.9;
+
+/// Whether a single cause explains the waiting, so that [`sentences`] says it all.
+pub(crate) fn is_explained(why: &Why) -> bool {
+    let costs = why.causes.charges.causes.values().map(|cost| cost.total());
+    let most = costs.max().unwrap_or(0);
+    hidden_waiting(why).is_none()
+        && most as f64 >= EXPLAINING_SHARE * why.causes.waiting().max(1) as f64
+}
+
 /// Sentences on total waiting as a share of p·τ, and on the costliest cause.
 pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let causes = why.causes;

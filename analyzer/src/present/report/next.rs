@@ -1,6 +1,7 @@
 //! Proposes the one thing to do next.
 
 use super::basis::{keeps_mostly_totals, lacks_cores, serialisation_and_transfer, share_cores};
+use super::verdict::waiting_in_turn;
 use crate::causes::Unknown;
 use crate::metrics::{ComputeMode, Selection};
 use crate::plain_text::printable;
@@ -81,7 +82,14 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     }
     let is_good = metrics.efficiency.is_some_and(|one| one.parallel >= VERY_GOOD_EFFICIENCY);
     if waiting >= NOTABLE_WAITING && !is_good {
-        return step(format!("gammachi why {run}"), "follows the waiting back to its causes");
+        let is_explained = report.why().is_some_and(|why| causes::is_explained(&why));
+        return match is_explained || waiting_in_turn(report).is_some() {
+            true => step(
+                format!("gammachi compare {run} …"),
+                "with a run after a change there: tells what it won",
+            ),
+            false => step(format!("gammachi why {run}"), "follows the waiting back to its causes"),
+        };
     }
     if share_cores(report) {
         return fewer_ranks();

@@ -148,7 +148,7 @@ impl Transfer {
 }
 
 /// A sentence on ranks that compute equally long and wait all the same, as in a pipeline.
-fn waiting_in_turn(report: &Report) -> Option<String> {
+pub(super) fn waiting_in_turn(report: &Report) -> Option<String> {
     let balance = report.metrics.efficiency?.load_balance?;
     let (serialisation, _) = serialisation_and_transfer(report)?;
     let places = report.why().map(|why| causes::longest_wait_places(&why)).unwrap_or_default();

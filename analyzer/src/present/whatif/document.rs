@@ -226,7 +226,7 @@ fn asked_part(of: &Assembled) -> AskedPart {
 
 fn sensitivities(results: &WhatIfResults) -> Sensitivities {
     let what_if = results.what_if;
-    let path = &what_if.path;
+    let path = what_if.path();
     let [overhead, overhead_per_byte, latency_within, latency_between, within, between, ..] =
         path.by_parameter;
     let ranks = results.run.ranks.iter().zip(what_if.on_path_by_rank());

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::prices::Row;
 use super::{BySize, single, size_class};
 use crate::replay::algorithm::candidates;
+use crate::replay::dependencies::senders;
 use crate::replay::exchange::Rounds;
 use crate::replay::graph::{Collective, Graph, LinkKind, Movement, Needs, OpNumber};
 use crate::replay::network::{Costs, Network, Placement};
@@ -23,64 +25,77 @@ pub(super) struct Part {
     time_s: f64,
 }
 
+/// Number of operations whose parts are found together.
+const STRETCH: usize = 1 << 16;
+
 /// The parts that show the costs of operations. Where the root's data reach one member after
-/// another, the last one. In the order of the calls, so that sums do not depend on how the run was shared out.
+/// another, the last one. In the order of the calls, so that sums do not depend on how the work was shared out.
 pub(super) fn parts(graph: &Graph) -> Vec<Part> {
-    let entered = |op: OpNumber| graph.recorded[op as usize].entered_s;
-    // When the last member that sends begins, and which member it is.
-    let last_of = |collective: &Collective| {
-        let sends = |of: &u32| graph.members[*of as usize].sends;
-        let begins = |of: u32| (entered(graph.members[of as usize].posted), of);
-        let senders = collective.members.clone().filter(sends).map(begins);
-        senders.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, collective.members.start))
+    let collectives = 0..graph.collectives.len() as u32;
+    let last_senders: Vec<f64> =
+        collectives.into_par_iter().map(|of| last_sender(graph, of)).collect();
+    let of_stretch = |stretch: usize| {
+        let mut parts = Vec::new();
+        let to = graph.recorded.len().min((stretch + 1) * STRETCH);
+        (stretch * STRETCH..to).for_each(|op| add_parts(graph, op, &last_senders, &mut parts));
+        parts
     };
-    let last_senders: Vec<(f64, u32)> = graph.collectives.iter().map(last_of).collect();
-    let mut parts: Vec<Part> = Vec::new();
+    let stretches = graph.recorded.len().div_ceil(STRETCH);
+    let found: Vec<Vec<Part>> = (0..stretches).into_par_iter().map(of_stretch).collect();
+    let mut parts: Vec<Part> = Vec::with_capacity(found.iter().map(Vec::len).sum());
     // Position of the part of an operation that only the root's data end.
     let mut of_roots: FxHashMap<u32, usize> = FxHashMap::default();
-    for op in 0..graph.recorded.len() {
-        let Some(link) = single(graph.links(op as OpNumber)) else { continue };
-        if link.kind != LinkKind::Collective {
-            continue;
-        }
-        let member = &graph.members[link.of as usize];
-        let collective = &graph.collectives[member.collective as usize];
-        if collective.movement == Movement::Meeting {
-            continue;
-        }
-        if collective.needs == Needs::Everybody {
-            if link.of == collective.members.start {
-                add_rounds(graph, member.collective, &mut parts);
+    for new in found.into_iter().flatten() {
+        if graph.collectives[new.collective as usize].needs == Needs::Root {
+            let at = *of_roots.entry(new.collective).or_insert(parts.len());
+            if let Some(part) = parts.get_mut(at) {
+                part.time_s = part.time_s.max(new.time_s);
+                continue;
             }
-            continue;
-        }
-        let posted = |member: u32| entered(graph.members[member as usize].posted);
-        let last = match collective.needs {
-            Needs::All if member.receives => last_senders[member.collective as usize].0,
-            Needs::AtRoot if link.of == collective.root => {
-                last_senders[member.collective as usize].0
-            }
-            Needs::Root if member.receives && link.of != collective.root => posted(collective.root),
-            Needs::Lower => (collective.members.start..=link.of).map(posted).fold(0.0, f64::max),
-            _ => continue,
-        };
-        let recorded = graph.recorded[op];
-        let time_s = (recorded.left_s - last.max(recorded.entered_s)).max(0.0);
-        if last > recorded.left_s {
-            continue;
-        }
-        let new = Part { collective: member.collective, share: 1.0, time_s };
-        if collective.needs == Needs::Root {
-            let at = *of_roots.entry(member.collective).or_insert(parts.len());
-            match parts.get_mut(at) {
-                Some(part) => part.time_s = part.time_s.max(time_s),
-                None => parts.push(new),
-            }
-            continue;
         }
         parts.push(new);
     }
     parts
+}
+
+/// When the last member that sends begins.
+fn last_sender(graph: &Graph, collective: u32) -> f64 {
+    let begins = senders(graph, collective).map(|op| graph.recorded[op as usize].entered_s);
+    begins.fold(0.0, f64::max)
+}
+
+/// Adds the parts that a call shows; `last_senders` has the begin of the last sender of each
+/// operation.
+fn add_parts(graph: &Graph, op: usize, last_senders: &[f64], parts: &mut Vec<Part>) {
+    let Some(link) = single(graph.links(op as OpNumber)) else { return };
+    if link.kind != LinkKind::Collective {
+        return;
+    }
+    let member = &graph.members[link.of as usize];
+    let collective = &graph.collectives[member.collective as usize];
+    if collective.movement == Movement::Meeting {
+        return;
+    }
+    if collective.needs == Needs::Everybody {
+        if link.of == collective.members.start {
+            add_rounds(graph, member.collective, parts);
+        }
+        return;
+    }
+    let posted =
+        |member: u32| graph.recorded[graph.members[member as usize].posted as usize].entered_s;
+    let last = match collective.needs {
+        Needs::All if member.receives => last_senders[member.collective as usize],
+        Needs::AtRoot if link.of == collective.root => last_senders[member.collective as usize],
+        Needs::Root if member.receives && link.of != collective.root => posted(collective.root),
+        Needs::Lower => (collective.members.start..=link.of).map(posted).fold(0.0, f64::max),
+        _ => return,
+    };
+    let recorded = graph.recorded[op];
+    if last <= recorded.left_s {
+        let time_s = (recorded.left_s - last.max(recorded.entered_s)).max(0.0);
+        parts.push(Part { collective: member.collective, share: 1.0, time_s });
+    }
 }
 
 /// Adds the parts in an operation in which every member needs all others.

@@ -3,6 +3,7 @@
 use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, Traffic};
 use crate::plain_text::printable;
 use crate::timeline::communicators::Members;
+use crate::timeline::matching::{Reason, Sides};
 use crate::trace::Run;
 
 use crate::present::context::{plural, shortened};
@@ -27,14 +28,9 @@ pub(in crate::present::report) fn summary_line(metrics: &MessageMetrics) -> Stri
     parts.push(match metrics.unmatched_count() {
         0 => "unmatched 0".into(),
         unmatched => {
-            let reasons = metrics.unmatched.iter().map(|(reason, sides)| {
-                let sides = [(sides.sends, "send"), (sides.receives, "receive")];
-                let sides = sides.iter().filter(|(number, _)| *number > 0);
-                let sides: Vec<_> =
-                    sides.map(|(number, noun)| plural(*number as usize, noun)).collect();
-                format!("{}: {}", reason.name(), sides.join(" and "))
-            });
-            let reasons: Vec<String> = reasons.collect();
+            let reasons = metrics.unmatched.iter();
+            let reasons: Vec<String> =
+                reasons.map(|(reason, sides)| of_reason(*reason, *sides)).collect();
             format!("unmatched {} ({})", count(unmatched), reasons.join("; "))
         }
     });
@@ -56,6 +52,24 @@ pub(in crate::present::report) fn summary_line(metrics: &MessageMetrics) -> Stri
         parts.push(format!("one-sided {accesses}, {put} put and {got} got"));
     }
     parts.join(" | ")
+}
+
+/// Sends and receives that one reason left without a partner.
+fn of_reason(reason: Reason, sides: Sides) -> String {
+    let (sends, receives) = (sides.sends as usize, sides.receives as usize);
+    let join = |sends: String, receives: String| match (sides.sends, sides.receives) {
+        (0, _) => receives,
+        (_, 0) => sends,
+        _ => format!("{receives} and {sends}"),
+    };
+    let (of_sends, of_receives) = (plural(sends, "send"), plural(receives, "receive"));
+    match reason {
+        Reason::Open => join(
+            format!("{of_sends} whose receive never completed"),
+            format!("{of_receives} never completed"),
+        ),
+        _ => format!("{}: {}", reason.name(), join(of_sends, of_receives)),
+    }
 }
 
 fn bytes(number: u64) -> String {
