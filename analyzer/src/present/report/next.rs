@@ -86,7 +86,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
         return match is_explained || waiting_in_turn(report).is_some() {
             true => step(
                 format!("gammachi compare {run} …"),
-                "with a run after a change there: tells what it won",
+                "tells what a change there has won",
             ),
             false => step(format!("gammachi why {run}"), "follows the waiting back to its causes"),
         };
