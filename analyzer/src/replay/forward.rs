@@ -141,7 +141,10 @@ pub(super) fn replay_window<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     let last_ops: Vec<OpNumber> = window.ends.iter().map(|end| end - 1).collect();
     let ends: Vec<f64> = match window.is_whole {
         true => forward.progress.iter().map(|progress| progress.now).collect(),
-        false => last_ops.iter().map(|op| forward.entered[*op as usize]).collect(),
+        // A line that did not get as far ends nowhere: `max` ignores NaN.
+        false => {
+            last_ops.iter().map(|op| forward.entered[*op as usize].max(f64::NEG_INFINITY)).collect()
+        }
     };
     let begin = graph.lines.iter().map(|line| line.begin_s).fold(f64::INFINITY, f64::min);
     let elapsed_s = ends.iter().copied().fold(begin, f64::max) - begin;

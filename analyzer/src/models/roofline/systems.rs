@@ -78,7 +78,7 @@ pub const SYSTEMS: [System; 8] = [
         "star",
         36.2,
         4,
-        "38.2 in the paper's text is a misprint",
+        "38.2 in the text of Yasuda et al. is a misprint",
     ),
     system(("fx1", "Fujitsu FX1"), 40.0, 2.0, "fat tree", 10.0, 128, ""),
     system(("fx10-1", "Fujitsu FX10, 1 partner"), 236.0, 5.0, "6-D mesh/torus", 23.6, 12, ""),
