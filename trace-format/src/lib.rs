@@ -41,6 +41,8 @@ pub mod private_directory;
 pub mod procedures;
 #[cfg(feature = "reader")]
 pub mod reader;
+#[cfg(feature = "reader")]
+pub mod regular_file;
 pub mod run_id;
 pub mod settings;
 pub mod totals;

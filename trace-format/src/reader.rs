@@ -20,6 +20,7 @@ mod event;
 mod events;
 mod function_table;
 mod head;
+mod names;
 mod outline;
 mod stored;
 mod totals;
@@ -40,6 +41,7 @@ use crate::file_map::FileMap;
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
 use crate::meaning::Meaning;
+use crate::regular_file;
 use crate::totals::SELECTOR_AT;
 use crate::version_1;
 use crate::version_1::packed::{PACKED_MAGIC, PackedFile};
@@ -61,6 +63,7 @@ pub use event::{BriefEvent, Event, EventKind, EventObserver, Half, Position, Req
 pub use events::Events;
 pub use function_table::FunctionTable;
 pub use head::Head;
+pub use names::{MAX_NAME_BYTES, limited};
 pub use outline::Outlines;
 pub use stored::{EventLocation, StoredEvent, StoredEventObserver};
 pub use totals::Totals;
@@ -198,7 +201,7 @@ impl RankFile {
     fn open_once(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
-        let file = File::open(path).map_err(io)?;
+        let file = regular_file::open(path).map_err(io)?;
         let mut start = [0; PACKED_MAGIC.len()];
         if file.read_at(&mut start, 0).is_ok_and(|read| read == start.len())
             && PackedFile::is_packed(&start)
@@ -605,7 +608,10 @@ impl RankFile {
             };
             let length = payload.len();
             match decode::<Definition>(&self.contents[payload]) {
-                Ok(definition) => self.definitions.push(definition),
+                Ok(mut definition) => {
+                    names::limit(&mut definition);
+                    self.definitions.push(definition);
+                }
                 Err(error) => self.diagnose(
                     at,
                     format!("a definition of a kind that this version does not know ({error})"),

@@ -16,6 +16,7 @@ use trace_format::files::rank_file_path;
 use trace_format::header::Definition;
 use trace_format::private_directory;
 use trace_format::reader::{OpenError, RankFile};
+use trace_format::regular_file;
 
 use super::run_json::{RUN_JSON, RunJson, RunState};
 
@@ -134,7 +135,8 @@ pub enum CollectError {
     },
     /// A copy differs from its original.
     #[error(
-        "{} changed while it was copied, or its copy cannot be read back; is the program still running?",
+        "{} changed while it was copied, or its copy cannot be read back; if the program is still \
+         running, collect again when it has ended: what was copied stays",
         .0.display()
     )]
     Changed(PathBuf),
@@ -323,7 +325,7 @@ fn copy_checked(from: &Path, run: &Path, to: &Path) -> Result<(), CollectError> 
 }
 
 fn write_copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = File::open(from)?;
+    let mut source = regular_file::open(from)?;
     let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     let mut buffer = vec![0u8; BUFFER_BYTES];
     loop {
@@ -343,7 +345,7 @@ fn equal(a: &Path, b: &Path) -> Result<bool, CollectError> {
         move |source| CollectError::Compare { path, source }
     };
     let open = |path: &Path| {
-        let file = File::open(path).map_err(failed(path))?;
+        let file = regular_file::open(path).map_err(failed(path))?;
         let bytes = file.metadata().map_err(failed(path))?.len();
         Ok::<_, CollectError>((file, bytes))
     };

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use trace_format::regular_file;
 
 /// Name of the file in a run directory.
 pub const RUN_JSON: &str = "run.json";
@@ -19,6 +20,8 @@ pub const RUN_JSON: &str = "run.json";
 pub const FORMAT: &str = "gammachi-run";
 /// Version of the keys; readers reject any other.
 pub const FORMAT_VERSION: u32 = 1;
+/// Longest file that is read; a command line and an environment are far shorter.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// What was run, how, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -192,7 +195,7 @@ impl RunJson {
             format_version: u32,
         }
         let path = run_directory.join(RUN_JSON);
-        let text = match fs::read(&path) {
+        let text = match regular_file::read(&path, MAX_BYTES) {
             Ok(text) => text,
             Err(source) => return Err(RunJsonError::Read { path, source }),
         };

@@ -2,7 +2,6 @@
 //! them but the events. Then each scans the events of its own ranks; a file of another rank is mapped
 //! only if its events are read.
 
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use trace_format::layout::FIXED_HEADER_BYTES;
 use trace_format::reader::{OpenError, Outlines, RankFile};
+use trace_format::regular_file;
 
 use super::directory::{self, Listing};
 use super::{Opened, RankTrace, Run, ThreadExtent, TraceError, extents, host_name};
@@ -147,7 +147,7 @@ fn digest_of_listing(listing: &Listing) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&listing.files, listing.spawned).hash(&mut hasher);
     let mut start = [0; FIXED_HEADER_BYTES];
-    let first = listing.files.first().and_then(|path| File::open(path).ok());
+    let first = listing.files.first().and_then(|path| regular_file::open(path).ok());
     let read = first.as_ref().and_then(|file| file.read_at(&mut start, 0).ok());
     let bytes = first.and_then(|file| Some(file.metadata().ok()?.len()));
     (read, start, bytes).hash(&mut hasher);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use trace_format::regular_file;
 
 /// Name of the file in a study directory.
 pub const STUDY_JSON: &str = "study.json";
@@ -17,6 +18,8 @@ pub const STUDY_JSON: &str = "study.json";
 pub const FORMAT: &str = "gammachi-study";
 /// Version of the keys.
 pub const FORMAT_VERSION: u32 = 1;
+/// Longest file that is read: room for 100,000 runs.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The runs of a study and their state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,7 +137,7 @@ impl StudyJson {
             format_version: u32,
         }
         let path = study.join(STUDY_JSON);
-        let text = match fs::read(&path) {
+        let text = match regular_file::read(&path, MAX_BYTES) {
             Ok(text) => text,
             Err(source) => return Err(StudyJsonError::Read { path, source }),
         };

@@ -173,3 +173,27 @@ fn file_that_is_no_longer_the_outlined_one_is_unreadable() {
         assert_eq!(file.unreadable().map(|at| at.offset), Some(0));
     }
 }
+
+#[test]
+fn files_of_other_kinds_neither_block_nor_fill_memory() {
+    let directory = RunDirectory::of(&[complete(0, 3)]);
+    let fifo = directory.path().join(run_json::RUN_JSON);
+    let name = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
+    // SAFETY: the name ends with a zero byte and outlives the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    std::os::unix::fs::symlink(&fifo, directory.file(1)).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", directory.file(2)).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let path = directory.path().to_owned();
+    std::thread::spawn(move || {
+        let run = Run::open(&path).unwrap();
+        sender.send((run.missing.clone(), messages(&run))).unwrap();
+    });
+    let opened = receiver.recv_timeout(std::time::Duration::from_secs(60));
+    let (missing, texts) = opened.expect("the run is opened without waiting for a writer");
+    assert_eq!(missing, [1..=2]);
+    for file in ["run.json", "rank-000001.gmc", "rank-000002.gmc"] {
+        let line = texts.lines().find(|line| line.contains(file));
+        assert!(line.is_some_and(|line| line.contains("not a regular file")), "{texts}");
+    }
+}

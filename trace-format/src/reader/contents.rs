@@ -3,7 +3,6 @@
 //! pieces of them are read instead.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
 use std::os::unix::fs::FileExt;
@@ -16,6 +15,7 @@ use memmap2::Advice;
 use crate::file_map::FileMap;
 use crate::layout::FixedHeader;
 use crate::plain::bytes_of;
+use crate::regular_file;
 
 /// The bytes of a rank file; of a packed one, its unpacked contents except for event slots.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Contents {
     }
 
     fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
-        let file = File::open(&self.file.0)?;
+        let file = regular_file::open(&self.file.0)?;
         if file.metadata()?.len() != self.bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -122,7 +122,7 @@ impl Contents {
     #[cold]
     fn open(&self) -> FileMap {
         let (path, fixed) = &self.file;
-        let map = File::open(path).and_then(|file| FileMap::of_file(&file));
+        let map = regular_file::open(path).and_then(|file| FileMap::of_file(&file));
         let is_same = |map: &FileMap| map.len() == self.bytes && map.starts_with(bytes_of(fixed));
         match map {
             Ok(map) if is_same(&map) => map,

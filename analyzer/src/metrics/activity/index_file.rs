@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trace_format::encoding::checksum;
+use trace_format::regular_file;
 
 use super::index::{ActivityIndex, RowFacts};
 use crate::trace::{Run, ThreadExtent};
@@ -21,6 +22,8 @@ pub const INDEX_FILE: &str = "timeline.index";
 const FIRST_LINE: &str = "gammachi timeline index 2\n";
 /// Upper limit for the second line.
 const MAX_LINE_BYTES: usize = 100;
+/// Longest file that is read.
+const MAX_BYTES: u64 = 4 << 30;
 
 /// The state of a rank file when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,10 +80,12 @@ impl StoredIndex {
     /// The index cannot be used; the run can still be read without it.
     pub fn read(directory: &Path) -> Result<Self, Unusable> {
         let stale = |what: &str| Unusable::Stale(what.to_owned());
-        let bytes = fs::read(directory.join(INDEX_FILE)).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Unusable::Absent,
-            _ => Unusable::Stale(error.to_string()),
-        })?;
+        let bytes = regular_file::read(&directory.join(INDEX_FILE), MAX_BYTES).map_err(
+            |error| match error.kind() {
+                io::ErrorKind::NotFound => Unusable::Absent,
+                _ => Unusable::Stale(error.to_string()),
+            },
+        )?;
         let rest = bytes
             .strip_prefix(FIRST_LINE.as_bytes())
             .ok_or_else(|| stale("it is of another version"))?;
