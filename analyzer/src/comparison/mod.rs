@@ -7,6 +7,7 @@
 //! | `reduce` | reduces a run to its record |
 //! | `partners` | who exchanges messages with whom, as a digest |
 //! | `place` | places in the program that can be matched across builds |
+//! | `public_arguments` | what a baseline keeps of a command line |
 //! | `subject` | which runs may be compared |
 //! | `configurations` | which runs belong together where there are several configurations |
 //! | `counts` | compares what does not vary |
@@ -30,6 +31,7 @@ pub mod history;
 pub mod partners;
 pub mod parts;
 pub mod place;
+pub mod public_arguments;
 pub mod quantities;
 pub mod record;
 pub mod reduce;

@@ -323,6 +323,23 @@ fn bytes_are_not_compared_with_a_run_without_them() {
 }
 
 #[test]
+fn baseline_keeps_no_confidential_argument() {
+    let folder = std::env::temp_dir().join(format!("gammachi-private-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut run = RunGenerator::default().runs(1).remove(0);
+    run.arguments = ["-n", "100", "--token=hunter2", "/home/me/in.lj"].map(String::from).into();
+    let Added::New(file) = baseline::add(&folder, &run).unwrap() else { panic!("it was there") };
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains(r#""-n","100","--token=…"#), "{text}");
+    assert!(!text.contains("hunter2") && !text.contains("/home/me"), "{text}");
+    let kept = &baseline::read(&folder).unwrap()[0].record;
+    assert_eq!(run.differences(kept), [], "it still is the same work");
+    run.arguments[3] = "/home/me/in.eam".into();
+    assert_eq!(run.differences(kept), [subject::Difference::Parameters]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn baseline_adds_each_run_once_and_trims() {
     let folder = std::env::temp_dir().join(format!("gammachi-baseline-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use trace_format::files::rank_file_path;
+use trace_format::regular_file;
 
+use super::public_arguments::public;
 use super::record::{RecordError, RunRecord};
 use crate::trace::run_json::{Instant, RUN_JSON};
 
 /// Suffix of the documents' names.
 const SUFFIX: &str = ".gammachi.json";
+/// Longest document that is read; usual ones have some kilobytes.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Why a baseline cannot be used.
 #[derive(Debug, Error)]
@@ -102,7 +106,8 @@ pub fn is_one(folder: &Path) -> bool {
 /// # Errors
 /// It cannot be read, or is not a document.
 pub fn read_file(path: &Path) -> Result<RunRecord, BaselineError> {
-    let text = fs::read_to_string(path).map_err(failed(path))?;
+    let text = regular_file::read(path, MAX_BYTES).map_err(failed(path))?;
+    let text = String::from_utf8_lossy(&text);
     let wrong = |source| BaselineError::Record { path: path.to_owned(), source };
     RunRecord::parse(&text).map_err(wrong)
 }
@@ -155,7 +160,9 @@ pub fn add(folder: &Path, record: &RunRecord) -> Result<Added, BaselineError> {
         return Ok(Added::Already(path));
     }
     let part = folder.join(format!(".{}.part", std::process::id()));
-    let text = record.text().map_err(|error| failed(&path)(error.into()))?;
+    let arguments = public(&record.arguments);
+    let text = RunRecord { arguments, ..record.clone() }.text();
+    let text = text.map_err(|error| failed(&path)(error.into()))?;
     let written = fs::File::create(&part).and_then(|mut file| file.write_all(text.as_bytes()));
     written.and_then(|()| fs::rename(&part, &path)).map_err(|error| {
         let _ = fs::remove_file(&part);
