@@ -176,6 +176,33 @@ fn the_description_is_there_while_the_program_runs() {
 }
 
 #[test]
+fn ranks_left_in_a_staging_directory_are_named() {
+    let scratch = Scratch::new("staged");
+    let program = "mkdir $GAMMACHI_OUT/ranks-000; \
+                   echo n1:/local/r/rank-000000.gmc > $GAMMACHI_OUT/ranks-000/rank-000000.staged; exit 9";
+    let output = scratch.run(&["run", "--out", "r", "--", "sh", "-c", program]);
+    assert_eq!(code(&output), 9);
+    let text = stderr(&output);
+    assert!(!text.contains("nothing was recorded"), "{text}");
+    let expected = "r: the ranks' files are still in the staging directories of their hosts, one in \
+                    n1:/local/r/rank-000000.gmc; join them: gammachi collect r STAGE";
+    assert!(text.contains(expected), "{text}");
+    let run = RunJson::read(&scratch.0.join("r")).unwrap();
+    assert_eq!((run.state, run.exit.unwrap().code), (RunState::Finished, 9));
+}
+
+#[test]
+fn a_directory_renamed_during_the_run_is_found() {
+    let scratch = Scratch::new("moved");
+    let program = format!("{RECORDS_A_RANK}; mv r kept");
+    let output = scratch.run(&["run", "--out", "r", "--", "sh", "-c", &program]);
+    let text = stderr(&output);
+    assert!(text.contains("run recorded in ") && text.contains("/kept (2 ranks)"), "{text}");
+    assert_eq!(scratch.entries(), ["kept"]);
+    assert_eq!(RunJson::read(&scratch.0.join("kept")).unwrap().state, RunState::Finished);
+}
+
+#[test]
 fn several_jobs_of_one_run_are_all_named_and_described() {
     let scratch = Scratch::new("jobs");
     // Whose a second job's directory is, the ids in its rank files say.
@@ -381,6 +408,84 @@ fn a_signal_that_the_program_obeys_gives_its_number() {
     assert_eq!(status.signal(), None, "the command itself was not killed");
     assert_eq!(status.code(), Some(128 + libc::SIGTERM));
     assert_eq!(scratch.entries(), ["ready"]);
+}
+
+#[test]
+fn the_description_names_who_sent_a_signal() {
+    let scratch = Scratch::new("sender");
+    let program = format!(
+        "{RECORDS_A_RANK}; trap 'exit 1' TERM; echo ready > ready; \
+                           while :; do sleep 0.02; done"
+    );
+    let mut command = scratch.command(&["run", "--out", "r", "--", "sh", "-c", &program]);
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    wait_for_line(&scratch.0.join("ready"));
+    send(pid(&child), libc::SIGTERM);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let run = RunJson::read(&scratch.0.join("r")).unwrap();
+    let termination = run.termination.unwrap();
+    assert!(termination.signal == libc::SIGTERM && termination.forwarded, "{termination:?}");
+    let sender = termination.sender.unwrap();
+    assert_eq!(sender.pid, std::process::id().cast_signed());
+    let own_name = fs::read_to_string("/proc/self/comm").unwrap();
+    assert_eq!(sender.name.unwrap(), own_name.trim_end());
+    assert!(termination.after_s >= 0.0 && termination.after_s <= run.duration_s.unwrap());
+}
+
+#[test]
+fn a_signal_ignored_at_the_start_reaches_a_program_that_catches_it() {
+    let scratch = Scratch::new("ignored");
+    let script = "trap 'echo got > got; exit 5' INT; echo ready > ready; \
+                  while :; do sleep 0.02; done";
+    // As launchers do, the program installs a handler although it was started with SIGINT ignored.
+    let program = ["run", "--", "env", "--default-signal=INT", "sh", "-c", script];
+    let mut command = scratch.command(&program);
+    // SAFETY: signal may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+            Ok(())
+        })
+    };
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    wait_for_line(&scratch.0.join("ready"));
+    send(pid(&child), libc::SIGINT);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            send(pid(&child), libc::SIGTERM);
+            panic!("the signal was lost");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(status.code(), Some(5));
+}
+
+#[test]
+fn the_program_does_not_outlive_a_command_that_is_killed() {
+    let scratch = Scratch::new("outlive");
+    let program = ["run", "--", "sh", "-c", "echo $$ > ready; exec sleep 600"];
+    let mut child = scratch.command(&program).stderr(Stdio::null()).spawn().unwrap();
+    let program: libc::pid_t = wait_for_line(&scratch.0.join("ready")).parse().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while is_running(program) {
+        if Instant::now() > deadline {
+            send(program, libc::SIGKILL);
+            panic!("the program lives on");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process exists and is no zombie.
+fn is_running(process: libc::pid_t) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 #[test]

@@ -8,17 +8,23 @@
 //!   alone: it is forwarded after [`GRACE`], at most once per kind and [`GRACE`], unless the
 //!   program ends before. It is not known whether the sender meant the whole group; if so, a
 //!   program that lives on sees the signal twice.
-//! - A signal that was inherited as ignored (`nohup`) stays ignored by both.
+//! - A signal that was inherited as ignored (`nohup`, `&` in a script) stays ignored by this process,
+//!   and the program starts with it ignored. It is forwarded all the same, because a launcher or
+//!   program may have installed a handler since.
+//! - SIGKILL cannot be received: the program gets a signal from the system when this process dies.
 //!
 //! No handler is installed: the signals are blocked and received one by one, so nothing runs
 //! asynchronously. The program starts with the signal mask that this process was started with.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
+
+use crate::trace::run_json::Sender;
 
 /// Signals that would end this process while the program runs.
 const FORWARDED: [libc::c_int; 6] =
@@ -32,8 +38,21 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct SignalGuard {
     awaited: libc::sigset_t,
     inherited_mask: libc::sigset_t,
-    /// The first signal of [`ENDING`] that was received.
-    termination: Cell<Option<libc::c_int>>,
+    /// The first signal of [`ENDING`] that was received and was not inherited as ignored.
+    termination: RefCell<Option<Request>>,
+}
+
+/// A signal that requested termination.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its number.
+    pub signal: libc::c_int,
+    /// When it was received.
+    pub at: Instant,
+    /// Who sent it; `None`: the system.
+    pub sender: Option<Sender>,
+    /// Whether the program was sent it, too.
+    pub forwarded: bool,
 }
 
 /// What [`SignalGuard::next`] received.
@@ -59,7 +78,9 @@ impl SignalGuard {
             libc::sigemptyset(awaited.as_mut_ptr());
             awaited.assume_init()
         };
-        for signal in FORWARDED.into_iter().filter(|signal| !is_ignored(*signal)) {
+        // Ignored ones are in the set, too: Linux discards an ignored signal only if it is not
+        // blocked, so sigtimedwait receives it, and the program inherits that it is ignored.
+        for signal in FORWARDED {
             // SAFETY: the set is initialised and the signal number is valid.
             unsafe { libc::sigaddset(&mut awaited, signal) };
         }
@@ -70,23 +91,34 @@ impl SignalGuard {
             libc::sigaddset(&mut awaited, libc::SIGCHLD);
             libc::pthread_sigmask(libc::SIG_BLOCK, &awaited, &mut inherited_mask);
         }
-        Self { awaited, inherited_mask, termination: Cell::new(None) }
+        Self { awaited, inherited_mask, termination: RefCell::new(None) }
     }
 
-    /// Starts the program with the signal mask that this process was started with.
+    /// Starts the program with the signal mask that this process was started with. It gets
+    /// `on_death` if this process is killed; the calling thread must live until the program has
+    /// ended, because the system watches that thread.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(&self, command: &mut Command) -> io::Result<Child> {
+    pub fn start(&self, command: &mut Command, on_death: libc::c_int) -> io::Result<Child> {
         let mask = self.inherited_mask;
-        let restore = move || {
-            // SAFETY: the set was filled by the system.
-            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
+        let parent = std::process::id();
+        let prepare = move || {
+            // SAFETY: the set was filled by the system; prctl with these arguments and getppid
+            // touch no memory.
+            unsafe {
+                libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+                libc::prctl(libc::PR_SET_PDEATHSIG, on_death);
+                if libc::getppid() as u32 != parent {
+                    // It died before the system was asked to watch it; nobody reads the error.
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+            }
             Ok(())
         };
-        // SAFETY: the closure runs between fork and exec and must not allocate or lock;
-        // pthread_sigmask is async-signal-safe, and nothing else is called.
-        unsafe { command.pre_exec(restore) };
+        // SAFETY: the closure runs between fork and exec and must not allocate or lock; it calls
+        // only pthread_sigmask, prctl and getppid, which are async-signal-safe.
+        unsafe { command.pre_exec(prepare) };
         command.spawn()
     }
 
@@ -115,10 +147,19 @@ impl SignalGuard {
                 let wait_on = since.elapsed() < GRACE;
                 if !wait_on {
                     send(child, *signal);
+                    let mut termination = self.termination.borrow_mut();
+                    if let Some(request) = termination.as_mut().filter(|r| r.signal == *signal) {
+                        request.forwarded = true;
+                    }
                 }
                 wait_on
             });
         }
+    }
+
+    /// The first request for termination while a program ran.
+    pub fn termination(&self) -> Option<Request> {
+        self.termination.borrow().clone()
     }
 
     /// The signal that requested termination, while a program ran or between two programs. Waits up
@@ -129,8 +170,9 @@ impl SignalGuard {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let nothing = matches!(self.next(left), Arrival::Nothing);
-            if self.termination.get().is_some() || (nothing && left.is_zero()) {
-                return self.termination.get();
+            let signal = self.termination.borrow().as_ref().map(|request| request.signal);
+            if signal.is_some() || (nothing && left.is_zero()) {
+                return signal;
             }
         }
     }
@@ -158,14 +200,24 @@ impl SignalGuard {
         if signal == libc::SIGCHLD {
             return Arrival::Child;
         }
-        if ENDING.contains(&signal) && self.termination.get().is_none() {
-            self.termination.set(Some(signal));
-        }
         // SAFETY: zeroed above and filled by the call, which returned a signal.
-        let code = unsafe { info.assume_init() }.si_code;
+        let info = unsafe { info.assume_init() };
         // Codes above 0 come from the kernel: the terminal driver has signalled the whole group.
-        if code > 0 { Arrival::Nothing } else { Arrival::Sent(signal) }
+        let by_system = info.si_code > 0;
+        let mut termination = self.termination.borrow_mut();
+        if ENDING.contains(&signal) && !is_ignored(signal) && termination.is_none() {
+            // SAFETY: a signal that a process sent carries its number.
+            let sender = (!by_system).then(|| sender(unsafe { info.si_pid() }));
+            *termination = Some(Request { signal, at: Instant::now(), sender, forwarded: false });
+        }
+        if by_system { Arrival::Nothing } else { Arrival::Sent(signal) }
     }
+}
+
+/// The process that has just sent a signal, with its name if it still runs.
+fn sender(pid: libc::pid_t) -> Sender {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    Sender { pid, name: name.map(|name| name.trim_end().to_owned()) }
 }
 
 /// Sends a signal to a child that has not been waited for.

@@ -1,8 +1,8 @@
 //! Finds out why a program cannot be recorded.
 //!
 //! Preloading requires a dynamic linker that obeys `LD_PRELOAD`, and calls of `MPI_*` that leave
-//! the object that makes them. What the program's file shows is certain and is reported before the
-//! run. What can only be inferred from an empty run directory is reported after it.
+//! the object that makes them. What the program's file shows is certain and is reported while the
+//! run starts. What can only be inferred from an empty run directory is reported after it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,6 +13,8 @@ use std::process::{Command, Stdio};
 use object::elf::{DF_SYMBOLIC, DT_FLAGS, DT_SYMBOLIC, PT_DYNAMIC, PT_INTERP};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
+use trace_format::file_map::FileMap;
+use trace_format::regular_file;
 
 use super::program_search::base_name;
 
@@ -40,7 +42,7 @@ pub fn obstacle(program: &Path) -> Option<String> {
     if let Some(why) = privileges(program) {
         return Some(why);
     }
-    let data = fs::read(program).ok().filter(|data| data.starts_with(ELF_MAGIC))?;
+    let data = mapped(program).filter(|data| data.starts_with(ELF_MAGIC))?;
     let binary = read_binary(&data)?;
     if binary.interpreter.is_none() {
         return Some(
@@ -80,14 +82,15 @@ pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
             .into();
     };
     let shown = program.display();
-    let data = fs::read(program).unwrap_or_default();
+    let data = mapped(program);
+    let data = data.as_deref().unwrap_or_default();
     if data.starts_with(SHEBANG) {
         return format!(
             "{shown} is a script: does what it starts call MPI_Init and keep the environment \
              (LD_PRELOAD)? `gammachi exec --` right before the program sets it there"
         );
     }
-    let Some(binary) = read_binary(&data) else {
+    let Some(binary) = read_binary(data) else {
         return format!("{shown} is not a program for this kind of machine");
     };
     let libraries = libraries(program, &binary);
@@ -154,6 +157,11 @@ fn privileges(program: &Path) -> Option<String> {
     ))
 }
 
+/// A file's contents, of which only what is looked at is read.
+fn mapped(path: &Path) -> Option<FileMap> {
+    regular_file::open(path).and_then(|file| FileMap::of_file(&file)).ok()
+}
+
 fn read_binary(data: &[u8]) -> Option<Binary> {
     let file = ElfFile64::<Endianness>::parse(data).ok()?;
     let endian = file.endian();
@@ -176,21 +184,29 @@ fn read_binary(data: &[u8]) -> Option<Binary> {
             _ => {}
         }
     }
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+    file.dynamic_symbols().for_each(|symbol| binary.note(&symbol));
+    // What calls another object's MPI has none of its own, and the other table may be long.
+    if !binary.calls_mpi {
+        file.symbols().for_each(|symbol| binary.note(&symbol));
+    }
+    Some(binary)
+}
+
+impl Binary {
+    fn note<'data>(&mut self, symbol: &impl ObjectSymbol<'data>) {
         match symbol.name() {
-            Ok("PMPI_Init") if symbol.is_definition() => binary.defines_mpi = true,
+            Ok("PMPI_Init") if symbol.is_definition() => self.defines_mpi = true,
             Ok("MPI_Init" | "MPI_Init_thread" | "mpi_init_" | "mpi_init_thread_")
                 if symbol.is_undefined() =>
             {
-                binary.calls_mpi = true;
+                self.calls_mpi = true;
             }
             Ok("MPI_Session_init" | "mpi_session_init_") if symbol.is_undefined() => {
-                binary.opens_session = true;
+                self.opens_session = true;
             }
             _ => {}
         }
     }
-    Some(binary)
 }
 
 /// The library whose MPI calls do not leave it, unless there are MPI calls elsewhere.
@@ -222,7 +238,7 @@ fn libraries(program: &Path, binary: &Binary) -> Vec<(PathBuf, Binary)> {
         let (_, path) = line.split_once("=> ")?;
         Some(PathBuf::from(path.rsplit_once(" (")?.0))
     });
-    paths.filter_map(|path| Some((path.clone(), read_binary(&fs::read(path).ok()?)?))).collect()
+    paths.filter_map(|path| Some((path.clone(), read_binary(&mapped(&path)?)?))).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use clap::Args;
 use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 
 use super::CommandError;
-use super::child_signals::SignalGuard;
+use super::child_signals::{Request, SignalGuard};
 use super::error::{self, notify};
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
@@ -26,7 +26,8 @@ use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
 use crate::shell_word::shell_word;
 use crate::trace::host_name;
 use crate::trace::run_json::{
-    Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, relevant_environment,
+    Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, Termination,
+    relevant_environment,
 };
 
 /// Runs a program and records its MPI calls.
@@ -82,7 +83,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     });
 
     match recorded {
-        Ok(directory) => {
+        Ok(mut directory) => {
             recording.options.out = Some(directory.path.clone());
             let mut variables = recording.variables();
             variables.push((LD_PRELOAD, preload));
@@ -91,23 +92,14 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             if parts.launcher.is_some() {
                 variables.push((EVERY_RANK.name, "1".into()));
             }
-            let none_recordable = report_obstacles(words, parts);
-            let recorded = (&directory, id.as_str());
-            let report = arguments.report;
-            run_recorded(
-                words,
-                parts,
-                variables,
-                recorded,
-                &mut run_json,
-                (none_recordable, report),
-            )
+            let recorded = (&mut directory, id.as_str());
+            run_recorded(words, parts, variables, recorded, &mut run_json, arguments.report)
         }
         Err(reason) => {
             notify(&format!("nothing will be recorded: {reason}; the program runs without it"));
             let mut command = process::Command::new(&words[0]);
             command.args(&words[1..]).env_remove(OUT.name);
-            pass_on(execute(&words[0], &mut command)?)
+            pass_on(execute(&words[0], &mut command, || ())?.0.status)
         }
     }
 }
@@ -116,9 +108,9 @@ fn run_recorded(
     words: &[OsString],
     parts: CommandParts,
     variables: Vec<Variable>,
-    (directory, id): (&RunDirectory, &str),
+    (directory, id): (&mut RunDirectory, &str),
     run_json: &mut RunJson,
-    (none_recordable, report): (bool, bool),
+    report: bool,
 ) -> Result<(), CommandError> {
     let forwarded = forwarded(&variables, env::vars_os());
     let (env_list, delimiter) = (env::var_os(ENV_LIST), env::var_os(ENV_LIST_DELIMITER));
@@ -132,15 +124,24 @@ fn run_recorded(
     }
 
     let started = std::time::Instant::now();
-    let status = execute(&words[0], &mut command).inspect_err(|_| {
+    let look = || report_obstacles(words, parts);
+    let (ended, none_recordable) = execute(&words[0], &mut command, look).inspect_err(|_| {
         directory.discard();
     })?;
+    let Ended { status, termination } = ended;
     let duration = started.elapsed();
 
     run_json.state = RunState::Finished;
     run_json.end = Some(Instant::now());
     run_json.duration_s = Some(duration.as_secs_f64());
     run_json.exit = Some(Exit { code: exit_code(status), signal: status.signal() });
+    run_json.termination = termination.map(|request| Termination {
+        signal: request.signal,
+        after_s: request.at.saturating_duration_since(started).as_secs_f64(),
+        sender: request.sender,
+        forwarded: request.forwarded,
+    });
+    directory.follow();
     let jobs = directory.recorded_jobs(id);
     let launcher = parts.launcher.map(|at| words[at].as_os_str());
     conclude(&jobs, directory, run_json, launcher, || {
@@ -148,7 +149,7 @@ fn run_recorded(
         (!none_recordable).then(|| likely_reasons(words, program.as_deref()))
     });
     // The exit code remains that of the program.
-    for job in jobs.iter().filter(|_| report) {
+    for job in jobs.iter().filter(|job| report && job.ranks > 0) {
         if let Err(error) = report_after_run(&job.shown) {
             error::report_error(&error);
         }
@@ -202,9 +203,30 @@ fn conclude(
             notify(&format!("cannot write run.json in {}: {error}", job.shown.display()));
         }
     }
-    let places: Vec<String> = jobs.iter().map(describe_job).collect();
-    let first = shell_word(&jobs[0].shown.to_string_lossy());
-    notify(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
+    let complete = jobs.iter().filter(|job| job.ranks > 0);
+    let (words, places): (Vec<String>, Vec<String>) =
+        complete.map(|job| (shell_word(&job.shown.to_string_lossy()), describe_job(job))).unzip();
+    if let Some(first) = words.first() {
+        notify(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
+    }
+    for (job, place) in jobs.iter().filter_map(|job| Some((job, job.staged.as_ref()?))) {
+        let which = if job.ranks > 0 { "others" } else { "the ranks' files" };
+        let word = shell_word(&job.shown.to_string_lossy());
+        notify(&format!(
+            "{}: {which} are still in the staging directories of their hosts, one in {place}; join \
+             them: gammachi collect {word} STAGE…",
+            job.shown.display()
+        ));
+    }
+    if let [RecordedJob { world_size: Some(1), ranks: 1, .. }] = jobs
+        && launcher.is_none()
+    {
+        let program: Vec<String> = run_json.argv.iter().map(|word| shell_word(word)).collect();
+        notify(&format!(
+            "one rank, because the command names no launcher; four: gammachi run -- mpirun -n 4 {}",
+            program.join(" ")
+        ));
+    }
     if let Some(launcher) = launcher
         && jobs.len() > 1
         && jobs.iter().all(|job| job.ranks == 1)
@@ -251,17 +273,38 @@ fn describe_run(
         end: None,
         duration_s: None,
         exit: None,
+        termination: None,
         jobs: None,
         environment: relevant_environment(environment),
     }
 }
 
-/// Starts a program and waits for it; signals reach it as `child_signals` describes.
-fn execute(word: &OsStr, command: &mut process::Command) -> Result<ExitStatus, CommandError> {
+/// How a program ended.
+struct Ended {
+    status: ExitStatus,
+    /// Who asked for that.
+    termination: Option<Request>,
+}
+
+/// Starts a program and waits for it; signals reach it as `child_signals` describes. Meanwhile a
+/// thread does `beside`, so that the program need not wait for that.
+fn execute<T: Send + Default>(
+    word: &OsStr,
+    command: &mut process::Command,
+    beside: impl FnOnce() -> T + Send,
+) -> Result<(Ended, T), CommandError> {
     let guard = SignalGuard::new();
-    let mut child = guard.start(command).map_err(|error| cannot_start(word, &error))?;
-    guard.wait(&mut child).map_err(|error| {
-        CommandError::failed(format!("{}: cannot wait for it: {error}", word.to_string_lossy()))
+    // As if the launcher itself had been killed: MPI's launchers see that their ranks end then.
+    let started = guard.start(command, libc::SIGKILL);
+    let mut child = started.map_err(|error| cannot_start(word, &error))?;
+    // The thread inherits that signals are blocked.
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(beside);
+        let status = guard.wait(&mut child).map_err(|error| {
+            CommandError::failed(format!("{}: cannot wait for it: {error}", word.to_string_lossy()))
+        })?;
+        let ended = Ended { status, termination: guard.termination() };
+        Ok((ended, beside.join().unwrap_or_default()))
     })
 }
 

@@ -10,17 +10,20 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use trace_format::fixed_header::{FixedHeader, MAGIC};
 use trace_format::plain::read_plain;
 use trace_format::private_directory;
+use trace_format::regular_file;
 use trace_format::run_id::{COMMAND_BYTES, of_command};
 
 use super::CommandError;
 use crate::trace::run_json::RUN_JSON;
+use crate::trace::staged_rank_file;
 
 /// An existing directory that was empty and is claimed by this command.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct RunDirectory {
     pub path: PathBuf,
     /// Whether this command created it.
     created: bool,
+    /// Keeps hold of it in case it is renamed.
+    handle: Option<File>,
 }
 
 /// Why there is no directory to record into.
@@ -63,6 +68,10 @@ pub struct RecordedJob {
     pub path: PathBuf,
     /// Number of rank files, including those of spawned processes.
     pub ranks: usize,
+    /// Number of ranks that the job had, as its first rank file says.
+    pub world_size: Option<u32>,
+    /// `HOST:PATH` of a rank file that is still in a staging directory.
+    pub staged: Option<String>,
 }
 
 /// Creates the directory, mode 0700, and claims it with an empty `run.json`.
@@ -157,7 +166,25 @@ fn cannot_make(path: &Path, source: io::Error) -> RunDirectoryError {
 impl RunDirectory {
     fn new(shown: PathBuf, created: bool) -> Result<Self, RunDirectoryError> {
         let path = std::path::absolute(&shown).map_err(|error| cannot_make(&shown, error))?;
-        Ok(Self { shown, path, created })
+        let handle = File::open(&path).ok();
+        Ok(Self { shown, path, created, handle })
+    }
+
+    /// Finds the directory again if it was renamed since.
+    pub fn follow(&mut self) {
+        let identity = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
+        let Some(handle) = &self.handle else { return };
+        let Ok(own) = handle.metadata() else { return };
+        let is_own = |path: &Path| {
+            fs::metadata(path).is_ok_and(|metadata| identity(&metadata) == identity(&own))
+        };
+        if !is_own(&self.path)
+            && let Ok(path) = fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+            && is_own(&path)
+        {
+            self.shown.clone_from(&path);
+            self.path = path;
+        }
     }
 
     /// The existing directories `DIR-2`, `DIR-3` …, as shown to the user and absolute.
@@ -173,8 +200,13 @@ impl RunDirectory {
         let command = of_command(command.as_bytes());
         std::iter::once((self.shown.clone(), self.path.clone()))
             .chain(self.siblings().filter(|(_, path)| is_of_command(path, command)))
-            .map(|(shown, path)| RecordedJob { ranks: rank_files(&path).count(), shown, path })
-            .filter(|job| job.ranks > 0)
+            .map(|(shown, path)| {
+                let (ranks, staged) = (rank_files(&path).count(), staged_rank_file(&path));
+                let header = rank_files(&path).find_map(|file| fixed_header(&file));
+                let world_size = header.map(|header| header.world_size);
+                RecordedJob { shown, path, ranks, world_size, staged }
+            })
+            .filter(|job| job.ranks > 0 || job.staged.is_some())
             .collect()
     }
 
@@ -217,7 +249,7 @@ fn is_of_command(path: &Path, command: [u8; COMMAND_BYTES]) -> bool {
 
 fn fixed_header(path: &Path) -> Option<FixedHeader> {
     let mut bytes = [0; size_of::<FixedHeader>()];
-    File::open(path).and_then(|mut file| file.read_exact(&mut bytes)).ok()?;
+    regular_file::open(path).and_then(|mut file| file.read_exact(&mut bytes)).ok()?;
     read_plain::<FixedHeader>(&bytes).filter(|header| header.magic == MAGIC)
 }
 
@@ -351,6 +383,24 @@ mod tests {
         let jobs = directory.recorded_jobs("ours").into_iter().map(|job| (job.path, job.ranks));
         assert_eq!(jobs.collect::<Vec<_>>(), [(root.join("run"), 2), (root.join("run-4"), 2)]);
         assert!(!directory.discard(), "it is not empty");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn finds_renamed_directory_and_staged_ranks() {
+        let root = scratch("renamed");
+        let mut directory = prepare_named(&root.join("before")).unwrap().unwrap();
+        let folder = directory.path.join("ranks-000");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("rank-000000.staged"), "n1:/local/x/rank-000000.gmc\n").unwrap();
+        directory.follow();
+        assert_eq!(directory.path, root.join("before"));
+        fs::rename(&directory.path, root.join("after")).unwrap();
+        directory.follow();
+        assert_eq!((&directory.path, &directory.shown), (&root.join("after"), &root.join("after")));
+        let jobs = directory.recorded_jobs("ours");
+        assert_eq!((jobs.len(), jobs[0].ranks), (1, 0));
+        assert_eq!(jobs[0].staged.as_deref(), Some("n1:/local/x/rank-000000.gmc"));
         fs::remove_dir_all(root).unwrap();
     }
 

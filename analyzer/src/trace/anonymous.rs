@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use trace_format::header::{Definition, FileHeader, ObjectKind};
 
-use super::run_json::{Params, RunJson};
+use super::run_json::{Params, RunJson, Sender, Termination};
 use super::{FileFault, Run, RunNote};
 
 /// Name of a run in place of its directory.
@@ -96,6 +96,10 @@ fn anonymised(description: &RunJson) -> RunJson {
         library: String::new(),
         params: Params::default(),
         environment: Default::default(),
+        termination: description.termination.clone().map(|termination| Termination {
+            sender: termination.sender.map(|sender| Sender { name: None, ..sender }),
+            ..termination
+        }),
         ..description.clone()
     }
 }

@@ -5,7 +5,7 @@
 //! under a temporary name, read back and compared, and only then renamed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trace_format::files::STAGED_EXTENSION;
 use trace_format::reader::{OpenError, RankFile};
+use trace_format::regular_file;
 
 use super::{FileDiagnosis, FileFault, TraceError};
 use crate::plain_text::printable;
@@ -64,9 +65,8 @@ pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
                 let staged = files
                     .iter()
                     .find(|file| Path::new(file).extension() == Some(STAGED_EXTENSION.as_ref()));
-                if let Some(text) = staged.and_then(|file| fs::read_to_string(path.join(file)).ok())
-                {
-                    listing.staged = Some(printable(text.trim_end()));
+                if let Some(text) = staged.and_then(|file| staged_place(&path.join(file))) {
+                    listing.staged = Some(text);
                 }
                 for file in files.iter().filter(|file| file.ends_with(".gmc")) {
                     if file.starts_with("world-") {
@@ -97,6 +97,22 @@ pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
     }
     listing.files.sort();
     Ok(listing)
+}
+
+/// `HOST:PATH` of a rank file of this run that is still in a staging directory.
+pub fn staged_rank_file(directory: &Path) -> Option<String> {
+    match list(directory) {
+        Ok(listing) => listing.staged,
+        Err(TraceError::Staged { place, .. }) => Some(place),
+        Err(_) => None,
+    }
+}
+
+/// `HOST:PATH` from a file that the recorder left in place of a staged rank file.
+fn staged_place(file: &Path) -> Option<String> {
+    const MAX_BYTES: u64 = 64 << 10;
+    let text = regular_file::read(file, MAX_BYTES).ok()?;
+    Some(printable(String::from_utf8_lossy(&text).trim_end()))
 }
 
 fn names(directory: &Path) -> std::io::Result<Vec<String>> {

@@ -30,6 +30,7 @@ use crate::processes::Processes;
 use crate::shell_word::shell_word;
 use directory::Listing;
 pub use extent::{LastCall, ThreadExtent};
+pub use directory::staged_rank_file;
 pub use facts::RankFacts;
 pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
 pub use process::{ProcessState, host_name};

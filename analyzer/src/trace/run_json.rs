@@ -58,6 +58,9 @@ pub struct RunJson {
     pub duration_s: Option<f64>,
     /// How the launcher ended; `null` while it is running.
     pub exit: Option<Exit>,
+    /// The first request to end that `gammachi run` received; `null`: none.
+    #[serde(default)]
+    pub termination: Option<Termination>,
     /// Number of recorded jobs that the launcher's command started, each in its own directory;
     /// `null` while it is running. If there are several, `end` and `exit` do not belong to any one
     /// of them.
@@ -93,6 +96,28 @@ pub struct Exit {
     pub code: u8,
     /// Signal that killed the launcher.
     pub signal: Option<i32>,
+}
+
+/// A signal that asked `gammachi run` to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Termination {
+    /// Its number.
+    pub signal: i32,
+    /// Seconds from the start of the launcher.
+    pub after_s: f64,
+    /// The process that sent it; `null`: the system, as for Ctrl-C.
+    pub sender: Option<Sender>,
+    /// Whether it was passed on to the launcher, which had not ended soon after.
+    pub forwarded: bool,
+}
+
+/// A process that sent a signal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    /// Its number; 0 if it cannot be seen from here (another container).
+    pub pid: i32,
+    /// Its name, if it was still running.
+    pub name: Option<String>,
 }
 
 /// `name=value` pairs in the order in which they were given; an object in the file.
@@ -289,6 +314,7 @@ pub(crate) mod tests {
             end: None,
             duration_s: None,
             exit: None,
+            termination: None,
             jobs: None,
             environment: BTreeMap::from([("OMP_NUM_THREADS".into(), "1".into())]),
         }
@@ -310,6 +336,8 @@ pub(crate) mod tests {
         run.end = Some(Instant::from_unix_ns(1_700_000_001_000_000_000));
         run.duration_s = Some(0.876_543_211);
         run.exit = Some(Exit { code: 139, signal: Some(11) });
+        let sender = Some(Sender { pid: 812, name: Some("slurmstepd".into()) });
+        run.termination = Some(Termination { signal: 15, after_s: 0.5, sender, forwarded: true });
         run.write(&directory).unwrap();
         assert_eq!(RunJson::read(&directory).unwrap(), run);
         let mode = fs::metadata(directory.join(RUN_JSON)).unwrap().permissions().mode();

@@ -8,7 +8,7 @@ use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ pub(super) fn execute(
     let file = options.open(&output).map_err(|error| failed(&output, error))?;
     let started = Instant::now();
     let status = command(plan, study, run, &directory, file)
-        .and_then(|mut command| signals.start(&mut command))
+        .and_then(|mut command| signals.start(&mut command, libc::SIGTERM))
         .and_then(|mut child| signals.wait(&mut child))
         .map_err(|error| CommandError::failed(format!("cannot start gammachi run: {error}")))?;
     let duration_s = started.elapsed().as_secs_f64();
@@ -122,20 +122,6 @@ fn command(
     }
     command.arg("--").args(plan.command(run));
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-    let parent = std::process::id();
-    let die_with_the_sweep = move || {
-        // SAFETY: neither prctl with these arguments nor getppid touches memory. Both are
-        // async-signal-safe, as required between fork and exec.
-        unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-            if libc::getppid() as u32 != parent {
-                return Err(io::Error::other("the sweep has ended"));
-            }
-        }
-        Ok(())
-    };
-    // SAFETY: the closure does not lock, and allocates only if it fails.
-    unsafe { command.pre_exec(die_with_the_sweep) };
     Ok(command)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::metrics::{CauseKind, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
 use crate::plain_text::printable;
 use crate::trace::ProcessState;
-use crate::trace::run_json::Exit;
+use crate::trace::run_json::{Exit, RunJson, Sender, Termination};
 
 use crate::present::Report;
 use crate::present::code_place::file_and_line;
@@ -68,18 +68,23 @@ impl JobEnd {
         let description = report.run.description.as_ref();
         let exit = description.and_then(|description| description.exit);
         let end = exit.map_or(End::Normal, |exit| End::of(exit, report));
+        let asked = description.and_then(|run| Some((run.termination.as_ref()?, run)));
+        let asked = asked.map(|(termination, run)| request(termination, run));
         if let Some(aborts) = unfinished.and_then(|unfinished| aborts(unfinished, exit)) {
+            this.first.extend(asked);
             this.first.push(aborts);
             return this;
         }
         let crashed = matches!(end, End::Signal(signal) if CRASH_SIGNALS.contains(&signal));
         let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
-        let is_cause = (crashed || matches!(end, End::ExitCode(_))) && !deadlock;
+        let ended_early = crashed || matches!(end, End::ExitCode(_));
+        let ended_early = ended_early || asked.is_some() && !has_finished(report);
+        let is_cause = ended_early && !deadlock;
         let known = unfinished.filter(|_| !deadlock);
         let culprit = known.filter(|_| crashed).and_then(crashed_rank);
         this.names_culprit = culprit.is_some();
         let positions = culprit.or_else(|| known.and_then(|u| positions(report, u)));
-        let sentences = [end.sentence(report), positions];
+        let sentences = [asked.or_else(|| end.sentence(report)), positions];
         let sentences_of_end = if is_cause { &mut this.first } else { &mut this.later };
         sentences_of_end.extend(sentences.into_iter().flatten());
         this
@@ -102,7 +107,7 @@ impl End {
     }
 
     fn sentence(self, report: &Report) -> Option<String> {
-        let finished = report.metrics.unfinished.is_none() && report.run.missing.is_empty();
+        let finished = has_finished(report);
         let after = match finished {
             true => ", after every rank had finalized MPI",
             false => "",
@@ -130,6 +135,49 @@ impl End {
             Self::TimedOut => Some("The run took too long: `timeout` ended it.".into()),
         }
     }
+}
+
+/// A sentence on who asked `gammachi run` to end, and how its command then ended.
+fn request(termination: &Termination, run: &RunJson) -> String {
+    let Termination { signal, after_s, sender, forwarded } = termination;
+    let name = signal_name(*signal);
+    let who = match sender {
+        None => "the system".to_owned(),
+        Some(Sender { pid: 0, .. }) => "a process outside this container".into(),
+        Some(Sender { pid, name: Some(name) }) => format!("`{}` (process {pid})", printable(name)),
+        Some(Sender { pid, name: None }) => format!("process {pid} (gone by now)"),
+    };
+    let to = match (sender, *signal) {
+        (Some(_), _) => "gammachi run",
+        (None, libc::SIGINT) => "the whole job (Ctrl-C)",
+        (None, libc::SIGHUP) => "the whole job (its terminal was closed)",
+        (None, _) => "the whole job",
+    };
+    let launcher = run.argv.first().map_or("", String::as_str);
+    let launcher = Path::new(launcher).file_name().unwrap_or_default().to_string_lossy();
+    let launcher = printable(&launcher);
+    let (passed_on, subject) = match forwarded {
+        true => (format!(", which passed it on to `{launcher}`"), "that".to_owned()),
+        false => (String::new(), format!("`{launcher}`")),
+    };
+    let end = match run.exit {
+        None => String::new(),
+        Some(Exit { signal: Some(signal), .. }) => {
+            format!("; {subject} was killed by {}", signal_name(signal))
+        }
+        Some(Exit { code, signal: None }) => format!("; {subject} ended with exit code {code}"),
+    };
+    format!("After {}, {who} sent {name} to {to}{passed_on}{end}.", seconds(*after_s))
+}
+
+fn signal_name(signal: i32) -> String {
+    let known = SIGNALS.iter().find(|(number, ..)| i32::from(*number) == signal);
+    known.map_or_else(|| format!("signal {signal}"), |(_, name, _)| (*name).to_owned())
+}
+
+/// Whether every rank finalized MPI.
+fn has_finished(report: &Report) -> bool {
+    report.metrics.unfinished.is_none() && report.run.missing.is_empty()
 }
 
 /// The signal of a crash that an exit code may stand for: MPICH's launcher gives the bare number.

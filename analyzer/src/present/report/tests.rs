@@ -7,6 +7,7 @@ use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
+use crate::trace::run_json::{Sender, Termination};
 use trace_format::header::{Definition, Phase};
 use trace_format::layout::COMMUNICATOR_WORLD;
 use trace_format::markers::ToolReason;
@@ -201,12 +202,23 @@ fn dead_rank_outside_mpi_is_named_first() {
 
 /// The verdict of a run whose launcher ended with `code`, 5 s after the ranks' begin.
 fn verdict_of(ranks: &[SyntheticRank], argv: &[&str], code: u8) -> String {
+    verdict_of_request(ranks, argv, code, None)
+}
+
+/// The same if `gammachi run` was asked to end.
+fn verdict_of_request(
+    ranks: &[SyntheticRank],
+    argv: &[&str],
+    code: u8,
+    termination: Option<Termination>,
+) -> String {
     let directory = RunDirectory::of(ranks);
     let mut description = crate::trace::run_json::tests::example();
     let end_ns = 1_700_000_000_000_000_000 + at(5000);
     description.argv = argv.iter().map(|word| (*word).to_owned()).collect();
     description.end = Some(crate::trace::run_json::Instant::from_unix_ns(end_ns));
     description.exit = Some(crate::trace::run_json::Exit { code, signal: None });
+    description.termination = termination;
     description.write(directory.path()).unwrap();
     let [screen, _] = texts(directory.path(), &Selection::Whole).unwrap();
     // The paragraph between the head and the first label.
@@ -261,6 +273,41 @@ fn verdict_begins_with_how_the_job_ended() {
     let verdict = verdict_of(&[finished], &mpirun, 4);
     let expected = "The program ended with exit code 4, after every rank had finalized MPI.";
     assert!(verdict.starts_with(expected), "{verdict}");
+}
+
+#[test]
+fn verdict_names_who_asked_the_run_to_end() {
+    let mut rank = SyntheticRank::complete(0, 1, at(0), at(1000));
+    rank.call(0, "MPI_Send", at(100), at(150));
+    rank.killed();
+    let ranks = [rank];
+    let mpirun = ["/usr/bin/mpirun", "-n", "1", "./solver"];
+    let slurm = Sender { pid: 812, name: Some("slurmstepd".into()) };
+    let request = Termination { signal: 15, after_s: 4.5, sender: Some(slurm), forwarded: true };
+    let verdict = verdict_of_request(&ranks, &mpirun, 1, Some(request.clone()));
+    let expected = "After 4.50 s, `slurmstepd` (process 812) sent SIGTERM to gammachi run, which \
+                    passed it on to `mpirun`; that ended with exit code 1. Rank 0";
+    assert!(verdict.starts_with(expected), "{verdict}");
+    assert!(!verdict.contains("The program ended"), "{verdict}");
+
+    let keyboard = Termination { signal: 2, sender: None, forwarded: false, ..request };
+    let verdict = verdict_of_request(&ranks, &mpirun, 130, Some(keyboard));
+    let expected = "After 4.50 s, the system sent SIGINT to the whole job (Ctrl-C); `mpirun` ended with exit code 130.";
+    assert!(verdict.starts_with(expected), "{verdict}");
+}
+
+#[test]
+fn shows_regions_with_names_of_any_length() {
+    let mut rank = SyntheticRank::complete(0, 1, at(0), at(1000));
+    for (id, end) in [(3, "x"), (4, "y")] {
+        rank.region_name(id, &("n".repeat(70_000) + end));
+        let begin = at(200 * u64::from(id));
+        rank.region_begin(0, id, begin).region_end(0, id, begin + at(100));
+    }
+    let [screen, json] = texts_of(&[finish(rank, 1000)], &Selection::Whole);
+    assert_eq!(screen.matches("nnn… (70001 bytes, ").count(), 2, "both regions");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["regions"].as_array().unwrap().len(), 2);
 }
 
 #[test]
