@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gammachi_analyzer::trace::debug_files::DebugFolders;
 use gammachi_analyzer::trace::symbols::{SourceLocation, Symbols};
 use object::{Object, ObjectSymbol};
 
@@ -18,6 +19,9 @@ static int __attribute__((noinline, used)) large(int x)
     return small(x);
 }
 int last(int x) { return large(x); }
+#ifdef OTHER
+int other(int x) { return x; }
+#endif
 ";
 
 struct Library(PathBuf);
@@ -75,5 +79,65 @@ fn a_function_is_named_only_where_its_symbol_reaches() {
     assert_eq!(function_of(last), None);
     assert_eq!(function_of(last_end).as_deref(), Some("last"));
     assert_eq!(function_of(last_end + 4096), None);
-    assert!(symbols.unusable.is_empty());
+    // The user is told once why names are missing.
+    let [(module, why)] = &symbols.unusable[..] else { panic!("{:?}", symbols.unusable) };
+    assert!(module == library.path().to_str().unwrap() && why.contains("-dbgsym"), "{why}");
+}
+
+/// Runs a tool of binutils.
+fn binutils(tool: &str, arguments: &[&str]) {
+    let done = Command::new(tool).args(arguments).status();
+    assert!(done.expect("binutils are there").success(), "{tool} {arguments:?}");
+}
+
+#[test]
+fn names_come_from_separate_debugging_information() {
+    let root = std::env::temp_dir().join(format!("gammachi-debug-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(root.join(".debug")).unwrap();
+    let library = Library::build("separate", &["-g"]);
+    let other = Library::build("another", &["-g", "-DOTHER"]);
+    let (module, data) = (root.join("lib.so"), fs::read(library.path()).unwrap());
+    let file = object::File::parse(&*data).unwrap();
+    let id = file.build_id().unwrap().unwrap();
+    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let large = file.symbols().find(|symbol| symbol.name() == Ok("large")).unwrap().address();
+    let words = [&module, &root.join("lib.debug")].map(|path| path.to_str().unwrap().to_owned());
+    let [module_word, debug_word] = &words;
+    binutils("objcopy", &["--only-keep-debug", library.path().to_str().unwrap(), debug_word]);
+    binutils("objcopy", &["--strip-all", library.path().to_str().unwrap(), module_word]);
+    binutils("objcopy", &[&format!("--add-gnu-debuglink={debug_word}"), module_word]);
+
+    let folders = DebugFolders {
+        installed: vec![root.join("installed")],
+        downloaded: vec![root.join("downloaded")],
+    };
+    let location = || {
+        let mut symbols = Symbols::with_debug_folders(folders.clone());
+        (symbols.location(module_word, &id, large + 100), symbols.unusable)
+    };
+    let places = [
+        root.join("lib.debug"),
+        root.join(".debug/lib.debug"),
+        root.join("installed").join(root.strip_prefix("/").unwrap()).join("lib.debug"),
+        root.join(format!("installed/.build-id/{}/{}.debug", &id[..2], &id[2..])),
+        root.join("downloaded").join(&id).join("debuginfo"),
+    ];
+    let mut before = places[0].clone();
+    for place in places {
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::rename(&before, &place).unwrap_or_else(|_| assert_eq!(before, place));
+        let (found, unusable) = location();
+        assert_eq!(found.function.as_deref(), Some("large"), "{}", place.display());
+        assert!(found.line.is_some() && unusable.is_empty(), "{found:?} {unusable:?}");
+        before = place;
+    }
+    // Information about another build names nothing.
+    binutils(
+        "objcopy",
+        &["--only-keep-debug", other.path().to_str().unwrap(), before.to_str().unwrap()],
+    );
+    let (found, unusable) = location();
+    assert_eq!((found, unusable.len()), (SourceLocation::default(), 1));
+    fs::remove_dir_all(root).unwrap();
 }

@@ -8,6 +8,7 @@
 mod anonymous;
 pub mod collect;
 mod cython;
+pub mod debug_files;
 mod directory;
 mod extent;
 mod facts;
@@ -29,8 +30,8 @@ use trace_format::reader::{FunctionTable, OpenError, RankFile};
 use crate::processes::Processes;
 use crate::shell_word::shell_word;
 use directory::Listing;
-pub use extent::{LastCall, ThreadExtent};
 pub use directory::staged_rank_file;
+pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
 pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
 pub use process::{ProcessState, host_name};

@@ -6,8 +6,14 @@ use std::path::Path;
 
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
+use trace_format::reader::limited;
 
 use super::cython::python_name;
+use super::debug_files::DebugFolders;
+
+/// What is said of a module in which functions have no names.
+const STRIPPED: &str = "is stripped: install its debugging symbols (Debian: its -dbgsym package, Fedora: \
+                        debuginfo), or build it with -g and without strip";
 
 /// Location of an address in the program's source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +31,8 @@ pub struct SourceLocation {
 #[derive(Default)]
 pub struct Symbols {
     modules: HashMap<(String, String), Option<Module>>,
-    /// Paths of modules whose files cannot be used, with the reason.
+    debug_folders: DebugFolders,
+    /// Paths of modules whose files cannot be used or lack names, with the reason.
     pub unusable: Vec<(String, &'static str)>,
 }
 
@@ -35,6 +42,8 @@ struct Module {
     debugging: Loader,
     /// First address, size in bytes and name of each function in the symbol tables, ascending.
     functions: Vec<(u64, u64, String)>,
+    /// Whether it has neither a full symbol table nor debugging information.
+    stripped: bool,
 }
 
 impl Module {
@@ -51,11 +60,16 @@ impl Module {
 }
 
 impl Symbols {
+    /// Symbols with debugging information from these folders.
+    pub fn with_debug_folders(debug_folders: DebugFolders) -> Self {
+        Self { debug_folders, ..Self::default() }
+    }
+
     /// Location of the call that returns to an address of a module, as addresses are in its file.
     pub fn location(&mut self, path: &str, build_id: &str, address: u64) -> SourceLocation {
         let key = (path.to_owned(), build_id.to_owned());
         if !self.modules.contains_key(&key) {
-            let module = match open(path, build_id) {
+            let module = match open(path, build_id, &self.debug_folders) {
                 Ok(module) => Some(module),
                 Err(why) => {
                     self.unusable.push((path.to_owned(), why));
@@ -64,7 +78,9 @@ impl Symbols {
             };
             self.modules.insert(key.clone(), module);
         }
-        let Some(Some(module)) = self.modules.get(&key) else { return SourceLocation::default() };
+        let Some(Some(module)) = self.modules.get_mut(&key) else {
+            return SourceLocation::default();
+        };
         // The call itself precedes the address that it returns to.
         let call = address.saturating_sub(1);
         let mut location = SourceLocation::default();
@@ -80,6 +96,12 @@ impl Symbols {
         if location.function.is_none() {
             location.function = module.function_at(call).map(demangled);
         }
+        if location.function.is_none() && std::mem::take(&mut module.stripped) {
+            self.unusable.push((path.to_owned(), STRIPPED));
+        }
+        // Names of instances of templates can become longer than any screen.
+        location.function = location.function.map(limited);
+        location.file = location.file.map(limited);
         location
     }
 }
@@ -92,7 +114,7 @@ fn demangled(name: &str) -> String {
 }
 
 /// Opens a module's file, if it is the one that ran.
-fn open(path: &str, build_id: &str) -> Result<Module, &'static str> {
+fn open(path: &str, build_id: &str, debug_folders: &DebugFolders) -> Result<Module, &'static str> {
     if !Path::new(path).is_absolute() {
         return Err("has no file");
     }
@@ -106,14 +128,32 @@ fn open(path: &str, build_id: &str) -> Result<Module, &'static str> {
     if id != build_id {
         return Err("is not the one that ran (its build id differs)");
     }
-    let debugging = Loader::new(path).map_err(|_| "has no symbols that can be read")?;
+    let mut functions = functions(&file);
+    let separate = debug_folders.find(Path::new(path), &file);
+    let debugging_path = separate.as_deref().unwrap_or(Path::new(path));
+    let shared = match &separate {
+        Some(separate) => std::fs::read(separate).ok().and_then(|data| {
+            let separate_file = object::File::parse(&*data).ok()?;
+            functions.extend(self::functions(&separate_file));
+            debug_folders.shared_by(separate, &separate_file)
+        }),
+        None => debug_folders.shared_by(Path::new(path), &file),
+    };
+    let debugging = Loader::new_with_sup(debugging_path, shared)
+        .or_else(|_| Loader::new(path))
+        .map_err(|_| "has no symbols that can be read")?;
+    functions.sort_unstable();
+    functions.dedup();
+    let stripped = separate.is_none() && file.symbols().next().is_none();
+    Ok(Module { debugging, functions, stripped })
+}
+
+/// First address, size in bytes and name of each function in the symbol tables of a file.
+fn functions(file: &object::File) -> Vec<(u64, u64, String)> {
     let named = file.symbols().chain(file.dynamic_symbols());
     let named = named.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
     let function = |symbol: object::Symbol| {
         Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned()))
     };
-    let mut functions: Vec<_> = named.filter_map(function).collect();
-    functions.sort_unstable();
-    functions.dedup();
-    Ok(Module { debugging, functions })
+    named.filter_map(function).collect()
 }
