@@ -12,6 +12,7 @@ use clap::Args;
 
 use super::CommandError;
 use super::program_search::{base_name, find_executable};
+use crate::shell_word::shell_word;
 
 /// The option of all subcommands that start a kernel.
 #[derive(Debug, Clone, Default, Args)]
@@ -85,17 +86,19 @@ pub fn kernel_program(options: &KernelOptions, launcher: &OsStr) -> Result<PathB
         let path = std::path::absolute(named).unwrap_or_else(|_| named.clone());
         return find_executable(path.as_os_str()).map_err(|_| {
             CommandError::usage(format!(
-                "--kernels {}: it is not an executable file; scripts/build-kernels builds one and \
+                "--kernels {}: it is not an executable file; `{} openmpi` (or mpich) builds one and \
                  prints its path",
-                named.display()
+                named.display(),
+                build_script(env::current_exe().ok().as_deref())
             ))
         });
     }
     let Some(mpi) = KernelMpi::of_launcher(launcher) else {
         return Err(CommandError::usage(format!(
             "{}: it is not known which MPI this launcher belongs to; name the program built for it \
-             with --kernels PATH (scripts/build-kernels builds it)",
-            launcher.to_string_lossy()
+             with --kernels PATH (`{} openmpi` or mpich builds it)",
+            launcher.to_string_lossy(),
+            build_script(env::current_exe().ok().as_deref())
         )));
     };
     let target = env::var_os("CARGO_TARGET_DIR").filter(|path| !path.is_empty());
@@ -114,10 +117,24 @@ fn find(
     let places: Vec<String> = places.iter().map(|place| format!("  {}", place.display())).collect();
     let name = mpi.name();
     Err(CommandError::failed(format!(
-        "the program kernels for {name} was not found; looked at\n{}\nbuild it with \
-         scripts/build-kernels {name}, or name it with --kernels PATH",
-        places.join("\n")
+        "the program kernels for {name} was not found; looked at\n{}\nbuild it (needs Rust and \
+         libclang), after that it is found: {} {name}",
+        places.join("\n"),
+        build_script(executable)
     )))
+}
+
+/// Where a release archive keeps the kernels' source, below the folder with `bin`.
+const SOURCE: &str = "share/gammachi/kernels";
+
+/// The script that builds the kernels, as a word for a shell: that of the archive in which the
+/// command lies, or that of a checkout.
+fn build_script(executable: Option<&Path>) -> String {
+    let script = Path::new("scripts/build-kernels");
+    let above = executable.and_then(Path::parent).and_then(Path::parent);
+    let installed = above.map(|above| above.join(SOURCE).join(script));
+    let script = installed.filter(|path| path.is_file()).unwrap_or_else(|| script.to_owned());
+    shell_word(&script.to_string_lossy())
 }
 
 fn places(mpi: KernelMpi, executable: Option<&Path>, target: Option<&Path>) -> Vec<PathBuf> {
@@ -129,6 +146,7 @@ fn places(mpi: KernelMpi, executable: Option<&Path>, target: Option<&Path>) -> V
         if let Some(above) = folder.parent() {
             places.push(above.join("libexec").join("gammachi").join(&file));
             places.push(built(above));
+            places.push(built(&above.join(SOURCE).join("target")));
         }
     }
     if let Some(target) = target {
@@ -164,8 +182,14 @@ mod tests {
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("scripts/build-kernels mpich"), "{error}");
 
+        // In the archive, the message names the command that works there.
+        let script = root.join("share/gammachi/kernels/scripts/build-kernels");
+        make_program(&script);
+        let error = found().unwrap_err().to_string();
+        assert!(error.ends_with(&format!("{} mpich", script.display())), "{error}");
+
         let places = places(KernelMpi::Mpich, Some(&executable), Some(&other));
-        assert_eq!(places.len(), 4);
+        assert_eq!(places.len(), 5);
         for place in places.iter().rev() {
             make_program(place);
             assert_eq!(found().unwrap(), *place);

@@ -84,7 +84,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     if waiting >= NOTABLE_WAITING && !is_good {
         let is_explained = report.why().is_some_and(|why| causes::is_explained(&why));
         return match is_explained || waiting_in_turn(report).is_some() {
-            true => step(format!("gammachi compare {run} …"), "tells what a change there has won"),
+            true => step(format!("gammachi whatif {run}"), "predicts what changes would save"),
             false => step(format!("gammachi why {run}"), "follows the waiting back to its causes"),
         };
     }
