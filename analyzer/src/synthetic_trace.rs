@@ -10,6 +10,7 @@ use trace_format::encoding::{checksum, encode, framed_bytes};
 use trace_format::functions;
 use trace_format::header::{
     ClockAnchor, ClockExchange, Definition, FileHeader, Phase, ProcessUsage, ThreadUsage,
+    UsageReading,
 };
 use trace_format::layout::*;
 use trace_format::totals::*;
@@ -250,6 +251,27 @@ impl SyntheticRank {
             ticks: 0,
             on_cpu_ns,
             ended_threads_ns,
+        }));
+        self
+    }
+
+    /// What the process had used when it was read: its time on a core, all of its first thread, which
+    /// then waited for one; memory in bytes, now and at most.
+    pub fn usage_reading(
+        &mut self,
+        (phase, ticks): (Phase, u64),
+        (on_cpu_ns, run_queue_ns): (u64, u64),
+        (resident_bytes, peak_resident_bytes): (u64, u64),
+    ) -> &mut Self {
+        self.definitions.push(Definition::UsageReading(UsageReading {
+            phase,
+            ticks,
+            on_cpu_ns,
+            ended_threads_ns: 0,
+            first_thread_on_cpu_ns: on_cpu_ns,
+            first_thread_run_queue_ns: run_queue_ns,
+            resident_bytes,
+            peak_resident_bytes,
         }));
         self
     }

@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use system_tests::exit_codes::{MIN_PROBABILITY, probability_of_one_distribution};
 use system_tests::{Job, Mpi, Recorded, Recording, sequence, under_both, victim};
+use trace_format::header::{Definition, Phase, UsageReading};
 
 /// Bare and recorded runs of each if all exit codes are equal.
 const MIN_RUNS: usize = 2;
@@ -118,6 +119,25 @@ under_both! {
 
     fn abort(mpi) {
         check_death(mpi, "dies_abort");
+    }
+
+    fn killed_rank_leaves_what_it_used(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "dies_after_growing")).ranks(2).record();
+        let trace = recorded.trace();
+        for rank in [trace.rank(0), trace.rank(1)] {
+            let readings: Vec<UsageReading> = rank.file.definitions.iter().filter_map(|of| match of {
+                Definition::UsageReading(reading) => Some(*reading),
+                _ => None,
+            }).collect();
+            let during = readings.iter().filter(|one| one.phase == Phase::During);
+            let first = readings.iter().find(|one| one.phase == Phase::Init).expect("at its begin");
+            // However long it lived, the last two are kept.
+            assert_eq!(during.clone().count(), 2, "{readings:?}");
+            let last = during.max_by_key(|one| one.ticks).unwrap();
+            assert!(last.on_cpu_ns > first.on_cpu_ns && last.ticks > first.ticks, "{readings:?}");
+            let grown = last.resident_bytes.saturating_sub(first.resident_bytes);
+            assert!(grown > 64 << 20 && last.peak_resident_bytes >= last.resident_bytes);
+        }
     }
 
     fn underscore_exit(mpi) {

@@ -165,6 +165,8 @@ pub enum Definition {
         /// Its model, as the processor or the kernel names it.
         model: String,
     },
+    /// What the process has used so far. Written at its begin and end, and now and then between.
+    UsageReading(UsageReading),
 }
 
 /// The neighbours of this rank in a communicator's topology.
@@ -203,6 +205,28 @@ pub struct ProcessUsage {
     pub on_cpu_ns: u64,
     /// Part of it used by recorded threads that have ended, in nanoseconds.
     pub ended_threads_ns: u64,
+}
+
+/// What a process has used so far. Of those during the run only the last two are kept, so that a
+/// rank that dies leaves one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageReading {
+    /// Phase of the reading.
+    pub phase: Phase,
+    /// Counter at the reading.
+    pub ticks: u64,
+    /// CPU time of all threads, in nanoseconds.
+    pub on_cpu_ns: u64,
+    /// Part of it used by recorded threads that have ended, in nanoseconds.
+    pub ended_threads_ns: u64,
+    /// CPU time of the thread that called MPI_Init, in nanoseconds; 0: unknown.
+    pub first_thread_on_cpu_ns: u64,
+    /// How long that thread was ready to run but had no core, in nanoseconds.
+    pub first_thread_run_queue_ns: u64,
+    /// Memory that the process holds, in bytes; 0: unknown.
+    pub resident_bytes: u64,
+    /// The most that it has held so far, in bytes; 0: unknown.
+    pub peak_resident_bytes: u64,
 }
 
 /// A performance counter (perf_event) requested by the user, and the outcome on this rank.

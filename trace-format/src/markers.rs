@@ -27,11 +27,13 @@ pub enum ToolReason {
     /// Finding the call path of the call before it. `tag` is the path's number
     /// ([`crate::header::Definition::Path`]).
     Path = 10,
+    /// Reading what the process has used so far ([`crate::header::UsageReading`]).
+    Usage = 11,
 }
 
 impl ToolReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Start,
         Self::Window,
         Self::Finish,
@@ -42,6 +44,7 @@ impl ToolReason {
         Self::Entries,
         Self::NotComputing,
         Self::Path,
+        Self::Usage,
     ];
 
     /// The reason with a stored number, if there is one.

@@ -18,7 +18,8 @@ use super::whole_ticks::WholeTicks;
 /// Time in which lines were ready to run but had no core.
 #[derive(Debug, Clone, Default)]
 pub struct OffCpu {
-    /// For each line the ticks in the whole run; `None` if they are not known.
+    /// For each line the ticks in the whole run, or to the last reading of a rank that died; `None`
+    /// if they are not known.
     pub of_line: Vec<Option<i64>>,
     /// For each state how much of the selected waiting that can be at most, ticks; `None` if it is not
     /// known.
@@ -43,8 +44,10 @@ impl OffCpu {
         }
         let mut at_most: BTreeMap<State, Option<i64>> = BTreeMap::new();
         for ((state, line), ticks) in waited {
-            // These lie before the first and after the last reading.
-            let is_outside = matches!(state, State::StartSkew | State::WaitAtFinalize);
+            // These lie before the first and after the last reading, or may.
+            let facts = &run.ranks[lines.all[line as usize].position].facts;
+            let is_outside = matches!(state, State::StartSkew | State::WaitAtFinalize)
+                || facts.last_before_death().is_some();
             let off = of_line[line as usize].filter(|_| !is_outside);
             let sum = at_most.entry(state).or_insert(Some(0));
             *sum = sum.zip(off).map(|(sum, off)| sum + off.min(ticks));

@@ -181,6 +181,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::SystemClock(_)
         | Definition::ThreadUsage(_)
         | Definition::ProcessUsage(_)
+        | Definition::UsageReading(_)
         | Definition::Counter(_)
         | Definition::CounterReading(_)
         | Definition::Unmapped => return None,

@@ -5,13 +5,14 @@
 //! a core for c seconds and outside MPI for u seconds computed for at most min(c, u). CPU time of
 //! the process beyond its known threads counts in full. The sum is thus an upper bound. γ less this
 //! sum and less the time spent waiting for a core is time asleep, as a lower bound. The kernel's
-//! times are read only twice, at start and end, so this works for the whole run only; a reading
-//! after every long gap would slow down each call. γ itself is left as calls define it, the same
-//! for every run and tool.
+//! times are read at start and end, so this works for the whole run only; a reading after every long
+//! gap would slow down each call. A rank that died was last read up to a second before its last call
+//! ended: what it did since is unknown, and both bounds allow for that. γ itself is left as calls
+//! define it, the same for every run and tool.
 
 use std::collections::BTreeMap;
 
-use trace_format::header::{Phase, ProcessUsage, ThreadUsage};
+use trace_format::header::{Phase, ProcessUsage, ThreadUsage, UsageReading};
 
 use crate::trace::RankTrace;
 
@@ -23,7 +24,8 @@ const SLEEPER_MIN_S: f64 = 0.02;
 /// A rank's CPU time compared with its computation time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuTime {
-    /// CPU time of all threads between the readings at start and end.
+    /// CPU time of all threads between the readings at start and end, or to the last reading of a
+    /// rank that died.
     pub on_cpu_s: f64,
     /// Upper bound of the part of γ_i on a core.
     pub compute_on_cpu_s: f64,
@@ -78,6 +80,32 @@ impl CpuTime {
             on_cpu_s: on_cpu_ns as f64 * 1e-9,
             compute_on_cpu_s,
             asleep_s: (compute_s - compute_on_cpu_s - waited_ns as f64 * 1e-9).max(0.0),
+        })
+    }
+
+    /// As [`CpuTime::new`], for a rank that died. `unread_s` is how long it lived after its last
+    /// reading. `None` if several threads called MPI: only the first is read during the run.
+    pub(super) fn until_death(
+        trace: &RankTrace,
+        compute_s: f64,
+        useful_s: &BTreeMap<u32, f64>,
+        unread_s: f64,
+    ) -> Option<Self> {
+        let facts = &trace.facts;
+        let last = facts.last_before_death()?;
+        let begin = facts.usage_readings.iter().find(|one| one.phase == Phase::Init)?;
+        let &first_useful_s = useful_s.get(&0).filter(|_| useful_s.len() == 1)?;
+        let used_ns = |of: fn(&UsageReading) -> u64| of(last).checked_sub(of(begin));
+        let on_cpu_ns = used_ns(|one| one.on_cpu_ns)?;
+        let first_ns = used_ns(|one| one.first_thread_on_cpu_ns)?.min(on_cpu_ns);
+        let waited_s = facts.off_cpu_ns(0)? as f64 * 1e-9;
+        let others_s = (on_cpu_ns - first_ns) as f64 * 1e-9;
+        let read_s = (first_ns as f64 * 1e-9).min(first_useful_s) + others_s;
+        let compute_on_cpu_s = (read_s + unread_s).min(compute_s);
+        Some(Self {
+            on_cpu_s: on_cpu_ns as f64 * 1e-9,
+            compute_on_cpu_s,
+            asleep_s: (compute_s - compute_on_cpu_s - waited_s).max(0.0),
         })
     }
 

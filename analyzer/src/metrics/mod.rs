@@ -26,6 +26,7 @@ mod cpu_time;
 mod failed;
 mod late_partner;
 mod marks;
+mod memory;
 mod messages;
 mod note;
 mod passes;
@@ -52,6 +53,7 @@ pub use counters::{Count, CounterMetrics, NoCount, RankCount};
 pub use cpu_time::CpuTime;
 pub use failed::FailedCalls;
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, NoTables, OwnCost};
+pub use memory::{Grown, Memory};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, SizeClass, Traffic};
 pub use note::{ImpossibleWork, MessageNote, Note};
 pub use paths::{Frame, PathRow};
@@ -132,6 +134,10 @@ pub struct RankMetrics {
     pub off_cpu_s: Option<f64>,
     /// CPU time compared with computation time, over the whole run only.
     pub cpu_time: Option<CpuTime>,
+    /// Global seconds at the last reading of these, of a rank whose end was not read.
+    pub read_until_s: Option<f64>,
+    /// Memory of its process, over the whole run only.
+    pub memory: Option<Memory>,
     /// Involuntary context switches, over the whole run only.
     pub involuntary_switches: Option<u64>,
     /// Core on which its first thread was last seen.
@@ -336,6 +342,7 @@ impl Metrics {
         if compute == ComputeMode::Blas && passes.iter().all(|pass| pass.flops.is_none()) {
             notes.push(Note::NoBlasSeen);
         }
+        notes.extend(memory::note(&ranks));
         let flops =
             ranks.iter().filter(|r| r.takes_part).filter_map(|r| r.flops).reduce(|a, b| a + b);
         let lost = run.ranks.iter().filter_map(|rank| rank.facts.lost_events);
@@ -416,6 +423,11 @@ fn rank_metrics(
     // recording stopped earlier, they cover more than the rank's stretch.
     let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped);
     let readings_apply = resolved.whole && !cut;
+    let before_death = trace.facts.last_before_death();
+    let cpu_time = CpuTime::new(trace, compute_s, &useful_s).or_else(|| {
+        let unread_s = seconds(time.end_ticks.saturating_sub(before_death?.ticks));
+        CpuTime::until_death(trace, compute_s, &useful_s, unread_s)
+    });
     RankMetrics {
         rank: trace.rank,
         host: trace.file.header.host.clone(),
@@ -441,7 +453,11 @@ fn rank_metrics(
         other_s,
         outside_s: *outside_s,
         off_cpu_s: system.off_cpu_s.filter(|_| readings_apply),
-        cpu_time: readings_apply.then(|| CpuTime::new(trace, compute_s, &useful_s)).flatten(),
+        cpu_time: readings_apply.then_some(cpu_time).flatten(),
+        read_until_s: before_death
+            .filter(|_| readings_apply)
+            .map(|last| time.clock.seconds(last.ticks)),
+        memory: Memory::of(trace).filter(|_| resolved.whole),
         involuntary_switches: system.involuntary_switches.filter(|_| readings_apply),
         core: system.core,
         events: pass.calls.iter().map(|call| call.count).fold(0, u64::saturating_add),

@@ -3,6 +3,7 @@
 use trace_format::header::KeepingPolicy;
 
 use super::FailedCalls;
+use super::memory::Grown;
 
 /// Compute calls of a rank with impossible numbers of operations; they are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +67,8 @@ pub enum Note {
     ThreadsInTotals(u32),
     /// Computation means BLAS calls, but none was seen.
     NoBlasSeen,
+    /// One rank's memory grew far more than that of the others.
+    MemoryGrew(Grown),
 }
 
 /// The kinds of remarks on messages.

@@ -10,7 +10,8 @@ use crate::trace::{RankTrace, Run};
 /// What the operating system did to a rank's first thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SystemFacts {
-    /// Seconds ready to run but waiting for a core, between start and end of recording.
+    /// Seconds ready to run but waiting for a core, between the readings at start and end, or to the
+    /// last reading of a rank that died.
     pub off_cpu_s: Option<f64>,
     /// Involuntary context switches in that time.
     pub involuntary_switches: Option<u64>,
@@ -19,12 +20,13 @@ pub(super) struct SystemFacts {
 }
 
 impl SystemFacts {
-    /// Derives them from the readings at start and end.
+    /// Derives them from the readings.
     pub fn new(trace: &RankTrace) -> Self {
         let reading = |phase: Phase| {
             let mut usages = trace.facts.usages.iter();
             usages.find(|usage| usage.thread == 0 && usage.phase == phase)
         };
+        // Of a rank that died only the time without a core is known.
         let (start, end) = (reading(Phase::Init), reading(Phase::Finalize));
         let difference = |value: fn(&ThreadUsage) -> u64| {
             start.zip(end).and_then(|(start, end)| value(end).checked_sub(value(start)))
@@ -188,35 +190,36 @@ pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Over
 }
 
 /// Share of the time between its readings that a rank's first thread waited for a core. The
-/// readings are taken at the rank's start and end, even if recording stopped in between.
+/// readings are taken at the rank's start and end, even if recording stopped in between; the last
+/// one of a rank that died, some time before.
 fn waiting_share(trace: &RankTrace, time: &RankTime) -> Option<f64> {
-    let (start, end) = readings(trace, |usage| usage.thread == 0)?;
-    let between_s = time.clock.duration_s(end.ticks.checked_sub(start.ticks)?);
-    let waited_ns = end.run_queue_ns.checked_sub(start.run_queue_ns)?;
+    let between_s = between_readings_s(trace, time)?;
+    let waited_ns = trace.facts.off_cpu_ns(0)?;
     (between_s > 0.0).then(|| waited_ns as f64 * 1e-9 / between_s)
 }
 
 /// Average number of cores that the threads of a rank wanted, by running on one or waiting for one.
-/// A thread that started after the first reading counts from 0.
+/// A thread that started after the first reading counts from 0. Of a rank that died, only the first
+/// thread's waiting is known.
 fn wanted_cores(trace: &RankTrace, time: &RankTime) -> Option<f64> {
-    let (start, end) = readings(trace, |usage| usage.thread == 0)?;
-    let between_s = time.clock.duration_s(end.ticks.checked_sub(start.ticks)?);
+    let facts = &trace.facts;
+    let between_s = between_readings_s(trace, time)?;
     let of_phase = |phase: Phase| {
-        let usages = trace.facts.usages.iter().filter(move |usage| usage.phase == phase);
+        let usages = facts.usages.iter().filter(move |usage| usage.phase == phase);
         usages.map(|u| u128::from(u.on_cpu_ns) + u128::from(u.run_queue_ns)).sum::<u128>()
     };
-    let wanted_ns = of_phase(Phase::Finalize).checked_sub(of_phase(Phase::Init))?;
+    let wanted_ns = match facts.last_before_death() {
+        None => of_phase(Phase::Finalize).checked_sub(of_phase(Phase::Init))?,
+        Some(last) => {
+            let first = facts.usage_readings.iter().find(|one| one.phase == Phase::Init)?;
+            let on_cpu_ns = last.on_cpu_ns.checked_sub(first.on_cpu_ns)?;
+            u128::from(on_cpu_ns) + u128::from(facts.off_cpu_ns(0)?)
+        }
+    };
     (between_s > 0.0).then(|| wanted_ns as f64 * 1e-9 / between_s)
 }
 
-/// The readings of a thread at start and end.
-fn readings(
-    trace: &RankTrace,
-    of: impl Fn(&ThreadUsage) -> bool,
-) -> Option<(&ThreadUsage, &ThreadUsage)> {
-    let of_phase = |phase: Phase| {
-        let mut usages = trace.facts.usages.iter();
-        usages.find(|usage| usage.phase == phase && of(usage))
-    };
-    of_phase(Phase::Init).zip(of_phase(Phase::Finalize))
+fn between_readings_s(trace: &RankTrace, time: &RankTime) -> Option<f64> {
+    let (start, end) = trace.facts.read_stretch()?;
+    Some(time.clock.duration_s(end.checked_sub(start)?))
 }

@@ -514,6 +514,65 @@ fn waiting_for_cores_relates_to_the_time_between_readings() {
 }
 
 #[test]
+fn a_rank_that_died_knows_its_lack_of_cores_up_to_its_last_reading() {
+    let dead = || {
+        let mut dead = rank(1, 0, 100);
+        dead.call(0, "MPI_Send", B + 10 * MS, B + 20 * MS);
+        dead.call(0, "MPI_Send", B + 95 * MS, B + 100 * MS);
+        dead.usage(Phase::Init, 2 * MS, 0).process_usage(Phase::Init, 5 * MS, 0).killed();
+        dead
+    };
+    let mut read = dead();
+    read.usage_reading((Phase::Init, B), (5 * MS, 2 * MS), (100, 100));
+    // The places of the last two take turns, so the latest may come first.
+    read.usage_reading((Phase::During, B + 80 * MS), (25 * MS, 32 * MS), (300, 400));
+    read.usage_reading((Phase::During, B + 40 * MS), (20 * MS, 7 * MS), (200, 200));
+    let [other, _] = two_ranks();
+    let metrics = whole(&[other.clone(), read]);
+    let figures = &metrics.ranks[1];
+    assert_eq!(figures.off_cpu_s.map(ms), Some(30.0));
+    assert_eq!(figures.read_until_s.map(|at| ms(at - metrics.ranks[0].end_s)), Some(-20.0));
+    // Of 85 ms outside MPI at most 20 read and 20 unread ones were on a core, 30 waited for one.
+    let cpu_time = figures.cpu_time.unwrap();
+    assert_eq!(
+        [figures.compute_s, cpu_time.on_cpu_s, cpu_time.compute_on_cpu_s, cpu_time.asleep_s]
+            .map(ms),
+        [85.0, 20.0, 40.0, 15.0]
+    );
+    assert_eq!(figures.memory, Some(Memory { first_bytes: 100, last_bytes: 300, peak_bytes: 400 }));
+    let Oversubscription::Waited { rank: 1, share, .. } = metrics.oversubscription[0] else {
+        panic!("{:?}", metrics.oversubscription)
+    };
+    assert!((share - 30.0 / 80.0).abs() < 1e-9, "{share}");
+    // Without readings, as in older traces, nothing is claimed.
+    let metrics = whole(&[other, dead()]);
+    let figures = &metrics.ranks[1];
+    assert_eq!((figures.off_cpu_s, figures.cpu_time, figures.memory), (None, None, None));
+}
+
+#[test]
+fn names_the_rank_whose_memory_grew_far_more_than_the_others() {
+    let with = |growth_mib: [u64; 2]| {
+        let mut ranks = two_ranks();
+        for (rank, growth) in ranks.iter_mut().zip(growth_mib) {
+            let last_bytes = (100 + growth) << 20;
+            rank.usage_reading((Phase::Init, B), (0, 0), (100 << 20, 100 << 20));
+            let at_end = (Phase::Finalize, B + 100 * MS);
+            rank.usage_reading(at_end, (0, 0), (last_bytes, last_bytes + 1));
+        }
+        whole(&ranks).notes.into_iter().find_map(|note| match note {
+            Note::MemoryGrew(of) => Some(of),
+            _ => None,
+        })
+    };
+    let grown = with([30, 900]).unwrap();
+    assert_eq!((grown.rank, grown.others_bytes), (1, 30 << 20));
+    assert_eq!(grown.memory.last_bytes, 1000 << 20);
+    assert_eq!(with([800, 900]), None, "both grew");
+    assert_eq!(with([0, 30]), None, "little");
+}
+
+#[test]
 fn an_open_call_lasts_to_the_last_sign_of_life_of_the_job() {
     let [mut first, mut second] = two_ranks();
     for rank in [&mut first, &mut second] {

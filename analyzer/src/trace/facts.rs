@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace_format::header::{
     ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, Phase,
-    ProcessLife, ProcessUsage, SystemClock, ThreadUsage,
+    ProcessLife, ProcessUsage, SystemClock, ThreadUsage, UsageReading,
 };
 
 /// The facts that a rank's definitions state.
@@ -32,6 +32,8 @@ pub struct RankFacts {
     pub usages: Vec<ThreadUsage>,
     /// CPU time of the whole process.
     pub process_usages: Vec<ProcessUsage>,
+    /// What the process had used at its begin, at its end and now and then between.
+    pub usage_readings: Vec<UsageReading>,
     /// Region names by id.
     pub regions: BTreeMap<u32, String>,
     /// Hardware counters that were asked for.
@@ -52,17 +54,40 @@ pub struct RankFacts {
 
 impl RankFacts {
     /// Nanoseconds in which a thread was ready to run but had no core, from the rank's begin to the
-    /// last reading of the thread; `None` if a reading is missing.
+    /// last reading of the thread; `None` if a reading is missing. The first thread of a rank that
+    /// did not reach its end was last read some time before.
     pub fn off_cpu_ns(&self, thread: u32) -> Option<u64> {
         let mut usages = self.usages.iter();
-        let end = usages.rfind(|of| of.thread == thread && of.phase == Phase::Finalize)?;
+        let end = usages.rfind(|of| of.thread == thread && of.phase == Phase::Finalize);
         let is_it = |of: &&ThreadUsage| {
-            of.phase == Phase::Init && (of.thread == thread || of.thread_os_id == end.thread_os_id)
+            let same = |end: &ThreadUsage| of.thread_os_id == end.thread_os_id;
+            of.phase == Phase::Init && (of.thread == thread || end.is_some_and(same))
         };
         let start = self.usages.iter().find(is_it).map(|start| start.run_queue_ns);
-        // A thread that has no first reading began later.
-        let start = if thread == 0 { start? } else { start.unwrap_or(0) };
-        end.run_queue_ns.checked_sub(start)
+        if thread != 0 {
+            // A thread that has no first reading began later.
+            return end?.run_queue_ns.checked_sub(start.unwrap_or(0));
+        }
+        let last = || self.last_before_death().map(|last| last.first_thread_run_queue_ns);
+        end.map(|end| end.run_queue_ns).or_else(last)?.checked_sub(start?)
+    }
+
+    /// The counter at the first thread's readings between which [`Self::off_cpu_ns`] counts.
+    pub fn read_stretch(&self) -> Option<(u64, u64)> {
+        let of = |phase| {
+            let mut usages = self.usages.iter();
+            usages.find(|of| of.thread == 0 && of.phase == phase).map(|of| of.ticks)
+        };
+        let last = || self.last_before_death().map(|last| last.ticks);
+        Some((of(Phase::Init)?, of(Phase::Finalize).or_else(last)?))
+    }
+
+    /// What the process had used when it was last read, if it did not reach its end (or has not
+    /// yet).
+    pub fn last_before_death(&self) -> Option<&UsageReading> {
+        let last = self.usage_readings.iter().max_by_key(|reading| reading.ticks)?;
+        let is_read = self.usages.iter().any(|usage| usage.phase == Phase::Finalize);
+        (last.phase == Phase::During && !is_read).then_some(last)
     }
 
     /// Collects the facts from definitions.
@@ -92,6 +117,7 @@ impl RankFacts {
             }
             Definition::ThreadUsage(usage) => self.usages.push(*usage),
             Definition::ProcessUsage(usage) => self.process_usages.push(*usage),
+            Definition::UsageReading(reading) => self.usage_readings.push(*reading),
             Definition::RankBegin { ticks } => self.begin_ticks = Some(*ticks),
             Definition::RankEnd { ticks } => self.end_ticks = Some(*ticks),
             Definition::Stopped { ticks, reason } => {

@@ -25,6 +25,7 @@ use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
 use crate::store::outermost::{Spacer, enter, is_inside, leave};
 use crate::store::slots::{close_call, open};
+use crate::store::usage;
 use crate::store::window::{self, SITES_LEVEL, make_room, take_slot};
 
 /// Forwards a call. Records function and times if it is the thread's outermost call.
@@ -59,6 +60,10 @@ pub unsafe fn recorded_plain<A: Invoke>(
         close_call(block, slot, duration, (function, 0), result);
         if (*block).level >= PATHS_LEVEL && call_paths::is_long(duration) {
             call_paths::note(block, begin.wrapping_add(duration));
+        }
+        let end = begin.wrapping_add(duration);
+        if usage::is_due(end) {
+            usage::take(block, end, true);
         }
         leave(block);
         result
@@ -145,13 +150,18 @@ where
             open(slot, begin, function, 0);
             let result = arguments.invoke(real);
             let duration = counter::read(block).wrapping_sub(begin);
-            if P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result) {
+            let is_poll = P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result);
+            if is_poll {
                 polls::merge(block, slot, begin, duration, function, 0);
             } else {
                 close_call(block, slot, duration, (function, 0), result);
             }
             // Other threads may be recording attributes while this one has no space.
             lifetimes::after_free::<P>(being_freed, result);
+            let end = begin.wrapping_add(duration);
+            if usage::is_due(end) {
+                usage::take(block, end, !is_poll);
+            }
             leave(block);
             return result;
         }
@@ -165,7 +175,9 @@ where
         open(slot, begin, function, call.communicator);
         let result = arguments.invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
-        if P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result) {
+        let end = begin.wrapping_add(duration);
+        let is_poll = P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result);
+        if is_poll {
             polls::merge(block, slot, begin, duration, function, call.communicator);
         } else {
             let first = slot;
@@ -173,7 +185,7 @@ where
             close_call(block, slot, duration, (function, call.communicator), result);
             lifetimes::after_free::<P>(being_freed, result);
             if slot != first {
-                window::tool_event(block, ToolReason::Window, begin.wrapping_add(duration));
+                window::tool_event(block, ToolReason::Window, end);
             }
             if lifetimes::defines::<P>() && result as i32 == 0 {
                 lifetimes::define(block, slot, &P::PLAN, &arguments, call.communicator);
@@ -181,8 +193,11 @@ where
                 && call_paths::is_long(duration)
                 && slot == first
             {
-                call_paths::note(block, begin.wrapping_add(duration));
+                call_paths::note(block, end);
             }
+        }
+        if usage::is_due(end) {
+            usage::take(block, end, !is_poll);
         }
         leave(block);
         result

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::environment::is_kept;
-use trace_format::header::{Phase, ProcessLife, ProcessUsage, ThreadUsage};
+use trace_format::header::{Phase, ProcessLife, ProcessUsage, ThreadUsage, UsageReading};
 
 use crate::host::counter;
 use crate::host::loader::for_each_object;
@@ -239,14 +239,44 @@ pub fn process_usage(phase: Phase) -> ProcessUsage {
     }
 }
 
+/// CPU time of a thread, and how long it was ready to run but had no core, in nanoseconds.
+fn schedule(os_id: u32) -> Option<(u64, u64)> {
+    let schedule = first_line(&format!("/proc/self/task/{os_id}/schedstat"));
+    let mut times = schedule.split_whitespace().map(|word| word.parse::<u64>().ok());
+    Some((times.next()??, times.next()??))
+}
+
+/// The bytes that a line of /proc/self/status states, in kB.
+fn status_bytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What the process has used so far; `first_os_id` is the thread that called MPI_Init. Takes some
+/// 20 µs.
+pub fn usage_reading(first_os_id: u32, phase: Phase) -> UsageReading {
+    let ticks = counter::now();
+    let (first_thread_on_cpu_ns, first_thread_run_queue_ns) =
+        schedule(first_os_id).unwrap_or_default();
+    // VmHWM and not getrusage: the latter's peak includes the launcher, before it became the program.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    UsageReading {
+        phase,
+        ticks,
+        on_cpu_ns: counter::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID),
+        ended_threads_ns: ENDED_THREADS_NS.load(Relaxed),
+        first_thread_on_cpu_ns,
+        first_thread_run_queue_ns,
+        resident_bytes: status_bytes(&status, "VmRSS").unwrap_or(0),
+        peak_resident_bytes: status_bytes(&status, "VmHWM").unwrap_or(0),
+    }
+}
+
 /// Resource usage of one thread of the process so far.
 pub fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage> {
     let folder = format!("/proc/self/task/{os_id}");
     let ticks = counter::now();
-    let schedule = first_line(&format!("{folder}/schedstat"));
-    let mut times = schedule.split_whitespace().map(|word| word.parse::<u64>().ok());
-    let on_cpu_ns = times.next()??;
-    let run_queue_ns = times.next()??;
+    let (on_cpu_ns, run_queue_ns) = schedule(os_id)?;
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
     let switches = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -301,6 +331,14 @@ mod tests {
         assert_eq!(began_ns(&stat, 100), Some(220_000_000));
         assert_eq!(began_ns("17 (a) S 1", 100), None);
         assert_eq!(began_ns(&stat, 0), None);
+    }
+
+    #[test]
+    fn reads_memory_from_status() {
+        let status = "Name:\tVmRSS\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
+        assert_eq!(status_bytes(status, "VmRSS"), Some(1 << 20));
+        assert_eq!(status_bytes(status, "VmHWM"), Some(2 << 20));
+        assert_eq!(status_bytes(status, "VmSwap"), None);
     }
 
     #[test]

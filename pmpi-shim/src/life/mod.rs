@@ -45,6 +45,7 @@ use crate::store::slots::close;
 use crate::store::stage;
 use crate::store::totals;
 use crate::store::trace_file::{self, CreateError, define};
+use crate::store::usage;
 use crate::store::window;
 
 /// Claims the start for the first call of MPI_Init. Returns a reading of the counter and the
@@ -206,6 +207,7 @@ unsafe fn try_start(
             define(&Definition::ProcessLife(life))?;
         }
         define(&Definition::ProcessUsage(machine::process_usage(Phase::Init)))?;
+        usage::begin()?;
         define(&Definition::ClockAnchor(counter::anchor()))
     });
     if let Err(reason) = described {
@@ -285,6 +287,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
         }
         let process = machine::process_usage(Phase::Finalize);
         let _ = define(&Definition::ProcessUsage(process));
+        usage::end();
         if let Some(measured) = exchanger.and_then(Exchanger::measure_at_finalize) {
             schedule::write_to_trace(&measured);
         }

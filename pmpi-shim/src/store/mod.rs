@@ -13,6 +13,7 @@
 //! | `totals` | events folded into totals |
 //! | `regions` | names of regions, and which are computation |
 //! | `transient` | definitions of objects that the program makes and frees, in bounded space |
+//! | `usage` | readings of what the process has used so far |
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
 //! | `file_space` | space of a file, by its descriptor |
 //! | `stage` | the staging directory, from which the file is moved at the end |
@@ -30,4 +31,5 @@ pub mod stage;
 pub mod totals;
 pub mod trace_file;
 pub mod transient;
+pub mod usage;
 pub mod window;

@@ -39,6 +39,9 @@ struct TraceFile {
     definitions: Option<DefinitionChunk>,
     /// Offset and length of all definition chunks.
     definition_chunks: Vec<(u64, u64)>,
+    /// Offsets of the two records that are replaced in turn, the older one first. None once the
+    /// file is being completed.
+    replaced: Option<[Option<u64>; 2]>,
 }
 
 /// A chunk of definitions.
@@ -132,6 +135,7 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
         full: false,
         definitions: None,
         definition_chunks: Vec::new(),
+        replaced: Some([None; 2]),
     });
     Ok(())
 }
@@ -230,6 +234,28 @@ impl TraceFile {
         let added = self.add_definition(&mut chunk, &payload);
         self.definitions = Some(chunk);
         added
+    }
+
+    /// Adds a definition twice, then replaces the older of the two, so that the file does not grow
+    /// and one of them is always whole. All have the same length.
+    fn replace_definition(&mut self, definition: &Definition) -> Result<(), String> {
+        let Some([older, newer]) = self.replaced else { return Ok(()) };
+        let at = match older {
+            Some(at) => {
+                let payload = encode(definition).ok_or("a definition is too long")?;
+                // In one piece: a process that is killed leaves all of it or nothing.
+                let framed = [&frame_of(&payload)[..], &payload].concat();
+                self.write(at, &framed)?;
+                at
+            }
+            None => {
+                self.define(definition)?;
+                let framed = encode(definition).map_or(0, |payload| framed_bytes(payload.len()));
+                self.definitions.map_or(0, |chunk| chunk.next - framed as u64)
+            }
+        };
+        self.replaced = Some([newer, Some(at)]);
+        Ok(())
     }
 
     /// Makes an empty chunk for definitions of this many framed bytes, or of the usual length.
@@ -509,6 +535,11 @@ pub fn define(definition: &Definition) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.define(definition)
 }
 
+/// Adds a definition of which only the last two are kept. If there is no space for it, it is lost.
+pub fn replace_definition(definition: &Definition) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.replace_definition(definition)
+}
+
 /// Whether no more events may be added to the file.
 pub fn is_full() -> bool {
     lock().as_ref().is_none_or(|file| file.full)
@@ -562,6 +593,8 @@ pub fn retire_definitions(chunk: &DefinitionChunk) -> Result<(), String> {
 pub fn finish(cut: Option<Cut>, ticks: u64, lost_events: u64) -> Result<(), String> {
     let mut guard = lock();
     let Some(file) = guard.as_mut() else { return Ok(()) };
+    // Definitions may move.
+    file.replaced = None;
     let mut outcome = Ok(());
     if let Ok(descriptor) = file.descriptor() {
         let reason =

@@ -98,6 +98,13 @@ struct EfficiencyDocument {
 }
 
 #[derive(Debug, Serialize)]
+struct MemoryDocument {
+    first_bytes: u64,
+    last_bytes: u64,
+    peak_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
 struct RankDocument<'a> {
     rank: u32,
     host: &'a str,
@@ -117,6 +124,8 @@ struct RankDocument<'a> {
     on_cpu_s: Option<f64>,
     compute_on_cpu_s: Option<f64>,
     asleep_s: Option<f64>,
+    read_until_s: Option<f64>,
+    memory: Option<MemoryDocument>,
     involuntary_switches: Option<u64>,
     core: Option<u32>,
     affinity: &'a [u32],
@@ -339,6 +348,12 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.on_cpu_s),
         compute_on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.compute_on_cpu_s),
         asleep_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.asleep_s),
+        read_until_s: rank_metrics.read_until_s,
+        memory: rank_metrics.memory.map(|memory| MemoryDocument {
+            first_bytes: memory.first_bytes,
+            last_bytes: memory.last_bytes,
+            peak_bytes: memory.peak_bytes,
+        }),
         involuntary_switches: rank_metrics.involuntary_switches,
         core: rank_metrics.core,
         affinity: &run.ranks[index].file.header.affinity,
@@ -412,7 +427,7 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
     );
     reason(
         unknown && whole,
-        "ranks[].off_cpu_s is null where the readings at start and end are not both there",
+        "ranks[].off_cpu_s is null where a reading at the start, or a later one, is missing",
     );
     reason(
         timeline.bound_ns.is_none() || !timeline.aligned,

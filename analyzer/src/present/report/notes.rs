@@ -3,6 +3,7 @@
 use trace_format::header::KeepingPolicy;
 
 use crate::metrics::{FailedCalls, MessageNote, Note};
+use crate::present::quantity::with_prefix;
 use crate::timeline::{NotedRanks, TimeNote};
 use crate::trace::RunNote;
 
@@ -114,6 +115,20 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
              overlapped in that time is not known; their gamma is computed as if the totals of all \
              threads began at the same moment"
         ),
+        Note::MemoryGrew(of) => {
+            let bytes = |bytes: u64| format!("{}B", with_prefix(bytes as f64));
+            let others = match of.others_bytes {
+                0 => "the others' did not grow".to_owned(),
+                others => format!("the others' by {} (median)", bytes(others)),
+            };
+            format!(
+                "memory: rank {} grew from {} at its start to {} when it was last read (most: {}); {others}",
+                of.rank,
+                bytes(of.memory.first_bytes),
+                bytes(of.memory.last_bytes),
+                bytes(of.memory.peak_bytes)
+            )
+        }
         Note::NoBlasSeen => "computation is BLAS, but no BLAS call was seen (linked statically, or none is \
                              made): record with --compute outside"
             .into(),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tables::InMpi;
+use super::tables::{InMpi, peak_memory};
 use crate::metrics::{Metrics, RankMetrics, RankState};
 
 use crate::present::context::{number_list, plural};
@@ -103,6 +103,13 @@ pub(super) fn lines(
         waits.reduce(f64::max).map_or("?".into(), time)
     };
     table.right("waited for a core (most)", shown.iter().map(most_off_cpu));
+    let most_memory = |group: &RankGroup| {
+        let of_ranks = group.members.iter().filter_map(|rank| rank.memory);
+        peak_memory(of_ranks.max_by_key(|memory| memory.peak_bytes))
+    };
+    if metrics.ranks.iter().any(|rank| rank.memory.is_some()) {
+        table.right("peak memory (most)", shown.iter().map(most_memory));
+    }
     let states: Vec<String> = shown.iter().map(|group| state(group.members[0])).collect();
     if states.iter().any(|state| !state.is_empty()) {
         table.left("state of the first", states);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::basis::hides_waiting;
 use super::{rank_groups, verdict};
 use crate::metrics::{
-    CallMetrics, ComputeMode, Pinning, RankMetrics, RankState, Selection, ThreadMetrics,
+    CallMetrics, ComputeMode, Memory, Pinning, RankMetrics, RankState, Selection, ThreadMetrics,
 };
 use crate::plain_text::printable;
 use crate::present::Report;
@@ -106,12 +106,20 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         table
             .right("waited for a core", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
     }
+    if ranks.iter().any(|r| r.memory.is_some()) {
+        table.right("peak memory", ranks.iter().map(|r| peak_memory(r.memory)));
+    }
     let states: Vec<String> = ranks.iter().map(|rank| state(rank)).collect();
     // POSITIONS says more about ranks that did not finish.
     if metrics.unfinished.is_none() && states.iter().any(|state| !state.is_empty()) {
         table.left("state", states);
     }
     (unit.name, table.lines())
+}
+
+/// The most memory that a rank held.
+pub(super) fn peak_memory(memory: Option<Memory>) -> String {
+    memory.map_or("?".into(), |memory| format!("{}B", with_prefix(memory.peak_bytes as f64)))
 }
 
 /// Threads of ranks with several; if there are many, only those with most time in MPI.

@@ -1,0 +1,91 @@
+//! Readings of what the process has used so far, now and then.
+//!
+//! A rank that is killed has no reading at its end. So one is taken during the run, by the thread
+//! whose call ends first after the time for it has come. A call compares its end, which it has read
+//! anyway, with that time; the system is asked at most once a second.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use trace_format::header::{Definition, Phase};
+use trace_format::markers::ToolReason;
+
+use crate::host::counter;
+use crate::host::machine;
+use crate::host::own_work::OwnWork;
+use crate::state;
+use crate::state::thread_block::ThreadBlock;
+use crate::store::trace_file::{define, replace_definition};
+use crate::store::window::{self, thread_os_ids};
+
+/// Time to the first reading in nanoseconds. It doubles with each, up to [`LONGEST_NS`], so that
+/// short runs have readings, too.
+const FIRST_NS: u64 = 62_500_000;
+/// Longest time between two readings in nanoseconds.
+const LONGEST_NS: u64 = 1_000_000_000;
+
+/// Counter from which on the next reading is due.
+static DUE: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Time to the reading after the next, nanoseconds.
+static STEP_NS: AtomicU64 = AtomicU64::new(FIRST_NS);
+/// Operating system's id of the thread that called MPI_Init.
+static FIRST_THREAD: AtomicU32 = AtomicU32::new(0);
+
+/// Takes the first reading. Called once, when the first thread has its window.
+pub fn begin() -> Result<(), String> {
+    FIRST_THREAD.store(thread_os_ids().first().copied().unwrap_or(0), Relaxed);
+    define(&Definition::UsageReading(read(Phase::Init)))?;
+    schedule_next(counter::now());
+    Ok(())
+}
+
+/// Takes the last reading.
+pub fn end() {
+    DUE.store(u64::MAX, Relaxed);
+    let _ = define(&Definition::UsageReading(read(Phase::Finalize)));
+}
+
+fn read(phase: Phase) -> trace_format::header::UsageReading {
+    machine::usage_reading(FIRST_THREAD.load(Relaxed), phase)
+}
+
+fn schedule_next(now: u64) {
+    let step_ns = STEP_NS.load(Relaxed);
+    STEP_NS.store((2 * step_ns).min(LONGEST_NS), Relaxed);
+    let ticks = step_ns as f64 / counter::ns_per_tick();
+    DUE.store(now.saturating_add(ticks as u64), Relaxed);
+}
+
+/// Whether a reading is due when a call ends.
+#[inline(always)]
+pub fn is_due(end: u64) -> bool {
+    end >= DUE.load(Relaxed)
+}
+
+/// Takes a reading that is due. With `as_event`, its time is an event behind the call that ended
+/// then; among polls it is not, because an event would end their run.
+///
+/// # Safety
+/// `block` is the calling thread's, inside its outermost call, whose event is complete.
+#[cold]
+#[inline(never)]
+pub unsafe fn take(block: *mut ThreadBlock, end: u64, as_event: bool) {
+    let due = DUE.load(Relaxed);
+    // One thread takes it; the time of the next is not known yet.
+    if end < due || DUE.compare_exchange(due, u64::MAX, Relaxed, Relaxed).is_err() {
+        return;
+    }
+    if !state::is_recording() {
+        return;
+    }
+    let _own = OwnWork::begin();
+    let _ = std::panic::catch_unwind(|| {
+        let _ = replace_definition(&Definition::UsageReading(read(Phase::During)));
+    });
+    schedule_next(end);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if as_event && (*block).paused_at == 0 {
+            window::tool_event(block, ToolReason::Usage, end);
+        }
+    }
+}
