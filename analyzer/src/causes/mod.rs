@@ -496,4 +496,4 @@ fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u3
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,7 +10,7 @@ use crate::synthetic_messages::{completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 
-mod generated;
+pub(crate) mod generated;
 mod one_sided;
 mod stretches;
 
@@ -75,6 +75,15 @@ fn assert_same_in_processes(path: &Path, most: usize, expected: &Causes) {
 }
 
 fn with_analysis(ranks: &[SyntheticRank], then: impl FnOnce(&Analysis)) {
+    let directory = finished(ranks);
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.diagnoses, []);
+    let timeline = GlobalTimeline::new(&run);
+    then(&Analysis::of(&run, &timeline));
+}
+
+/// The files of a run; ranks that were not killed call MPI_Finalize.
+pub(crate) fn finished(ranks: &[SyntheticRank]) -> RunDirectory {
     let ends = |rank: &SyntheticRank| {
         rank.definitions.iter().any(|definition| matches!(definition, Definition::RankEnd { .. }))
     };
@@ -82,11 +91,7 @@ fn with_analysis(ranks: &[SyntheticRank], then: impl FnOnce(&Analysis)) {
     for rank in ranks.iter_mut().filter(|rank| ends(rank)) {
         rank.finalize(END, END + 10);
     }
-    let directory = RunDirectory::of(&ranks);
-    let run = Run::open(directory.path()).unwrap();
-    assert_eq!(run.diagnoses, []);
-    let timeline = GlobalTimeline::new(&run);
-    then(&Analysis::of(&run, &timeline));
+    RunDirectory::of(&ranks)
 }
 
 /// State, waiting rank, culprit's rank, begin and length in ticks, without waits at the ends of

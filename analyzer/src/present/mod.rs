@@ -101,3 +101,6 @@ impl<'a> Report<'a> {
 fn with_text<W: std::fmt::Display>(diagnosis: &FileDiagnosis<W>) -> FileDiagnosis<String> {
     FileDiagnosis { file: diagnosis.file.clone(), what: diagnosis.what.to_string() }
 }
+
+#[cfg(test)]
+mod ratio_tests;

@@ -178,7 +178,8 @@ impl Phase {
         let long =
             lengths.partition_point(|ticks| *ticks <= MUCH_LONGER * lengths[lengths.len() / 2]);
         let (count, ticks) = (lengths.len() - long, lengths[long..].iter().sum::<i64>());
-        count < 3 || count * 10 < lengths.len() || ticks * 2 < self.ticks()
+        let all: i64 = lengths.iter().sum();
+        count < 3 || count * 10 < lengths.len() || ticks * 2 < all
     }
 
     /// The moments at which the profile of a rank's first line must be cut.
@@ -275,9 +276,23 @@ impl Phase {
         }
     }
 
-    /// Length from the latest begin of the first iteration to the latest end of the last.
+    /// Begin of the first iteration on the rank where that is earliest.
+    pub fn begin(&self) -> i64 {
+        self.begins.iter().filter_map(|begins| begins.first()).min().copied().unwrap_or(0)
+    }
+
+    /// Length from the earliest begin of the first iteration to the latest end of the last, so that
+    /// what any rank does in its iterations lies inside.
     pub fn ticks(&self) -> i64 {
-        self.bounds[self.bounds.len() - 1] - self.bounds[0]
+        self.bounds[self.bounds.len() - 1] - self.begin()
+    }
+
+    /// T of an iteration's shares: its length, or the time of the rank that is longest in it. Ranks
+    /// that begin an iteration at different times can be in it for longer than it lasts from one
+    /// latest begin to the next.
+    pub fn ticks_of(&self, number: usize) -> i64 {
+        let own = self.begins.iter().map(|begins| begins[number + 1] - begins[number]);
+        own.chain([self.iterations[number].ticks]).max().unwrap_or(0)
     }
 
     /// The efficiency over all its iterations, without T₀, which is known only for whole runs.
@@ -297,6 +312,7 @@ impl Phase {
 
     /// The efficiency of one iteration.
     pub fn tree_of(&self, number: usize, run: &Run, causes: &super::Causes) -> Option<Tree> {
+        self.iterations.get(number)?;
         let ranks = run.ranks.iter().enumerate().map(|(position, rank)| {
             let begins = &self.begins[position];
             let profile = &causes.profiles[causes.lines.first_of(position) as usize];
@@ -308,7 +324,7 @@ impl Phase {
             (rank.file.header.host.as_str(), computing.map(|(_, ticks)| ticks).sum())
         });
         let ranks: Vec<(&str, i64)> = ranks.collect();
-        Tree::new(&ranks, self.iterations.get(number)?.ticks, None)
+        Tree::new(&ranks, self.ticks_of(number), None)
     }
 }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::synthetic_messages::Attributes;
+use trace_format::header::COMMUNICATOR_SELF;
 
 mod windows;
 
@@ -33,6 +34,8 @@ enum Step {
     Locks(Vec<Option<bool>>, usize),
     /// A neighbourhood collective of all ranks in a row.
     Neighbourhood,
+    /// Barriers of each rank with itself, as many as stated, at the ranks' own times.
+    Alone(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,6 +117,30 @@ fn program() -> impl Strategy<Value = Vec<Planned>> {
     (2usize..=12).prop_flat_map(|ranks| {
         let works = proptest::collection::vec(0u64..2_000, ranks);
         proptest::collection::vec((step(ranks), works), 1..60)
+    })
+}
+
+/// The files of programs with loops: some steps, then a few steps that are repeated with unequal
+/// work, then steps of each rank alone.
+pub(crate) fn runs_with_loops() -> impl Strategy<Value = Vec<SyntheticRank>> {
+    let of_ranks = |ranks: usize| {
+        let steps = |count: std::ops::Range<usize>| {
+            let works = proptest::collection::vec(0u64..2_000, ranks);
+            proptest::collection::vec((step(ranks), works), count)
+        };
+        (steps(0..5), steps(1..4), 10usize..20, proptest::collection::vec(0u64..2_000, ranks))
+    };
+    (2usize..=6).prop_flat_map(of_ranks).prop_map(|(before, mut body, turns, alone)| {
+        let mut simulator = Simulator::new(alone.len());
+        before.iter().for_each(|planned| simulator.simulate(planned));
+        for _ in 0..turns {
+            for (step, works) in &mut body {
+                works.rotate_left(1);
+                simulator.simulate(&(step.clone(), works.clone()));
+            }
+        }
+        simulator.simulate(&(Step::Alone(turns + 1), alone));
+        simulator.ranks
     })
 }
 
@@ -224,6 +251,7 @@ impl Simulator {
             Step::Exposure(roles, blocking) => self.exposure(roles, *blocking, works),
             Step::Locks(locks, target) => self.locks(locks, *target as u32, works),
             Step::Neighbourhood => self.neighbourhood(works),
+            Step::Alone(times) => self.alone(*times, works),
         }
     }
 
@@ -432,6 +460,16 @@ impl Simulator {
             self.call_until(rank, "MPI_Wait", wait, completed(request, 0, 0, 0));
             if let Some((culprit, at)) = last {
                 self.note(State::WaitAtNxn, rank, culprit, (entered, at));
+            }
+        }
+    }
+
+    fn alone(&mut self, times: usize, works: &[u64]) {
+        let attributes = on_world(0, 0, 0).communicator(COMMUNICATOR_SELF);
+        for (rank, work) in works.iter().enumerate() {
+            for _ in 0..times {
+                let call = (self.now[rank] + work, None);
+                self.call_until(rank, "MPI_Barrier", call, attributes);
             }
         }
     }

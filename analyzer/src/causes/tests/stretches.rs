@@ -1,5 +1,7 @@
 //! Iterations, phases and regions of synthetic runs.
 
+use trace_format::header::COMMUNICATOR_SELF;
+
 use super::*;
 
 /// Ticks that a rank computes in an iteration.
@@ -117,5 +119,26 @@ fn regions_have_time_waits_and_efficiency() {
         let barrier = |(_, wait): &(usize, &Wait)| wait.state == State::WaitAtBarrier;
         let barriers = causes.waits.iter().enumerate().filter(barrier);
         assert_eq!(barriers.map(|(number, _)| of(number)).collect::<Vec<_>>(), [Some("solve")]);
+    });
+}
+
+#[test]
+fn shares_of_a_phase_hold_all_that_its_ranks_do() {
+    let [mut a, mut b] = world();
+    let alone = on_world(0, 0, 0).communicator(COMMUNICATOR_SELF);
+    // Rank 1 has begun long before rank 0 does, and needs much longer.
+    for k in 0..40 {
+        a.call_with("MPI_Barrier", at(50_000 + 10 * k), at(50_005 + 10 * k), alone);
+        b.call_with("MPI_Barrier", at(3_000 * k), at(3_000 * k + 5), alone);
+    }
+    with_analysis(&[a, b], |analysis| {
+        let causes = Causes::new(analysis);
+        let [phase] = causes.phases.as_slice() else { panic!("{:?}", causes.phases) };
+        assert_eq!(phase.ticks(), 39 * 3_000 + 5);
+        let mut trees = vec![phase.tree(analysis.run).unwrap()];
+        trees.extend((0..40).filter_map(|at| phase.tree_of(at, analysis.run, &causes)));
+        assert!(trees.iter().all(|tree| tree.communication <= 1.0), "{trees:?}");
+        let in_turn_20 = phase.tree_of(20, analysis.run, &causes).unwrap();
+        assert!(in_turn_20.communication > 0.99, "{in_turn_20:?}");
     });
 }

@@ -131,7 +131,7 @@ impl Rows<'_, '_> {
         self.tables.begin(&ITERATIONS)?;
         let causes = self.causes;
         let mut phases: Vec<&Phase> = causes.phases.iter().collect();
-        phases.sort_by_key(|phase| phase.bounds[0]);
+        phases.sort_by_key(|phase| phase.begin());
         for (number, phase) in phases.into_iter().enumerate() {
             for (index, iteration) in phase.iterations.iter().enumerate() {
                 let slowest = causes.lines.first_of(iteration.slowest);

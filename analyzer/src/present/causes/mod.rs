@@ -79,14 +79,15 @@ impl Why<'_> {
         *self.choice == ALL_WAITS
     }
 
-    /// Ticks of the selected iteration or region, else of the run.
+    /// T of the shares of the selected iteration or region, else of the run.
     fn elapsed(&self) -> i64 {
         let WaitFilter { region, iteration } = self.choice;
-        let iteration = iteration.and_then(|at| self.causes.phases.first()?.iterations.get(at));
+        let phase = self.causes.phases.first();
+        let iteration = iteration.zip(phase).filter(|(at, phase)| *at < phase.iterations.len());
         let mut regions = self.causes.regions.all.iter();
         let of_region = |name: &String| regions.find(|of| of.name == *name).map(|of| of.ticks);
         iteration
-            .map(|of| of.ticks)
+            .map(|(at, phase)| phase.ticks_of(at))
             .or_else(|| region.as_ref().and_then(of_region))
             .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
     }

@@ -72,11 +72,11 @@ pub(crate) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
     if phases.is_empty() {
         return Vec::new();
     }
-    phases.sort_by_key(|phase| phase.bounds[0]);
+    phases.sort_by_key(|phase| phase.begin());
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
     let mut table = Table::default();
     table.right("iterations", phases.iter().map(|phase| count(phase.iterations.len() as u64)));
-    table.right("from", phases.iter().map(|phase| s(phase.bounds[0])));
+    table.right("from", phases.iter().map(|phase| s(phase.begin())));
     table.right("time", phases.iter().map(|phase| s(phase.ticks())));
     table.right("each", phases.iter().map(|phase| s(phase.statistics().median)));
     let trees: Vec<Option<Tree>> = phases.iter().map(|phase| phase.tree(run)).collect();

@@ -153,7 +153,7 @@ pub(super) fn phases(why: &Why) -> Vec<PhasePart> {
         let found = phase.statistics();
         PhasePart {
             iterations: phase.iterations.len(),
-            begin_s: s(phase.bounds[0]),
+            begin_s: s(phase.begin()),
             seconds: s(phase.ticks()),
             ticks: phase.ticks(),
             median_s: s(found.median),

@@ -155,8 +155,8 @@ pub(super) fn tables(run: &Run, why: &Why) -> Value {
     let phases = causes.phases.iter().map(|phase| {
         context! {
             count => phase.iterations.len(),
-            begin_s => s(phase.bounds[0]),
-            end_s => s(phase.bounds[0]) + s(phase.ticks()),
+            begin_s => s(phase.begin()),
+            end_s => s(phase.begin()) + s(phase.ticks()),
             time_s => s(phase.ticks()),
             median_s => s(phase.statistics().median),
             tree => tree(phase.tree(run)),
