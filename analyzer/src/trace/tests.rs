@@ -175,6 +175,19 @@ fn file_that_is_no_longer_the_outlined_one_is_unreadable() {
 }
 
 #[test]
+fn names_of_any_length_are_cut_and_differ() {
+    let mut rank = complete(0, 1);
+    rank.region_name(3, &("n".repeat(70_000) + "x")).region_name(4, &("n".repeat(70_000) + "y"));
+    let directory = RunDirectory::of(&[rank]);
+    let run = Run::open(directory.path()).unwrap();
+    let names = run.region_names();
+    assert_eq!(names.len(), 2, "they end differently");
+    for name in names {
+        assert!(name.len() <= 4096 && name.contains("… (70001 bytes, "), "{name}");
+    }
+}
+
+#[test]
 fn files_of_other_kinds_neither_block_nor_fill_memory() {
     let directory = RunDirectory::of(&[complete(0, 3)]);
     let fifo = directory.path().join(run_json::RUN_JSON);
