@@ -193,7 +193,8 @@ fn table(
             let mut cells = sample.point.clone();
             cells.push(rep.to_string());
             cells.resize(width + 1 + series.len(), String::new());
-            Row { origin: Origin::Line(sample.line), cells, ranks: Vec::new() }
+            let (origin, ranks) = (Origin::Line(sample.line), Vec::new());
+            Row { origin, cells, ranks, lack: None }
         });
         row.cells[width + 1 + column].clone_from(&sample.value);
     }

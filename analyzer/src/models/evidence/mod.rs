@@ -4,18 +4,24 @@
 //! Computation, imbalance and overhead are modelled separately (`part`), each as a sum of
 //! non-negative terms (`terms`). No single sum is chosen; all are weighed by how well they explain
 //! the points. Where the ranks' computation is known, three ways of splitting the time are used
-//! with equal weight. docs/measurements/accuracy.md tells how well this predicts programs that it
+//! with equal weight. Points that a form of the papers meets to their digits (`exact`) need no
+//! weighing. Measured times bound the possible ones near them (`neighbours`).
+//! docs/measurements/accuracy.md tells how well this predicts programs that it
 //! was not developed on.
 
+mod exact;
+mod neighbours;
 mod orthant;
 mod part;
 mod terms;
 #[cfg(test)]
 mod tests;
 
+use neighbours::Neighbours;
 use part::{Curve, PartPoint};
 use terms::{COMPUTATION, Family, IMBALANCE, OVERHEAD};
 
+pub use neighbours::Contradiction;
 pub use terms::Shape;
 
 /// Minimum number of rank counts for a prediction.
@@ -55,6 +61,8 @@ pub struct Measured {
     pub tau_s: f64,
     /// Computation of a rank, where known.
     pub computation: Option<Computation>,
+    /// Whether ranks are known to have lacked cores.
+    pub lacks_cores: bool,
 }
 
 /// Computation time over the ranks of a run.
@@ -120,6 +128,9 @@ impl Draw {
 pub struct Evidence {
     draws: Vec<Draw>,
     largest: f64,
+    /// The form that meets all points.
+    exact: Option<Curve>,
+    neighbours: Neighbours,
 }
 
 impl Evidence {
@@ -180,21 +191,42 @@ impl Evidence {
         }
         add(None, None, &curves(&of(&|i| points[i].tau_s, &of_tau), &OVERHEAD));
         random.shuffle(&mut draws);
-        Some(Self { draws, largest: points.iter().map(|point| point.p).fold(0.0, f64::max) })
+        let mut evidence = Self {
+            draws,
+            largest: points.iter().map(|point| point.p).fold(0.0, f64::max),
+            exact: exact::curve(points),
+            neighbours: Neighbours::new(Vec::new()),
+        };
+        let curves_s = |point: &Measured| median(evidence.on_curves(point.p, point.work));
+        let all = points.iter().map(|point| (*point, curves_s(point))).collect();
+        evidence.neighbours = Neighbours::new(all);
+        Some(evidence)
+    }
+
+    /// The form of the papers that meets all points to their digits: shapes with their
+    /// coefficients, seconds.
+    pub fn exact(&self) -> Option<&[(Shape, f64)]> {
+        self.exact.as_ref().map(|curve| &*curve.terms)
+    }
+
+    /// The measured times that contradict the curves, in the order of the points.
+    pub fn contradictions(&self) -> Vec<Contradiction> {
+        self.neighbours.contradictions().collect()
     }
 
     /// Times at p ranks with work w, seconds: one per draw, with the draws in the same order for
     /// every p.
     pub fn times(&self, p: f64, work: f64) -> Vec<f64> {
         let on_curves = self.on_curves(p, work);
-        self.around(median(on_curves.clone()), on_curves, p)
+        let mut times = self.around(median(on_curves.clone()), on_curves, p);
+        self.neighbours.bound(&mut times, p, work);
+        times
     }
 
     /// The time at p ranks with work w.
     pub fn at(&self, p: f64, work: f64) -> Forecast {
-        let on_curves = self.on_curves(p, work);
-        let tau_s = median(on_curves.clone());
-        let mut times = self.around(tau_s, on_curves, p);
+        let tau_s = median(self.on_curves(p, work));
+        let mut times = self.times(p, work);
         times.sort_by(f64::total_cmp);
         let share = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
         Forecast { tau_s, lo_s: share(0.05).min(tau_s), hi_s: share(0.95).max(tau_s) }
@@ -207,6 +239,9 @@ impl Evidence {
 
     /// Times on the curves with their discrepancies, seconds.
     fn on_curves(&self, p: f64, work: f64) -> Vec<f64> {
+        if let Some(exact) = &self.exact {
+            return vec![exact.at(p, work); self.draws.len()];
+        }
         let distance = self.doublings(p).sqrt();
         let beyond = |curve: &Curve, z: f64| {
             let growth = GROWTH * curve.discrepancy.max(MIN_GROWING_DISCREPANCY) * distance;
@@ -234,6 +269,9 @@ impl Evidence {
     /// The draw nearest to the medians up to 32 times the largest measured rank count, for constant
     /// work: shapes with their coefficients, seconds, none negative.
     pub fn typical(&self) -> Vec<(Shape, f64)> {
+        if let Some(exact) = &self.exact {
+            return exact.terms.clone();
+        }
         let rank_counts: Vec<f64> = (-1..=5).map(|k| self.largest * 2f64.powi(k)).collect();
         let medians: Vec<f64> = rank_counts
             .iter()
@@ -256,6 +294,9 @@ impl Evidence {
 
     /// Share of the draws that have each shape.
     pub fn share(&self, shape: Shape) -> f64 {
+        if let Some(exact) = &self.exact {
+            return if exact.terms.iter().any(|(of, _)| *of == shape) { 1.0 } else { 0.0 };
+        }
         let has = |draw: &&Draw| {
             draw.curves().flat_map(|curve| &curve.terms).any(|(s, c)| *s == shape && *c > 0.0)
         };

@@ -51,7 +51,8 @@ impl Observations {
             match names {
                 None => names = Some(header(&source, line, &record, cells)?),
                 Some(_) => {
-                    rows.push(Row { origin: Origin::Line(line), cells, ranks: Vec::new() });
+                    let (origin, ranks) = (Origin::Line(line), Vec::new());
+                    rows.push(Row { origin, cells, ranks, lack: None });
                 }
             }
         }

@@ -73,6 +73,15 @@ pub struct RankTimes {
     pub chi_s: f64,
 }
 
+/// How the ranks of a recorded run lacked cores. At least one is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LackOfCores {
+    /// Ranks on a host, and the fewer cores that they shared.
+    pub shared: Option<(usize, usize)>,
+    /// Share of the ranks' time in which they were ready to run but had no core, if notable.
+    pub waited_share: Option<f64>,
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
@@ -82,6 +91,8 @@ pub struct Row {
     pub cells: Vec<String>,
     /// Its ranks; empty where the table does not come from recorded runs.
     pub ranks: Vec<RankTimes>,
+    /// How its ranks lacked cores; `None` where they did not, or nothing tells.
+    pub lack: Option<LackOfCores>,
 }
 
 /// A table of observations: `rows.len()` runs × `names.len()` columns.

@@ -1,11 +1,11 @@
 //! Builds a table of [`Observations`] from recorded runs.
 
-use crate::metrics::{ComputeMode, Metrics, RankState};
+use crate::metrics::{ComputeMode, Metrics, Oversubscription, RankState};
 use crate::trace::Run;
 
 use super::{
-    CHI_MAX_S, CHI_MIN_S, CHI_S, FIGURES, FLOPS, Observations, ObservationsError, Origin, P, REP,
-    RUN, RankTimes, Row, SUM_GAMMA_S, TAU_S,
+    CHI_MAX_S, CHI_MIN_S, CHI_S, FIGURES, FLOPS, LackOfCores, Observations, ObservationsError,
+    Origin, P, REP, RUN, RankTimes, Row, SUM_GAMMA_S, TAU_S,
 };
 
 /// The figures of one run that go into a table.
@@ -25,6 +25,27 @@ pub struct RunFigures {
     pub params: Vec<(String, String)>,
     /// Number of the repetition; `None` to number repetitions in order.
     pub rep: Option<u32>,
+    /// How its ranks lacked cores.
+    pub lack: Option<LackOfCores>,
+}
+
+/// Share of the ranks' time without a core from which it is notable.
+const NOTABLE_SHARE: f64 = 0.05;
+
+impl LackOfCores {
+    fn of(metrics: &Metrics) -> Option<Self> {
+        let shared = metrics.oversubscription.iter().find_map(|one| match one {
+            Oversubscription::FewCores { ranks, cores, .. } => Some((*ranks, *cores)),
+            Oversubscription::OneCore { ranks, .. } => Some((ranks.len(), 1)),
+            Oversubscription::Waited { .. } => None,
+        });
+        let waited: Option<Vec<f64>> = metrics.participants().map(|rank| rank.off_cpu_s).collect();
+        let share = waited.filter(|_| metrics.elapsed_s > 0.0).map(|waited| {
+            waited.iter().sum::<f64>() / (metrics.elapsed_s * waited.len().max(1) as f64)
+        });
+        let waited_share = share.filter(|share| *share >= NOTABLE_SHARE);
+        (shared.is_some() || waited_share.is_some()).then_some(Self { shared, waited_share })
+    }
 }
 
 /// Why a run cannot become a row of a table.
@@ -86,6 +107,7 @@ impl RunFigures {
             flops: metrics.flops,
             params,
             rep: None,
+            lack: LackOfCores::of(metrics),
         })
     }
 
@@ -142,7 +164,8 @@ impl Observations {
             let value = |name: &String| run.params.iter().find(|(other, _)| other == name);
             cells.extend(params.iter().map(|name| value(name).map_or("", |(_, v)| v).to_owned()));
             cells.extend([rep.to_string(), run.name.clone()]);
-            Row { origin: Origin::Run(run.name.clone()), cells, ranks: run.ranks.clone() }
+            let (origin, ranks) = (Origin::Run(run.name.clone()), run.ranks.clone());
+            Row { origin, cells, ranks, lack: run.lack }
         });
         Self::new(source, names, rows.collect())
     }

@@ -30,6 +30,8 @@ pub struct Points {
     pub excess: Option<Excess>,
     /// Computation of the ranks at each point; empty unless known for all.
     pub computations: Vec<Computation>,
+    /// Whether the ranks of each point are known to have lacked cores; empty: of none.
+    pub lacks_cores: Vec<bool>,
 }
 
 /// By how much the smallest of several times exceeds the undisturbed time, relative to it. The
@@ -90,6 +92,10 @@ impl Points {
             computations: match self.computations.is_empty() {
                 true => Vec::new(),
                 false => indices.iter().map(|&i| self.computations[i]).collect(),
+            },
+            lacks_cores: match self.lacks_cores.is_empty() {
+                true => Vec::new(),
+                false => indices.iter().map(|&i| self.lacks_cores[i]).collect(),
             },
         }
     }

@@ -9,7 +9,7 @@ use super::prediction::Prediction;
 use super::series::{Point, Series};
 use super::warning::Warning;
 use super::{Form, Options, PointChoice, ScalingError, Weights};
-use crate::models::evidence::Evidence;
+use crate::models::evidence::{Contradiction, Evidence};
 
 /// Efficiencies at or below this are too low for practical use (Orii 2009, section 3.1), and those
 /// at or above 1 leave the model no overhead.
@@ -111,6 +111,8 @@ pub struct Fit {
     /// Basis of the predictions; `None` where none were asked for, the three terms predict, or too
     /// few rank counts were measured.
     pub evidence: Option<Evidence>,
+    /// Measured times that contradict the curves through the points.
+    pub contradictions: Vec<Contradiction>,
     /// Bounds of τ_min that need no model.
     pub bounds: Option<Bounds>,
     /// Uneven computation over the ranks.
@@ -155,6 +157,7 @@ impl Fit {
             predictions: Vec::new(),
             form: options.form,
             evidence: None,
+            contradictions: Vec::new(),
             bounds: None,
             unbalanced: None,
             warnings: Vec::new(),

@@ -87,6 +87,12 @@ impl Fit {
             self.evidence = self.weigh(options.anchor_one);
         }
         self.predictions = requested.into_iter().map(|p| self.predicted(p)).collect();
+        // Points out of the model's range are the ones that the user does not see in its curve.
+        let out_of_range = |(_, why): &(u32, LeftOut)| matches!(why, LeftOut::Efficiency(_));
+        let hidden = self.evidence.is_none() && self.left_out.iter().any(out_of_range);
+        let only_here = hidden.then(|| self.weigh(options.anchor_one)).flatten();
+        let weighed = self.evidence.as_ref().or(only_here.as_ref());
+        self.contradictions = weighed.map_or_else(Vec::new, Evidence::contradictions);
     }
 
     /// Weighs every point that was not held back, whatever its efficiency: sums of non-negative
@@ -97,7 +103,7 @@ impl Fit {
             let work = self.relative_work_at(1.0)?;
             let tau_s = self.s * work;
             let computation = Some(Computation { mean_s: tau_s, max_s: Some(tau_s) });
-            points.push(Measured { p: 1.0, work, tau_s, computation });
+            points.push(Measured { p: 1.0, work, tau_s, computation, lacks_cores: false });
         }
         let measured = |point: &Point| Measured {
             p: f64::from(point.p),
@@ -107,6 +113,7 @@ impl Fit {
                 mean_s: sum / f64::from(point.p),
                 max_s: point.chi_range_s.map(|(smallest, _)| point.tau_s - smallest),
             }),
+            lacks_cores: point.lack.is_some(),
         };
         points.extend(self.used_points().map(measured));
         let (relative, freedom) = pooled_noise(self.used_points());

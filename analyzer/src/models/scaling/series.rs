@@ -6,8 +6,8 @@
 use crate::models::Observations;
 use crate::models::expression::Expression;
 use crate::models::observations::{
-    CHI_MAX_S, CHI_MIN_S, FLOPS, GAMMA_THREADS, P, RankTimes, Repetitions, SUM_GAMMA_S, Spread,
-    TAU_S,
+    CHI_MAX_S, CHI_MIN_S, FLOPS, GAMMA_THREADS, LackOfCores, P, RankTimes, Repetitions,
+    SUM_GAMMA_S, Spread, TAU_S,
 };
 
 use super::ScalingError;
@@ -55,6 +55,8 @@ pub struct Point {
     pub work: f64,
     /// Ranks of the fastest run; empty where not recorded.
     pub ranks: Vec<RankTimes>,
+    /// How the ranks of the fastest run lacked cores.
+    pub lack: Option<LackOfCores>,
 }
 
 impl Point {
@@ -290,6 +292,7 @@ impl Columns {
                 flops: of(&self.flops),
                 work: self.work(table, fastest, work)?,
                 ranks: table.rows()[fastest].ranks.clone(),
+                lack: table.rows()[fastest].lack,
             });
         }
         points.sort_by_key(|point| point.p);

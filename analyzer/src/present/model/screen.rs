@@ -50,7 +50,11 @@ pub fn screen(findings: &Findings) -> String {
 fn head(text: &mut String, findings: &Findings) {
     let model = &findings.model;
     let first = &model.parts[0];
+    let is_exact = first.evidence.as_ref().is_some_and(|evidence| evidence.exact().is_some());
     let method = match (model.method_name(), first.residual) {
+        ("evidence", _) if is_exact => {
+            "evidence (a form that meets every point to its digits)".into()
+        }
         ("evidence", _) => {
             "evidence (many sums of terms, weighed; the typical one is shown)".into()
         }

@@ -8,7 +8,7 @@ use super::words;
 /// The sentences of a fit, the answer first. A finding that a warning invalidates is left out in favour of the
 /// warning.
 pub(super) fn sentences(fit: &Fit) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all: Vec<String> = contradictions(fit).collect();
     let invalidated = |by: fn(&Warning) -> bool| fit.warnings.iter().any(by);
     match &fit.model {
         Some(model) => {
@@ -28,6 +28,23 @@ pub(super) fn sentences(fit: &Fit) -> Vec<String> {
     all.extend(unbalanced(fit));
     all.extend(fit.model.as_ref().and_then(next));
     all
+}
+
+/// A sentence on each measured time that contradicts the others, with its reason.
+fn contradictions(fit: &Fit) -> impl Iterator<Item = String> {
+    fit.contradictions.iter().map(|of| {
+        let point = fit.series.points.iter().find(|point| f64::from(point.p) == of.p);
+        let why = match point.and_then(|point| point.lack) {
+            Some(lack) => words::lack_of_cores(lack),
+            None => "nothing recorded tells why".to_owned(),
+        };
+        format!(
+            "p = {} contradicts the other points: it took {}, the curve through them gives {}; {why}.",
+            of.p,
+            seconds(of.measured_s),
+            seconds(of.curves_s)
+        )
+    })
 }
 
 /// The warnings that the sentences do not contain already.
@@ -182,6 +199,37 @@ mod tests {
     use crate::models::Observations;
     use crate::models::scaling::{Options, Scaling};
     use crate::present::scaling::screen;
+
+    #[test]
+    fn a_point_that_contradicts_the_curve_stands_first_with_its_reason() {
+        use crate::models::observations::{LackOfCores, RankTimes, RunFigures};
+        let run = |p: u32, tau_s: f64, lack: Option<LackOfCores>| {
+            let gamma_s = 0.2 / f64::from(p);
+            let rank = |rank| RankTimes { rank, gamma_s, chi_s: tau_s - gamma_s };
+            let ranks = (0..p).map(rank).collect();
+            let (name, params) = (format!("p{p}"), Vec::new());
+            RunFigures { name, p, tau_s, ranks, flops: None, params, rep: None, lack }
+        };
+        let lack = LackOfCores { shared: Some((4, 2)), waited_share: Some(0.48) };
+        let runs = [run(1, 0.25, None), run(2, 0.13, None), run(4, 3.98, Some(lack))];
+        let table = Observations::from_runs("study", &runs).unwrap();
+        let predict = Options { predict: vec![8], ..Options::default() };
+        for options in [Options::default(), predict] {
+            let scaling = Scaling::new(&table, &options).unwrap();
+            let screen = screen(&scaling, &[], false);
+            let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+            let first = screen.find("p = 4 contradicts the other points: it took 3.98 s").unwrap();
+            assert!(first < screen.find("Next: measure").unwrap_or(usize::MAX), "{screen}");
+            assert!(
+                screen.contains("its 4 ranks shared 2 cores, and they waited for a core for 48 %"),
+                "{screen}"
+            );
+            for prediction in &scaling.fits[0].predictions {
+                let interval = prediction.interval_s.unwrap();
+                assert!(interval.hi >= 3.98 && prediction.tau_s.is_err(), "{interval:?}");
+            }
+        }
+    }
 
     #[test]
     fn warning_replaces_the_p_c_that_it_invalidates() {

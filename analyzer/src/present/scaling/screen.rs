@@ -201,7 +201,11 @@ fn predictions(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
         return Vec::new();
     }
     let all = &fit.predictions;
+    let exact = fit.evidence.as_ref().and_then(|evidence| evidence.exact());
     let (by, interval) = match fit.form {
+        Form::Evidence if exact.is_some() => {
+            ("a form that meets every point to its digits", "90 % interval")
+        }
         Form::Evidence => ("many sums of terms, weighed by the points", "90 % interval"),
         Form::ThreeTerms => ("the three terms", "90 % of runs"),
     };
