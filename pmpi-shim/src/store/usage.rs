@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use trace_format::header::{Definition, Phase};
+use trace_format::header::{Definition, Phase, UsageReading};
 use trace_format::markers::ToolReason;
 
 use crate::host::counter;
@@ -44,7 +44,7 @@ pub fn end() {
     let _ = define(&Definition::UsageReading(read(Phase::Finalize)));
 }
 
-fn read(phase: Phase) -> trace_format::header::UsageReading {
+fn read(phase: Phase) -> UsageReading {
     machine::usage_reading(FIRST_THREAD.load(Relaxed), phase)
 }
 
