@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
 use super::order::Order;
-use super::origins::{KeptShares, Origin, Scratch, origins};
+use super::origins::{Origins, Part};
 use super::profile::{Hint, Profile};
 use super::sync_points::SyncPoint;
 use super::waits::{Wait, Waits};
@@ -51,10 +51,8 @@ pub struct Reasons {
     culprits_waits: Vec<(u32, u32)>,
     /// When the line of each wait last met its culprit.
     pub(super) met: Vec<i64>,
-    /// The delay to which most of each wait goes back.
-    pub(super) origins: Vec<Origin>,
-    /// How much of some waits the culprit's own waits explain.
-    pub(super) kept_shares: KeptShares,
+    /// The delays to which each wait goes back.
+    pub(super) origins: Origins,
     /// Ticks of all waits before each one; one more entry follows the last.
     ticks_before: Vec<i64>,
     /// Waits whose interval is too long to search.
@@ -76,7 +74,7 @@ struct Interval {
 
 /// Reasons of the waits that ended in one piece of the run.
 #[derive(Debug, Default)]
-struct Part {
+struct PieceReasons {
     /// The wait, how many delays it has, and the culprit's own waits.
     waits: Vec<(u32, u32, (u32, u32))>,
     delays: Vec<(u32, i64)>,
@@ -117,7 +115,7 @@ impl Reasons {
                 ..Times::default()
             },
             |times, intervals| {
-                let mut part = Part::default();
+                let mut part = PieceReasons::default();
                 let key = |of: &Interval| (of.culprit, of.to, of.from);
                 for group in intervals.chunk_by(|a, b| key(a) == key(b)) {
                     finder.interval(group, times, &mut part);
@@ -125,16 +123,16 @@ impl Reasons {
                 part
             },
         );
-        let parts: Vec<Part> = parts.collect();
+        let parts: Vec<PieceReasons> = parts.collect();
         let mut reasons = Self::join(&parts, waits.all.len());
         reasons.met = sync_points.iter().map(|point| point.moment).collect();
         reasons.ticks_before = ticks_before(waits);
-        origins(waits, order, &mut reasons);
+        reasons.origins = Origins::new(waits, order, &reasons);
         reasons
     }
 
     /// Joins the parts, in order of the waits.
-    fn join(parts: &[Part], count: usize) -> Self {
+    fn join(parts: &[PieceReasons], count: usize) -> Self {
         let mut first = vec![0usize; count + 1];
         let mut culprits_waits = vec![(0, 0); count];
         for (number, delays, on_culprit) in parts.iter().flat_map(|part| &part.waits) {
@@ -235,7 +233,7 @@ struct Finder<'c> {
 
 impl Finder<'_> {
     /// Adds the delays of waits that share an interval of one culprit.
-    fn interval(&self, group: &[Interval], times: &mut Times, part: &mut Part) {
+    fn interval(&self, group: &[Interval], times: &mut Times, part: &mut PieceReasons) {
         let Interval { culprit: line, from, to, .. } = group[0];
         let culprit = &self.profiles[line as usize];
         let stretches = culprit.stretches((from, to), &mut times.hints[line as usize]);
@@ -342,50 +340,22 @@ fn is_waiting(context: u32) -> bool {
 }
 
 impl Charges {
-    /// Charges the selected waits to their reasons.
+    /// Charges the selected waits to the delays to which they go back.
     pub(super) fn new(
         waits: &Waits,
-        order: &Order,
         reasons: &Reasons,
         is_selected: &(dyn Fn(u32) -> bool + Sync),
     ) -> Self {
-        let mut inherited = vec![0; waits.all.len()];
         let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
         let mut unattributed = 0;
-        let mut divider = Divider::default();
-        let mut scratch = Scratch::default();
-        for number in order.forward.iter().rev() {
-            let wait = &waits.all[*number as usize];
-            let delays = reasons.delays(*number);
-            let culprits_waits = reasons.waits(*number);
-            let found = reasons.explained(*number, waits);
-            let of_waits = reasons.wait_shares(*number, waits, &mut scratch);
-            let all_of_waits: i64 = of_waits.iter().sum();
-            // Inherited costs are passed on in the same fractions as the wait's own length.
-            let own = if is_selected(*number) { wait.ticks } else { 0 };
-            for (ticks, is_direct) in [(own, true), (inherited[*number as usize], false)] {
-                if ticks == 0 {
-                    continue;
-                }
-                let parts =
-                    [found.by_delays, all_of_waits, wait.ticks - found.by_delays - all_of_waits];
-                let &[by_delays, by_waits, rest] =
-                    divider.divide(ticks, parts.into_iter(), wait.ticks)
-                else {
-                    unreachable!("three weights have three shares");
-                };
-                unattributed += rest;
-                let weights = delays.iter().map(|(_, ticks)| *ticks);
-                let shares = divider.divide(by_delays, weights, found.delays);
-                for ((context, _), share) in delays.iter().zip(shares) {
-                    let cost = causes.entry((wait.culprit, *context)).or_default();
-                    *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += share;
-                }
-                let weights = of_waits.iter().copied();
-                let shares = divider.divide(by_waits, weights, all_of_waits);
-                for (earlier, share) in culprits_waits.clone().zip(shares) {
-                    inherited[earlier as usize] += share;
-                }
+        let all = (0u32..).zip(&waits.all);
+        for (number, wait) in all.filter(|(number, _)| is_selected(*number)) {
+            unattributed += wait.ticks;
+            for Part { line, context, ticks } in reasons.origins.of(number) {
+                let cost = causes.entry((*line, *context)).or_default();
+                let is_direct = *line == wait.culprit;
+                *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += ticks;
+                unattributed -= ticks;
             }
         }
         Self { causes: causes.into_iter().collect(), unattributed }

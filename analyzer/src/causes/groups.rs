@@ -6,7 +6,6 @@ use rustc_hash::FxHashMap;
 use super::State;
 use super::delay::Reasons;
 use super::lines::Lines;
-use super::origins::Scratch;
 use super::waits::Waits;
 
 /// Waits of the same state, call site and culprit.
@@ -47,7 +46,6 @@ pub(super) fn group_waits(
     let mut numbers: FxHashMap<(State, u32, u32), usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     let mut causes: FxHashMap<(usize, LateBy), f64> = FxHashMap::default();
-    let mut scratch = Scratch::default();
     let all = (0u32..).zip(waits.all.iter().zip(wait_contexts));
     for (number, (wait, context)) in all.filter(|(number, _)| is_selected(*number)) {
         let (state, context, culprit) = (wait.state, *context, wait.culprit);
@@ -69,10 +67,8 @@ pub(super) fn group_waits(
         for (context, delay) in reasons.delays(number) {
             *causes.entry((at, LateBy::Context(*context))).or_default() += share * *delay as f64;
         }
-        let shares = reasons.wait_shares(number, waits, &mut scratch);
-        for (earlier, share) in reasons.waits(number).zip(shares) {
-            let by = LateBy::WaitFor(waits.all[earlier as usize].culprit);
-            *causes.entry((at, by)).or_default() += *share as f64;
+        if let Some((by, ticks)) = reasons.main_wait(number, waits) {
+            *causes.entry((at, LateBy::WaitFor(by))).or_default() += ticks as f64;
         }
     }
     let mut largest: Vec<f64> = vec![0.0; groups.len()];

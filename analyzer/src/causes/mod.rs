@@ -33,7 +33,7 @@
 //! needs for the next pass.
 //!
 //! # Memory
-//! Waits, conditions and the sums between them take some 500 bytes per call that waited, and
+//! Waits, conditions and the sums between them take some 600 bytes per call that waited, and
 //! nothing for a call that did not. Of a run with more than 2²¹ waits the shorter ones are
 //! only counted. Of several processes, the first keeps all of them.
 
@@ -238,7 +238,7 @@ impl<'a> Causes<'a> {
         let is_selected = |number: u32| selected.as_ref().is_none_or(|all| all[number as usize]);
         let reasons = Reasons::new(&waits, (&sync_points, &order), (&profiles, contexts.all.len()));
         let (charges, (groups, path)) = rayon::join(
-            || Charges::new(&waits, &order, &reasons, &is_selected),
+            || Charges::new(&waits, &reasons, &is_selected),
             || {
                 let groups =
                     groups::group_waits(&waits, &lines, (&wait_contexts, &reasons), &is_selected);

@@ -1,165 +1,228 @@
-//! Which of a culprit's own waits explain a wait, if not all of them do (decision 95).
+//! To which delays each wait goes back, and how much of it to each (decision 103).
 //!
-//! Since a line and its culprit met, both may have waited for the same delay, or the culprit for a
-//! delay of the line itself. Neither made the culprit later than the line. So each wait gets the
-//! delay to which most of it goes back, its *origin*, and what the line has of an origin is
-//! deducted from what the culprit has of it.
+//! A wait goes back to delays of its culprit and, through the culprit's own waits, to delays of
+//! other lines. Since the two lines met, both may have waited for the same delay, or the culprit for
+//! a delay of the line itself. Neither made the culprit later than the line, so these parts are
+//! dropped; every other part is kept, so that each delay is charged what it adds.
 
-use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
 use super::delay::{Divider, Explained, Reasons};
 use super::order::Order;
 use super::waits::Waits;
 
-/// Line and context of a delay.
-pub(super) type Origin = (u32, u32);
+/// A delay: line and context.
+type Delay = (u32, u32);
 
-/// In place of an origin: it is not known.
-const NO_ORIGIN: Origin = (u32::MAX, u32::MAX);
+/// In place of a delay: it is not known.
+const UNKNOWN: Delay = (u32::MAX, u32::MAX);
 
-/// If more waits than this would have to be compared, the culprit's count in proportion to their
-/// lengths.
-const MAX_COMPARED: usize = 1_000;
-
-/// Memory that is reused.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    divider: Divider,
-    /// Ticks of waits by origin, of the culprit and of the line that waits.
-    by_origin: FxHashMap<Origin, [i64; 2]>,
-    shares: Vec<i64>,
+/// Ticks of a wait that go back to a delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    pub line: u32,
+    pub context: u32,
+    pub ticks: i64,
 }
 
-/// Most shares that are kept, as a multiple of the number of waits.
-const MAX_KEPT: usize = 4;
+/// Most parts of a wait, the largest; what remains of it is not attributed.
+const MAX_PARTS: usize = 64;
 
-/// Shares of the waits of which the culprit's own waits explain only a part; those take longest to find and are
-/// needed several times.
+/// The same once all waits together have more than [`MEAN_PARTS`] each.
+const MAX_PARTS_IF_MANY: usize = 8;
+const MEAN_PARTS: usize = 8;
+
+/// If more parts than this would have to be compared, each wait counts as its largest part.
+const MAX_COMPARED: usize = 4_096;
+
+/// The parts of all waits.
 #[derive(Debug, Clone, Default)]
-pub(super) struct KeptShares {
-    /// For each wait the index of its first share in `all`, or [`NOT_KEPT`].
-    first: Vec<u32>,
-    all: Vec<i64>,
+pub(super) struct Origins {
+    /// For each wait where its parts begin, and how many they are.
+    of_wait: Vec<(usize, u8)>,
+    /// The parts of a wait follow each other, the largest first.
+    parts: Vec<Part>,
 }
 
-/// In place of an index: the shares of that wait are found anew.
-const NOT_KEPT: u32 = u32::MAX;
-
-impl KeptShares {
-    fn new(waits: usize) -> Self {
-        Self { first: vec![NOT_KEPT; waits], all: Vec::new() }
-    }
-
-    fn keep(&mut self, number: u32, shares: &[i64]) {
-        if self.all.len() + shares.len() <= MAX_KEPT * self.first.len() {
-            self.first[number as usize] = self.all.len() as u32;
-            self.all.extend(shares);
+impl Origins {
+    /// The parts of all waits, each found after those of the waits before it.
+    pub fn new(waits: &Waits, order: &Order, reasons: &Reasons) -> Self {
+        let of_wait = vec![(0, 0); waits.all.len()];
+        let mut origins = Self { of_wait, parts: Vec::new() };
+        let mut finder = Finder::default();
+        for &number in &order.forward {
+            let parts = finder.parts(number, waits, (reasons, &origins));
+            let many = origins.parts.len() > MEAN_PARTS * waits.all.len();
+            parts.sort_unstable_by_key(|part| (Reverse(part.ticks), part.line, part.context));
+            parts.truncate(if many { MAX_PARTS_IF_MANY } else { MAX_PARTS });
+            origins.of_wait[number as usize] = (origins.parts.len(), parts.len() as u8);
+            origins.parts.append(parts);
         }
+        origins
     }
 
-    fn get(&self, number: u32, count: usize) -> Option<&[i64]> {
-        let first = *self.first.get(number as usize)?;
-        (first != NOT_KEPT).then(|| &self.all[first as usize..first as usize + count])
+    /// The parts of a wait whose delay is known, the largest first.
+    pub fn of(&self, wait: u32) -> &[Part] {
+        let (first, count) = self.of_wait[wait as usize];
+        &self.parts[first..first + usize::from(count)]
     }
 }
 
-/// The origins of all waits, each found after those of the waits before it.
-pub(super) fn origins(waits: &Waits, order: &Order, reasons: &mut Reasons) {
-    reasons.origins = vec![NO_ORIGIN; waits.all.len()];
-    let mut kept = KeptShares::new(waits.all.len());
-    let mut scratch = Scratch::default();
-    let mut sums: Vec<(Origin, i64)> = Vec::new();
-    for &number in &order.forward {
-        let Explained { delays, by_delays, culprits_waits, by_waits } =
-            reasons.explained(number, waits);
-        let culprit = waits.all[number as usize].culprit;
-        sums.clear();
-        sums.extend(reasons.delays(number).iter().map(|(context, ticks)| {
-            let share = i128::from(by_delays) * i128::from(*ticks) / i128::from(delays.max(1));
-            ((culprit, *context), share as i64)
-        }));
-        let shares = reasons.wait_shares(number, waits, &mut scratch);
-        if by_waits > 0 && by_waits != culprits_waits {
-            kept.keep(number, shares);
-        }
-        for (earlier, share) in reasons.waits(number).zip(shares) {
-            let origin = reasons.origins[earlier as usize];
-            match sums.iter_mut().find(|(other, _)| *other == origin) {
-                Some((_, sum)) => *sum += share,
-                None => sums.push((origin, *share)),
-            }
-        }
-        let largest = sums.iter().filter(|(_, ticks)| *ticks > 0);
-        let largest = largest.max_by_key(|(origin, ticks)| (*ticks, std::cmp::Reverse(*origin)));
-        reasons.origins[number as usize] = largest.map_or(NO_ORIGIN, |(origin, _)| *origin);
-    }
-    reasons.kept_shares = kept;
+/// A delay to which waits of the culprit go back.
+#[derive(Debug, Clone, Copy)]
+struct Inherited {
+    delay: Delay,
+    /// Ticks of the culprit's waits, and of those of the line that waits.
+    of_culprit: i64,
+    of_line: i64,
+    /// What made the culprit later than the line.
+    left: i64,
 }
 
-impl Reasons {
-    /// For each of the culprit's own waits the ticks of a wait that it explains; empty if none does. Their
-    /// sum is [`Explained::by_waits`], or less if the culprit mostly waited for the waiting line
-    /// itself.
-    pub(super) fn wait_shares<'s>(
-        &'s self,
+/// Finds the parts of waits, reusing its memory.
+#[derive(Debug, Default)]
+struct Finder {
+    divider: Divider,
+    inherited: Vec<Inherited>,
+    parts: Vec<Part>,
+}
+
+impl Finder {
+    fn parts(
+        &mut self,
         number: u32,
         waits: &Waits,
-        scratch: &'s mut Scratch,
-    ) -> &'s [i64] {
-        let Scratch { divider, by_origin, shares } = scratch;
-        let ticks = |earlier: u32| waits.all[earlier as usize].ticks;
-        let of_culprit = self.waits(number);
-        let Explained { culprits_waits, by_waits, .. } = self.explained(number, waits);
-        if by_waits == 0 {
-            return &[];
+        (reasons, origins): (&Reasons, &Origins),
+    ) -> &mut Vec<Part> {
+        let Explained { delays, culprits_waits, by_delays, by_waits } =
+            reasons.explained(number, waits);
+        let wait = &waits.all[number as usize];
+        let contexts = reasons.delays(number);
+        self.parts.clear();
+        let weights = contexts.iter().map(|(_, ticks)| *ticks);
+        let shares = self.divider.divide(by_delays, weights, delays);
+        let of_culprit = contexts.iter().zip(shares).filter(|(_, share)| **share > 0);
+        self.parts.extend(of_culprit.map(|((context, _), share)| Part {
+            line: wait.culprit,
+            context: *context,
+            ticks: *share,
+        }));
+        if by_waits > 0 {
+            self.inherit(number, waits, (reasons, origins));
+            if by_waits < culprits_waits {
+                self.drop_shared(wait.line, by_waits);
+            }
+            self.add_inherited(by_waits);
         }
-        if let Some(kept) = self.kept_shares.get(number, of_culprit.len()) {
-            return kept;
-        }
-        shares.clear();
-        shares.extend(of_culprit.clone().map(ticks));
-        if by_waits == culprits_waits {
-            return shares;
-        }
-        let line = waits.all[number as usize].line;
-        let own = self.waits_of_line(number, waits);
-        if shares.len() + own.len() <= MAX_COMPARED {
-            by_origin.clear();
-            for (side, range) in [(0, of_culprit.clone()), (1, own)] {
-                for earlier in range {
-                    let origin = self.origins[earlier as usize];
-                    by_origin.entry(origin).or_default()[side] += ticks(earlier);
+        &mut self.parts
+    }
+
+    /// Sums the waits of the culprit and of the line since the two met, by delay.
+    fn inherit(&mut self, number: u32, waits: &Waits, (reasons, origins): (&Reasons, &Origins)) {
+        let sides = [reasons.waits(number), reasons.waits_of_line(number, waits)];
+        let parts_of = |wait| origins.of(wait).len().max(1);
+        let mut count = 0;
+        let too_many = sides.iter().cloned().flatten().any(|wait| {
+            count += parts_of(wait);
+            count > MAX_COMPARED
+        });
+        self.inherited.clear();
+        for (side, numbers) in sides.into_iter().enumerate() {
+            for wait in numbers {
+                let ticks = waits.all[wait as usize].ticks;
+                let mut add = |delay, ticks| {
+                    let [of_culprit, of_line] = if side == 0 { [ticks, 0] } else { [0, ticks] };
+                    self.inherited.push(Inherited { delay, of_culprit, of_line, left: 0 });
+                };
+                match origins.of(wait) {
+                    [largest, ..] if too_many => add((largest.line, largest.context), ticks),
+                    parts => {
+                        parts.iter().for_each(|part| add((part.line, part.context), part.ticks));
+                        add(UNKNOWN, ticks - parts.iter().map(|part| part.ticks).sum::<i64>());
+                    }
                 }
             }
-            for (earlier, share) in of_culprit.clone().zip(shares.iter_mut()) {
-                let origin = self.origins[earlier as usize];
-                let [of_culprit, of_line] = by_origin[&origin];
-                let left = match origin {
-                    NO_ORIGIN => of_culprit,
-                    (late, _) if late == line => 0,
-                    _ => (of_culprit - of_line).max(0),
-                };
-                let part = i128::from(*share) * i128::from(left) / i128::from(of_culprit.max(1));
-                *share = part as i64;
+        }
+        self.inherited.sort_unstable_by_key(|inherited| inherited.delay);
+        self.inherited.dedup_by(|next, sum| {
+            let is_same = next.delay == sum.delay;
+            if is_same {
+                sum.of_culprit += next.of_culprit;
+                sum.of_line += next.of_line;
+            }
+            is_same
+        });
+        self.inherited.retain(|inherited| inherited.of_culprit > 0);
+        self.inherited.iter_mut().for_each(|inherited| inherited.left = inherited.of_culprit);
+    }
+
+    /// Drops what did not make the culprit later than the line: delays of the line itself, and those
+    /// for which it had waited, too.
+    fn drop_shared(&mut self, line: u32, by_waits: i64) {
+        let is_own = |inherited: &Inherited| inherited.delay.0 == line;
+        let has_waited = |of: &Inherited| of.delay != UNKNOWN && of.of_line > 0;
+        self.inherited.retain(|inherited| !is_own(inherited));
+        for inherited in &mut self.inherited {
+            if has_waited(inherited) {
+                inherited.left = (inherited.of_culprit - inherited.of_line).max(0);
             }
         }
-        // What is left is divided first, then what was deducted for waits of the same origin.
-        let left: i64 = shares.iter().sum();
-        let deducted = of_culprit.zip(shares.iter()).map(|(earlier, left)| {
-            match self.origins[earlier as usize] {
-                (late, _) if late == line => 0,
-                _ => ticks(earlier) - left,
-            }
-        });
-        let deducted: Vec<i64> = deducted.collect();
-        let all_deducted: i64 = deducted.iter().sum();
-        let first = by_waits.min(left);
-        let of_left = divider.divide(first, shares.iter().copied(), left).to_vec();
-        let rest = (by_waits - first).min(all_deducted);
-        let of_rest = divider.divide(rest, deducted.iter().copied(), all_deducted);
-        shares.clear();
-        shares.extend(of_left.iter().zip(of_rest).map(|(left, rest)| left + rest));
-        shares
+        let left: i64 = self.inherited.iter().map(|inherited| inherited.left).sum();
+        if left < by_waits {
+            return self.restore(by_waits - left);
+        }
+        // A line that computed longer before it waited for the same delay waited less for it, and
+        // was made late by all of it.
+        let shared = self.inherited.iter().filter(|of| has_waited(of)).map(|of| of.left);
+        let shared_ticks: i64 = shared.clone().sum();
+        let more = (left - by_waits).min(shared_ticks);
+        let shares = self.divider.divide(more, shared, shared_ticks);
+        let of_shared = self.inherited.iter_mut().filter(|of| has_waited(of));
+        of_shared.zip(shares).for_each(|(of, share)| of.left -= share);
+    }
+
+    /// If more was dropped than explains nothing, takes some of it back.
+    fn restore(&mut self, missing: i64) {
+        let dropped = self.inherited.iter().map(|of| of.of_culprit - of.left);
+        let all_dropped: i64 = dropped.clone().sum();
+        let shares = self.divider.divide(missing.min(all_dropped), dropped, all_dropped);
+        self.inherited.iter_mut().zip(shares).for_each(|(of, share)| of.left += share);
+    }
+
+    /// Divides what the culprit's waits explain in proportion to what is left of them.
+    fn add_inherited(&mut self, by_waits: i64) {
+        let left = self.inherited.iter().map(|inherited| inherited.left);
+        let all_left: i64 = left.clone().sum();
+        let shares = self.divider.divide(by_waits.min(all_left), left, all_left);
+        let known = self.inherited.iter().zip(shares);
+        let known = known.filter(|(of, share)| of.delay != UNKNOWN && **share > 0);
+        self.parts.extend(known.map(|(Inherited { delay: (line, context), .. }, share)| Part {
+            line: *line,
+            context: *context,
+            ticks: *share,
+        }));
+    }
+}
+
+/// Most of a line's own waits that are looked at.
+const MAX_OWN: usize = 1_000;
+
+impl Reasons {
+    /// The line for which the culprit of a wait had itself waited, by the largest delay that it took
+    /// over, and the ticks of all that it took over.
+    pub(super) fn main_wait(&self, number: u32, waits: &Waits) -> Option<(u32, i64)> {
+        let wait = &waits.all[number as usize];
+        let inherited = || self.origins.of(number).iter().filter(|part| part.line != wait.culprit);
+        let largest = inherited().next()?;
+        let of_largest = |earlier: u32| {
+            let parts = self.origins.of(earlier).iter();
+            let same = |part: &&Part| (part.line, part.context) == (largest.line, largest.context);
+            parts.filter(same).map(|part| part.ticks).sum::<i64>()
+        };
+        let longest =
+            self.waits(number).max_by_key(|earlier| (of_largest(*earlier), Reverse(*earlier)))?;
+        let ticks = inherited().map(|part| part.ticks).sum();
+        Some((waits.all[longest as usize].culprit, ticks))
     }
 
     /// The waits of the line itself since it met the culprit.
@@ -168,7 +231,7 @@ impl Reasons {
         let first = waits.first[line] as u32;
         let met = self.met[number as usize];
         let since = |earlier: &u32| waits.all[*earlier as usize].begin >= met;
-        let compared = (first..number).rev().take(MAX_COMPARED + 1);
-        compared.take_while(since).last().unwrap_or(number)..number
+        let looked_at = (first..number).rev().take(MAX_OWN);
+        looked_at.take_while(since).last().unwrap_or(number)..number
     }
 }
