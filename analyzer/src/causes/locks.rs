@@ -3,7 +3,10 @@
 //! A trace does not show when a lock was granted: libraries take it in MPI_Win_lock, in an access,
 //! in a flush or in MPI_Win_unlock. If another rank that held a conflicting lock on the same memory
 //! began to unlock it while one of these calls was running, and finished that before the caller's
-//! own unlock, then the call waited for it. Otherwise it is not known what the call did.
+//! own unlock, then the call waited for it. The holder's unlock may return later, because it also
+//! waits for the target to answer: if the holder began it while the caller was still in
+//! MPI_Win_lock, the library takes locks there, so the holder had it first. Otherwise it is not
+//! known what the call did.
 
 use std::cmp::Reverse;
 
@@ -26,12 +29,19 @@ struct LockEpoch {
     unlock: Option<Side>,
 }
 
-/// The unlocks of one kind of lock, by when they were entered.
-type Unlocks = Vec<(i64, Side)>;
+/// The call that gave a lock back, and the one that had asked for it.
+#[derive(Debug, Clone, Copy)]
+struct Release {
+    unlock: Side,
+    lock: Side,
+}
 
-/// The unlocks of each window, by target and by whether the lock was exclusive.
+/// The releases of one kind of lock, by when they were entered.
+type Releases = Vec<Release>;
+
+/// The releases of each window, by target and by whether the lock was exclusive.
 #[derive(Debug, Default)]
-struct Holders(FxHashMap<u32, FxHashMap<(Option<u32>, bool), Unlocks>>);
+struct Holders(FxHashMap<u32, FxHashMap<(Option<u32>, bool), Releases>>);
 
 impl Finder<'_, '_> {
     /// Adds the conditions of calls that waited for a lock.
@@ -101,16 +111,15 @@ impl Holders {
     fn new(epochs: &[LockEpoch]) -> Self {
         let mut holders = Self::default();
         for epoch in epochs {
-            let Some(unlock) = epoch.unlock.filter(|unlock| unlock.left.is_some()) else {
-                continue;
-            };
+            let unlock = epoch.unlock.filter(|unlock| unlock.left.is_some());
+            let (Some(unlock), Some(lock)) = (unlock, epoch.calls.first()) else { continue };
             let of_window = holders.0.entry(epoch.window).or_default();
             let of_kind = of_window.entry((epoch.target, epoch.exclusive)).or_default();
-            of_kind.push((unlock.entered, unlock));
+            of_kind.push(Release { unlock, lock: *lock });
         }
         let lists = holders.0.values_mut().flat_map(FxHashMap::values_mut);
         // Of those at the same time, the lowest line is found first from the end.
-        let order = |of: &(i64, Side)| (of.0, Reverse(of.1.line));
+        let order = |of: &Release| (of.unlock.entered, Reverse(of.unlock.line));
         lists.for_each(|list| list.sort_unstable_by_key(order));
         holders
     }
@@ -123,14 +132,22 @@ impl Holders {
         };
         let left = call.left?;
         let own_unlock = epoch.unlock.map_or(i64::MAX, |unlock| unlock.left.unwrap_or(i64::MAX));
-        let was_before = |unlock: &Side| {
-            unlock.rank != call.rank && unlock.left.is_some_and(|left| left <= own_unlock)
+        let is_lock = epoch.calls.first().is_some_and(|lock| lock.entered == call.entered);
+        // One that was still asking when the caller gave its lock back came after it.
+        let came_after = |lock: &Side| {
+            let asked_at = |at: i64| lock.entered < at && lock.left.is_none_or(|left| at < left);
+            epoch.unlock.is_some_and(|unlock| asked_at(unlock.entered))
+        };
+        let was_before = |Release { unlock, lock }: &Release| {
+            let ended_before = unlock.left.is_some_and(|left| left <= own_unlock);
+            unlock.rank != call.rank && (is_lock || ended_before) && !came_after(lock)
         };
         let lists = self.0.get(&epoch.window)?.iter().filter(|(kind, _)| conflicts(**kind));
-        let last = lists.filter_map(|(_, unlocks)| {
-            let until = unlocks.partition_point(|(at, _)| *at <= left);
-            let inside = unlocks[..until].iter().rev().take_while(|(at, _)| *at > call.entered);
-            inside.map(|(_, unlock)| *unlock).find(was_before)
+        let last = lists.filter_map(|(_, releases)| {
+            let until = releases.partition_point(|of| of.unlock.entered <= left);
+            let inside = releases[..until].iter().rev();
+            let mut inside = inside.take_while(|of| of.unlock.entered > call.entered);
+            inside.find(|release| was_before(release)).map(|of| of.unlock)
         });
         last.max_by_key(|unlock| (unlock.entered, Reverse(unlock.line)))
     }

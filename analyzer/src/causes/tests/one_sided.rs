@@ -130,6 +130,21 @@ fn shared_locks_do_not_conflict_but_all_are_locked_against_an_exclusive_one() {
     });
 }
 
+#[test]
+fn holder_whose_unlock_returns_late_had_the_lock_first() {
+    let [mut a, mut b, c] = world();
+    a.window(W);
+    b.window(W);
+    // The target answers rank 0's unlock only after rank 1 has come and gone.
+    a.call_with("MPI_Win_lock", at(10), at(12), for_target(W, 2, EXCLUSIVE));
+    a.call_with("MPI_Win_unlock", at(100), at(160), for_target(W, 2, 0));
+    b.call_with("MPI_Win_lock", at(20), at(104), for_target(W, 2, EXCLUSIVE));
+    b.call_with("MPI_Win_unlock", at(110), at(120), for_target(W, 2, 0));
+    with_causes(&[a, b, c], |causes| {
+        assert_eq!(waits(causes), [(State::Lock, 1, Some(0), 20, 80)]);
+    });
+}
+
 /// A communicator of all ranks in a row, without wrapping around.
 const ROW: u16 = 3;
 
