@@ -39,8 +39,13 @@ use turns::{FoundTurns, Turns};
 const ENOUGH_TURNS: u64 = 10;
 /// Least part of the run that a phase covers.
 const MIN_PART: f64 = 0.02;
-/// A loop covers as much as another if it covers at least this part of it.
+/// A loop covers as much as another if it covers at least this part of its calls, and not much less
+/// of its time. Calls decide, because equal runs make equally many.
 const EQUAL_COVERAGE: f64 = 0.95;
+const SIMILAR_COVERAGE: f64 = 0.8;
+/// Turns whose median is shorter than this are no iterations: what recording a call takes is a large
+/// part of them.
+const MIN_ITERATION_S: f64 = 1e-6;
 /// Most loops that are examined.
 const MAX_LOOPS: usize = 8;
 /// Most turns times ranks of a loop that is examined.
@@ -98,6 +103,8 @@ struct Candidate {
     stretch: (f64, f64),
     /// Part of the run that it covers, mean over the ranks.
     part: f64,
+    /// The same of the ranks' calls instead of their time.
+    part_of_calls: f64,
 }
 
 impl Phase {
@@ -132,7 +139,9 @@ impl Phase {
                 continue;
             }
             let phase = Self::new(candidate, &turns, number, clock);
-            if phase.is_regular() {
+            if phase.is_regular()
+                && phase.median_length() as f64 >= MIN_ITERATION_S * clock.ticks_per_s
+            {
                 taken.push(candidate.stretch);
                 phases.push(phase);
             }
@@ -167,6 +176,12 @@ impl Phase {
             computing_of_each,
             busiest: 0,
         }
+    }
+
+    /// Half of its turns are longer.
+    fn median_length(&self) -> i64 {
+        let lengths = self.bounds.windows(2).map(|bounds| bounds[1] - bounds[0]);
+        statistics::median_of(lengths.collect())
     }
 
     /// False if a few long turns among many short ones take most of the time: a function that is
@@ -370,14 +385,22 @@ fn candidates(of_ranks: &[Vec<Loop>], clock: &WholeTicks, whole: (i64, i64)) -> 
                 stretch.1 += clock.at(rank, of.stretch.1) as f64 / ranks;
             }
             let part = (stretch.1 - stretch.0) / elapsed;
-            Candidate { turns, of_ranks, stretch, part }
+            let of_calls = of_ranks
+                .iter()
+                .map(|of| (of.calls.1 + 1 - of.calls.0) as f64 / of.of_calls.max(1) as f64);
+            let part_of_calls = of_calls.sum::<f64>() / ranks;
+            Candidate { turns, of_ranks, stretch, part, part_of_calls }
         })
         .filter(|candidate| candidate.part >= MIN_PART)
         .collect();
     let mut ordered = Vec::new();
     while !all.is_empty() && ordered.len() < MAX_LOOPS {
-        let largest = all.iter().map(|candidate| candidate.part).fold(0.0, f64::max);
-        let as_long = (0..all.len()).filter(|at| all[*at].part >= EQUAL_COVERAGE * largest);
+        let Some(largest) = all.iter().max_by(|a, b| a.part.total_cmp(&b.part)) else { break };
+        let (part, calls) = (largest.part, largest.part_of_calls);
+        let covers_as_much = |of: &Candidate| {
+            of.part >= SIMILAR_COVERAGE * part && of.part_of_calls >= EQUAL_COVERAGE * calls
+        };
+        let as_long = (0..all.len()).filter(|at| covers_as_much(&all[*at]));
         // The outermost with enough turns, else the one with the most turns.
         let rank = |at: &usize| match all[*at].turns {
             turns if turns >= ENOUGH_TURNS => (0, turns),

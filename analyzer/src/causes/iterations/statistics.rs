@@ -6,6 +6,8 @@ use super::{Iteration, Phase};
 /// deviation) and by this part of the median.
 const SLOW_SPREADS: f64 = 5.0;
 const SLOW_PART: f64 = 0.1;
+/// If a larger part of the iterations than this is so long, these are no exceptions.
+const MAX_SLOW: f64 = 0.1;
 /// Least iterations for a trend.
 const MIN_FOR_TREND: usize = 10;
 /// A trend changes the length by at least this part of the median, and at least this part of the
@@ -26,6 +28,8 @@ pub struct Statistics {
     pub median: i64,
     /// Half of them are farther from the median than this.
     pub mad: i64,
+    /// In half of them all ranks together wait longer for a known rank.
+    pub median_waiting: i64,
     /// Iterations far above the median, the slowest first.
     pub slow: Vec<usize>,
     /// If the iterations grow or shrink: by how much the last one is longer than the first, along a
@@ -48,7 +52,7 @@ pub struct Period {
     pub longer: i64,
 }
 
-fn median_of(mut values: Vec<i64>) -> i64 {
+pub(super) fn median_of(mut values: Vec<i64>) -> i64 {
     if values.is_empty() {
         return 0;
     }
@@ -72,6 +76,9 @@ impl Phase {
         let limit = (1.4826 * SLOW_SPREADS * mad as f64).max(SLOW_PART * median as f64);
         let mut slow: Vec<usize> =
             (0..times.len()).filter(|at| (times[*at] - median) as f64 > limit).collect();
+        if slow.len() as f64 > MAX_SLOW * times.len() as f64 {
+            slow.clear();
+        }
         slow.sort_by_key(|at| (std::cmp::Reverse(times[*at]), *at));
         let parts = [times.clone(), of(|i| i.computing), of(|i| i.waiting)];
         let medians = parts.each_ref().map(|values| {
@@ -88,6 +95,7 @@ impl Phase {
         Statistics {
             median,
             mad,
+            median_waiting: medians[2].0,
             slow,
             trend: trend(&times, median),
             period: period(&times, median, mad),

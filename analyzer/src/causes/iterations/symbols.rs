@@ -71,6 +71,8 @@ const MIN_TURNS: u64 = 3;
 #[derive(Debug, Clone, Copy)]
 struct Calls {
     count: u64,
+    /// Numbers of the first and the last one among the rank's calls of such functions.
+    numbers: (u64, u64),
     first: u64,
     /// Begin and end of the last one.
     last: (u64, u64),
@@ -83,6 +85,9 @@ pub(super) struct Loop {
     pub turns: u64,
     /// Begin of the first call and end of the last, on the rank's counter.
     pub stretch: (u64, u64),
+    /// Numbers of the first and the last call among the rank's calls, and how many these are.
+    pub calls: (u64, u64),
+    pub of_calls: u64,
     /// The call that occurs first.
     pub anchor: Symbol,
 }
@@ -101,6 +106,8 @@ pub(super) struct SymbolsOfRank<'l> {
     loop_functions: LoopFunctions,
     is_first_thread: bool,
     calls: FxHashMap<Symbol, Calls>,
+    /// Number of calls so far.
+    count: u64,
 }
 
 impl SymbolsOfRank<'_> {
@@ -115,11 +122,18 @@ impl SymbolsOfRank<'_> {
             match loops.last_mut() {
                 Some(known) if known.turns == calls.count && calls.first <= last_turn => {
                     known.stretch.1 = known.stretch.1.max(calls.last.1);
+                    known.calls.1 = known.calls.1.max(calls.numbers.1);
                     last_turn = last_turn.max(calls.last.0);
                 }
                 _ => {
                     let stretch = (calls.first, calls.last.1);
-                    loops.push(Loop { turns: calls.count, stretch, anchor: *symbol });
+                    loops.push(Loop {
+                        turns: calls.count,
+                        stretch,
+                        calls: calls.numbers,
+                        of_calls: self.count,
+                        anchor: *symbol,
+                    });
                     last_turn = calls.last.0;
                 }
             }
@@ -138,6 +152,7 @@ impl<'a, 'l> CallObserver<'a> for Symbols<'l> {
             loop_functions: LoopFunctions::new(rank.trace),
             is_first_thread: false,
             calls: FxHashMap::default(),
+            count: 0,
         }
     }
 }
@@ -154,9 +169,13 @@ impl<'a> RankObserver<'a> for SymbolsOfRank<'_> {
             return;
         };
         let (begin, last) = (span.begin_ticks, (span.begin_ticks, span.end_ticks));
-        let calls = self.calls.entry(symbol).or_insert(Calls { count: 0, first: begin, last });
+        let numbers = (self.count, self.count);
+        let new = Calls { count: 0, numbers, first: begin, last };
+        let calls = self.calls.entry(symbol).or_insert(new);
         calls.count += 1;
         calls.last = last;
+        calls.numbers.1 = self.count;
+        self.count += 1;
     }
 
     fn end_thread(&mut self) {}

@@ -142,3 +142,48 @@ fn shares_of_a_phase_hold_all_that_its_ranks_do() {
         assert!(in_turn_20.communication > 0.99, "{in_turn_20:?}");
     });
 }
+
+#[test]
+fn equal_runs_have_equally_many_iterations_whatever_little_their_times_differ() {
+    // Of a call in each turn, three more come before the loop and take a little of the run.
+    for before in [1_000, 1_500, 3_000] {
+        let mut ranks = world::<2>();
+        let mut now = at(0);
+        for turn in 0..63u64 {
+            let in_loop = turn >= 3;
+            for rank in &mut ranks {
+                rank.call_with("MPI_Allreduce", now, now + 5, on_world(0, 8, 8));
+                if in_loop {
+                    rank.call_with("MPI_Barrier", now + 500, now + 510, on_world(0, 0, 0));
+                }
+            }
+            now += if in_loop { 1_100 } else { before };
+        }
+        with_causes(&ranks, |causes| {
+            let counts: Vec<usize> = causes.phases.iter().map(|p| p.iterations.len()).collect();
+            assert_eq!(counts, [60], "{before} ticks before the loop");
+        });
+    }
+}
+
+#[test]
+fn turns_that_take_no_time_are_no_iterations() {
+    let mut ranks = world::<2>();
+    for turn in 0..1_000 {
+        for rank in &mut ranks {
+            let begin = at(turn * 50 + if turn % 6 == 0 { 20 } else { 0 });
+            rank.call_with("MPI_Bcast", begin, begin + 15, on_world(0, 8, 8));
+        }
+    }
+    with_causes(&ranks, |causes| assert!(causes.phases.is_empty()));
+}
+
+#[test]
+fn iterations_are_not_slow_if_many_are() {
+    let mut ranks = world::<2>();
+    iterate(&mut ranks, at(0), 60, |_, k| if k * k % 7 == 2 { 4_000 } else { 0 });
+    with_causes(&ranks, |causes| {
+        let [phase] = causes.phases.as_slice() else { panic!("{:?}", causes.phases) };
+        assert_eq!(phase.statistics().slow, []);
+    });
+}
