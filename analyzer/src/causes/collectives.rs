@@ -40,6 +40,12 @@ struct WaitForLast {
     is_certain: bool,
 }
 
+/// Whether a member of an all-to-all operation may exchange data with some members only.
+fn has_counts_by_partner(function: &str) -> bool {
+    let name = function.trim_end_matches("_init").trim_end_matches("_c").to_ascii_lowercase();
+    name.ends_with("alltoallv") || name.ends_with("alltoallw")
+}
+
 impl Finder<'_, '_> {
     /// Adds the conditions of a collective operation.
     pub(super) fn collective_conditions(&mut self, instance: &CollectiveInstance) {
@@ -60,7 +66,9 @@ impl Finder<'_, '_> {
             Synchronises::All | Synchronises::Exchanging => {
                 let is_barrier = instance.function == "MPI_Barrier";
                 let state = if is_barrier { State::WaitAtBarrier } else { State::WaitAtNxn };
-                let how = WaitForLast { state, moves_data: !is_barrier, inter, is_certain: true };
+                // Who exchanges data with whom is not recorded: the last may be no partner.
+                let is_certain = !has_counts_by_partner(&instance.function);
+                let how = WaitForLast { state, moves_data: !is_barrier, inter, is_certain };
                 self.wait_for_last(&members, how)
             }
             Synchronises::FromRoot => {
@@ -82,7 +90,10 @@ impl Finder<'_, '_> {
                 }
             }
             Synchronises::Prefix => {
+                // All members give the same count, but the first receives nothing in MPI_Exscan, and
+                // the last has nobody to send to.
                 let mut ordered = members;
+                ordered.retain(|member| member.sent > 0 || member.received > 0);
                 ordered.sort_by_key(|member| member.position);
                 let mut last: Option<Member> = None;
                 for member in ordered {

@@ -13,7 +13,8 @@ pub struct Line {
     pub rank: u32,
     /// Number of the thread in the rank's file.
     pub thread: u32,
-    /// First known moment; for the first thread the rank's begin.
+    /// Begin of its rank. When a thread was created is not recorded; until its first call it
+    /// computes.
     pub begin: i64,
     /// Last known moment.
     pub end: i64,
@@ -38,6 +39,7 @@ impl Lines {
             lines.first.push(lines.all.len() as u32);
             let rank = analysis.rank(position);
             let (begin, end) = (rank.time.begin_ticks, rank.time.end_ticks);
+            let of_rank = clock.at(position, begin);
             let mut threads: Vec<(u32, Option<(u64, u64)>)> =
                 rank.threads().map(|thread| (thread.thread.number, thread.stretch)).collect();
             // A rank without events was outside MPI all the time.
@@ -45,11 +47,11 @@ impl Lines {
                 threads.push((0, Some((begin, end))));
             }
             for (thread, stretch) in threads {
-                let (begin, end) = stretch.unwrap_or((begin, begin));
-                let (begin, end) = (clock.at(position, begin), clock.at(position, end));
+                let (_, end) = stretch.unwrap_or((begin, begin));
+                let end = clock.at(position, end).max(of_rank);
                 let finalizes = rank.trace.facts.end_ticks.is_some();
-                let (rank, end) = (rank.trace.rank, end.max(begin));
-                lines.all.push(Line { position, rank, thread, begin, end, finalizes });
+                let rank = rank.trace.rank;
+                lines.all.push(Line { position, rank, thread, begin: of_rank, end, finalizes });
             }
         }
         lines.first.push(lines.all.len() as u32);
@@ -78,4 +80,25 @@ impl Lines {
         let end = self.all.iter().map(|line| line.end).max()?;
         Some((begin, end))
     }
+}
+
+/// Largest clock errors of each rank against the one that begins first and the one that ends last,
+/// ticks.
+pub(super) type EndBounds = Vec<[i64; 2]>;
+
+/// The errors of all ranks, by position.
+pub(super) fn end_bounds(analysis: &Analysis, clock: &WholeTicks) -> EndBounds {
+    let ranks = || 0..analysis.run.ranks.len();
+    let begin = |position: usize| analysis.rank(position).time.begin_ticks;
+    let end = |position: usize| analysis.rank(position).time.end_ticks;
+    let first = ranks().min_by_key(|position| clock.at(*position, begin(*position)));
+    let last = ranks().max_by_key(|position| clock.at(*position, end(*position)));
+    let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
+    let bound = |position| {
+        [
+            clock.bound((position, begin(position)), (first, begin(first))),
+            clock.bound((position, end(position)), (last, end(last))),
+        ]
+    };
+    ranks().map(bound).collect()
 }

@@ -126,6 +126,9 @@ pub struct Causes<'a> {
     pub violations: u64,
     /// Ticks of waits shorter than the clock error; these are not in `waits`.
     pub uncertain: i64,
+    /// Ticks of waits of ranks' threads for other threads of the same rank; these are not in
+    /// `waits`.
+    pub for_own_threads: i64,
     /// What the threads did.
     pub contexts: Contexts,
     /// For each wait the context of its call; [`NO_CONTEXT`] outside calls.
@@ -215,7 +218,8 @@ impl<'a> Causes<'a> {
         unknown.extend(short_waits(&clock, dropped));
         let open = open_calls(analysis, &clock, &lines);
         let receipts = std::mem::take(&mut found.receipts);
-        let mut waits = Waits::new((conditions, found), &lines, &open, whole);
+        let bounds = lines::end_bounds(analysis, &clock);
+        let mut waits = Waits::new((conditions, found), (&lines, &bounds), &open, whole);
         if receipts.are_too_many() {
             unknown.push(Unknown::WrongOrder);
         }
@@ -262,7 +266,7 @@ impl<'a> Causes<'a> {
         }
         let of_selection = (0u32..).zip(&waits.all).filter(|(number, _)| is_selected(*number));
         let off_cpu = OffCpu::new(run, (&clock, &lines), of_selection.map(|(_, wait)| wait));
-        let uncertain = waits.uncertain;
+        let (uncertain, for_own_threads) = (waits.uncertain, waits.for_own_threads);
         let waits = waits.all;
         Some(Self {
             clock,
@@ -272,6 +276,7 @@ impl<'a> Causes<'a> {
             selected,
             violations,
             uncertain,
+            for_own_threads,
             contexts,
             wait_contexts,
             culprit_contexts,

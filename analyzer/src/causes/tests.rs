@@ -10,6 +10,7 @@ use crate::synthetic_messages::{completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 
+mod certainty;
 mod chains;
 pub(crate) mod generated;
 mod one_sided;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::State;
 use super::conditions::{CollectiveSync, Condition, Found, PollRun};
-use super::lines::Lines;
+use super::lines::{EndBounds, Lines};
 
 /// In place of a line: the culprit is not known.
 pub const NO_CULPRIT: u32 = u32::MAX;
@@ -57,6 +57,8 @@ pub(super) struct Waits {
     pub collective_syncs: Vec<CollectiveSync>,
     /// Ticks of waits shorter than the clock error.
     pub uncertain: i64,
+    /// Ticks of waits of a rank's thread for another of its threads.
+    pub for_own_threads: i64,
 }
 
 impl Waits {
@@ -64,7 +66,7 @@ impl Waits {
     /// not return, with its begin and function.
     pub fn new(
         (mut conditions, found): (Vec<Condition>, Found),
-        lines: &Lines,
+        (lines, bounds): (&Lines, &EndBounds),
         open: &[(u32, i64, u16)],
         whole: (i64, i64),
     ) -> Self {
@@ -80,10 +82,10 @@ impl Waits {
         for call in
             conditions.chunk_by(|a, b| (a.line, a.entered, a.left) == (b.line, b.entered, b.left))
         {
-            waits.of_call(call, (&polls, &mut ended_by));
+            waits.of_call(call, lines, (&polls, &mut ended_by));
         }
-        waits.of_polls(&polls, &ended_by);
-        waits.at_the_ends(lines, open, whole);
+        waits.of_polls(&polls, lines, &ended_by);
+        waits.at_the_ends((lines, bounds), open, whole);
         // Those of calls are in order already, and a stable sort merges the few others into them.
         waits.all.sort_by_key(|wait| (wait.line, wait.until, wait.begin));
         let first_of = |line: usize| waits.all.partition_point(|wait| (wait.line as usize) < line);
@@ -110,7 +112,12 @@ impl Waits {
     }
 
     /// Adds the wait of one call, whose conditions are ordered latest first.
-    fn of_call(&mut self, conditions: &[Condition], polls: (&[PollRun], &mut [Option<Condition>])) {
+    fn of_call(
+        &mut self,
+        conditions: &[Condition],
+        lines: &Lines,
+        polls: (&[PollRun], &mut [Option<Condition>]),
+    ) {
         // A send that may have been eager counts if it explains the end of the call better than the
         // certain conditions.
         let certain = conditions.iter().filter(|c| !c.may_be_eager && c.fulfilled > c.entered);
@@ -130,20 +137,29 @@ impl Waits {
         }
         let until = condition.fulfilled.clamp(condition.entered, condition.left);
         self.add(
-            condition,
+            (condition, lines),
             (condition.entered, condition.left),
             (until, until - condition.entered),
         );
     }
 
-    /// Adds a wait, unless it is shorter than the clock error.
+    /// Adds a wait, unless it is shorter than the clock error, or for a thread of the same rank:
+    /// for that one, no rank was late.
     fn add(
         &mut self,
-        condition: &Condition,
+        (condition, lines): (&Condition, &Lines),
         (begin, left): (i64, i64),
         (until, ticks): (i64, i64),
     ) {
         if ticks <= 0 {
+            return;
+        }
+        let position = |line: u32| lines.all[line as usize].position;
+        if condition.line == condition.partner {
+            return;
+        }
+        if position(condition.line) == position(condition.partner) {
+            self.for_own_threads += ticks;
             return;
         }
         if ticks < condition.bound {
@@ -164,7 +180,7 @@ impl Waits {
     }
 
     /// Adds the waits of runs of polls, which waited for what ended them.
-    fn of_polls(&mut self, polls: &[PollRun], ended_by: &[Option<Condition>]) {
+    fn of_polls(&mut self, polls: &[PollRun], lines: &Lines, ended_by: &[Option<Condition>]) {
         for (run, ended_by) in polls.iter().zip(ended_by) {
             let PollRun { begin, end, inside, .. } = *run;
             let Some(condition) = ended_by else {
@@ -186,12 +202,17 @@ impl Waits {
             let span = (end - begin).max(1);
             let until = condition.fulfilled.clamp(begin, end);
             let ticks = i128::from(inside) * i128::from(until - begin) / i128::from(span);
-            self.add(condition, (begin, end), (until, ticks as i64));
+            self.add((condition, lines), (begin, end), (until, ticks as i64));
         }
     }
 
     /// Adds waits before a rank's begin, after its end, and in calls that did not return.
-    fn at_the_ends(&mut self, lines: &Lines, open: &[(u32, i64, u16)], (begin, end): (i64, i64)) {
+    fn at_the_ends(
+        &mut self,
+        (lines, bounds): (&Lines, &EndBounds),
+        open: &[(u32, i64, u16)],
+        (begin, end): (i64, i64),
+    ) {
         let without_culprit = |line, from: i64, to: i64, state, function| Wait {
             line,
             begin: from,
@@ -206,12 +227,22 @@ impl Waits {
         let first_threads = || (0u32..).zip(&lines.all).filter(|(_, line)| line.thread == 0);
         let last = first_threads().find(|(_, line)| line.end == end);
         for (number, line) in first_threads() {
-            if line.begin > begin {
-                self.all.push(without_culprit(number, begin, line.begin, State::StartSkew, 0));
+            let [begin_bound, end_bound] = bounds[line.position];
+            let skew = line.begin - begin;
+            match skew < begin_bound {
+                true => self.uncertain += skew,
+                false if skew == 0 => {}
+                false => {
+                    self.all.push(without_culprit(number, begin, line.begin, State::StartSkew, 0))
+                }
             }
             let open = open.iter().find(|(open, ..)| *open == number);
             let waits = line.finalizes && line.end < end;
             if let (Some((last, _)), true, None) = (last, waits, open) {
+                if end - line.end < end_bound {
+                    self.uncertain += end - line.end;
+                    continue;
+                }
                 let wait = without_culprit(number, line.end, end, State::WaitAtFinalize, 0);
                 self.all.push(Wait { culprit: last, ..wait });
             }

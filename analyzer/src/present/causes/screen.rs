@@ -90,6 +90,10 @@ fn states(why: &Why) -> Vec<String> {
             "{uncertain} more in waits that are shorter than the clocks' uncertainty"
         ));
     }
+    if why.causes.for_own_threads > 0 {
+        let own = seconds_of(why, why.causes.for_own_threads);
+        lines.push(format!("{own} more in waits for another thread of the same rank"));
+    }
     lines
 }
 

@@ -27,7 +27,21 @@ pub(crate) fn is_explained(why: &Why) -> bool {
     let costs = why.causes.charges.causes.values().map(|cost| cost.total());
     let most = costs.max().unwrap_or(0);
     hidden_waiting(why).is_none()
+        && !is_mostly_uncertain(why)
         && most as f64 >= EXPLAINING_SHARE * why.causes.waiting().max(1) as f64
+}
+
+/// Whether more time lies in waits shorter than the clocks' uncertainty than in all others, which
+/// then say little about who is late.
+fn is_mostly_uncertain(why: &Why) -> bool {
+    why.causes.uncertain > why.causes.waiting()
+}
+
+fn uncertain(why: &Why) -> String {
+    format!(
+        "Who delays whom cannot be said: another {} is in waits shorter than the clocks' uncertainty.",
+        seconds_of(why, why.causes.uncertain)
+    )
 }
 
 /// Sentences on total waiting as a share of p·τ, and on the costliest cause.
@@ -36,9 +50,15 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
     let waiting = causes.waiting();
     if waiting == 0 {
-        return vec!["No rank is known to have waited for another.".to_owned()];
+        let nobody = "No rank is known to have waited for another.".to_owned();
+        let uncertain = is_mostly_uncertain(why).then(|| uncertain(why));
+        return [nobody].into_iter().chain(uncertain).collect();
     }
     let mut sentences = vec![total(why, waiting, ranks)];
+    if is_mostly_uncertain(why) {
+        sentences.push(uncertain(why));
+        return sentences;
+    }
     if let Some(sentence) = hidden_waiting(why) {
         sentences.insert(0, sentence.to_owned());
         return sentences;
@@ -173,19 +193,21 @@ fn total(why: &Why, waiting: i64, ranks: i64) -> String {
     )
 }
 
-/// The slowest iteration, if few slow ones of the longest phase cost more than half of all waiting.
+/// The slowest iteration, if ranks wait in few slow ones of the longest phase so much longer than in
+/// the usual one that this is more than half of all waiting.
 pub(crate) fn decisive_iteration(why: &Why) -> Option<usize> {
     let phase = why.causes.phases.first()?;
-    let Statistics { median, slow, .. } = phase.statistics();
+    let Statistics { median_waiting, slow, .. } = phase.statistics();
     let ranks = why.run.ranks.len() as i64;
     let all = ranks as f64 * why.elapsed() as f64;
     if (why.causes.waiting() as f64) < WORTHWHILE * all {
         return None;
     }
-    let extra: i64 = slow.iter().map(|at| phase.iterations[*at].ticks - median).sum();
+    let more = |at: &usize| (phase.iterations[*at].waiting - median_waiting).max(0);
+    let extra: i64 = slow.iter().map(more).sum();
     let are_few = slow.len() * 10 <= phase.iterations.len();
     let slowest = slow.into_iter().max_by_key(|at| phase.iterations[*at].ticks)?;
-    (are_few && extra * ranks * 2 >= why.causes.waiting()).then_some(slowest)
+    (are_few && extra * 2 >= why.causes.waiting()).then_some(slowest)
 }
 
 fn slow_iterations(why: &Why) -> Option<String> {
@@ -199,4 +221,86 @@ fn slow_iterations(why: &Why) -> Option<String> {
         seconds_of(why, phase.iterations[slowest].ticks),
         seconds_of(why, median)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_format::header::Definition;
+
+    use crate::analysis::Analysis;
+    use crate::causes::{ALL_WAITS, Causes};
+    use crate::replay::NoIdeal;
+    use crate::synthetic_messages::on_world;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+    use crate::timeline::GlobalTimeline;
+    use crate::trace::Run;
+
+    use super::*;
+
+    const BEGIN: u64 = 1_000_000;
+    const TURNS: u64 = 40;
+
+    /// The sentences on ranks that compute and meet again and again; `work` is by rank and turn.
+    fn sentences_on(ranks: &[SyntheticRank], work: impl Fn(usize, u64) -> u64) -> String {
+        let mut ranks = ranks.to_vec();
+        let mut met = BEGIN;
+        for turn in 0..TURNS {
+            let entered: Vec<u64> = (0..ranks.len()).map(|rank| met + work(rank, turn)).collect();
+            met = entered.iter().max().unwrap() + 10;
+            for (rank, entered) in ranks.iter_mut().zip(entered) {
+                rank.call_with("MPI_Allreduce", entered, met, on_world(0, 8, 8));
+            }
+        }
+        for rank in &mut ranks {
+            rank.definitions.retain(|of| !matches!(of, Definition::RankEnd { .. }));
+            rank.definitions.push(Definition::RankEnd { ticks: met });
+            rank.finalize(met, met + 10);
+        }
+        let directory = RunDirectory::of(&ranks);
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        let analysis = Analysis::of(&run, &timeline);
+        let causes = Causes::new(&analysis);
+        let (ideal, choice) = (Err(NoIdeal::NotAsked), &ALL_WAITS);
+        let why =
+            Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank: None, choice };
+        sentences(&why).join(" ")
+    }
+
+    fn world(count: u32) -> Vec<SyntheticRank> {
+        (0..count).map(|rank| SyntheticRank::level_1(rank, count, 4_000_000)).collect()
+    }
+
+    #[test]
+    fn slow_iterations_are_blamed_only_for_waiting_that_they_contain() {
+        let usual = |rank: usize| if rank == 1 { 9_000 } else { 5_000 };
+        // All ranks take longer in one iteration: nobody waits longer there.
+        let all_slow = |rank: usize, turn: u64| usual(rank) + if turn == 19 { 900_000 } else { 0 };
+        let text = sentences_on(&world(2), all_slow);
+        assert!(!text.contains("slow iteration") && text.contains("Rank 1 "), "{text}");
+        let one_slow = |rank: usize, turn: u64| {
+            usual(rank) + if (rank, turn) == (1, 19) { 900_000 } else { 0 }
+        };
+        let text = sentences_on(&world(2), one_slow);
+        assert!(text.contains("due to 1 slow iteration of"), "{text}");
+    }
+
+    #[test]
+    fn no_rank_is_blamed_where_most_waits_are_below_the_clocks_uncertainty() {
+        let mut ranks = world(3);
+        (ranks[1].header.host, ranks[1].header.boot_id) = ("n1".into(), "boot-n1".into());
+        for definition in &mut ranks[1].definitions {
+            if let Definition::ClockExchange(exchange) = definition {
+                (exchange.same_host, exchange.bound_ticks) = (false, 20_000);
+            }
+        }
+        // Rank 0 reads the clock of rank 2 and waits a little; rank 1 on another host waits longer.
+        let work = |rank: usize, _| [9_900, 5_000, 10_000][rank];
+        let text = sentences_on(&ranks, work);
+        assert!(text.contains("shorter than the clocks' uncertainty"), "{text}");
+        assert!(!text.contains("That causes") && !text.contains("makes"), "{text}");
+        // On one host the same is certain.
+        let text = sentences_on(&world(3), work);
+        assert!(text.contains("Rank 2 makes the others wait"), "{text}");
+    }
 }
