@@ -2,6 +2,8 @@
 //! adds what lies between.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use trace_format::header::FileHeader;
 use trace_format::meaning::{Class, Meaning};
 
 use crate::analysis::segments::Functions;
@@ -10,6 +12,7 @@ use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView
 use crate::causes::contexts::{Contexts, LocalContext, LocalContexts, LocalSite};
 use crate::causes::semantics::CallSemantics;
 use crate::causes::{Lines, WholeTicks};
+use crate::timeline::mpi_constants::MpiConstants;
 
 use super::find::{Finder, LinkedCall, Matches};
 use super::graph::{
@@ -44,6 +47,8 @@ struct OpBuilder<'l, 'a> {
     members: &'l [Member],
     /// Ascending by the operation's number: when the last member entered.
     meetings: &'l [(u32, i64)],
+    /// Calls with a partner that was not found: rank and begin.
+    unmatched: &'l FxHashSet<(u32, u64)>,
 }
 
 /// Builds the operations of a rank.
@@ -53,6 +58,8 @@ struct RankOpBuilder<'l, 'a> {
     functions: Functions,
     /// How the calls of each function are treated if they have no partner.
     kinds: Vec<UnmatchedKind>,
+    /// MPI_PROC_NULL, if a peer that has this value is certain to be none.
+    proc_null: Option<i32>,
     contexts: LocalContexts,
     /// The lines that have ended, and the end of each one's operations.
     lines: Vec<(u32, usize)>,
@@ -110,6 +117,8 @@ impl RankOps {
 enum UnmatchedKind {
     /// It needs no other rank: it keeps its time, and takes none on an ideal machine.
     Local,
+    /// It may have waited for another rank, unless it names MPI_PROC_NULL: it keeps its time.
+    Message,
     /// It may have waited for another rank: it keeps its time.
     Fixed,
     /// It only waited for a message that another call receives.
@@ -137,8 +146,8 @@ impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
     fn begin_rank(&self, rank: RankView<'a>) -> RankOpBuilder<'l, 'a> {
         let kind = |name: &String| match Meaning::of(name).class {
             Class::Probe => UnmatchedKind::Probe,
-            Class::PointToPoint
-            | Class::Collective
+            Class::PointToPoint => UnmatchedKind::Message,
+            Class::Collective
             | Class::Completion
             | Class::OneSided
             | Class::Communicators
@@ -150,6 +159,7 @@ impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
             position: rank.position,
             functions: Functions::new(rank.trace),
             kinds: rank.trace.file.function_names().iter().map(kind).collect(),
+            proc_null: proc_null(&rank.trace.file.header),
             contexts: LocalContexts::default(),
             lines: Vec::new(),
             ops: Vec::new(),
@@ -159,6 +169,13 @@ impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
             line: LineState::default(),
         }
     }
+}
+
+/// MPI_PROC_NULL of a recorded run. Imports take calls without a message to have this peer, because
+/// their traces do not tell it from a message that is missing; they know no version of MPI.
+fn proc_null(header: &FileHeader) -> Option<i32> {
+    let constants = MpiConstants::of_family(&header.mpi_family);
+    constants.filter(|_| header.mpi_version != (0, 0)).map(|constants| constants.proc_null)
 }
 
 impl OpBuilder<'_, '_> {
@@ -252,6 +269,14 @@ impl RankOpBuilder<'_, '_> {
         from..to
     }
 
+    /// Whether a call without messages was to have none. If it also receives, the span shows only
+    /// whom it sends to; then matching did not miss a message either.
+    fn has_no_partner(&self, span: &Span) -> bool {
+        let rank = self.builder.lines.all[self.line.number as usize].rank;
+        Some(span.peer()) == self.proc_null
+            && !self.builder.unmatched.contains(&(rank, span.begin_ticks))
+    }
+
     fn call(&mut self, span: &Span, function: u16, (begin, end): (i64, i64)) {
         self.line.own_to(begin);
         let site = (function, span.site.map_or(0, |(address, _)| address));
@@ -271,9 +296,11 @@ impl RankOpBuilder<'_, '_> {
             return;
         }
         let index = usize::from(function.wrapping_sub(trace_format::functions::FIRST_FUNCTION));
-        match self.kinds.get(index).copied().unwrap_or(UnmatchedKind::Local) {
+        let kind = self.kinds.get(index).copied().unwrap_or(UnmatchedKind::Local);
+        match kind {
             UnmatchedKind::Local => self.line.library_to(end),
-            UnmatchedKind::Fixed => {
+            UnmatchedKind::Message if self.has_no_partner(span) => self.line.library_to(end),
+            UnmatchedKind::Message | UnmatchedKind::Fixed => {
                 self.fixed += end - self.line.at;
                 self.line.add(Some(LocalContext::Transfer(site)), end);
             }
@@ -376,7 +403,8 @@ impl<'a> Graph<'a> {
         let (found, groups) = Matches::merge(found, lines.all.len());
         let (clock, lines, keys) = (&clock, &lines, &found.keys[..]);
         let (members, meetings) = (&found.members[..], &found.meetings[..]);
-        let builder = OpBuilder { clock, lines, begin, keys, members, meetings };
+        let unmatched = &found.unmatched;
+        let builder = OpBuilder { clock, lines, begin, keys, members, meetings, unmatched };
         let mut ranks = analysis.calls(&&builder);
         ranks.iter_mut().for_each(RankOpBuilder::add_silent_line);
         if ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {

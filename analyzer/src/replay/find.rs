@@ -2,7 +2,7 @@
 //! every call does to them.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
@@ -70,6 +70,8 @@ pub(super) struct Matches {
     /// Meetings, ascending by the operation's number: when the last member entered, in ticks of the
     /// axis.
     pub meetings: Vec<(u32, i64)>,
+    /// Calls with a partner that was not found: rank and begin.
+    pub unmatched: FxHashSet<(u32, u64)>,
     /// The lines of each communicator, by number of its group in `Graph::groups`.
     communicators: Vec<(u32, Vec<u32>)>,
 }
@@ -218,7 +220,9 @@ impl MatchSink for Finder<'_, '_> {
         }
     }
 
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        self.found.unmatched.insert((unmatched.rank, unmatched.begin_ticks));
+    }
 }
 
 impl Finder<'_, '_> {
@@ -314,6 +318,7 @@ impl Matches {
                 .collect();
             let meetings = found.meetings.into_iter();
             all.meetings.extend(meetings.map(|(of, last)| (of + collectives, last)));
+            all.unmatched.extend(found.unmatched);
             all.messages.extend(found.messages);
             all.members.extend(found.members.into_iter().map(|mut member| {
                 member.collective += collectives;

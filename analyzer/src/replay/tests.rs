@@ -1,6 +1,7 @@
 //! Replays of synthetic runs, whose times on a network are known by formula.
 
 mod cm5;
+mod partners;
 mod placement;
 mod scale;
 
