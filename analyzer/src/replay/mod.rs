@@ -20,11 +20,13 @@
 //! | `moments` | times of a thread's calls in the run and in the replay |
 //! | `questions` | the effect of changes |
 //! | `uncertainty` | how far an answer may be off |
+//! | `balance` | computation divided over all ranks |
 //! | `curves` | the run's time against one parameter |
 
 mod algorithm;
 mod assembled;
 mod backward;
+mod balance;
 mod build;
 mod calibrate;
 mod change;

@@ -89,8 +89,12 @@ const MAX_NOISE: f64 = 0.1;
 const MIN_OF_KIND: usize = 20;
 
 fn median(values: &mut [f64]) -> f64 {
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+    let is_even = values.len().is_multiple_of(2);
+    let (below, upper, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
+    match below.iter().copied().reduce(f64::max).filter(|_| is_even) {
+        Some(lower) => f64::midpoint(lower, *upper),
+        None => *upper,
+    }
 }
 
 impl<'a> WhatIf<'a> {
@@ -131,6 +135,7 @@ impl<'a> WhatIf<'a> {
     pub fn ask(&self, changes: &[Change]) -> Answer {
         let changed = self.changed(changes);
         let conditions = changed.conditions(self);
+/// The mean of the two middle values if there is an even number of them.
         let (replayed, _) = rayon::join(|| replay(&self.graph, &conditions), || self.path());
         let elapsed_s = replayed.elapsed_s * self.correction();
         let after = self.transfers_matter().then(|| {
@@ -293,42 +298,8 @@ impl<'a> WhatIf<'a> {
         matches!(&self.graph.contexts.all[context], Context::Region(other) if other == name)
     }
 
-    /// Balances the lines that compute in a context: each occurrence takes the mean of all lines if
-    /// all have equally many, otherwise the sums become equal.
-    fn balance(&self, own: &mut [f64], region: Option<&str>) {
-        let is_balanced = |context: &Context| match region {
-            Some(name) => matches!(context, Context::Region(other) if other == name),
-            None => context.is_computing(),
-        };
-        let is_balanced: Vec<bool> = self.graph.contexts.all.iter().map(is_balanced).collect();
-        // The operations of each line, by context.
-        let mut contexts: BTreeMap<u32, Vec<Vec<usize>>> = BTreeMap::new();
-        for line in &self.graph.lines {
-            for (context, ops) in self.by_context(line, |context| is_balanced[context as usize]) {
-                contexts.entry(context).or_default().push(ops);
-            }
-        }
-        for lines in contexts.values() {
-            let Some(first) = lines.first().map(Vec::len) else { continue };
-            let all = lines.len() as f64;
-            if lines.iter().all(|ops| ops.len() == first) {
-                for time in 0..first {
-                    let mean = lines.iter().map(|ops| own[ops[time]]).sum::<f64>() / all;
-                    lines.iter().for_each(|ops| own[ops[time]] = mean);
-                }
-                continue;
-            }
-            let sums = lines.iter().map(|ops| ops.iter().map(|op| own[*op]).sum::<f64>());
-            let sums: Vec<f64> = sums.collect();
-            let mean = sums.iter().sum::<f64>() / all;
-            for (ops, sum) in lines.iter().zip(&sums).filter(|(_, sum)| **sum > 0.0) {
-                ops.iter().for_each(|op| own[*op] *= mean / sum);
-            }
-        }
-    }
-
     /// The operations of a line by context, for selected contexts.
-    fn by_context(
+    pub(super) fn by_context(
         &self,
         line: &GraphLine,
         selects: impl Fn(u32) -> bool,

@@ -1,5 +1,6 @@
 //! Replays of synthetic runs, whose times on a network are known by formula.
 
+mod balance;
 mod cm5;
 mod partners;
 mod placement;
