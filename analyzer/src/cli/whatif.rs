@@ -160,7 +160,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     match (is_accurate, answers.first().filter(|_| arguments.remember)) {
         (true, None) => Ok(()),
         (true, Some(answer)) => {
-            let promised = prediction(answer, &what_if);
+            let promised = prediction(answer, &what_if)?;
             remember(Predictor::WhatIf, &directory, vec![promised])
         }
         (false, _) => Err(too_far_off(&run)),
@@ -239,14 +239,23 @@ fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<()
 }
 
 /// The prediction to record for an answer.
-fn prediction(answer: &Answer, what_if: &WhatIf) -> Prediction {
-    Prediction {
-        question: sentence(&answer.changes, what_if),
+///
+/// # Errors
+/// Failure if the run tells only an interval.
+fn prediction(answer: &Answer, what_if: &WhatIf) -> Result<Prediction, CommandError> {
+    let question = sentence(&answer.changes, what_if);
+    let seconds = answer.time_s().ok_or_else(|| {
+        CommandError::failed(format!(
+            "--remember: the run tells only an interval for '{question}'; nothing was recorded in the ledger"
+        ))
+    })?;
+    Ok(Prediction {
+        question,
         subject: Subject::of(what_if.graph.run),
         quantity: vec![TAU_S.to_owned()],
-        seconds: answer.elapsed_s,
-        interval_s: Some(answer.interval_s()),
-    }
+        seconds,
+        interval_s: Some(answer.interval_s),
+    })
 }
 
 /// The changes of all options except those of the placement.

@@ -34,18 +34,37 @@ pub struct Assembled {
 }
 
 impl Assembled {
-    /// The run's own network; `shows` tells whether the run shows the costs of messages within and
-    /// between hosts.
-    pub fn of_run(network: Network, shows: [bool; 2]) -> Self {
-        let origin = shows.map(|shows| if shows { Origin::Run } else { Origin::Assumed });
+    /// The run's own network; `shows` and `eager_shown` tell whether the run shows the costs of
+    /// messages and the eager limits, within and between hosts.
+    pub fn of_run(network: Network, shows: [bool; 2], eager_shown: [bool; 2]) -> Self {
+        let origin = |shown: bool| if shown { Origin::Run } else { Origin::Assumed };
         Self {
             network,
-            latency: origin,
-            per_byte: origin,
-            eager_bytes: origin,
+            latency: shows.map(origin),
+            per_byte: shows.map(origin),
+            eager_bytes: eager_shown.map(origin),
             overhead: Origin::Run,
             machine: None,
         }
+    }
+
+    /// The network if the run's own were another one: what does not come from the run stays.
+    pub(super) fn instead_of(&self, run: &Network) -> Network {
+        let own = |origin: Origin| matches!(origin, Origin::Run | Origin::Assumed);
+        let mut network = self.network;
+        for hop in [0, 1] {
+            if own(self.latency[hop]) {
+                network.latency[hop] = run.latency[hop];
+            }
+            if own(self.per_byte[hop]) {
+                network.per_byte[hop] = run.per_byte[hop];
+            }
+        }
+        if own(self.overhead) {
+            network.overhead = run.overhead;
+            network.overhead_per_byte = run.overhead_per_byte;
+        }
+        network
     }
 
     /// Whether any parameter is not the run's own.

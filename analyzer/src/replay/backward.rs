@@ -100,6 +100,7 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
+    /// What the transfers of a path cost on a network.
     pub fn new(network: &Network, path: &Path) -> Self {
         let Network { overhead, overhead_per_byte, latency, per_byte, .. } = *network;
         let [within, between] = latency;

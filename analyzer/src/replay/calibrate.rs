@@ -2,22 +2,24 @@
 //! model. Nothing is corrected call by call.
 
 mod collectives;
+mod eager;
+mod extremes;
 mod prices;
 mod scale;
 
 use collectives::{
     CollectiveRows, Part, choose_algorithms, collective_prices, collective_rows, parts,
 };
+use eager::eager_limits;
+use extremes::extremes;
 use prices::{Row, prices};
 #[cfg(test)]
 pub(super) use scale::Search;
 use scale::scale;
 
 use super::forward::Replayed;
-use super::graph::{Graph, LinkKind, Message, OpNumber, Recorded};
+use super::graph::{Graph, LinkKind, Message, OpNumber};
 use super::network::{Costs, Network, Placement};
-use crate::causes::semantics::SendMode;
-use crate::trace::RankTrace;
 
 /// The network of a run, and how it was determined.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +33,8 @@ pub struct Calibration {
     pub error: f64,
     /// The data that it was determined from.
     pub samples: Samples,
+    /// Networks that the run does not exclude, before the factor.
+    pub(super) extremes: [Network; 3],
 }
 
 /// Numbers of calls from which the parameters were determined.
@@ -42,9 +46,11 @@ pub struct Samples {
     pub transfers: [u64; 2],
     /// Parts in collective operations.
     pub collectives: u64,
-    /// Whether these messages, or those of collective operations, had sufficiently different sizes
-    /// to separate latency and bandwidth; within and between hosts.
+    /// Whether these messages, or if there are none, those of collective operations, had
+    /// sufficiently different sizes to separate latency and bandwidth; within and between hosts.
     pub told_apart: [bool; 2],
+    /// Whether sends show the eager limits, within and between hosts.
+    pub eager_shown: [bool; 2],
 }
 
 /// The classes below `SMALL` are those below 1 KiB; the classes from `LARGE` on are those from 4
@@ -152,22 +158,26 @@ impl BySize {
 /// How often algorithms are chosen for a network, and a network is determined for algorithms.
 const PASSES: usize = 4;
 
-/// Maximum error of the self-replay; with a larger one, nothing is predicted.
+/// Maximum relative error of the self-replay; with a larger one, nothing is predicted …
 pub const MAX_ERROR: f64 = 0.03;
+/// … unless it is off by no more than this many seconds: that is a few calls of a short run.
+pub const MAX_OFF_S: f64 = 50e-6;
 
 /// Determines the network of a run, and the algorithms of its collective operations; also returns the
 /// replay of the run on this network.
 pub fn calibrate(graph: &mut Graph, placement: &Placement) -> (Calibration, Replayed) {
     let of_messages = || {
-        let mut network = Network::ideal(eager_limits(graph, placement));
+        let eager = eager_limits(graph, placement);
+        let mut network = Network::ideal(eager.bytes);
         (network.collective_steps, network.collective_bytes) = (1.0, 1.0);
         let overheads = overheads(graph, placement, &network);
         [network.overhead, network.overhead_per_byte] = overheads.fit();
         let transfers = transfers(graph, placement, &network);
-        (network, overheads.count() as u64, transfers)
+        (network, overheads.count() as u64, transfers, eager.shown)
     };
-    let ((network, overheads, transfers), parts) = rayon::join(of_messages, || parts(graph));
-    let seen = Seen { overheads, transfers, parts };
+    let (of_messages, parts) = rayon::join(of_messages, || parts(graph));
+    let (network, overheads, transfers, eager_shown) = of_messages;
+    let seen = Seen { overheads, transfers, eager_shown, parts };
     let found = explain(graph, placement, network, &seen, true);
     let calibration = &found.0;
     // Collective operations that work unlike the known algorithms mislead.
@@ -180,6 +190,7 @@ struct Seen {
     /// Number of calls that need not wait.
     overheads: u64,
     transfers: [BySize; 2],
+    eager_shown: [bool; 2],
     parts: Vec<Part>,
 }
 
@@ -192,18 +203,20 @@ fn explain(
     seen: &Seen,
     with_collectives: bool,
 ) -> (Calibration, Replayed) {
-    let Seen { overheads, transfers, parts } = seen;
+    let Seen { overheads, transfers, eager_shown, parts } = seen;
     let mut samples = Samples {
         overheads: *overheads,
         transfers: [0, 1].map(|hop: usize| transfers[hop].count() as u64),
         collectives: parts.len() as u64,
         told_apart: [false; 2],
+        eager_shown: *eager_shown,
+    };
+    let rows_of_collectives = |graph: &Graph, network: &Network| match with_collectives {
+        true => collective_rows(graph, &Costs { network, placement }, parts),
+        false => CollectiveRows::default(),
     };
     for _ in 0..PASSES {
-        let collectives = match with_collectives {
-            true => collective_rows(graph, &Costs { network: &network, placement }, parts),
-            false => CollectiveRows::default(),
-        };
+        let collectives = rows_of_collectives(graph, &network);
         samples.told_apart = [0, 1].map(|hop| told_apart(&transfers[hop], &collectives, hop));
         let rows: Vec<Row> = collectives
             .into_values()
@@ -224,19 +237,23 @@ fn explain(
         let [steps, bytes] = found.map(|price| price.clamp(1.0 / MAX_FACTOR, MAX_FACTOR));
         (network.collective_steps, network.collective_bytes) = (steps, bytes);
     }
+    let extremes = extremes(&network, *overheads, transfers, &rows_of_collectives(graph, &network));
     let ([scale, error], replayed) = scale(graph, placement, network);
-    (Calibration { network: network.times(scale), scale, error, samples }, replayed)
+    (Calibration { network: network.times(scale), scale, error, samples, extremes }, replayed)
 }
 
-/// Whether there are both small and large transfers on a hop, in messages or, if these have similar
-/// sizes, in collective operations.
+/// Whether there are both small and large messages on a hop, or collective operations if it has no
+/// messages: these have prices of their own.
 fn told_apart(transfers: &BySize, collectives: &CollectiveRows, hop: usize) -> bool {
-    let [mut small, mut large] = transfers.sizes();
-    for ((_, class), row) in collectives {
-        let is_seen = row.terms[hop] > 0.0;
-        small |= is_seen && *class < SMALL;
-        large |= is_seen && *class >= LARGE;
+    if transfers.count() > 0.0 {
+        return transfers.tells_apart();
     }
+    let of_hop = collectives.iter().filter(|(_, row)| row.terms[hop] > 0.0);
+    let (mut small, mut large) = (false, false);
+    of_hop.for_each(|((_, class), _)| {
+        small |= *class < SMALL;
+        large |= *class >= LARGE;
+    });
     small && large
 }
 
@@ -265,80 +282,6 @@ fn single<T: Copy>(of: &[T]) -> Option<T> {
     match of {
         [one] => Some(*one),
         _ => None,
-    }
-}
-
-/// The largest standard send that did not wait for its receiver, estimated from blocking calls: the
-/// limit that the fewest of them contradict.
-fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
-    // By hop: the size, and whether the send waited for its receiver.
-    let mut seen: [Vec<(f64, bool)>; 2] = Default::default();
-    for (op, recorded) in graph.recorded.iter().enumerate() {
-        let links = graph.links(op as OpNumber);
-        for link in links.iter().filter(|link| link.kind.completes_send()) {
-            let message = &graph.messages[link.of as usize];
-            let posted = graph.recorded[message.receive as usize].entered_s;
-            let waits = match () {
-                () if message.sending != SendMode::Standard => continue,
-                () if recorded.left_s < posted => false,
-                // It lasted until shortly after the receive was posted, most of it was before that,
-                // and it did nothing else.
-                () if links.len() == 1
-                    && posted - recorded.entered_s > 4.0 * (recorded.left_s - posted) =>
-                {
-                    true
-                }
-                () if links.len() == 1 && lasts_as_long(graph, message, recorded) => true,
-                () => continue,
-            };
-            seen[placement.hop(message.lines) as usize].push((message.bytes, waits));
-        }
-    }
-    let known = known_eager_limits(graph);
-    let mut known = known.into_iter();
-    seen.map(|mut seen| {
-        let known = known.next().unwrap_or(f64::INFINITY);
-        seen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        // A limit below the smallest size is contradicted by every send that did not wait.
-        let mut wrong = seen.iter().filter(|(_, waits)| !waits).count();
-        let (mut best, mut limit) = (wrong, -1.0);
-        for of_size in seen.chunk_by(|a, b| a.0 == b.0) {
-            let waiting = of_size.iter().filter(|(_, waits)| *waits).count();
-            wrong = wrong + waiting - (of_size.len() - waiting);
-            if wrong <= best {
-                (best, limit) = (wrong, of_size[0].0);
-            }
-        }
-        match seen.last() {
-            Some((largest, _)) if limit < *largest => limit,
-            Some((largest, _)) => known.max(*largest),
-            None => known,
-        }
-    })
-}
-
-/// Whether a blocking send of many bytes returned only shortly before the receive that waited for
-/// it: the library had not taken the message.
-fn lasts_as_long(graph: &Graph, message: &Message, send: &Recorded) -> bool {
-    let receive = graph.recorded[message.receive as usize];
-    let whole = receive.left_s - send.entered_s;
-    size_class(message.bytes) >= LARGE
-        && receive.entered_s <= send.entered_s
-        && send.left_s <= receive.left_s
-        && send.left_s - send.entered_s > MIN_LAST * whole
-}
-
-/// A send that lasts longer than this share of the transfer waited for its end.
-const MIN_LAST: f64 = 0.9;
-
-/// Limits if no send was seen to wait: the defaults of Open MPI (btl_vader_eager_limit,
-/// btl_sm_eager_limit; btl_tcp_eager_limit). Those of other libraries depend on the transport
-/// layers below them.
-fn known_eager_limits(graph: &Graph) -> [f64; 2] {
-    let is_open_mpi = |trace: &RankTrace| trace.file.header.mpi_family == "openmpi";
-    match graph.run.ranks.first().is_some_and(is_open_mpi) {
-        true => [4_096.0, 65_536.0],
-        false => [f64::INFINITY; 2],
     }
 }
 

@@ -45,7 +45,7 @@ mod uncertainty;
 pub use assembled::{Assembled, Origin};
 pub use backward::{PARAMETERS, Path, critical_path};
 pub use build::NotReplayable;
-pub use calibrate::{Calibration, MAX_ERROR, Samples, calibrate};
+pub use calibrate::{Calibration, MAX_ERROR, MAX_OFF_S, Samples, calibrate};
 pub use change::Change;
 pub use forward::{Conditions, Replayed, replay};
 pub use graph::{Graph, GraphLine, Op};
@@ -106,7 +106,7 @@ pub fn ideal_time(analysis: &Analysis) -> Result<f64, NoIdeal> {
         return Err(NoIdeal::TooManyCalls(calls));
     }
     let what_if = WhatIf::new(Graph::new(analysis).map_err(NoIdeal::NotReplayable)?);
-    match what_if.is_accurate() {
+    match what_if.is_exact() {
         true => Ok(what_if.ideal()),
         false => Err(NoIdeal::Off(what_if.calibration.error)),
     }

@@ -5,12 +5,13 @@ use std::sync::OnceLock;
 
 use trace_format::meaning::{Class, Meaning};
 
-use super::backward::{Path, Transfers, critical_path};
-use super::calibrate::{Calibration, MAX_ERROR, calibrate};
+use super::backward::{Path, critical_path};
+use super::calibrate::{Calibration, MAX_ERROR, MAX_OFF_S, calibrate};
 use super::change::Change;
 use super::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
+use super::uncertainty::Asked;
 use crate::causes::Context;
 
 /// The effect of some changes.
@@ -20,16 +21,29 @@ pub struct Answer {
     pub changes: Vec<Change>,
     /// Time of the run with the changes, seconds.
     pub elapsed_s: f64,
-    /// In nine of ten cases the time is within this distance, seconds.
-    pub uncertain_s: f64,
+    /// The interval that contains the time in nine of ten cases, seconds.
+    pub interval_s: (f64, f64),
+    /// The shortest and the longest time with a division of the costs of transfers that the run
+    /// does not exclude, seconds.
+    pub divided_s: (f64, f64),
     /// Number of calls that were released although what they needed never came.
     pub released: u64,
 }
 
+/// Above this ratio of the longest time to the shortest, the run does not tell the time.
+const MAX_DIVIDED: f64 = 2.0;
+
 impl Answer {
-    /// The interval that contains the time in nine of ten cases, seconds.
-    pub fn interval_s(&self) -> (f64, f64) {
-        ((self.elapsed_s - self.uncertain_s).max(0.0), self.elapsed_s + self.uncertain_s)
+    /// The time, unless the run tells no more than an interval, seconds.
+    pub fn time_s(&self) -> Option<f64> {
+        let (shortest, longest) = self.divided_s;
+        (longest <= MAX_DIVIDED * shortest).then_some(self.elapsed_s)
+    }
+
+    /// The distance between the time and the end of the interval that is further away, seconds.
+    pub fn uncertain_s(&self) -> f64 {
+        let (lo, hi) = self.interval_s;
+        (self.elapsed_s - lo).max(hi - self.elapsed_s)
     }
 }
 
@@ -77,6 +91,35 @@ impl Changed {
     }
 }
 
+/// A network with some changes, for ranks on these hosts.
+pub(super) fn changed_network(
+    mut network: Network,
+    changes: &[Change],
+    placement: &Placement,
+) -> Network {
+    let asks_for_overhead = changes.iter().any(|change| matches!(change, Change::Overhead(_)));
+    for change in changes {
+        match change {
+            Change::IdealNetwork => network = Network::ideal(network.eager_bytes),
+            Change::Latency(factor) => network.latency = network.latency.map(|l| l * factor),
+            Change::Bandwidth(factor) => {
+                network.per_byte = network.per_byte.map(|g| g / factor);
+                // Within a host, the copies are the transfer, unless they are asked for apart.
+                if placement.is_one_host() && !asks_for_overhead {
+                    network.overhead_per_byte /= factor;
+                }
+            }
+            Change::Overhead(factor) => {
+                network.overhead *= factor;
+                network.overhead_per_byte *= factor;
+            }
+            Change::Network(other) => network = other.instead_of(&network),
+            _ => {}
+        }
+    }
+    network
+}
+
 /// A stretch of computation is noise if it is longer than the median of its kind by this many
 /// median deviations …
 const NOISE_DEVIATIONS: f64 = 8.0;
@@ -88,6 +131,7 @@ const MAX_NOISE: f64 = 0.1;
 /// … and if there are at least this many of its kind.
 const MIN_OF_KIND: usize = 20;
 
+/// The mean of the two middle values if there is an even number of them.
 fn median(values: &mut [f64]) -> f64 {
     let is_even = values.len().is_multiple_of(2);
     let (below, upper, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
@@ -120,8 +164,14 @@ impl<'a> WhatIf<'a> {
         })
     }
 
-    /// Whether the self-replay is accurate enough.
+    /// Whether the self-replay is accurate enough for answers, whose intervals contain its error.
     pub fn is_accurate(&self) -> bool {
+        let off_s = self.replayed.elapsed_s - self.graph.elapsed_s;
+        self.is_exact() || off_s.abs() <= MAX_OFF_S
+    }
+
+    /// Whether the self-replay is accurate enough for a figure without an interval.
+    pub fn is_exact(&self) -> bool {
         self.calibration.error.abs() <= MAX_ERROR
     }
 
@@ -135,15 +185,32 @@ impl<'a> WhatIf<'a> {
     pub fn ask(&self, changes: &[Change]) -> Answer {
         let changed = self.changed(changes);
         let conditions = changed.conditions(self);
-/// The mean of the two middle values if there is an even number of them.
         let (replayed, _) = rayon::join(|| replay(&self.graph, &conditions), || self.path());
         let elapsed_s = replayed.elapsed_s * self.correction();
-        let after = self.transfers_matter().then(|| {
-            let path = critical_path(&self.graph, &conditions, &replayed);
-            Transfers::new(&changed.network, &path)
-        });
-        let uncertain_s = self.uncertainty(elapsed_s, changes, after);
-        Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
+        let path = self
+            .transfers_matter(changes)
+            .then(|| critical_path(&self.graph, &conditions, &replayed));
+        let asked = Asked {
+            changes,
+            elapsed_s,
+            network: &changed.network,
+            path: path.as_ref(),
+            placement: changed.placement.as_ref().unwrap_or(&self.placement),
+            computing_s: self.longest_computation(&changed.own),
+        };
+        let divided_s = self.divided(&asked);
+        let interval_s = self.interval(&asked, divided_s);
+        let changes = changes.to_vec();
+        Answer { changes, elapsed_s, interval_s, divided_s, released: replayed.released }
+    }
+
+    /// The longest computation of a line, seconds: no run is shorter.
+    fn longest_computation(&self, own: &[f64]) -> f64 {
+        let of_line = |line: &GraphLine| -> f64 {
+            let computed = line.ops.clone().filter(|op| self.computes(*op));
+            computed.map(|op| own[op as usize]).sum()
+        };
+        self.graph.lines.iter().map(of_line).fold(0.0, f64::max)
     }
 
     /// The factor for all times of a replay: its relative error is assumed to be that of the
@@ -170,31 +237,19 @@ impl<'a> WhatIf<'a> {
             Change::Placement(mapping) => Some(Placement::mapped(graph, mapping)),
             _ => None,
         });
-        let is_one_host = placement.as_ref().unwrap_or(&self.placement).is_one_host();
-        let mut network = self.calibration.network;
+        let on = placement.as_ref().unwrap_or(&self.placement);
+        let network = changed_network(self.calibration.network, changes, on);
         let mut library = 1.0;
         // Computation before each operation, seconds.
         let mut own: Vec<f64> = graph.ops.iter().map(|op| op.own_s).collect();
-        let asks_for_overhead = changes.iter().any(|change| matches!(change, Change::Overhead(_)));
         for change in changes {
             match change {
-                Change::IdealNetwork => {
-                    (network, library) = (Network::ideal(network.eager_bytes), 0.0);
-                }
-                Change::Latency(factor) => network.latency = network.latency.map(|l| l * factor),
-                Change::Bandwidth(factor) => {
-                    network.per_byte = network.per_byte.map(|g| g / factor);
-                    // Within a host, the copies are the transfer, unless they are asked for apart.
-                    if is_one_host && !asks_for_overhead {
-                        network.overhead_per_byte /= factor;
-                    }
-                }
-                Change::Overhead(factor) => {
-                    network.overhead *= factor;
-                    network.overhead_per_byte *= factor;
-                }
-                Change::Network(other) => network = other.network,
-                Change::Placement(_) => {}
+                Change::IdealNetwork => library = 0.0,
+                Change::Latency(_)
+                | Change::Bandwidth(_)
+                | Change::Overhead(_)
+                | Change::Network(_)
+                | Change::Placement(_) => {}
                 Change::RankSpeed(position, speed) => {
                     for line in graph.lines.iter().filter(|line| line.position == *position) {
                         self.scale(&mut own, line, 1.0 / speed);
@@ -222,8 +277,7 @@ impl<'a> WhatIf<'a> {
         }
         let is_ideal = changes.contains(&Change::IdealNetwork);
         if !is_ideal && changes.iter().any(Change::affects_transfers) {
-            let placement = placement.as_ref().unwrap_or(&self.placement);
-            self.scale_creation(&mut own, &network, placement);
+            self.scale_creation(&mut own, &network, on);
         }
         Changed { network, library, placement, own }
     }

@@ -2,9 +2,11 @@
 
 mod balance;
 mod cm5;
+mod divided;
 mod partners;
 mod placement;
 mod scale;
+mod short;
 
 use proptest::prelude::*;
 

@@ -1,8 +1,9 @@
 //! How far an answer may be off (docs/decisions/0097-intervals-know-what-the-run-does-not-show.md).
 
-use super::backward::Transfers;
+use super::backward::{Path, Transfers};
 use super::change::Change;
-use super::questions::WhatIf;
+use super::network::{Network, Placement};
+use super::questions::{WhatIf, changed_network};
 
 /// Relative difference of two runs of the same program, in nine of ten cases.
 const OF_RUNS: f64 = 0.012;
@@ -49,27 +50,67 @@ const MOVED_IF_NOT_SHOWN: f64 = 1.0;
 /// If parameters are given as values, the run does not say what the transfers cost: of these.
 const OF_GIVEN: f64 = 1.0;
 
+/// An answer whose interval is wanted.
+pub(super) struct Asked<'a> {
+    pub changes: &'a [Change],
+    pub elapsed_s: f64,
+    /// The network with the changes.
+    pub network: &'a Network,
+    /// The critical path with the changes, if it matters.
+    pub path: Option<&'a Path>,
+    /// The placement with the changes.
+    pub placement: &'a Placement,
+    /// The longest computation of a line, seconds.
+    pub computing_s: f64,
+}
+
 impl WhatIf<'_> {
     /// Whether the uncertainty of an answer depends on the transfers of its replay.
-    pub(super) fn transfers_matter(&self) -> bool {
-        self.graph.run.ranks.len() > SIMPLE_RANKS
+    pub(super) fn transfers_matter(&self, changes: &[Change]) -> bool {
+        !self.is_simple() || changes.iter().any(Change::affects_transfers)
     }
 
-    /// The distance from an answer within which the time is in nine of ten cases, seconds; given the
-    /// transfers of the answer's replay if they matter.
-    pub(super) fn uncertainty(
-        &self,
-        elapsed_s: f64,
-        changes: &[Change],
-        after: Option<Transfers>,
-    ) -> f64 {
+    fn is_simple(&self) -> bool {
+        self.graph.run.ranks.len() <= SIMPLE_RANKS
+    }
+
+    /// The shortest and the longest time with the networks that the run does not exclude, seconds.
+    /// Each is multiplied by the factor with which the recorded critical path takes as long as
+    /// recorded; the critical path with the changes is taken to stay the same.
+    pub(super) fn divided(&self, asked: &Asked) -> (f64, f64) {
+        let time = asked.elapsed_s;
+        let Some(path) = asked.path else { return (time, time) };
+        let recorded = Transfers::new(&self.calibration.network, self.path()).all;
+        let changed = Transfers::new(asked.network, path).all;
+        let with = |network: &Network| {
+            let unscaled = Transfers::new(network, self.path()).all;
+            let factor = if unscaled > 0.0 { recorded / unscaled } else { 1.0 };
+            let network = changed_network(network.times(factor), asked.changes, asked.placement);
+            let transfers = Transfers::new(&network, path).all;
+            (time + (transfers - changed) * self.correction()).max(asked.computing_s)
+        };
+        let times = self.calibration.extremes.iter().map(with);
+        times.fold((time, time), |(lo, hi), time| (lo.min(time), hi.max(time)))
+    }
+
+    /// The interval that contains the time in nine of ten cases, seconds. It contains no time in
+    /// which a rank cannot compute what it computes.
+    pub(super) fn interval(&self, asked: &Asked, (lo, hi): (f64, f64)) -> (f64, f64) {
+        let possible = asked.computing_s.min(asked.elapsed_s) * (1.0 - OF_RUNS);
+        let lowest = (lo - self.uncertainty(asked, lo)).max(possible);
+        (lowest, hi + self.uncertainty(asked, hi))
+    }
+
+    /// The distance from a time within which the time is in nine of ten cases if the costs of
+    /// transfers are divided in one way, seconds.
+    fn uncertainty(&self, asked: &Asked, time_s: f64) -> f64 {
         let before = Transfers::new(&self.calibration.network, self.path());
-        let after = after.unwrap_or(before);
-        let shares = self.shares(changes);
+        let after = asked.path.map_or(before, |path| Transfers::new(asked.network, path));
+        let shares = self.shares(asked.changes);
         let parts = [
-            self.calibration.error * elapsed_s,
-            OF_RUNS * elapsed_s,
-            shares.of_difference * (elapsed_s - self.graph.elapsed_s),
+            self.calibration.error * time_s,
+            OF_RUNS * time_s,
+            shares.of_difference * (time_s - self.graph.elapsed_s),
             shares.of_transfers * before.all.max(after.all),
             shares.of_transfers_difference * (after.all - before.all),
             shares.of_moved * before.moved(&after),
@@ -81,7 +122,7 @@ impl WhatIf<'_> {
     fn shares(&self, changes: &[Change]) -> Shares {
         let any = |is: fn(&Change) -> bool| changes.iter().any(is);
         let affects_transfers = any(Change::affects_transfers);
-        if !self.transfers_matter() {
+        if self.is_simple() {
             return if affects_transfers { SIMPLE_TRANSFERS } else { SIMPLE_COMPUTATION };
         }
         if !affects_transfers {

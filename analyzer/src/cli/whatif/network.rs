@@ -28,8 +28,10 @@ pub(super) fn assemble(
     what_if: &WhatIf,
     placement: &Placement,
 ) -> Result<Network, CommandError> {
+    let calibration = &what_if.calibration;
+    let (shows, eager_shown) = (what_if.shows(), calibration.samples.eager_shown);
     let mut network = Network {
-        assembled: Assembled::of_run(what_if.calibration.network, what_if.shows()),
+        assembled: Assembled::of_run(calibration.network, shows, eager_shown),
         notes: Vec::new(),
     };
     let hop = placement.main_hop();

@@ -60,7 +60,7 @@ struct Parameters {
 struct HopPart {
     latency_s: f64,
     s_per_byte: f64,
-    /// `null` if no send was seen waiting for its receiver.
+    /// `null` if sends do not show it.
     eager_bytes: Option<f64>,
     messages: u64,
     told_apart: bool,
@@ -90,7 +90,8 @@ struct AskedHopPart {
 #[derive(Debug, Serialize)]
 struct AnswerPart {
     question: String,
-    elapsed_s: f64,
+    /// `null` if the run tells only the interval.
+    elapsed_s: Option<f64>,
     lo_s: f64,
     hi_s: f64,
     coverage: f64,
@@ -144,15 +145,15 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
     let hop = |hop: usize| HopPart {
         latency_s: latency[hop],
         s_per_byte: per_byte[hop],
-        eager_bytes: limit(eager_bytes[hop]),
+        eager_bytes: limit(eager_bytes[hop]).filter(|_| calibration.samples.eager_shown[hop]),
         messages: calibration.samples.transfers[hop],
         told_apart: calibration.samples.told_apart[hop],
     };
     let answers = results.answers.iter().filter(|_| right).map(|answer| AnswerPart {
         question: words::keys(&answer.changes),
-        elapsed_s: answer.elapsed_s,
-        lo_s: answer.interval_s().0,
-        hi_s: answer.interval_s().1,
+        elapsed_s: answer.time_s(),
+        lo_s: answer.interval_s.0,
+        hi_s: answer.interval_s.1,
         coverage: COVERAGE,
         released: answer.released,
     });
@@ -199,7 +200,7 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// The eager limit as documents show it: `None` if no send was seen waiting.
+/// The eager limit as documents show it: `None` if there is none.
 fn limit(bytes: f64) -> Option<f64> {
     Some(bytes.max(0.0)).filter(|limit| limit.is_finite())
 }

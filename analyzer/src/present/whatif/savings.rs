@@ -35,7 +35,10 @@ pub fn savings_for_report(
     causes: Option<&Causes>,
 ) -> (Vec<Saving>, Option<f64>) {
     match causes.and_then(|_| standard_answers(analysis)) {
-        Some((what_if, answers)) => (savings(&what_if, &answers), Some(what_if.ideal())),
+        Some((what_if, answers)) => {
+            let ideal = what_if.is_exact().then(|| what_if.ideal());
+            (savings(&what_if, &answers), ideal)
+        }
         None => (Vec::new(), None),
     }
 }
@@ -47,14 +50,15 @@ fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
         question: words::keys(&answer.changes),
         sentence: words::sentence(&answer.changes, what_if),
         seconds: recorded - answer.elapsed_s,
-        uncertain_s: answer.uncertain_s,
+        uncertain_s: answer.uncertain_s(),
         part: 1.0 - answer.elapsed_s / recorded,
     };
     let at_least_s = |saving: &Saving| saving.seconds - saving.uncertain_s;
     let counts = |saving: &Saving| {
         saving.part >= MIN_PART && at_least_s(saving) >= MIN_CERTAIN_PART * recorded
     };
-    let mut all: Vec<Saving> = answers.iter().map(of).filter(counts).collect();
+    let told = answers.iter().filter(|answer| answer.time_s().is_some());
+    let mut all: Vec<Saving> = told.map(of).filter(counts).collect();
     all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     all.truncate(MAX_ROWS);
     all

@@ -4,7 +4,7 @@ use crate::present::blocks::Blocks;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
-use crate::replay::{Answer, Change, MAX_ERROR, Network, Placement};
+use crate::replay::{Answer, Change, MAX_ERROR, MAX_OFF_S, Network, Placement};
 
 use super::{WhatIfResults, origin, words};
 
@@ -34,9 +34,10 @@ fn verdict(results: &WhatIfResults) -> String {
         ),
         false => format!(
             "This run cannot be replayed: the replay of {calls} calls takes {} where the run took \
-             {recorded}, {error} off; more than {} is not trusted. {}",
+             {recorded}, {error} off; more than {} and {} is not trusted. {}",
             seconds(what_if.replayed.elapsed_s),
             percent(MAX_ERROR),
+            seconds(MAX_OFF_S),
             "Ranks may have shared cores, or calls may have waited for something that is not recorded."
         ),
     }
@@ -55,17 +56,28 @@ fn answers(results: &WhatIfResults) -> Vec<String> {
     let mut rows: Vec<&Answer> = results.answers.iter().collect();
     rows.sort_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
     let recorded = results.what_if.graph.elapsed_s;
-    let changes_nothing = |answer: &&Answer| (answer.elapsed_s / recorded - 1.0).abs() < MIN_CHANGE;
+    // Nor may it have an effect if the costs of transfers are divided otherwise.
+    let is_recorded = |seconds: f64| (seconds / recorded - 1.0).abs() < MIN_CHANGE;
+    let changes_nothing = |answer: &&Answer| {
+        let (shortest, longest) = answer.divided_s;
+        is_recorded(answer.elapsed_s) && longest - shortest < MAX_DOUBT * recorded
+    };
     let nothing: Vec<&Answer> = rows.iter().copied().filter(|a| changes_nothing(a)).collect();
     if rows.len() > 1 {
         rows.retain(|answer| !changes_nothing(answer));
     }
-    let saves = |answer: &&Answer| signed(1.0 - answer.elapsed_s / recorded);
-    let give_or_take = |answer: &&Answer| format!("± {}", seconds(answer.uncertain_s));
+    let time = |answer: &&Answer, shown: &dyn Fn(f64) -> String| {
+        answer.time_s().map_or_else(|| "-".to_owned(), shown)
+    };
+    let saves = |answer: &&Answer| time(answer, &|time_s| signed(1.0 - time_s / recorded));
+    let interval = |answer: &&Answer| {
+        let (lo, hi) = answer.interval_s;
+        format!("{} to {}", seconds(lo), seconds(hi))
+    };
     let mut table = Table::default();
     table.right("saves", rows.iter().map(saves));
-    table.right("would take", rows.iter().map(|answer| seconds(answer.elapsed_s)));
-    table.left("90 %", rows.iter().map(give_or_take));
+    table.right("would take", rows.iter().map(|answer| time(answer, &seconds)));
+    table.left("90 % interval", rows.iter().map(interval));
     let sentence = |answer: &&Answer| words::sentence(&answer.changes, results.what_if);
     table.left("if", rows.iter().map(sentence));
     let mut lines = if rows.is_empty() { Vec::new() } else { table.lines() };
@@ -78,6 +90,8 @@ fn answers(results: &WhatIfResults) -> Vec<String> {
 
 /// Relative changes of the time below this count as no effect.
 const MIN_CHANGE: f64 = 1e-3;
+/// The share of the run by which the time of a change without effect may be uncertain.
+const MAX_DOUBT: f64 = 0.01;
 
 /// A share with its sign; a negligible one is 0 %.
 fn signed(part: f64) -> String {
@@ -102,11 +116,12 @@ fn network(results: &WhatIfResults) -> Vec<String> {
     let calibration = &results.what_if.calibration;
     let Network { overhead, latency, per_byte, eager_bytes, .. } = calibration.network;
     let row = |hop: usize| {
+        let eager = Some(eager_bytes[hop]).filter(|_| calibration.samples.eager_shown[hop]);
         [
             NAMES[hop].to_owned(),
             seconds(latency[hop]),
             bandwidth(per_byte[hop]),
-            eager_limit(eager_bytes[hop]),
+            eager.map_or_else(|| "unknown".to_owned(), eager_limit),
             count(calibration.samples.transfers[hop]),
         ]
     };
@@ -192,6 +207,13 @@ pub(super) fn notes(results: &WhatIfResults) -> Vec<String> {
              communication, creation of communicators): it is replayed as it was recorded.",
             percent(fixed)
         ));
+    }
+    if results.answers.iter().any(|answer| answer.time_s().is_none()) {
+        notes.push(
+            "Where there is no time, the run does not tell how overhead, latency and bytes share the costs of \
+             transfers: the interval covers every division."
+                .to_owned(),
+        );
     }
     if !what_if.is_told_apart() {
         notes.push(

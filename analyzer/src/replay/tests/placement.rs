@@ -75,7 +75,7 @@ fn recorded_placement_changes_nothing_and_unused_level_is_unknown() {
     program.with_graph(|graph| {
         let what_if = WhatIf::new(graph.unwrap());
         assert_eq!(what_if.shows(), [true, false]);
-        let own = Assembled::of_run(what_if.calibration.network, what_if.shows());
+        let own = Assembled::of_run(what_if.calibration.network, what_if.shows(), [false; 2]);
         assert_eq!((own.latency, own.is_changed()), ([Origin::Run, Origin::Assumed], false));
         let ask = |changes: &[Change]| what_if.ask(changes).elapsed_s;
         let same = Change::Placement(Mapping::block(4, 1));
