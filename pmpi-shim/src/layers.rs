@@ -1,5 +1,6 @@
-//! Tests that a module uses only its own layer and those below, and that no modules use each other
-//! in a circle. The layers and their order are in the table at the head of `lib.rs`.
+//! Tests that a module uses only its own layer and those below, that no modules use each other
+//! in a circle, and that locks are of the right type. The layers and their order are in the table at
+//! the head of `lib.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -117,8 +118,8 @@ fn read_all(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn modules_use_only_own_and_lower_layers() {
+/// The crate's files, by path below `src`.
+fn sources() -> BTreeMap<String, String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
     read_all(&source, &mut paths);
@@ -131,6 +132,22 @@ fn modules_use_only_own_and_lower_layers() {
             .into_owned();
         files.insert(name, fs::read_to_string(&path).expect("the source is UTF-8"));
     }
+    files
+}
+
+#[test]
+fn locks_hold_signals_off() {
+    for (file, text) in sources() {
+        let own = ["layers.rs", "host/lock.rs"].contains(&file.as_str());
+        for lock in ["Mutex", "RwLock", "Condvar"] {
+            assert!(own || !text.contains(lock), "{file} has a {lock}: use host::lock");
+        }
+    }
+}
+
+#[test]
+fn modules_use_only_own_and_lower_layers() {
+    let mut files = sources();
     files.remove("layers.rs");
     let layers = layers(&files.remove("lib.rs").expect("lib.rs exists"));
     for layer in &layers {

@@ -112,6 +112,22 @@ under_both! {
         assert!(trace.rank(0).is_finalized() && trace.rank(1).is_finalized());
     }
 
+    // A handler of a timer may leave a call while the recorder changes a window or writes a definition. Neither may stay
+    // locked or half done: the program ends, and every call that returned is there once.
+    fn by_longjmp_while_the_recorder_writes(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "longjmp_from_recorder"));
+        job.bare().expect_code(0);
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let words = recorded.output.stdout.split_whitespace();
+        let numbers: Vec<usize> = words.map(|word| word.parse().expect("a number")).collect();
+        let [left, returned] = numbers[..] else { panic!("{}", recorded.output) };
+        assert_eq!(left, 15, "the signal arrived in every round");
+        let trace = recorded.trace();
+        assert_eq!(trace.rank(0).count("MPI_Comm_rank"), returned);
+        assert!(trace.rank(0).is_finalized());
+    }
+
     fn by_longjmp_then_a_region(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "longjmp_then_region")).record();
         recorded.expect_code(0);

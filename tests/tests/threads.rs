@@ -82,6 +82,18 @@ under_both! {
         assert_eq!(files.count(), 1, "files of the run");
     }
 
+    // The child resolves functions that the parent never called, and so does code of its own that asks the loader.
+    fn child_waits_for_no_lock_of_the_loader(mpi) {
+        let program = victim(mpi, "forks_beside_loader");
+        Job::new(mpi, &program).bare().expect_code(0);
+        // Another thread of the program is inside the loader while the process forks.
+        Job::new(mpi, &program).argument("program").record().expect_code(0);
+        // A thread of the recorder is, at almost every moment.
+        let job = Job::new(mpi, &program).argument("recorder");
+        let job = job.environment("GAMMACHI_LEVEL", "2").environment("GAMMACHI_PATHS_FROM", "0");
+        job.record().expect_code(0);
+    }
+
     fn child_of_a_thread_records_nothing(mpi) {
         let job = Job::new(mpi, &victim(mpi, "forks_in_thread"));
         let recorded = job.record();

@@ -7,8 +7,8 @@
 //! partner.
 
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use trace_format::clock_estimate::{TwoWay, estimate};
@@ -16,6 +16,7 @@ use trace_format::header::{ClockBound, ClockExchange, Phase};
 
 use crate::clock::tree::{Partner, partners, partners_among};
 use crate::host::counter;
+use crate::host::lock::Lock;
 use crate::host::peers;
 use crate::mpi::agreement::Participants;
 use crate::mpi::library::{Entry, MpiLibrary};
@@ -60,11 +61,35 @@ pub struct Exchanger {
 }
 
 /// This rank's exchanger. `None` before MPI_Init, during MPI_Finalize, and on a rank without one.
-static OWN: Mutex<Option<Exchanger>> = Mutex::new(None);
+static OWN: Lock<Option<Exchanger>> = Lock::new(None);
 
-/// Locks this rank's exchanger.
-pub fn own() -> MutexGuard<'static, Option<Exchanger>> {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+/// This rank's exchanger while it is in use. It is put back when the value is dropped. The lock is not
+/// held meanwhile, because exchanges wait for other ranks.
+pub struct InUse(Option<Exchanger>);
+
+/// Takes this rank's exchanger. A thread that finds it taken gets none.
+pub fn own() -> InUse {
+    InUse(OWN.lock().take())
+}
+
+impl Deref for InUse {
+    type Target = Option<Exchanger>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for InUse {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        *OWN.lock() = self.0.take();
+    }
 }
 
 /// Memory for one message. Never freed, because MPI may access it at any later time.

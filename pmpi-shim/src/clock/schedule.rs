@@ -9,7 +9,6 @@
 //! program does not have already.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +18,7 @@ use trace_format::markers::ToolReason;
 
 use crate::clock::exchange::{self, Exchanger, Measured};
 use crate::host::counter;
+use crate::host::lock::Lock;
 use crate::host::own_work::OwnWork;
 use crate::mpi::abi;
 use crate::mpi::plan::numbers;
@@ -39,7 +39,7 @@ static ON: AtomicBool = AtomicBool::new(false);
 static WORLD: AtomicUsize = AtomicUsize::new(0);
 /// Calls until rank 0's next broadcast, including the current one.
 static CALLS_LEFT: AtomicU32 = AtomicU32::new(1);
-static SCHEDULE: Mutex<Option<Schedule>> = Mutex::new(None);
+static SCHEDULE: Lock<Option<Schedule>> = Lock::new(None);
 
 /// What rank 0's decision depends on.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,7 @@ pub fn begin(exchanger: &Exchanger, every_s: Option<f64>) {
         let every = Duration::from_secs_f64(every_s);
         let took = Duration::ZERO;
         let schedule = Schedule { every, measured: now, took, last_broadcast: now, calls: 1 };
-        *SCHEDULE.lock().unwrap_or_else(PoisonError::into_inner) = Some(schedule);
+        *SCHEDULE.lock() = Some(schedule);
         WORLD.store(abi::handle(exchanger.world()), Relaxed);
         ON.store(true, Relaxed);
     }
@@ -133,7 +133,7 @@ unsafe fn before_collective_when_on(block: *mut ThreadBlock, communicator: usize
         CALLS_LEFT.store(left - 1, Relaxed);
         return;
     }
-    let _own = OwnWork::begin();
+    let _own = OwnWork::begin_long();
     // SAFETY: the caller's promise.
     let begin = unsafe { counter::read(block) };
     let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -147,11 +147,8 @@ unsafe fn before_collective_when_on(block: *mut ThreadBlock, communicator: usize
 }
 
 fn agree_and_measure(exchanger: &mut Exchanger) -> Option<Measured> {
-    let (due, calls) = SCHEDULE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .as_mut()
-        .map_or((false, 1), |schedule| schedule.decide(Instant::now()));
+    let (due, calls) =
+        SCHEDULE.lock().as_mut().map_or((false, 1), |schedule| schedule.decide(Instant::now()));
     let Some([due, calls]) = exchanger.told_by_root([u64::from(due), u64::from(calls)]) else {
         // MPI is broken; the program will see the error in its own call.
         end();
@@ -163,7 +160,7 @@ fn agree_and_measure(exchanger: &mut Exchanger) -> Option<Measured> {
     }
     let start = Instant::now();
     let measured = exchanger.measure_during();
-    if let Some(schedule) = SCHEDULE.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+    if let Some(schedule) = SCHEDULE.lock().as_mut() {
         (schedule.measured, schedule.took) = (Instant::now(), start.elapsed());
     }
     measured

@@ -12,7 +12,7 @@ use trace_format::layout::{SITE_BEHIND_BINDING, Slot};
 use crate::host::modules;
 use crate::host::own_work::OwnWork;
 use crate::state::thread_block::ThreadBlock;
-use crate::store::site_table::{SiteEntry, look_at_modules};
+use crate::store::site_table::{SiteEntry, key_of, look_at_modules};
 use crate::store::window;
 
 /// Maximum number of binding frames that are skipped.
@@ -30,7 +30,7 @@ pub unsafe fn note(block: *mut ThreadBlock, slot: *mut Slot) {
         let address = (*block).outer_return;
         let entry = *(*window::sites(block)).entry(address);
         (*slot).site = match entry {
-            SiteEntry { address: known, above: 0 } if known == address => address as u64,
+            SiteEntry { key, above: 0 } if key == key_of(address) => address as u64,
             _ => behind_binding(block, address),
         };
     }
@@ -47,14 +47,28 @@ unsafe fn behind_binding(block: *mut ThreadBlock, address: usize) -> u64 {
     unsafe {
         let entered = (*block).outer_stack;
         let entry = (*window::sites(block)).entry(address);
-        if entry.address != address {
-            *entry = SiteEntry { address, above: look_up(entered, address) };
+        if entry.key != key_of(address) {
+            *entry = SiteEntry { key: key_of(address), above: look_up(entered, address) };
         }
         match entry.above {
             0 => address as u64,
-            above => ((entered + above) as *const u64).read_volatile() | SITE_BEHIND_BINDING,
+            above => {
+                let caller = ((entered + above) as *const usize).read_volatile();
+                if (*window::sites(block)).is_new_caller(caller) {
+                    define_modules();
+                }
+                caller as u64 | SITE_BEHIND_BINDING
+            }
         }
     }
+}
+
+/// Defines the module of a binding's caller, if it is a new one.
+#[cold]
+#[inline(never)]
+fn define_modules() {
+    let _own = OwnWork::begin();
+    let _ = std::panic::catch_unwind(look_at_modules);
 }
 
 /// Bytes from the entry up to the return address of a language binding's caller. 0 if the address

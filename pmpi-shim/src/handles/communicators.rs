@@ -7,7 +7,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_format::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
 use trace_format::header::{Communicator, Definition, ObjectKind, Topology};
@@ -15,6 +14,7 @@ use trace_format::header::{Communicator, Definition, ObjectKind, Topology};
 use crate::handles::cache::{forget_handles, index_of};
 use crate::handles::topology::{self, Neighbours};
 use crate::host::counter;
+use crate::host::lock::{Lock, Locked};
 use crate::host::own_work::OwnWork;
 use crate::host::peers;
 use crate::mpi::abi;
@@ -68,10 +68,10 @@ struct Constants {
     null: usize,
 }
 
-static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+static REGISTRY: Lock<Option<Registry>> = Lock::new(None);
 
-fn registry() -> MutexGuard<'static, Option<Registry>> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+fn registry() -> Locked<'static, Option<Registry>> {
+    REGISTRY.lock()
 }
 
 /// Registers the predefined communicators. Called once, before recording begins.

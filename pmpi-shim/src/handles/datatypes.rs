@@ -4,19 +4,20 @@
 //! freed.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use crate::handles::cache::{forget_handles, index_of, is_fresh};
+use crate::host::lock::Lock;
 use crate::host::own_work::OwnWork;
 use crate::mpi::abi;
 use crate::mpi::library::{Entry, ask};
 use crate::state::thread_block::{CACHED_SIZES, ThreadBlock};
 
 /// Sizes of the program's own committed datatypes, by handle.
-static COMMITTED: Mutex<Option<HashMap<usize, u64>>> = Mutex::new(None);
+static COMMITTED: Lock<Option<HashMap<usize, u64>>> = Lock::new(None);
 
 fn with_committed<T>(work: impl FnOnce(&mut HashMap<usize, u64>) -> T) -> T {
-    let mut guard = COMMITTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut guard = COMMITTED.lock();
     work(guard.get_or_insert_with(HashMap::new))
 }
 

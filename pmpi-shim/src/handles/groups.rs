@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 use trace_format::header::Definition;
 use trace_format::markers::ToolReason;
@@ -13,6 +12,7 @@ use trace_format::markers::ToolReason;
 use crate::handles::cache::index_of;
 use crate::handles::communicators;
 use crate::host::counter;
+use crate::host::lock::Lock;
 use crate::host::own_work::OwnWork;
 use crate::mpi::abi;
 use crate::state;
@@ -26,7 +26,7 @@ const MAX_GROUPS: usize = 4096;
 /// World ranks in order, as runs of (first, stride, count).
 type Runs = Vec<(i64, i64, u32)>;
 
-static NUMBERS: Mutex<Option<HashMap<Runs, u32>>> = Mutex::new(None);
+static NUMBERS: Lock<Option<HashMap<Runs, u32>>> = Lock::new(None);
 
 /// Number of groups that the program has freed.
 static FREED: AtomicU32 = AtomicU32::new(0);
@@ -91,7 +91,7 @@ unsafe fn look_up(block: *mut ThreadBlock, handle: usize) {
 fn number_of(handle: usize) -> Option<u32> {
     let _own = OwnWork::begin();
     let members = communicators::members_of_group(handle)?;
-    let mut numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut numbers = NUMBERS.lock();
     let numbers = numbers.get_or_insert_default();
     if let Some(&number) = numbers.get(&members) {
         return Some(number);

@@ -17,6 +17,7 @@ use crate::handles::groups;
 use crate::host::counter;
 use crate::mpi::abi;
 use crate::mpi::plan::{NONE, Plan, Procedure};
+use crate::state;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::window;
 
@@ -45,6 +46,9 @@ pub struct BeingFreed {
 pub unsafe fn before_free<P: Procedure>(arguments: &[usize]) -> BeingFreed {
     let plan = &P::PLAN;
     let mut being_freed = BeingFreed { handle: 0, communicator: None };
+    if !frees::<P>() || state::is_child() {
+        return being_freed;
+    }
     // SAFETY: the caller's promise.
     unsafe {
         if plan.freed_communicator != NONE {
@@ -77,6 +81,9 @@ pub fn frees<P: Procedure>() -> bool {
 pub fn after_free<P: Procedure>(being_freed: BeingFreed, result: usize) {
     let plan = &P::PLAN;
     let success = result as i32 == 0;
+    if !frees::<P>() || state::is_child() {
+        return;
+    }
     if plan.freed_communicator != NONE {
         let withdrawn = being_freed.communicator.map(ManuallyDrop::into_inner);
         communicators::freed(being_freed.handle, withdrawn, success);

@@ -1,10 +1,14 @@
 //! Queries the dynamic loader: functions by name, objects by address, loading and unloading.
+//!
+//! In a forked child nothing here asks the loader: functions are found by `host::elf`, and everything else is unknown.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
-use super::signals::without_signals;
+use crate::host::elf;
+use crate::host::forks::in_loader;
+use crate::state;
 
 /// Numbers of objects loaded and unloaded by the process so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +52,11 @@ pub unsafe fn for_each_object(
     callback: unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int,
     data: *mut c_void,
 ) {
+    if state::is_child() {
+        return;
+    }
     // SAFETY: the caller's promise.
-    without_signals(|| unsafe { libc::dl_iterate_phdr(Some(callback), data) });
+    in_loader(|| unsafe { libc::dl_iterate_phdr(Some(callback), data) });
 }
 
 /// The function of this name behind ours in load order, or in any loaded object.
@@ -59,15 +66,21 @@ pub fn find(name: &CStr) -> Option<*const c_void> {
 
 /// The function of this name behind ours in load order, within the global scope.
 pub fn next_in_load_order(name: &CStr) -> Option<*const c_void> {
+    if state::is_child() {
+        return elf::function(name);
+    }
     // SAFETY: a C string; RTLD_NEXT searches behind the object that holds this code.
-    let next = without_signals(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
+    let next = in_loader(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
     (!next.is_null()).then_some(next.cast_const())
 }
 
 /// A data symbol such as `ompi_mpi_comm_world`. The executable's copy comes first if there is one.
 pub fn find_data(name: &CStr) -> Option<*const c_void> {
+    if state::is_child() {
+        return None;
+    }
     // SAFETY: a C string.
-    let global = without_signals(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
+    let global = in_loader(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
     if global.is_null() { find_in_loaded_objects(name) } else { Some(global) }
 }
 
@@ -104,10 +117,13 @@ fn find_in_loaded_objects(name: &CStr) -> Option<*const c_void> {
 
 /// The function of this name in a loaded object or its dependencies, other than ours.
 pub fn find_in_object(object: &CStr, name: &CStr) -> Option<*const c_void> {
+    if state::is_child() {
+        return None;
+    }
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
     // SAFETY: C strings. NOLOAD only takes a reference to an object that is already loaded; it is
     // released at once.
-    let address = without_signals(|| unsafe {
+    let address = in_loader(|| unsafe {
         let handle = libc::dlopen(object.as_ptr(), flags);
         if handle.is_null() {
             return null_mut();
@@ -132,6 +148,9 @@ pub fn object_of(address: *const c_void) -> Option<String> {
 }
 
 fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
+    if state::is_child() {
+        return None;
+    }
     let mut info = libc::Dl_info {
         dli_fname: null(),
         dli_fbase: null_mut(),
@@ -139,12 +158,18 @@ fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
         dli_saddr: null_mut(),
     };
     // SAFETY: `info` is ours to write; any address may be queried.
-    let found = without_signals(|| unsafe { libc::dladdr(address, &mut info) });
+    let found = in_loader(|| unsafe { libc::dladdr(address, &mut info) });
     (found != 0).then_some(info)
 }
 
 fn base_of(address: *const c_void) -> *const c_void {
     address_info(address).map_or(null(), |info| info.dli_fbase)
+}
+
+/// Prepares for forks of this process. Called once.
+pub fn expect_forks() {
+    let own = base_of(expect_forks as *const c_void);
+    in_loader(|| elf::know_objects(own.addr()));
 }
 
 /// Whether an address lies in a loaded object.

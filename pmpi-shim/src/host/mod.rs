@@ -7,6 +7,8 @@
 //! | `counter` | the counter that times are read from |
 //! | `perf_counters` | performance counters of processor and kernel, on request |
 //! | `machine` | facts about process and host |
+//! | `elf` | symbols of loaded objects, read without the loader |
+//! | `forks` | keeps forks and the recorder's stay in the loader apart |
 //! | `loader` | functions by name, objects by address, loading and unloading |
 //! | `modules` | the code that is mapped into the process |
 //! | `presence` | which ranks load the recorder, as far as can be told without messages |
@@ -14,15 +16,19 @@
 //! | `run_id` | the id shared by the files of one run |
 //! | `descriptors` | keeps descriptors out of the program's way |
 //! | `memory` | the recorder's allocator |
+//! | `lock` | locks that a jump out of a signal handler cannot leave locked |
 //! | `own_stack` | the address range of a thread's stack |
-//! | `own_work` | protects `errno` and thread cancellation |
-//! | `signals` | holds signals off while this thread is inside the loader |
+//! | `own_work` | protects `errno`, holds off cancellation and signals |
+//! | `signals` | holds signals off while this thread does the recorder's own work |
 //! | `unwind` | return addresses on a thread's stack |
 //! | `warn` | one line on standard error |
 
 pub mod counter;
 pub mod descriptors;
+pub mod elf;
+pub mod forks;
 pub mod loader;
+pub mod lock;
 pub mod machine;
 pub mod memory;
 pub mod modules;

@@ -4,12 +4,12 @@
 //! library and its language bindings.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_format::header::Module;
 
 use crate::host::counter;
 use crate::host::loader::{Changes, for_each_object};
+use crate::host::lock::{Lock, Locked};
 use crate::host::machine;
 
 /// The modules known so far.
@@ -20,11 +20,11 @@ struct Known {
     changes: Changes,
 }
 
-static KNOWN: Mutex<Known> =
-    Mutex::new(Known { modules: Vec::new(), changes: Changes { loaded: 0, unloaded: 0 } });
+static KNOWN: Lock<Known> =
+    Lock::new(Known { modules: Vec::new(), changes: Changes { loaded: 0, unloaded: 0 } });
 
-fn known() -> MutexGuard<'static, Known> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+fn known() -> Locked<'static, Known> {
+    KNOWN.lock()
 }
 
 /// Passes new modules to `write`. Returns `false` if nothing was loaded or unloaded since the last
@@ -38,7 +38,10 @@ pub fn look(write: impl Fn(&Module)) -> bool {
     known.changes = changes;
     let now = loaded();
     for module in &now {
-        let same = |other: &Module| (&other.path, other.base) == (&module.path, module.base);
+        let same = |other: &Module| {
+            (&other.path, &other.build_id, other.base)
+                == (&module.path, &module.build_id, module.base)
+        };
         if !known.modules.iter().any(same) {
             write(module);
         }
@@ -56,6 +59,23 @@ pub fn is_of_mpi(address: usize) -> bool {
         let name = module.path.rsplit('/').next().unwrap_or_default();
         name.starts_with("libmpi") || name.starts_with("libpmpi")
     })
+}
+
+/// The file mapped at an address. A program that opens `./plugin.so` may change its folder afterwards.
+fn mapped_file(address: u64) -> Option<String> {
+    file_in(&String::from_utf8_lossy(&std::fs::read("/proc/self/maps").ok()?), address)
+}
+
+/// The file in the line of an address: `begin-end access offset device inode  /path`.
+fn file_in(maps: &str, address: u64) -> Option<String> {
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let line = maps.lines().find(|line| {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let range = range.and_then(|(begin, end)| Some(number(begin)?..number(end)?));
+        range.is_some_and(|range| range.contains(&address))
+    })?;
+    let path = &line[line.find('/')?..];
+    (!path.ends_with(" (deleted)")).then(|| path.to_owned())
 }
 
 fn loaded() -> Vec<Module> {
@@ -77,6 +97,11 @@ fn loaded() -> Vec<Module> {
             // The program itself comes first and has no name.
             let path =
                 if modules.is_empty() && name.is_empty() { machine::program() } else { name };
+            let path = if path.contains('/') && !path.starts_with('/') {
+                mapped_file(begin).unwrap_or(path)
+            } else {
+                path
+            };
             let build_id = machine::build_id_of(headers, base).unwrap_or_default();
             modules.push(Module { path, build_id, base, begin, end, ticks: counter::now() });
         }
@@ -86,4 +111,19 @@ fn loaded() -> Vec<Module> {
     // SAFETY: callback and argument match.
     unsafe { for_each_object(add, (&raw mut modules).cast()) };
     modules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_file_mapped_at_an_address() {
+        let maps = "1000-3000 r-xp 0 fd:00 12  /opt/a b/plug in.so\n3000-4000 rw-p 0 00:00 0 \n\
+                    5000-6000 r-xp 0 fd:00 13 /tmp/gone.so (deleted)\n";
+        assert_eq!(file_in(maps, 0x1000).as_deref(), Some("/opt/a b/plug in.so"));
+        for address in [0xfff, 0x3000, 0x4000, 0x5000] {
+            assert_eq!(file_in(maps, address), None, "{address:x}");
+        }
+    }
 }

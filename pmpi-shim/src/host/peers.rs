@@ -4,10 +4,12 @@
 //! [`PeerClass`] of a communicator's rank.
 
 use std::collections::HashMap;
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::OnceLock;
 
 use trace_format::header::COMMUNICATOR_UNKNOWN;
 use trace_format::totals::PeerClass;
+
+use crate::host::lock::{Shared, SharedLock};
 
 /// Communicators with more members than this are ignored: their peers are unknown.
 const MAX_MEMBERS: usize = 1 << 20;
@@ -19,7 +21,7 @@ struct Hosts {
 }
 
 static HOSTS: OnceLock<Hosts> = OnceLock::new();
-static MEMBERS: RwLock<Option<Members>> = RwLock::new(None);
+static MEMBERS: SharedLock<Option<Members>> = SharedLock::new(None);
 
 /// By local id of a communicator, the class of each of its ranks, two bits each.
 type Members = HashMap<u16, Vec<u8>>;
@@ -59,16 +61,16 @@ pub fn set_members(communicator: u16, world_ranks: &[i64]) {
         };
         classes[index / 4] |= code << (index % 4 * 2);
     }
-    let mut members = MEMBERS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut members = MEMBERS.write();
     members.get_or_insert_default().insert(communicator, classes);
 }
 
 /// The classes of all communicators' ranks, locked for reading.
-pub struct Peers(RwLockReadGuard<'static, Option<Members>>);
+pub struct Peers(Shared<'static, Option<Members>>);
 
 /// Locks the classes for reading.
 pub fn peers() -> Peers {
-    Peers(MEMBERS.read().unwrap_or_else(PoisonError::into_inner))
+    Peers(MEMBERS.read())
 }
 
 impl Peers {

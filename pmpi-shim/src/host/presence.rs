@@ -15,10 +15,10 @@ use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::host::descriptors::move_up;
+use crate::host::lock::Lock;
 use crate::host::settings::is_every_rank;
 
 /// Time that local ranks get after MPI_Init to leave their mark.
@@ -47,7 +47,7 @@ struct Marks {
     file: Option<PathBuf>,
 }
 
-static MARKS: Mutex<Option<Marks>> = Mutex::new(None);
+static MARKS: Lock<Option<Marks>> = Lock::new(None);
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -156,7 +156,7 @@ pub fn announce(out: Option<&Path>) {
             fs::File::create_new(file).is_ok()
         });
     let marks = Marks { rank, _socket: socket, file };
-    *MARKS.lock().unwrap_or_else(PoisonError::into_inner) = Some(marks);
+    *MARKS.lock() = Some(marks);
 }
 
 /// Moves a socket to a descriptor that the program's next `open` would not have got.
@@ -185,7 +185,7 @@ fn starting_file(out: Option<&Path>) -> Option<PathBuf> {
 
 /// Removes the marks, once the ranks have met and no longer look for them.
 pub fn withdraw() {
-    let marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let marks = MARKS.lock().take();
     if let Some(file) = marks.and_then(|marks| marks.file) {
         let _ = fs::remove_file(file);
     }
@@ -194,7 +194,7 @@ pub fn withdraw() {
 /// Determines which ranks are present. Called after MPI_Init.
 pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
     let marked = {
-        let marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = MARKS.lock();
         marks.as_ref().is_some_and(|marks| marks.rank == rank)
     };
     if !marked {

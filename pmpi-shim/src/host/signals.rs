@@ -1,27 +1,51 @@
-//! Signals held off while this thread is inside the loader.
+//! Holds signals off while this thread does the recorder's own work.
 //!
-//! The loader's locks can be taken again by the thread that holds them, but not at every instruction of taking and
-//! releasing: a handler that calls MPI there, and asks the loader for the function, waits for its own thread.
+//! A handler may leave an MPI call by `siglongjmp` at any instruction. Inside the recorder's own work that would leave
+//! locks taken and windows half changed. The loader's locks are similar: a handler that calls MPI there, and asks the
+//! loader for the function, waits for its own thread.
+
+use std::marker::PhantomData;
+
+use crate::state::thread_block::thread_block;
 
 const SIGNAL_SET_BYTES: usize = 8;
 /// What an instruction of the thread itself raises; blocked, these end the process.
 const OWN: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 
-/// The thread's signals as they were, restored when this is dropped.
-struct HeldOff {
-    before: u64,
+/// Holds the thread's signals off until it is dropped. May be nested, and dropped in any order: the last one restores
+/// the signals as they were.
+pub struct HeldOff {
+    /// Belongs to its thread.
+    _not_send: PhantomData<*mut ()>,
 }
 
 impl HeldOff {
-    fn begin() -> Self {
-        let own = OWN.iter().fold(0u64, |set, signal| set | 1 << (signal - 1));
-        Self { before: set_blocked(libc::SIG_BLOCK, !own) }
+    pub fn begin() -> Self {
+        let block = thread_block();
+        // SAFETY: the thread's own block. A handler that runs before the signals are blocked leaves the count as it
+        // found it, or jumps away; afterwards none runs.
+        unsafe {
+            if (*block).held_off == 0 {
+                let own = OWN.iter().fold(0u64, |set, signal| set | 1 << (signal - 1));
+                (*block).signals_before = set_blocked(libc::SIG_BLOCK, !own);
+            }
+            (*block).held_off += 1;
+        }
+        Self { _not_send: PhantomData }
     }
 }
 
 impl Drop for HeldOff {
     fn drop(&mut self) {
-        set_blocked(libc::SIG_SETMASK, self.before);
+        let block = thread_block();
+        // SAFETY: the thread's own block, since the value cannot go to another thread. A handler that runs as soon as
+        // the signals are restored finds the count at 0.
+        unsafe {
+            (*block).held_off = (*block).held_off.saturating_sub(1);
+            if (*block).held_off == 0 {
+                set_blocked(libc::SIG_SETMASK, (*block).signals_before);
+            }
+        }
     }
 }
 
@@ -42,12 +66,6 @@ fn set_blocked(how: i32, set: u64) -> u64 {
     before
 }
 
-/// Runs `work` with the thread's signals held off.
-pub fn without_signals<R>(work: impl FnOnce() -> R) -> R {
-    let _held_off = HeldOff::begin();
-    work()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,11 +78,21 @@ mod tests {
     #[test]
     fn holds_signals_off_and_restores_them() {
         let before = blocked();
-        let inside = without_signals(blocked);
+        let held = HeldOff::begin();
+        let inside = blocked();
+        drop(held);
         assert_ne!(inside & 1 << (libc::SIGALRM - 1), 0);
         assert_eq!(inside & 1 << (libc::SIGSEGV - 1), before & 1 << (libc::SIGSEGV - 1));
         assert_eq!(blocked(), before);
-        let left = std::panic::catch_unwind(|| without_signals(|| panic!("left early")));
+        let (outer, inner) = (HeldOff::begin(), HeldOff::begin());
+        drop(outer);
+        assert_ne!(blocked() & 1 << (libc::SIGALRM - 1), 0, "still held off by the inner one");
+        drop(inner);
+        assert_eq!(blocked(), before);
+        let left = std::panic::catch_unwind(|| {
+            let _held = HeldOff::begin();
+            panic!("left early")
+        });
         assert!(left.is_err());
         assert_eq!(blocked(), before);
     }

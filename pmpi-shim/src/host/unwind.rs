@@ -8,7 +8,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use framehop::{
     CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
@@ -16,6 +15,7 @@ use framehop::{
 };
 
 use crate::host::loader::{Changes, for_each_object};
+use crate::host::lock::{Lock, Locked};
 
 /// Maximum number of frames of a walk, including the recorder's own.
 const MAX_FRAMES: usize = 200;
@@ -30,7 +30,7 @@ struct Unwinding {
     changes: Changes,
 }
 
-static UNWINDING: Mutex<Option<Unwinding>> = Mutex::new(None);
+static UNWINDING: Lock<Option<Unwinding>> = Lock::new(None);
 
 /// Registers of the frame that captures them.
 pub struct Registers {
@@ -121,8 +121,8 @@ pub fn prepare() {
     drop(up_to_date());
 }
 
-fn up_to_date() -> MutexGuard<'static, Option<Unwinding>> {
-    let mut unwinding = UNWINDING.lock().unwrap_or_else(PoisonError::into_inner);
+fn up_to_date() -> Locked<'static, Option<Unwinding>> {
+    let mut unwinding = UNWINDING.lock();
     let changes = Changes::now();
     if unwinding.as_ref().is_none_or(|known| known.changes != changes) {
         *unwinding =

@@ -1,4 +1,5 @@
-//! Forgets functions in objects that the program closes, so that they are not called any more.
+//! Forgets functions in objects that the program closes, so that they are not called any more, and
+//! call sites there.
 //!
 //! `dlclose` is interposed for this purpose only. An object that is loaded again usually gets
 //! another address. Pinning it instead would prevent its destructors from running and its data from
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use crate::host::loader::{Changes, next_in_load_order};
 use crate::mpi::real_entry;
 use crate::mpi::weak_references;
+use crate::store::paths;
+use crate::store::site_table;
 
 /// Interposes `dlclose`.
 ///
@@ -36,6 +39,8 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
             // A destructor that loads an object may put it where the closed one was.
             real_entry::forget_unloaded(after.loaded != before.loaded);
             weak_references::forget_unloaded();
+            site_table::forget_unloaded();
+            paths::forget_unloaded();
         });
     }
     result

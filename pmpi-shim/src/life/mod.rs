@@ -24,6 +24,8 @@ use crate::event::call_paths::{self, PATHS_LEVEL};
 use crate::event::ignored_statuses;
 use crate::handles::communicators;
 use crate::host::counter;
+use crate::host::forks;
+use crate::host::loader;
 use crate::host::machine;
 use crate::host::own_work::OwnWork;
 use crate::host::perf_counters;
@@ -67,7 +69,8 @@ pub fn claim_start() -> Option<ClockAnchor> {
 
 extern "C" fn after_fork_in_child() {
     // The child's copy of the thread's block refers to the parent's trace.
-    state::end();
+    state::end_in_child();
+    forks::after_fork_in_child();
     // SAFETY: the calling thread is the only one of the child.
     unsafe { window::leave_to_parent(thread_block()) };
 }
@@ -83,7 +86,7 @@ pub unsafe fn start(
     end: u64,
     early_anchor: ClockAnchor,
 ) {
-    let _own = OwnWork::begin();
+    let _own = OwnWork::begin_long();
     // SAFETY: the caller's promise.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
         try_start(block, function, begin, end, early_anchor)
@@ -215,8 +218,15 @@ unsafe fn try_start(
         unsafe { window::scratch(block) };
         return Err(Some(reason));
     }
-    // SAFETY: the handler takes no arguments.
-    unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+    loader::expect_forks();
+    // SAFETY: the handlers take no arguments.
+    unsafe {
+        libc::pthread_atfork(
+            Some(forks::before_fork),
+            Some(forks::after_fork_in_parent),
+            Some(after_fork_in_child),
+        )
+    };
     state::choose_compute(settings.compute.as_str(), settings.flops);
     regions::choose(settings.compute.as_str());
     for counter in perf_counters::open(&settings.counters) {
@@ -272,7 +282,7 @@ fn write_counters(values: Vec<(u32, u64, u32)>, phase: Phase, ticks: u64) {
 /// # Safety
 /// `block` is the calling thread's; its slot for MPI_Finalize is open.
 pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
-    let _own = OwnWork::begin();
+    let _own = OwnWork::begin_long();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let counted = perf_counters::read();
         let work_begin = counter::now();
@@ -302,7 +312,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
 /// # Safety
 /// `block` is the calling thread's; its event of MPI_Finalize is complete.
 pub unsafe fn after_finalize(block: *mut ThreadBlock) {
-    let _own = OwnWork::begin();
+    let _own = OwnWork::begin_long();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let lost_events = state::lost_events();
         state::end();

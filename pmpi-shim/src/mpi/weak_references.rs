@@ -17,9 +17,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
+use crate::host::elf::{DT_NULL, DT_STRTAB, DT_SYMTAB, Dynamic, Symbol};
 use crate::host::loader::{Changes, find, for_each_object};
+use crate::host::lock::Lock;
 
 /// Elf64_Rela.
 #[repr(C)]
@@ -30,30 +31,7 @@ struct Relocation {
     addend: i64,
 }
 
-/// Elf64_Sym.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Symbol {
-    name: u32,
-    info: u8,
-    other: u8,
-    section: u16,
-    value: u64,
-    size: u64,
-}
-
-/// Elf64_Dyn.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Dynamic {
-    tag: i64,
-    value: u64,
-}
-
-const DT_NULL: i64 = 0;
 const DT_PLTRELSZ: i64 = 2;
-const DT_STRTAB: i64 = 5;
-const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
 const DT_PLTREL: i64 = 20;
@@ -86,7 +64,7 @@ struct Search<'a> {
 /// Number of objects ever loaded when references were last examined.
 static LOADED: AtomicUsize = AtomicUsize::new(0);
 /// Objects whose references have been examined. Locked during the search.
-static SEEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+static SEEN: Lock<BTreeSet<usize>> = Lock::new(BTreeSet::new());
 
 /// Runs when the recorder is loaded: after the program's objects were relocated, before their code
 /// runs.
@@ -105,7 +83,7 @@ pub fn repair() {
     }
     // If this is interrupted, or another thread is doing it, the caller continues; it is done at
     // the next call.
-    let Ok(mut seen) = SEEN.try_lock() else { return };
+    let Some(mut seen) = SEEN.try_lock() else { return };
     let Changes { loaded, .. } = Changes::now();
     let mut search = Search { ours: own_range(), seen: &mut seen, references: Vec::new() };
     // SAFETY: callback and argument match.
@@ -124,7 +102,7 @@ pub fn repair() {
 
 /// Must be called when objects were unloaded, because others may be loaded at their addresses.
 pub fn forget_unloaded() {
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    SEEN.lock().clear();
 }
 
 /// Address range of this library.

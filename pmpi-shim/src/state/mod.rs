@@ -10,7 +10,7 @@
 
 pub mod thread_block;
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 const UNSTARTED: u8 = 0;
 const STARTING: u8 = 1;
@@ -24,6 +24,7 @@ const OVER: u8 = 4;
 static STATE: AtomicU8 = AtomicU8::new(UNSTARTED);
 /// Events that found no space after recording stopped.
 static LOST_EVENTS: AtomicU64 = AtomicU64::new(0);
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// Which interposed compute calls are recorded: 0 none, then [`LARGER`], then [`ALL`].
 static COMPUTE: AtomicU8 = AtomicU8::new(0);
 
@@ -87,6 +88,17 @@ pub fn stop() -> bool {
 /// Ends recording and counting.
 pub fn end() {
     STATE.store(OVER, Relaxed);
+}
+
+/// Ends recording and counting in a forked child. Other threads of the parent may have held any lock.
+pub fn end_in_child() {
+    IS_CHILD.store(true, Relaxed);
+    end();
+}
+
+/// Whether this process was forked by one that recorded.
+pub fn is_child() -> bool {
+    IS_CHILD.load(Relaxed)
 }
 
 /// Chooses which interposed compute calls are recorded. Called once, before recording begins.

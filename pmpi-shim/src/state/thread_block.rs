@@ -100,6 +100,12 @@ pub struct ThreadBlock {
     /// The stack that the thread was started with, mapped as long as the thread lives. Empty until
     /// a nested call needs it.
     pub own_stack: Range<usize>,
+    /// Depth of the recorder's stay inside the loader (`host::forks`).
+    pub in_loader: u32,
+    /// Number of holders of the thread's signals (`host::signals`).
+    pub held_off: u32,
+    /// The signals that were blocked before the first of them.
+    pub signals_before: u64,
     /// Slots for events that are not recorded.
     pub scratch: [Slot; 2],
 }

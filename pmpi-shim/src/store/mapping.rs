@@ -5,21 +5,22 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Release, SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_format::header::Definition;
 use trace_format::layout::{CHUNK_HEADER_BYTES, ChunkHeader, RESERVED_SLOTS, SLOT_BYTES};
 use trace_format::plain::bytes_of;
 
+use crate::host::lock::{Lock, Locked};
 use crate::host::own_work::OwnWork;
+use crate::state;
 use crate::state::thread_block::thread_block;
 use crate::store::outermost::within;
 use crate::store::trace_file::{self, Memory, define};
 
 /// Memory of ended threads, for new ones.
-static SPARE: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
+static SPARE: Lock<Vec<Memory>> = Lock::new(Vec::new());
 /// Windows in the process's own memory, which are written at exit.
-static UNMAPPED: Mutex<Vec<Unmapped>> = Mutex::new(Vec::new());
+static UNMAPPED: Lock<Vec<Unmapped>> = Lock::new(Vec::new());
 
 /// A window and its contents.
 #[derive(Debug)]
@@ -86,8 +87,8 @@ pub fn recycle(cleared: impl IntoIterator<Item = Memory>) {
     recycled().extend(cleared);
 }
 
-fn recycled() -> MutexGuard<'static, Vec<Memory>> {
-    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+fn recycled() -> Locked<'static, Vec<Memory>> {
+    SPARE.lock()
 }
 
 /// Cleared memory for a window of at least this many bytes.
@@ -99,7 +100,7 @@ pub fn acquire(bytes: usize) -> Result<Memory, String> {
     drop(recycled);
     let memory = trace_file::window(bytes)?;
     if memory.offset.is_none() {
-        let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unmapped = UNMAPPED.lock();
         let (process, is_first) = (std::process::id(), unmapped.is_empty());
         unmapped.push(Unmapped { process, mapping: memory.mapping as usize, bytes: memory.bytes });
         drop(unmapped);
@@ -114,9 +115,12 @@ pub fn acquire(bytes: usize) -> Result<Memory, String> {
 
 /// At exit, writes the windows that exist only in this process.
 extern "C" fn write_unmapped() {
+    if state::is_child() {
+        return;
+    }
     let _own = OwnWork::begin();
     let write = || {
-        let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        let unmapped = UNMAPPED.lock();
         for window in unmapped.iter().filter(|window| window.process == std::process::id()) {
             // SAFETY: windows in the process's own memory are never unmapped. Another thread may
             // still be storing slots; the committed ones count.

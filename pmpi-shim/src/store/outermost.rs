@@ -216,6 +216,8 @@ unsafe fn mark_abandoned(block: *mut ThreadBlock) {
     // before the cursor that is not a continuation, and its window is still mapped.
     unsafe {
         leave(block);
+        // A handler of a fault (SIGSEGV, SIGBUS) may have left the recorder's own work.
+        (*block).held_off = 0;
         let first = (*block).window as usize + CHUNK_HEADER_BYTES;
         let last = (*block).window as usize + (*block).window_bytes;
         let mut slot = (*block).cursor;

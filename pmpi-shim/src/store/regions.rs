@@ -3,11 +3,12 @@
 
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use trace_format::header::Definition;
 
+use crate::host::lock::Lock;
 use crate::host::own_work::OwnWork;
 use crate::store::trace_file::define;
 
@@ -24,7 +25,7 @@ struct Name {
 
 static NAMES: [Name; MAX_REGIONS] =
     [const { Name { hash: AtomicU64::new(0), name: AtomicPtr::new(null_mut()) } }; MAX_REGIONS];
-static INSERTING: Mutex<()> = Mutex::new(());
+static INSERTING: Lock<()> = Lock::new(());
 
 /// Names given by `--compute regions=NAME,…`; none if every region counts.
 static CHOSEN_NAMES: OnceLock<Vec<String>> = OnceLock::new();
@@ -80,7 +81,7 @@ pub fn id_of(name: &CStr) -> u32 {
 #[cold]
 fn insert(name: &CStr, hash: u64, full: bool) -> u32 {
     let _own = OwnWork::begin();
-    let _guard = INSERTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = INSERTING.lock();
     let (index, name) = match index_of(name, hash) {
         Some((index, true)) => return index as u32,
         Some((index, false)) if !full => (index, name),

@@ -1,4 +1,9 @@
 //! The call addresses that each thread remembers, and the modules that contain them.
+//!
+//! After the program has closed a library, other code may be loaded where it was. Then nothing that
+//! was remembered counts any more ([`forget_unloaded`]).
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use trace_format::header::Definition;
 
@@ -7,13 +12,31 @@ use crate::store::trace_file::define;
 
 /// Number of addresses that a thread remembers.
 const ENTRIES: usize = 64;
+/// Number of bindings' callers that a thread remembers. Threads may have little stack.
+const CALLERS: usize = 128;
+/// Code has addresses below this bit, so that keys of different generations differ.
+const GENERATION_SHIFT: u32 = 48;
+
+/// How often libraries were closed.
+static GENERATION: AtomicUsize = AtomicUsize::new(0);
+
+/// Must be called when libraries were closed.
+pub fn forget_unloaded() {
+    GENERATION.fetch_add(1, Relaxed);
+}
+
+/// An address and the generation of the code there.
+#[inline(always)]
+pub fn key_of(address: usize) -> usize {
+    address ^ GENERATION.load(Relaxed) << GENERATION_SHIFT
+}
 
 /// What a thread remembers about an address: how many bytes above the entry its binding's caller
 /// is, or 0 if the address belongs to the program itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SiteEntry {
-    /// The address; 0 in a free entry.
-    pub address: usize,
+    /// Its [`key_of`]; 0 in a free entry.
+    pub key: usize,
     /// Bytes above the entry.
     pub above: usize,
 }
@@ -22,11 +45,13 @@ pub struct SiteEntry {
 #[derive(Debug)]
 pub struct SiteTable {
     entries: [SiteEntry; ENTRIES],
+    /// Keys of the bindings' callers, whose modules are defined.
+    callers: [usize; CALLERS],
 }
 
 impl Default for SiteTable {
     fn default() -> Self {
-        Self { entries: [SiteEntry::default(); ENTRIES] }
+        Self { entries: [SiteEntry::default(); ENTRIES], callers: [0; CALLERS] }
     }
 }
 
@@ -41,6 +66,13 @@ impl SiteTable {
     pub fn entry(&mut self, address: usize) -> &mut SiteEntry {
         &mut self.entries[(address >> 2) % ENTRIES]
     }
+
+    /// Whether the caller of a binding is new. From then on it is not.
+    #[inline(always)]
+    pub fn is_new_caller(&mut self, address: usize) -> bool {
+        let (known, key) = (&mut self.callers[(address >> 2) % CALLERS], key_of(address));
+        std::mem::replace(known, key) != key
+    }
 }
 
 /// Defines new modules in the trace. Returns `false` if nothing was loaded or unloaded since the
@@ -49,4 +81,20 @@ pub fn look_at_modules() -> bool {
     modules::look(|module| {
         let _ = define(&Definition::Module(module.clone()));
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_no_address_in_a_library_that_was_closed() {
+        let (mut table, address) = (SiteTable::default(), 0x7f12_3456_7890);
+        *table.entry(address) = SiteEntry { key: key_of(address), above: 0 };
+        assert_eq!(table.entry(address).key, key_of(address));
+        assert!(table.is_new_caller(address) && !table.is_new_caller(address));
+        forget_unloaded();
+        assert_ne!(table.entry(address).key, key_of(address));
+        assert!(table.is_new_caller(address));
+    }
 }

@@ -9,11 +9,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use trace_format::files::{STAGED_EXTENSION, rank_file_path};
 use trace_format::private_directory;
 
+use crate::host::lock::Lock;
 use crate::host::machine;
 use crate::host::run_id::RunId;
 use crate::host::warn::warn;
@@ -30,7 +30,7 @@ struct Staged {
     claim: Option<PathBuf>,
 }
 
-static STAGED: Mutex<Option<Staged>> = Mutex::new(None);
+static STAGED: Lock<Option<Staged>> = Lock::new(None);
 
 /// Makes the rank's file in the staging directory. `claims`: this rank chooses the run directory.
 pub fn create(
@@ -60,8 +60,7 @@ pub fn create(
         }
         return Err(error);
     }
-    *STAGED.lock().unwrap_or_else(PoisonError::into_inner) =
-        Some(Staged { file, home, directory: directory.to_owned(), claim });
+    *STAGED.lock() = Some(Staged { file, home, directory: directory.to_owned(), claim });
     Ok(())
 }
 
@@ -108,7 +107,7 @@ fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateEr
 /// Moves the completed file to the run directory. If that fails the file stays, and one line says
 /// where.
 pub fn move_to_run_directory() {
-    let Some(staged) = STAGED.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some(staged) = STAGED.lock().take() else {
         return;
     };
     if let Err(error) = copy(&staged.file, &staged.directory, &staged.home) {

@@ -9,7 +9,6 @@ use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_format::encoding::{FRAME_BYTES, checksum, encode, framed_bytes};
 use trace_format::header::{Definition, FileHeader};
@@ -18,6 +17,7 @@ use trace_format::private_directory;
 use trace_format::totals::TOTALS_CHUNK_BYTES;
 
 use crate::host::descriptors::{identity_of, move_up};
+use crate::host::lock::{Lock, Locked};
 use crate::store::file_space::{
     allocate, may_grow_to, populate, refuse_copy_on_write, synchronise, write_all, write_zeros,
 };
@@ -60,10 +60,10 @@ impl DefinitionChunk {
     }
 }
 
-static FILE: Mutex<Option<TraceFile>> = Mutex::new(None);
+static FILE: Lock<Option<TraceFile>> = Lock::new(None);
 
-fn lock() -> MutexGuard<'static, Option<TraceFile>> {
-    FILE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> Locked<'static, Option<TraceFile>> {
+    FILE.lock()
 }
 
 /// Memory for a thread's events.

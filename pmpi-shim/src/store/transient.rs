@@ -8,11 +8,10 @@
 //! program that duplicates and frees a communicator a million times costs neither disk space nor
 //! memory.
 
-use std::sync::{Mutex, PoisonError};
-
 use trace_format::encoding::{encode, framed_bytes};
 use trace_format::header::Definition;
 
+use crate::host::lock::Lock;
 use crate::store::keeping;
 use crate::store::trace_file::{self, DefinitionChunk};
 
@@ -51,8 +50,8 @@ struct Transient {
     unused: Option<DefinitionChunk>,
 }
 
-static TRANSIENT: Mutex<Transient> =
-    Mutex::new(Transient { records: Vec::new(), left_out: (0, 0), chunk: None, unused: None });
+static TRANSIENT: Lock<Transient> =
+    Lock::new(Transient { records: Vec::new(), left_out: (0, 0), chunk: None, unused: None });
 
 /// Adds a definition of an object that the program may free. If there is no space for it, it is
 /// lost.
@@ -66,13 +65,13 @@ pub fn define(of: Subject, definition: &Definition) {
         matches!(of, Definition::CommunicatorName { .. } | Definition::Topology(_))
     };
     let is_first = !belongs(definition);
-    let mut transient = TRANSIENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut transient = TRANSIENT.lock();
     let _ = transient.add(Record { of, payload, is_first, freed: false });
 }
 
 /// The object was freed: its definitions may be dropped.
 pub fn freed(of: Subject) {
-    let mut transient = TRANSIENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut transient = TRANSIENT.lock();
     // Ids are reused: definitions before the latest of this id belong to objects freed earlier.
     let latest =
         transient.records.iter_mut().rev().take_while(|record| !(record.of == of && record.freed));

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use trace_format::header::{Definition, Phase};
 use trace_format::layout::{
@@ -19,6 +19,7 @@ use trace_format::layout::{
 use trace_format::markers::ToolReason;
 
 use crate::host::counter;
+use crate::host::lock::Lock;
 use crate::host::machine;
 use crate::host::own_work::OwnWork;
 use crate::host::warn::warn;
@@ -41,7 +42,7 @@ const SMALL_WINDOW_BYTES: usize = 64 << 10;
 
 static THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
 /// Operating system's ids of the threads that have windows, indexed by thread number.
-static THREAD_OS_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static THREAD_OS_IDS: Lock<Vec<u32>> = Lock::new(Vec::new());
 /// Detail level from which events have a call site.
 pub const SITES_LEVEL: u32 = 1;
 
@@ -71,7 +72,7 @@ pub fn set_level(level: u8) {
 
 /// Operating system's ids of the recorded threads; the index is the thread's number.
 pub fn thread_os_ids() -> Vec<u32> {
-    THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    THREAD_OS_IDS.lock().clone()
 }
 
 impl Recorder {
@@ -282,6 +283,7 @@ pub unsafe fn pause(block: *mut ThreadBlock) {
         if !state::is_recording() || (*block).paused_at != 0 || (*block).window.is_null() {
             return;
         }
+        let _own = OwnWork::begin();
         // The event of the pause begins now, and is written when the pause ends.
         ensure_slot(block);
         if state::is_recording() {
@@ -301,6 +303,7 @@ pub unsafe fn resume(block: *mut ThreadBlock) {
     unsafe {
         let paused_at = (*block).paused_at;
         if paused_at != 0 {
+            let _own = OwnWork::begin();
             (*block).paused_at = 0;
             ((*block).cursor, (*block).end) = (*block).paused;
             (*block).level = LEVEL.load(Relaxed);
@@ -358,7 +361,7 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
 /// Assigns the calling thread a number and a first window.
 fn begin_thread(needed: usize) -> Result<impl FnOnce(u64) -> Recorder, String> {
     let id = os_id();
-    let mut ids = THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ids = THREAD_OS_IDS.lock();
     let number = ids.len() as u32;
     ids.push(id);
     drop(ids);
