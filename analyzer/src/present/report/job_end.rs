@@ -160,12 +160,17 @@ fn request(termination: &Termination, run: &RunJson) -> String {
         true => (format!(", which passed it on to `{launcher}`"), "that".to_owned()),
         false => (String::new(), format!("`{launcher}`")),
     };
+    // How much later it ended tells whether the signal was the reason.
+    let later = run.duration_s.map(|duration_s| (duration_s - after_s).max(0.0));
+    let later = later.map_or(String::new(), |later| format!(" {} later", seconds(later)));
     let end = match run.exit {
         None => String::new(),
         Some(Exit { signal: Some(signal), .. }) => {
-            format!("; {subject} was killed by {}", signal_name(signal))
+            format!("; {subject} was killed{later} by {}", signal_name(signal))
         }
-        Some(Exit { code, signal: None }) => format!("; {subject} ended with exit code {code}"),
+        Some(Exit { code, signal: None }) => {
+            format!("; {subject} ended{later} with exit code {code}")
+        }
     };
     format!("After {}, {who} sent {name} to {to}{passed_on}{end}.", seconds(*after_s))
 }

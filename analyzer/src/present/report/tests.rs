@@ -218,6 +218,7 @@ fn verdict_of_request(
     description.argv = argv.iter().map(|word| (*word).to_owned()).collect();
     description.end = Some(crate::trace::run_json::Instant::from_unix_ns(end_ns));
     description.exit = Some(crate::trace::run_json::Exit { code, signal: None });
+    description.duration_s = termination.as_ref().map(|_| 4.75);
     description.termination = termination;
     description.write(directory.path()).unwrap();
     let [screen, _] = texts(directory.path(), &Selection::Whole).unwrap();
@@ -286,13 +287,13 @@ fn verdict_names_who_asked_the_run_to_end() {
     let request = Termination { signal: 15, after_s: 4.5, sender: Some(slurm), forwarded: true };
     let verdict = verdict_of_request(&ranks, &mpirun, 1, Some(request.clone()));
     let expected = "After 4.50 s, `slurmstepd` (process 812) sent SIGTERM to gammachi run, which \
-                    passed it on to `mpirun`; that ended with exit code 1. Rank 0";
+                    passed it on to `mpirun`; that ended 250 ms later with exit code 1. Rank 0";
     assert!(verdict.starts_with(expected), "{verdict}");
     assert!(!verdict.contains("The program ended"), "{verdict}");
 
     let keyboard = Termination { signal: 2, sender: None, forwarded: false, ..request };
     let verdict = verdict_of_request(&ranks, &mpirun, 130, Some(keyboard));
-    let expected = "After 4.50 s, the system sent SIGINT to the whole job (Ctrl-C); `mpirun` ended with exit code 130.";
+    let expected = "After 4.50 s, the system sent SIGINT to the whole job (Ctrl-C); `mpirun` ended 250 ms later with exit code 130.";
     assert!(verdict.starts_with(expected), "{verdict}");
 }
 
