@@ -293,7 +293,8 @@ fn verdict_names_who_asked_the_run_to_end() {
 
     let keyboard = Termination { signal: 2, sender: None, forwarded: false, ..request };
     let verdict = verdict_of_request(&ranks, &mpirun, 130, Some(keyboard));
-    let expected = "After 4.50 s, the system sent SIGINT to the whole job (Ctrl-C); `mpirun` ended 250 ms later with exit code 130.";
+    let expected = "After 4.50 s, the system sent SIGINT to the whole job (Ctrl-C); `mpirun` \
+                    ended 250 ms later with exit code 130.";
     assert!(verdict.starts_with(expected), "{verdict}");
 }
 
