@@ -520,6 +520,8 @@ fn a_rank_that_died_knows_its_lack_of_cores_up_to_its_last_reading() {
         dead.call(0, "MPI_Send", B + 10 * MS, B + 20 * MS);
         dead.call(0, "MPI_Send", B + 95 * MS, B + 100 * MS);
         dead.usage(Phase::Init, 2 * MS, 0).process_usage(Phase::Init, 5 * MS, 0).killed();
+        // A thread that called no MPI has ended.
+        dead.thread_usage(u32::MAX, Phase::Finalize, 3 * MS, 0, 0);
         dead
     };
     let mut read = dead();

@@ -86,7 +86,9 @@ impl RankFacts {
     /// yet).
     pub fn last_before_death(&self) -> Option<&UsageReading> {
         let last = self.usage_readings.iter().max_by_key(|reading| reading.ticks)?;
-        let is_read = self.usages.iter().any(|usage| usage.phase == Phase::Finalize);
+        // Other threads are also read when they end.
+        let at_end = |usage: &ThreadUsage| usage.thread == 0 && usage.phase == Phase::Finalize;
+        let is_read = self.usages.iter().any(at_end);
         (last.phase == Phase::During && !is_read).then_some(last)
     }
 
