@@ -1,4 +1,5 @@
-//! How far an answer may be off (docs/decisions/0097-intervals-know-what-the-run-does-not-show.md).
+//! How far an answer may be off (docs/decisions/0097-intervals-know-what-the-run-does-not-show.md,
+//! 0109-answers-cover-every-division-of-the-costs.md).
 
 use super::backward::{Path, Transfers};
 use super::change::Change;
@@ -41,14 +42,14 @@ const SIMPLE_COMPUTATION: Shares = Shares { of_difference: 0.1, ..NONE };
 const SIMPLE_TRANSFERS: Shares = Shares { of_difference: 0.25, ..NONE };
 /// With more ranks: changes of computation, of the network and of the placement.
 const COMPUTATION: Shares =
-    Shares { of_difference: 0.1, of_transfers: 0.12, of_transfers_difference: 0.3, ..NONE };
+    Shares { of_difference: 0.1, of_transfers: 0.25, of_transfers_difference: 0.3, ..NONE };
 const NETWORK: Shares = Shares { of_difference: 0.25, of_moved: 0.6, ..NONE };
-const PLACEMENT: Shares = Shares { of_difference: 1.5, of_transfers: 0.2, ..NONE };
+const PLACEMENT: Shares = Shares { of_difference: 2.0, of_transfers: 0.4, ..NONE };
 /// If messages do not show the parameters, or ranks share the link of a host: more of the moved
 /// transfers.
-const MOVED_IF_NOT_SHOWN: f64 = 1.0;
+const MOVED_IF_NOT_SHOWN: f64 = 0.6;
 /// If parameters are given as values, the run does not say what the transfers cost: of these.
-const OF_GIVEN: f64 = 1.0;
+const OF_GIVEN: f64 = 1.5;
 
 /// An answer whose interval is wanted.
 pub(super) struct Asked<'a> {

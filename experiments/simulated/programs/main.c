@@ -63,7 +63,7 @@ MPI_Comm grid_of(int p, int dimensions, int *extents) {
 
 int main(int argc, char **argv) {
     const struct entry *families[] = {collectives, halos,          transposes, sweeps,
-                                      farms,       factorisations, uneven};
+                                      farms,       factorisations, uneven,    later};
     Kind run = NULL;
     struct job job;
     MPI_Init(&argc, &argv);
