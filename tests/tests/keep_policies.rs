@@ -181,6 +181,28 @@ under_both! {
         }
     }
 
+    // A thread's totals need space of their own. Under a limit, threads that follow each other share it.
+    fn short_threads_stay_within_the_limit(mpi) {
+        const THREADS: u64 = 400;
+        for (keep, max_bytes, most_bytes) in
+            [("first", 1 << 17, 1 << 20), ("last", 1 << 17, 1 << 20), ("totals", 0, 600_000)]
+        {
+            let recorded = Job::new(mpi, &victim(mpi, "starts_short_threads"))
+                .argument(THREADS.to_string())
+                .environment("GAMMACHI_KEEP", keep)
+                .environment("GAMMACHI_MAX_BYTES", max_bytes.to_string())
+                .record();
+            recorded.expect_code(0);
+            let (run, metrics) = metrics_of(&recorded);
+            let calls = metrics.calls.iter().find(|call| call.function == "MPI_Comm_rank");
+            assert_eq!(calls.map(|call| call.count), Some(10 * THREADS), "{keep}");
+            let bytes = run.ranks[0].file.file_bytes();
+            assert!(bytes < most_bytes, "{keep}: {bytes} bytes");
+            let sum: f64 = metrics.ranks.iter().map(|rank| rank.compute_s + rank.overhead_s).sum();
+            assert!((sum - metrics.elapsed_s).abs() < 1e-6 * sum, "{keep}: {sum} s");
+        }
+    }
+
     // Errors that a file server reports when it writes data back are printed and noted in the
     // trace.
     fn reports_late_write_errors(mpi) {
@@ -299,6 +321,23 @@ under_both! {
         let none = from("100s");
         let (_, metrics) = metrics_of(&none);
         assert_eq!(metrics.sites.expect("sites").paths, []);
+    }
+
+    fn call_sites_belong_to_the_plugin_that_was_there(mpi) {
+        let plugins = ["plugin_alpha", "plugin_omega"].map(|name| built(mpi, name, Build::Shared));
+        let recorded = Job::new(mpi, &victim(mpi, "opens_plugins_in_turn"))
+            .argument(&plugins[0])
+            .argument(&plugins[1])
+            .record();
+        recorded.expect_code(0);
+        let sites = metrics_of(&recorded).1.sites.expect("sites");
+        assert_eq!(sites.unusable, []);
+        let count = |plugin: &str| -> u64 {
+            let of_it = sites.rows.iter().filter(|row| row.module.contains(plugin));
+            of_it.map(|row| row.count).sum()
+        };
+        assert_eq!((count("plugin_alpha"), count("plugin_omega")), (70, 30), "{:?}", sites.rows);
+        assert!(sites.rows.iter().all(|row| row.place.file.is_some()), "{:?}", sites.rows);
     }
 
     fn calls_record_their_call_site(mpi) {

@@ -29,6 +29,8 @@ pub enum ToolReason {
     Path = 10,
     /// Reading what the process has used so far ([`crate::header::UsageReading`]).
     Usage = 11,
+    /// No thread: the thread whose record this is had ended, and the next one had not begun.
+    BetweenThreads = 12,
 }
 
 impl ToolReason {
@@ -45,6 +47,7 @@ impl ToolReason {
         Self::NotComputing,
         Self::Path,
         Self::Usage,
+        Self::BetweenThreads,
     ];
 
     /// The reason with a stored number, if there is one.

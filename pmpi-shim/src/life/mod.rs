@@ -45,6 +45,7 @@ use crate::store::regions;
 use crate::store::site_table::look_at_modules;
 use crate::store::slots::close;
 use crate::store::stage;
+use crate::store::thread_records;
 use crate::store::totals;
 use crate::store::trace_file::{self, CreateError, define};
 use crate::store::usage;
@@ -203,7 +204,7 @@ unsafe fn try_start(
         if is_root {
             define(&Definition::Environment(machine::environment()))?;
         }
-        for usage in machine::thread_usages(&window::thread_os_ids(), Phase::Init) {
+        for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Init) {
             define(&Definition::ThreadUsage(usage))?;
         }
         if let Some(life) = machine::process_life() {
@@ -292,7 +293,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
         totals::end_elapsed(begin);
         let _ = define(&Definition::RankEnd { ticks: begin });
         write_counters(counted, Phase::Finalize, begin);
-        for usage in machine::thread_usages(&window::thread_os_ids(), Phase::Finalize) {
+        for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));
         }
         let process = machine::process_usage(Phase::Finalize);

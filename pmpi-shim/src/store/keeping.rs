@@ -70,6 +70,20 @@ impl Archive {
         Ok(Self { totals_offset, ..Self::default() })
     }
 
+    /// Whether a thread that begins continues the archive of one that has ended: only if another one
+    /// would exceed the limit.
+    pub fn reuses() -> bool {
+        match policy() {
+            KeepingPolicy::Totals => true,
+            KeepingPolicy::First | KeepingPolicy::Last => trace_file::is_full(),
+        }
+    }
+
+    /// Whether another thread may continue this archive: it has space in the file of its own.
+    pub fn may_continue(&self) -> bool {
+        self.totals.is_some() || self.totals_offset.is_some() || !self.replaceable.is_empty()
+    }
+
     /// Archives the events of a window. `min_bytes` is the minimum size of its chunk, so that
     /// another may replace it; `next_opened` is when the next window was opened.
     pub fn keep(

@@ -10,6 +10,7 @@
 //! | `paths` | numbers of call paths |
 //! | `keeping` | archiving full windows according to the run's policy |
 //! | `codec` | a window's slots in few bytes |
+//! | `thread_records` | numbers of threads; records that threads continue one after the other |
 //! | `totals` | events folded into totals |
 //! | `regions` | names of regions, and which are computation |
 //! | `transient` | definitions of objects that the program makes and frees, in bounded space |
@@ -28,6 +29,7 @@ pub mod regions;
 pub mod site_table;
 pub mod slots;
 pub mod stage;
+pub mod thread_records;
 pub mod totals;
 pub mod trace_file;
 pub mod transient;

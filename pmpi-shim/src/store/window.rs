@@ -8,28 +8,26 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::OnceLock;
 
 use trace_format::header::{Definition, Phase};
-use trace_format::layout::{
-    CHUNK_HEADER_BYTES, ChunkHeader, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL,
-};
+use trace_format::layout::{CHUNK_HEADER_BYTES, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL};
 use trace_format::markers::ToolReason;
 
 use crate::host::counter;
-use crate::host::lock::Lock;
 use crate::host::machine;
 use crate::host::own_work::OwnWork;
 use crate::host::warn::warn;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
-use crate::store::keeping::{self, Archive};
+use crate::store::keeping;
 use crate::store::mapping::{Window, acquire, recycle};
 use crate::store::outermost::within;
 use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
+use crate::store::thread_records::{self, ThreadRecord};
 use crate::store::trace_file::{self, Cut, Memory, define};
 
 /// Size of a window, unless one event needs more: some 3,270 slots, which are always kept. Two
@@ -41,8 +39,6 @@ const PAGE_BYTES: usize = 4096;
 const SMALL_WINDOW_BYTES: usize = 64 << 10;
 
 static THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
-/// Operating system's ids of the threads that have windows, indexed by thread number.
-static THREAD_OS_IDS: Lock<Vec<u32>> = Lock::new(Vec::new());
 /// Detail level from which events have a call site.
 pub const SITES_LEVEL: u32 = 1;
 
@@ -52,15 +48,11 @@ static LEVEL: AtomicU32 = AtomicU32::new(0);
 /// The recording state of a thread, found through its block.
 #[derive(Debug)]
 struct Recorder {
-    /// Number of the thread in the trace, and the operating system's id.
-    thread: (u32, u32),
-    /// Sequence of the next window.
-    sequence: u32,
+    record: ThreadRecord,
     /// Minor faults of the thread when the current window was opened.
     minor_faults: u64,
     current: Window,
     older: Option<Window>,
-    archive: Archive,
     /// Addresses that the thread has called from.
     sites: SiteTable,
 }
@@ -70,20 +62,18 @@ pub fn set_level(level: u8) {
     LEVEL.store(u32::from(level), Relaxed);
 }
 
-/// Operating system's ids of the recorded threads; the index is the thread's number.
-pub fn thread_os_ids() -> Vec<u32> {
-    THREAD_OS_IDS.lock().clone()
-}
-
 impl Recorder {
-    fn new(memory: Memory, header: ChunkHeader, thread: (u32, u32), archive: Archive) -> Self {
+    /// Opens the first window of a thread, when it begins or when the thread before it ended.
+    fn new(memory: Memory, mut record: ThreadRecord, opened_ticks: u64) -> Self {
+        let opened_ticks = record.continues_since.unwrap_or(opened_ticks);
+        let (thread, sequence) = (record.thread, record.sequence);
+        let header = trace_file::event_header(thread, sequence, opened_ticks, memory.bytes, 0);
+        record.sequence += 1;
         Self {
-            thread,
-            sequence: 1,
+            record,
             minor_faults: minor_faults(),
             current: Window::open(memory, header),
             older: None,
-            archive,
             sites: SiteTable::default(),
         }
     }
@@ -97,7 +87,8 @@ impl Recorder {
         let usual = WINDOW_BYTES.max(needed);
         if let Some(older) = &self.older {
             let next_opened = self.current.header.opened_ticks;
-            self.archive.keep(&older.header, older.slots(), older.memory.bytes, next_opened)?;
+            let archive = &mut self.record.archive;
+            archive.keep(&older.header, older.slots(), older.memory.bytes, next_opened)?;
         }
         let memory = match self.older.take().map(Window::clear) {
             Some(memory) if memory.bytes >= usual => memory,
@@ -114,13 +105,13 @@ impl Recorder {
         };
         let faults = minor_faults();
         let header = trace_file::event_header(
-            self.thread,
-            self.sequence,
+            self.record.thread,
+            self.record.sequence,
             opened_ticks,
             memory.bytes,
             faults - self.minor_faults,
         );
-        self.sequence += 1;
+        self.record.sequence += 1;
         self.minor_faults = faults;
         let full = std::mem::replace(&mut self.current, Window::open(memory, header));
         self.older = Some(full);
@@ -134,13 +125,14 @@ impl Recorder {
         let next_opened = self.current.header.opened_ticks;
         let mut cleared = Vec::new();
         if let Some(older) = self.older.take() {
-            if self.archive.keep(&older.header, older.slots(), 0, next_opened).is_err() {
+            let archive = &mut self.record.archive;
+            if archive.keep(&older.header, older.slots(), 0, next_opened).is_err() {
                 return cleared;
             }
             cleared.push(older.clear());
         }
         let current = &self.current;
-        if self.archive.keep(&current.header, current.slots(), 0, ticks).is_ok() {
+        if self.record.archive.keep(&current.header, current.slots(), 0, ticks).is_ok() {
             let Memory { mapping, bytes, offset } = current.memory;
             let window =
                 Window { memory: Memory { mapping, bytes, offset }, header: current.header, used };
@@ -332,14 +324,15 @@ unsafe fn used_bytes(block: *mut ThreadBlock) -> usize {
 /// # Safety
 /// `block` is the calling thread's.
 pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), String> {
-    // Room for the event itself, a long duration, and the tool's own event before or behind it.
-    let needed = CHUNK_HEADER_BYTES + (slots + 3 + RESERVED_SLOTS) * SLOT_BYTES;
+    // Room for the event itself, a long duration, and the tool's own events before or behind it.
+    let needed = CHUNK_HEADER_BYTES + (slots + 5 + RESERVED_SLOTS) * SLOT_BYTES;
     let needed = needed.next_multiple_of(PAGE_BYTES);
     // SAFETY: the caller's promise; recorder and windows are the thread's own.
     unsafe {
-        if (*block).recorder.is_null() {
-            let memory = begin_thread(needed)?;
-            (*block).recorder = Box::into_raw(Box::new(memory(opened_ticks))).cast();
+        let is_first = (*block).recorder.is_null();
+        if is_first {
+            let recorder = Box::new(begin_thread(needed, opened_ticks)?);
+            (*block).recorder = Box::into_raw(recorder).cast();
         } else {
             (*recorder_of(block)).advance(used_bytes(block), opened_ticks, needed)?;
         }
@@ -354,25 +347,22 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
         if let Some(key) = THREAD_END.get() {
             libc::pthread_setspecific(*key, block.cast());
         }
+        if is_first && let Some(since) = (*recorder_of(block)).record.continues_since {
+            let slot = take_slot(block);
+            (&raw mut (*slot).begin).write_volatile(since);
+            (&raw mut (*slot).peer).write_volatile(ToolReason::BetweenThreads as i32);
+            close(block, slot, opened_ticks.saturating_sub(since), TOOL, 0);
+        }
     }
     Ok(())
 }
 
-/// Assigns the calling thread a number and a first window.
-fn begin_thread(needed: usize) -> Result<impl FnOnce(u64) -> Recorder, String> {
-    let id = os_id();
-    let mut ids = THREAD_OS_IDS.lock();
-    let number = ids.len() as u32;
-    ids.push(id);
-    drop(ids);
-    let thread = (number, id);
-    let archive = Archive::begin(thread)?;
-    let usual = if number == 0 { WINDOW_BYTES } else { SMALL_WINDOW_BYTES };
+/// Assigns the calling thread a record and a first window.
+fn begin_thread(needed: usize, opened_ticks: u64) -> Result<Recorder, String> {
+    let record = thread_records::begin(os_id())?;
+    let usual = if record.thread.0 == 0 { WINDOW_BYTES } else { SMALL_WINDOW_BYTES };
     let memory = acquire(usual.max(needed)).or_else(|_| acquire(needed))?;
-    Ok(move |opened_ticks| {
-        let header = trace_file::event_header(thread, 0, opened_ticks, memory.bytes, 0);
-        Recorder::new(memory, header, thread, archive)
-    })
+    Ok(Recorder::new(memory, record, opened_ticks))
 }
 
 /// Runs when a thread ends: its events are written to the file, its windows are given to other
@@ -410,13 +400,18 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
         let _ = std::panic::catch_unwind(|| {
             machine::thread_ends();
             let mut recorder = Box::from_raw(recorder);
-            let ((number, id), many) = (recorder.thread, recorder.sequence > 1);
-            let cleared = recorder.archive_windows(used, counter::now());
+            let ((number, id), many) = (recorder.record.thread, recorder.older.is_some());
+            let (windows, end) = (recorder.windows().count(), counter::now());
+            let cleared = recorder.archive_windows(used, end);
+            let all = cleared.len() == windows;
             recycle(cleared);
             // Resource usage is queried for threads that did much; for the others it costs too
             // much.
             if many && let Some(usage) = machine::thread_usage(id, number, Phase::Finalize) {
                 let _ = define(&Definition::ThreadUsage(usage));
+            }
+            if all {
+                thread_records::end(recorder.record, end);
             }
         });
     }
@@ -449,14 +444,14 @@ pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), St
             return trace_file::finish(None, counter::now(), lost_events);
         }
         let mut recorder = Box::from_raw(recorder);
-        let alone = thread_os_ids().len() == 1;
+        let alone = thread_records::os_ids().len() == 1;
         let cut = if keeping::only_totals() || recorder.current.memory.offset.is_none() {
             let windows = recorder.windows().count();
             let cleared = recorder.archive_windows(used, counter::now());
             for memory in cleared.iter().filter(|memory| memory.offset.is_some()) {
                 libc::munmap(memory.mapping.cast(), memory.bytes);
             }
-            let totals = recorder.archive.compact();
+            let totals = recorder.record.archive.compact();
             let only_totals = keeping::only_totals() && alone && cleared.len() == windows;
             totals.filter(|_| only_totals).map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
         } else {

@@ -1,0 +1,56 @@
+//! The threads of the trace: their numbers, and what is kept of them besides their windows.
+//!
+//! A thread whose events are folded has a totals chunk of its own. Where many threads live short lives, one after the
+//! other, these would exceed every limit. So under a limit the record of an ended thread is continued by the next thread
+//! that begins, under the same number. The time between them is an event of the tool.
+
+use crate::host::lock::Lock;
+use crate::store::keeping::Archive;
+
+/// What is kept of a thread besides its windows.
+#[derive(Debug)]
+pub struct ThreadRecord {
+    /// Number of the thread in the trace, and the operating system's id.
+    pub thread: (u32, u32),
+    /// Sequence of the next window.
+    pub sequence: u32,
+    pub archive: Archive,
+    /// When the thread before it ended, if it continues that one's record.
+    pub continues_since: Option<u64>,
+}
+
+/// Operating system's ids of the threads that have windows, indexed by thread number.
+static OS_IDS: Lock<Vec<u32>> = Lock::new(Vec::new());
+/// Records of ended threads that may be continued, and when each ended.
+static ENDED: Lock<Vec<(ThreadRecord, u64)>> = Lock::new(Vec::new());
+
+/// Operating system's ids of the recorded threads; the index is the thread's number.
+pub fn os_ids() -> Vec<u32> {
+    OS_IDS.lock().clone()
+}
+
+/// The record of a thread that begins: a new one, or that of an ended thread if memory is limited.
+pub fn begin(os_id: u32) -> Result<ThreadRecord, String> {
+    if Archive::reuses()
+        && let Some((ended, at_ticks)) = ENDED.lock().pop()
+    {
+        let thread = (ended.thread.0, os_id);
+        if let Some(id) = OS_IDS.lock().get_mut(thread.0 as usize) {
+            *id = os_id;
+        }
+        return Ok(ThreadRecord { thread, continues_since: Some(at_ticks), ..ended });
+    }
+    let mut ids = OS_IDS.lock();
+    let thread = (ids.len() as u32, os_id);
+    ids.push(os_id);
+    drop(ids);
+    let archive = Archive::begin(thread)?;
+    Ok(ThreadRecord { thread, sequence: 0, archive, continues_since: None })
+}
+
+/// Keeps the record of a thread that has ended, all of whose events are archived, for another one.
+pub fn end(record: ThreadRecord, ticks: u64) {
+    if record.archive.may_continue() {
+        ENDED.lock().push((record, ticks));
+    }
+}
