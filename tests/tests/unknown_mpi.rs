@@ -152,6 +152,13 @@ fn mpi_library_is_reopened() {
 }
 
 under_both! {
+    fn program_without_blas_takes_its_fallback(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "falls_back_without_blas"));
+        let bare = job.bare();
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(bare.expect_code(0));
+    }
+
     fn procedure_missing_from_this_mpi_returns_an_error(mpi) {
         let job = Job::new(mpi, &victim(mpi, "probes_with_mpi"));
         let (bare, recorded) = (job.bare(), job.record());

@@ -1,8 +1,9 @@
 //! Resets weak references to procedures that no loaded library has.
 //!
 //! A program may refer weakly to a procedure and call it only if it is present (mpi4py does so for
-//! everything newer than MPI 3). The recorder exports every procedure of the standard, so all of
-//! them look present, even those that the loaded MPI lacks. This module sets such references to 0,
+//! everything newer than MPI 3, a program with a fallback for BLAS). The recorder exports every
+//! procedure of the standard, and BLAS, LAPACK and FFTW, so all of them look present, even those
+//! that no loaded library has. This module sets such references to 0,
 //! as the loader leaves them without the recorder: once when the recorder is loaded, for the
 //! objects that the program started with; after MPI_Init; and at the first call of a procedure
 //! after other objects were loaded. Each object is examined once.
@@ -198,8 +199,7 @@ unsafe extern "C" fn gather(
                 }
                 let name = (tables.strings + (*symbol).name as usize) as *const libc::c_char;
                 // References to the functions of `gammachi.h` are correct as they are.
-                let bytes = CStr::from_ptr(name).to_bytes();
-                if !bytes.starts_with(b"MPI_") && !bytes.starts_with(b"PMPI_") {
+                if CStr::from_ptr(name).to_bytes().starts_with(b"gammachi_") {
                     continue;
                 }
                 search.references.push(Reference {
