@@ -8,11 +8,11 @@ use trace_format::markers::ToolReason;
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
 use crate::trace::symbols::{SourceLocation, Symbols};
-use crate::trace::{RankTrace, Run};
 
 use super::resolve::{RankSelection, Resolved};
-use super::sites::{Sums, in_file, module_of, modules};
+use super::sites::{Sums, in_file, module_of};
 
 /// A function on the stack of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,7 +135,7 @@ pub(super) fn rows(
 ) -> Vec<PathRow> {
     let mut found: BTreeMap<(&str, Vec<FrameKey>), Gathered> = BTreeMap::new();
     for ((trace, time), paths) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
-        let known = keys(trace);
+        let known = keys(&trace.file.definitions);
         for ((function, number), sums) in paths {
             let name = trace.file.function_name(function);
             let (Some(name), Some(path)) = (name, known.get(&number)) else { continue };
@@ -166,20 +166,24 @@ pub(super) fn rows(
 }
 
 /// The call paths of a rank's file, by number.
-fn keys(trace: &RankTrace) -> HashMap<u32, Vec<FrameKey>> {
-    let modules = modules(trace);
-    let key = |&address: &u64| {
-        let module = module_of(&modules, address, u64::MAX).map(|index| modules[index]);
-        let (path, id, address) = in_file(module, address);
-        (path.to_owned(), id.to_owned(), address)
-    };
-    let paths = trace.file.definitions.iter().filter_map(|definition| match definition {
-        Definition::Path { number, addresses } => {
-            Some((*number, addresses.iter().map(key).collect()))
+fn keys(definitions: &[Definition]) -> HashMap<u32, Vec<FrameKey>> {
+    let (mut modules, mut paths) = (Vec::new(), HashMap::new());
+    for definition in definitions {
+        match definition {
+            Definition::Module(module) => modules.push(module),
+            // The modules of a path are defined before it. Others may be loaded there later.
+            Definition::Path { number, addresses } => {
+                let key = |&address: &u64| {
+                    let module = module_of(&modules, address, u64::MAX).map(|index| modules[index]);
+                    let (path, id, address) = in_file(module, address);
+                    (path.to_owned(), id.to_owned(), address)
+                };
+                paths.insert(*number, addresses.iter().map(key).collect());
+            }
+            _ => {}
         }
-        _ => None,
-    });
-    paths.collect()
+    }
+    paths
 }
 
 /// Drops frames of the MPI library at the inner end and start-up code at the outer end.
@@ -206,4 +210,29 @@ fn program_frames(mut frames: Vec<Frame>) -> Vec<Frame> {
         frames.pop();
     }
     frames
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_format::header::Module;
+
+    use super::*;
+
+    #[test]
+    fn path_belongs_to_the_module_that_was_there_before() {
+        let module = |path: &str, ticks| {
+            Definition::Module(Module {
+                path: path.to_owned(),
+                build_id: String::new(),
+                base: 0x1000,
+                begin: 0x1000,
+                end: 0x2000,
+                ticks,
+            })
+        };
+        let path = |number| Definition::Path { number, addresses: vec![0x1010] };
+        let keys = keys(&[module("/a.so", 1), path(0), module("/b.so", 2), path(1)]);
+        let of = |number| (keys[&number][0].0.as_str(), keys[&number][0].2);
+        assert_eq!((of(0), of(1)), (("/a.so", 0x10), ("/b.so", 0x10)));
+    }
 }
