@@ -35,7 +35,7 @@ pub enum ToolReason {
 
 impl ToolReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Start,
         Self::Window,
         Self::Finish,

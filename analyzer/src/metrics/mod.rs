@@ -63,7 +63,7 @@ pub use selection::{Bound, Selection, WindowError};
 pub use sites::{SiteMetrics, SiteRow};
 pub(crate) use sites::{in_file, module_of, modules};
 use sums::RankPass;
-pub use system::{Competitor, Oversubscription, Pinning};
+pub use system::{Competitor, CoreUse, Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};
 use unfinished::OpenOperations;
 pub use unfinished::{

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace_format::header::{Phase, ThreadUsage};
+use trace_format::header::{Phase, ThreadUsage, UsageReading};
 
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
@@ -77,15 +77,20 @@ pub enum Oversubscription {
 pub enum Competitor {
     /// Other ranks: there are more ranks than cores, or ranks share a core.
     Ranks,
-    /// The ranks' own threads: they wanted more cores than the ranks may use.
-    Threads {
-        /// Average number of cores that the threads of the host's ranks wanted.
-        wanted: f64,
-        /// Number of cores that they may use.
-        cores: usize,
-    },
-    /// Other programs: this run's own threads wanted no more cores than there are.
-    OtherPrograms,
+    /// The ranks' own threads: more of them were ready to run than there are cores.
+    Threads(CoreUse),
+    /// Other programs: this job cannot have kept the cores busy while the rank waited, or had no
+    /// more threads ready to run than there are cores.
+    OtherPrograms(CoreUse),
+}
+
+/// How much of the cores that a rank may use this job used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoreUse {
+    /// Average number of cores on which processes of the job ran.
+    pub used: f64,
+    /// Number of cores.
+    pub cores: usize,
 }
 
 /// Cores that ranks may run on.
@@ -159,25 +164,13 @@ pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Over
         for (core, ranks) in pinned.into_iter().filter(|(_, ranks)| ranks.len() > 1) {
             found.push(Oversubscription::OneCore { host: host.clone(), core, ranks });
         }
-        let wanted: f64 = members
-            .iter()
-            .filter_map(|index| wanted_cores(&run.ranks[*index], &timeline.ranks[*index]))
-            .sum();
-        let competitor = match cores.len() {
-            _ if found.len() > shared_before => Competitor::Ranks,
-            cores if cores > 0 && wanted > 1.02 * cores as f64 => {
-                Competitor::Threads { wanted, cores }
-            }
-            _ => Competitor::OtherPrograms,
-        };
+        let shares_cores = found.len() > shared_before;
         waited.extend(members.iter().filter_map(|index| {
             let (trace, time) = (&run.ranks[*index], &timeline.ranks[*index]);
             let share = waiting_share(trace, time).filter(|share| *share > RUN_QUEUE_LIMIT)?;
-            Some(Oversubscription::Waited {
-                rank: trace.rank,
-                share,
-                competitor: competitor.clone(),
-            })
+            let demand = Demand::of_neighbours(run, timeline, (trace, &members));
+            let competitor = demand.competitor(share, shares_cores);
+            Some(Oversubscription::Waited { rank: trace.rank, share, competitor })
         }));
     }
     let rank_of = |one: &Oversubscription| match one {
@@ -198,25 +191,90 @@ fn waiting_share(trace: &RankTrace, time: &RankTime) -> Option<f64> {
     (between_s > 0.0).then(|| waited_ns as f64 * 1e-9 / between_s)
 }
 
-/// Average number of cores that the threads of a rank wanted, by running on one or waiting for one.
-/// A thread that started after the first reading counts from 0. Of a rank that died, only the first
-/// thread's waiting is known.
-fn wanted_cores(trace: &RankTrace, time: &RankTime) -> Option<f64> {
-    let facts = &trace.facts;
-    let between_s = between_readings_s(trace, time)?;
-    let of_phase = |phase: Phase| {
-        let usages = facts.usages.iter().filter(move |usage| usage.phase == phase);
-        usages.map(|u| u128::from(u.on_cpu_ns) + u128::from(u.run_queue_ns)).sum::<u128>()
-    };
-    let wanted_ns = match facts.last_before_death() {
-        None => of_phase(Phase::Finalize).checked_sub(of_phase(Phase::Init))?,
-        Some(last) => {
-            let first = facts.usage_readings.iter().find(|one| one.phase == Phase::Init)?;
-            let on_cpu_ns = last.on_cpu_ns.checked_sub(first.on_cpu_ns)?;
-            u128::from(on_cpu_ns) + u128::from(facts.off_cpu_ns(0)?)
+/// What this job did on the cores that a rank may use.
+struct Demand {
+    /// Average number of cores on which its threads ran.
+    used: f64,
+    /// Average number of its threads that ran or waited for a core.
+    ready: f64,
+    /// Number of the cores.
+    cores: usize,
+}
+
+impl Demand {
+    /// Of the ranks of a host, given by their positions, that may run on a core of this rank.
+    fn of_neighbours(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        (rank, members): (&RankTrace, &[usize]),
+    ) -> Self {
+        let cores: BTreeSet<u32> = rank.file.header.affinity.iter().copied().collect();
+        let may_share = |index: &&usize| {
+            let affinity = &run.ranks[**index].file.header.affinity;
+            affinity.iter().any(|core| cores.contains(core))
+        };
+        let mut demand = Self { used: 0.0, ready: 0.0, cores: cores.len() };
+        for index in members.iter().filter(may_share) {
+            let (used, ready) = cores_used(&run.ranks[*index], &timeline.ranks[*index]);
+            demand.used += used;
+            demand.ready += ready;
         }
+        demand
+    }
+
+    /// What a rank waited for that waited for a core for this share of the time. All cores that it
+    /// may use were busy then. If this job used less than half of what that takes, other programs
+    /// kept the cores busy, no matter how many threads of the job waited behind them.
+    fn competitor(&self, share: f64, ranks_share_cores: bool) -> Competitor {
+        let core_use = CoreUse { used: self.used, cores: self.cores };
+        let busy = share * self.cores as f64;
+        match self.used < 0.5 * busy {
+            true => Competitor::OtherPrograms(core_use),
+            false if ranks_share_cores => Competitor::Ranks,
+            false if self.cores > 0 && self.ready > 1.02 * self.cores as f64 => {
+                Competitor::Threads(core_use)
+            }
+            false => Competitor::OtherPrograms(core_use),
+        }
+    }
+}
+
+/// Average number of cores on which the threads of a rank ran, and average number of its threads
+/// that ran or waited for a core; 0 if the readings are missing.
+fn cores_used(trace: &RankTrace, time: &RankTime) -> (f64, f64) {
+    let Some(between_s) = between_readings_s(trace, time) else { return (0.0, 0.0) };
+    let (ran_ns, waited_ns) = match trace.facts.last_before_death() {
+        Some(last) => until_death_ns(trace, last),
+        None => until_end_ns(trace),
     };
-    (between_s > 0.0).then(|| wanted_ns as f64 * 1e-9 / between_s)
+    let share = |ns: u128| if between_s > 0.0 { ns as f64 * 1e-9 / between_s } else { 0.0 };
+    (share(ran_ns), share(ran_ns + waited_ns))
+}
+
+/// Nanoseconds in which the threads of a rank ran and in which they waited for a core, between the
+/// readings at start and end. A thread that started after the first reading counts from 0.
+fn until_end_ns(trace: &RankTrace) -> (u128, u128) {
+    let sum = |phase: Phase, value: fn(&ThreadUsage) -> u64| {
+        let usages = trace.facts.usages.iter().filter(move |usage| usage.phase == phase);
+        usages.map(|usage| u128::from(value(usage))).sum::<u128>()
+    };
+    let between = |value: fn(&ThreadUsage) -> u64| {
+        sum(Phase::Finalize, value).saturating_sub(sum(Phase::Init, value))
+    };
+    // The readings of the process include threads that have ended.
+    let process = |phase: Phase| trace.facts.process_usages.iter().find(|of| of.phase == phase);
+    let of_process = process(Phase::Init).zip(process(Phase::Finalize));
+    let of_process = of_process.map(|(start, end)| end.on_cpu_ns.saturating_sub(start.on_cpu_ns));
+    let ran_ns = between(|usage| usage.on_cpu_ns).max(of_process.unwrap_or(0).into());
+    (ran_ns, between(|usage| usage.run_queue_ns))
+}
+
+/// The same up to the last reading of a rank that died; only the first thread's waiting is known.
+fn until_death_ns(trace: &RankTrace, last: &UsageReading) -> (u128, u128) {
+    let facts = &trace.facts;
+    let first = facts.usage_readings.iter().find(|one| one.phase == Phase::Init);
+    let ran_ns = first.map_or(0, |first| last.on_cpu_ns.saturating_sub(first.on_cpu_ns));
+    (ran_ns.into(), facts.off_cpu_ns(0).unwrap_or(0).into())
 }
 
 fn between_readings_s(trace: &RankTrace, time: &RankTime) -> Option<f64> {

@@ -419,7 +419,7 @@ fn reports_ranks_that_waited_for_cores() {
         rank.usage(Phase::Init, 1_000_000, 5);
     }
     ranks[0].usage(Phase::Finalize, 1_500_000, 6);
-    ranks[1].usage(Phase::Finalize, 9_000_000, 25);
+    ranks[1].thread_usage(0, Phase::Finalize, 60 * MS, 9 * MS, 25);
     let metrics = whole(&ranks);
     let waited: Vec<_> = metrics.ranks.iter().map(|r| r.off_cpu_s.map(ms)).collect();
     assert_eq!(waited, [Some(0.5), Some(8.0)]);
@@ -443,25 +443,47 @@ fn distinguishes_what_occupied_the_cores() {
             Some(Oversubscription::Waited { competitor, .. }) => competitor,
             other => panic!("{other:?}"),
         };
-    // Two ranks with cores of their own, running for 70 ms and waiting for 20 ms.
+    let add = |ranks: &mut [SyntheticRank; 2], thread: u32, on_cpu_ns: u64, run_queue_ns: u64| {
+        for rank in ranks {
+            if thread == 0 {
+                rank.thread_usage(0, Phase::Init, 0, 0, 0);
+            }
+            rank.thread_usage(thread, Phase::Finalize, on_cpu_ns, run_queue_ns, 5);
+        }
+    };
+    // Two ranks with cores of their own.
     let mut ranks = two_ranks();
-    for rank in &mut ranks {
-        rank.thread_usage(0, Phase::Init, 0, 0, 0).thread_usage(
-            0,
-            Phase::Finalize,
-            70 * MS,
-            20 * MS,
-            5,
-        );
-    }
-    assert_eq!(competitor(&ranks), Competitor::OtherPrograms);
-    // Each has a second thread that calls no MPI and wants a core for just as long.
-    for rank in &mut ranks {
-        rank.thread_usage(u32::MAX, Phase::Finalize, 70 * MS, 20 * MS, 5);
-    }
-    let Competitor::Threads { wanted, cores: 2 } = competitor(&ranks) else { panic!() };
-    // 180 ms within the 100 ms of rank 0, and 180 ms within the 80 ms of rank 1.
-    assert!((wanted - 4.05).abs() < 1e-9, "{wanted}");
+    add(&mut ranks, 0, 40 * MS, 40 * MS);
+    assert!(matches!(competitor(&ranks), Competitor::OtherPrograms(CoreUse { cores: 1, .. })));
+    // Each has a second thread that calls no MPI and takes as much of the rank's core.
+    add(&mut ranks, u32::MAX, 40 * MS, 40 * MS);
+    let Competitor::Threads(CoreUse { used, cores: 1 }) = competitor(&ranks) else { panic!() };
+    assert!((used - 0.8).abs() < 1e-9, "{used}");
+    // The threads of both ranks hardly run: that many of them wait is not their own doing.
+    let mut ranks = two_ranks();
+    add(&mut ranks, 0, MS, 75 * MS);
+    add(&mut ranks, u32::MAX, MS, 75 * MS);
+    let Competitor::OtherPrograms(CoreUse { used, .. }) = competitor(&ranks) else { panic!() };
+    assert!((used - 0.02).abs() < 1e-9, "{used}");
+}
+
+#[test]
+fn ranks_that_share_cores_can_wait_behind_other_programs() {
+    let waited_behind = |on_cpu_ns: u64| {
+        let mut ranks = two_ranks();
+        for rank in &mut ranks {
+            rank.header.affinity = vec![3];
+            rank.usage(Phase::Init, 0, 0);
+            rank.thread_usage(0, Phase::Finalize, on_cpu_ns, 38 * MS, 5);
+        }
+        let mut found = whole(&ranks).oversubscription.into_iter();
+        found.find_map(|one| match one {
+            Oversubscription::Waited { competitor, .. } => Some(competitor),
+            _ => None,
+        })
+    };
+    assert_eq!(waited_behind(38 * MS), Some(Competitor::Ranks));
+    assert!(matches!(waited_behind(MS), Some(Competitor::OtherPrograms(_))));
 }
 
 #[test]

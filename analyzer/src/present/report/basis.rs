@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::causes::{State, Unknown};
-use crate::metrics::{ComputeMode, Oversubscription, Selection};
+use crate::metrics::{Competitor, ComputeMode, Oversubscription, Selection};
 use crate::present::{Report, causes};
 
 /// Share of the ranks' time off the CPU from which a lack of cores explains more than anything else.
@@ -70,6 +70,16 @@ pub(super) fn share_held_up(report: &Report) -> Option<f64> {
     let held_up_s = held_up_s.filter(|held_up| !held_up.is_empty())?;
     let elapsed_s = report.metrics.elapsed_s * held_up_s.len() as f64;
     (elapsed_s > 0.0).then(|| held_up_s.iter().sum::<f64>() / elapsed_s)
+}
+
+/// Whether the rank that waited longest for a core waited behind other programs.
+pub(super) fn waits_for_other_programs(report: &Report) -> bool {
+    let waited = report.metrics.oversubscription.iter().filter_map(|one| match one {
+        Oversubscription::Waited { share, competitor, .. } => Some((*share, competitor)),
+        _ => None,
+    });
+    let longest = waited.max_by(|a, b| a.0.total_cmp(&b.0));
+    longest.is_some_and(|(_, behind)| matches!(behind, Competitor::OtherPrograms(_)))
 }
 
 /// Whether ranks of the run share cores.

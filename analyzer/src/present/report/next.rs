@@ -1,6 +1,9 @@
 //! Proposes the one thing to do next.
 
-use super::basis::{keeps_mostly_totals, lacks_cores, serialisation_and_transfer, share_cores};
+use super::basis::{
+    keeps_mostly_totals, lacks_cores, serialisation_and_transfer, share_cores,
+    waits_for_other_programs,
+};
 use super::verdict::waiting_in_turn;
 use crate::causes::Unknown;
 use crate::metrics::{ComputeMode, Selection};
@@ -51,7 +54,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
             "with no more ranks than cores: times of ranks that share cores say little",
         )
     };
-    match (lacks_cores(report), share_cores(report)) {
+    match (lacks_cores(report), share_cores(report) && !waits_for_other_programs(report)) {
         (true, true) => return fewer_ranks(),
         (true, false) => {
             return step(

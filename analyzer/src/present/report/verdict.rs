@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::metrics::{Competitor, ComputeMode, Oversubscription, RankMetrics, Selection};
+use crate::metrics::{Competitor, ComputeMode, CoreUse, Oversubscription, RankMetrics, Selection};
 use crate::timeline::Ending;
 
 use super::basis::{
     hardly_lacks_cores, hides_waiting, is_stuck, keeps_mostly_totals, lacks_cores,
-    serialisation_and_transfer, share_off_cpu,
+    serialisation_and_transfer, share_off_cpu, waits_for_other_programs,
 };
 use super::job_end::JobEnd;
 use crate::present::Report;
@@ -221,26 +221,36 @@ fn missing_ranks(report: &Report) -> Option<String> {
 
 fn oversubscription(report: &Report) -> Option<String> {
     let found = &report.metrics.oversubscription;
-    // Ranks without a file may be on the host, too.
-    let at_least = if report.run.missing.is_empty() { "" } else { "at least " };
-    let what = match found.first()? {
-        Oversubscription::FewCores { host, ranks, cores } => {
-            format!(
-                "{at_least}{} share {} of {host}",
-                plural(*ranks, "rank"),
-                plural(*cores, "core")
-            )
-        }
-        Oversubscription::OneCore { host, core, ranks } => {
-            format!("ranks {} share core {core} of {host}", number_list(ranks.iter().copied()))
-        }
-        Oversubscription::Waited { .. } => return waited_for_cores(report, found),
+    let Some(shared) = shared_cores(report, found.first()?) else {
+        return waited_for_cores(report, found);
     };
+    if waits_for_other_programs(report) {
+        let waited = waited_for_cores(report, found)?;
+        return Some(format!("{waited} Besides, {shared}."));
+    }
     let waiting = match share_off_cpu(report).filter(|share| *share >= NOTABLE_SHARE) {
         Some(share) => format!("they wait for a core for {} of their time", percent(share)),
         None => "part of the time is waiting for cores".to_owned(),
     };
-    Some(format!("Oversubscribed: {what}, so {waiting}."))
+    Some(format!("Oversubscribed: {shared}, so {waiting}."))
+}
+
+/// Which ranks share which cores; `None` for a rank that waited for a core.
+fn shared_cores(report: &Report, found: &Oversubscription) -> Option<String> {
+    // Ranks without a file may be on the host, too.
+    let at_least = if report.run.missing.is_empty() { "" } else { "at least " };
+    match found {
+        Oversubscription::FewCores { host, ranks, cores } => Some(format!(
+            "{at_least}{} share {} of {host}",
+            plural(*ranks, "rank"),
+            plural(*cores, "core")
+        )),
+        Oversubscription::OneCore { host, core, ranks } => Some(format!(
+            "ranks {} share core {core} of {host}",
+            number_list(ranks.iter().copied())
+        )),
+        Oversubscription::Waited { .. } => None,
+    }
 }
 
 /// How much of its computing time a rank was off the CPU.
@@ -284,14 +294,23 @@ fn waited_for_cores(report: &Report, found: &[Oversubscription]) -> Option<Strin
     let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
     Some(match behind {
         Competitor::Ranks => format!("Oversubscribed: {waited}."),
-        Competitor::Threads { wanted, cores } => format!(
-            "Oversubscribed: the ranks' threads wanted {wanted:.1} cores of {cores} on average, and {waited}."
+        Competitor::Threads(core_use) => format!(
+            "Oversubscribed: the ranks' threads used {} on average, and {waited}.",
+            used_cores(core_use)
         ),
-        Competitor::OtherPrograms => {
+        Competitor::OtherPrograms(core_use) => {
             let waited = waited.replacen("rank", "Rank", 1);
-            format!("{waited}, because other programs ran there.")
+            format!(
+                "{waited}, because other programs ran there: this job used {} on average.",
+                used_cores(core_use)
+            )
         }
     })
+}
+
+/// `0.09 of 2 cores`.
+fn used_cores(CoreUse { used, cores }: &CoreUse) -> String {
+    format!("{used:.2} of {}", plural(*cores, "core"))
 }
 
 fn efficiency(report: &Report) -> String {
