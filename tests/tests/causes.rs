@@ -116,14 +116,16 @@ under_both! {
         let (screen, why, stdout) = record_delayed(mpi, &["2:7:400:s"]);
         assert_sums(&why);
         let first = &why["causes"][0];
-        assert_eq!((&first["rank"], &first["kind"]), (&2.into(), &"computation".into()), "{why:#}");
+        assert_eq!(first["rank"], 2, "{why:#}");
+        // The sleep is nearly all of what counts as its computation, or not quite, if ranks share cores.
+        assert!(["computation", "asleep"].contains(&first["kind"].as_str().expect("a text")), "{why:#}");
         let context = first["context"].as_str().expect("a text");
         assert!(context.starts_with("between MPI_Sendrecv"), "{context}");
         assert_costs(&why, 2, "between MPI_Sendrecv", slept(&stdout, 2, 's'));
         // Lines break inside sentences.
         let words: Vec<&str> = screen.split_whitespace().collect();
-        // The sleep is nearly all of what counts as its computation, or not quite, if ranks share cores.
         let said = words.join(" ").replace("sleeps or is blocked longer", "computes longer");
+        let said = said.replace("is outside MPI longer", "computes longer");
         let sentence = "Rank 2 makes the others wait: it computes longer between MPI_Sendrecv";
         assert!(said.contains(sentence), "{screen}");
         let longest = &why["waits"][0];
@@ -267,14 +269,14 @@ under_both! {
         let sentence = |verb: &str| {
             format!("Rank 2 makes the others wait: it {verb} longer between MPI_Sendrecv")
         };
-        let verbs = ["computes", "sleeps or is blocked"];
+        let verbs = ["computes", "sleeps or is blocked", "is outside MPI"];
         // Beside other load the report says just that, and judges nothing else.
         let lacks_cores = screen.contains("the other figures say little");
         let is_named = verbs.iter().any(|verb| words.join(" ").contains(&sentence(verb)));
         assert!(is_named || lacks_cores, "{screen}");
         let first = screen.lines().skip_while(|line| !line.starts_with("WAITS")).nth(1);
         let first = first.unwrap_or_else(|| panic!("no table of waits: {screen}"));
-        let parts = ["wait at N x N", "MPI_Allreduce", "rank 2", "s longer: "];
+        let parts = ["wait at N x N", "MPI_Allreduce", "rank 2", " longer: "];
         assert!(parts.iter().all(|part| first.contains(part)), "{first}");
         let document: serde_json::Value =
             serde_json::from_str(&report(&recorded, &["--json"])).expect("JSON");
@@ -282,7 +284,7 @@ under_both! {
         let page = recorded.directory().with_file_name("page.html");
         report(&recorded, &["--html", page.to_str().expect("UTF-8")]);
         let page = std::fs::read_to_string(page).expect("a page");
-        assert!(page.contains(r#"id="wait-table""#) && page.contains("s longer: "));
+        assert!(page.contains(r#"id="wait-table""#) && page.contains(" longer: "));
         // Without messages there are no causes and nothing that needs them.
         let screen = report(&recorded, &["--no-messages"]);
         assert!(!screen.contains("makes the others wait") && !screen.contains("WAITS"), "{screen}");

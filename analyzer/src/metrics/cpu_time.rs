@@ -4,20 +4,28 @@
 //! lock, computes nothing, but no call shows that. The kernel's CPU times do: a thread that was on
 //! a core for c seconds and outside MPI for u seconds computed for at most min(c, u). CPU time of
 //! the process beyond its known threads counts in full. The sum is thus an upper bound. γ less this
-//! sum and less the time spent waiting for a core is time asleep, as a lower bound. The kernel's
-//! times are read at start and end, so this works for the whole run only; a reading after every long
-//! gap would slow down each call. A rank that died was last read up to a second before its last call
-//! ended: what it did since is unknown, and both bounds allow for that. γ itself is left as calls
-//! define it, the same for every run and tool.
+//! sum and less the time spent waiting for a core is time asleep, as a lower bound.
+//!
+//! How long the first thread slept in all is known exactly: the time between the readings less its
+//! time on a core and its time waiting for one. How that divides between MPI and the program's own
+//! code is not known, because an MPI library may block as well as poll; so the time asleep within γ
+//! lies between the lower bound and this whole. The kernel's times are read at start and end, so this
+//! works for the whole run only; a reading after every long gap would slow down each call. A rank
+//! that died was last read up to a second before its last call ended: what it did since is unknown,
+//! and the bounds allow for that. γ itself is left as calls define it, the same for every run and
+//! tool.
 
 use std::collections::BTreeMap;
 
 use trace_format::header::{Phase, ProcessUsage, ThreadUsage, UsageReading};
 
+use crate::timeline::RankTime;
 use crate::trace::RankTrace;
 
 /// Share of its computation time that a rank sleeps at least if it is called asleep.
 const SLEEPER_SHARE: f64 = 0.9;
+/// Share of its computation time that a rank can have slept at most if it is said to compute.
+const COMPUTING_SHARE: f64 = 0.5;
 /// Computation time below which no rank is called asleep, seconds.
 const SLEEPER_MIN_S: f64 = 0.02;
 
@@ -31,13 +39,27 @@ pub struct CpuTime {
     pub compute_on_cpu_s: f64,
     /// Lower bound of the part of γ_i neither on a core nor waiting for one.
     pub asleep_s: f64,
+    /// Time that the first thread was neither on a core nor waiting for one, inside MPI or not.
+    pub slept_s: f64,
+}
+
+/// What a rank did in the time that counts as its computation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OwnTime {
+    /// As far as the kernel's times tell, it mostly computed; also if there are no such times.
+    #[default]
+    Computes,
+    /// It was asleep or blocked nearly all the time.
+    Asleep,
+    /// It may have been either.
+    Unclear,
 }
 
 impl CpuTime {
     /// Derives it from γ_i of the rank and the useful seconds of its threads by number; `None` if
     /// readings are missing.
     pub(crate) fn new(
-        trace: &RankTrace,
+        (trace, time): (&RankTrace, &RankTime),
         compute_s: f64,
         useful_s: &BTreeMap<u32, f64>,
     ) -> Option<Self> {
@@ -80,13 +102,14 @@ impl CpuTime {
             on_cpu_s: on_cpu_ns as f64 * 1e-9,
             compute_on_cpu_s,
             asleep_s: (compute_s - compute_on_cpu_s - waited_ns as f64 * 1e-9).max(0.0),
+            slept_s: slept_s(trace, time)?,
         })
     }
 
     /// As [`CpuTime::new`], for a rank that died. `unread_s` is how long it lived after its last
     /// reading. `None` if several threads called MPI: only the first is read during the run.
     pub(super) fn until_death(
-        trace: &RankTrace,
+        (trace, time): (&RankTrace, &RankTime),
         compute_s: f64,
         useful_s: &BTreeMap<u32, f64>,
         unread_s: f64,
@@ -106,11 +129,42 @@ impl CpuTime {
             on_cpu_s: on_cpu_ns as f64 * 1e-9,
             compute_on_cpu_s,
             asleep_s: (compute_s - compute_on_cpu_s - waited_s).max(0.0),
+            slept_s: slept_s(trace, time)?,
         })
     }
 
-    /// Whether the rank was asleep for nearly all of γ_i, `compute_s` seconds.
-    pub fn sleeps(&self, compute_s: f64) -> bool {
-        self.asleep_s >= SLEEPER_SHARE * compute_s.max(SLEEPER_MIN_S)
+    /// What the rank did in γ_i, `compute_s` seconds.
+    pub fn own_time(&self, compute_s: f64) -> OwnTime {
+        match () {
+            () if self.asleep_s >= SLEEPER_SHARE * compute_s.max(SLEEPER_MIN_S) => OwnTime::Asleep,
+            () if self.slept_s >= COMPUTING_SHARE * compute_s.max(SLEEPER_MIN_S) => {
+                OwnTime::Unclear
+            }
+            () => OwnTime::Computes,
+        }
     }
+}
+
+/// Time between its readings, or to the last one of a rank that died, that the first thread was
+/// neither on a core nor waiting for one.
+fn slept_s(trace: &RankTrace, time: &RankTime) -> Option<f64> {
+    let facts = &trace.facts;
+    let (start, end) = facts.read_stretch()?;
+    let on_cpu_ns = match facts.last_before_death() {
+        Some(last) => {
+            let first = facts.usage_readings.iter().find(|one| one.phase == Phase::Init)?;
+            last.first_thread_on_cpu_ns.saturating_sub(first.first_thread_on_cpu_ns)
+        }
+        None => {
+            let reading = |phase: Phase| {
+                let mut usages = facts.usages.iter();
+                usages.find(|usage| usage.thread == 0 && usage.phase == phase)
+            };
+            let (start, end) = reading(Phase::Init).zip(reading(Phase::Finalize))?;
+            end.on_cpu_ns.saturating_sub(start.on_cpu_ns)
+        }
+    };
+    let ready_ns = on_cpu_ns.saturating_add(facts.off_cpu_ns(0)?);
+    let between_s = time.clock.duration_s(end.checked_sub(start)?);
+    Some((between_s - ready_ns as f64 * 1e-9).max(0.0))
 }

@@ -50,7 +50,7 @@ use crate::trace::{FileDiagnosis, Run};
 pub use answer::{Answer, Page, Question};
 pub use calls::CallMetrics;
 pub use counters::{Count, CounterMetrics, NoCount, RankCount};
-pub use cpu_time::CpuTime;
+pub use cpu_time::{CpuTime, OwnTime};
 pub use failed::FailedCalls;
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, NoTables, OwnCost};
 pub use memory::{Grown, Memory};
@@ -424,9 +424,9 @@ fn rank_metrics(
     let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped);
     let readings_apply = resolved.whole && !cut;
     let before_death = trace.facts.last_before_death();
-    let cpu_time = CpuTime::new(trace, compute_s, &useful_s).or_else(|| {
+    let cpu_time = CpuTime::new((trace, time), compute_s, &useful_s).or_else(|| {
         let unread_s = seconds(time.end_ticks.saturating_sub(before_death?.ticks));
-        CpuTime::until_death(trace, compute_s, &useful_s, unread_s)
+        CpuTime::until_death((trace, time), compute_s, &useful_s, unread_s)
     });
     RankMetrics {
         rank: trace.rank,

@@ -508,12 +508,29 @@ fn a_first_thread_that_sleeps_while_others_wait_in_mpi_does_not_compute() {
     assert_eq!(ms(cpu_time.on_cpu_s), 92.0);
     // 2 ms of the first thread, and nothing of the other, which only made its call.
     assert_eq!([cpu_time.compute_on_cpu_s, cpu_time.asleep_s].map(ms), [2.0, 97.0]);
+    assert_eq!((ms(cpu_time.slept_s), cpu_time.own_time(0.1)), (97.0, OwnTime::Asleep));
     // Threads that call nothing and have ended compute for the rank.
     let mut helped = rank.clone();
     helped.definitions.retain(|d| !matches!(d, Definition::ProcessUsage(_)));
     helped.process_usage(Phase::Init, 31 * MS, 0).process_usage(Phase::Finalize, 213 * MS, 90 * MS);
     let cpu_time = whole(&[helped]).ranks[0].cpu_time.unwrap();
     assert_eq!([cpu_time.compute_on_cpu_s, cpu_time.asleep_s].map(ms), [92.0, 7.0]);
+}
+
+#[test]
+fn sleep_that_may_lie_in_mpi_is_known_as_a_whole_only() {
+    // Of 100 ms, 60 in MPI. It ran for 62 ms and waited for a core for 2 ms, so it slept for 36 ms:
+    // all of it outside MPI if the library polls, none of it if the library blocks.
+    let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    rank.call(0, "MPI_Barrier", B + 20 * MS, B + 80 * MS);
+    rank.thread_usage(0, Phase::Init, 0, 0, 0);
+    rank.thread_usage(0, Phase::Finalize, 62 * MS, 2 * MS, 0);
+    rank.process_usage(Phase::Init, 0, 0).process_usage(Phase::Finalize, 62 * MS, 0);
+    let metrics = whole(&[finish(rank, 100)]);
+    let figures = &metrics.ranks[0];
+    let cpu_time = figures.cpu_time.unwrap();
+    assert_eq!([figures.compute_s, cpu_time.asleep_s, cpu_time.slept_s].map(ms), [40.0, 0.0, 36.0]);
+    assert_eq!(cpu_time.own_time(figures.compute_s), OwnTime::Unclear);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::causes::{Causes, Context, NO_CONTEXT, NO_CULPRIT, State};
+use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
 
 use super::stretches_document::{
@@ -345,15 +346,17 @@ fn costliest_causes<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omit
     let cut = rows.split_off(rows.len().min(most));
     let left_out: i64 = cut.iter().map(|(_, cost)| cost.total()).sum();
     let omitted = Omitted { count: cut.len(), seconds: s(left_out) };
-    let part = |(&(line, number), cost): (&(u32, u32), &crate::causes::Cost)| {
-        let line = &causes.lines.all[line as usize];
+    let own_times = why.own_times();
+    let part = |(&(number_of_line, number), cost): (&(u32, u32), &crate::causes::Cost)| {
+        let line = &causes.lines.all[number_of_line as usize];
         let found = causes.contexts.get(number);
+        let is_asleep = own_times.of(causes, number_of_line) == OwnTime::Asleep;
         let (_, place) = place_of(causes, number);
         CausePart {
             rank: line.rank,
             thread: line.thread,
             host: &run.ranks[line.position].file.header.host,
-            kind: words::kind(found),
+            kind: if is_asleep && found.is_computing() { "asleep" } else { words::kind(found) },
             context: words::context(found),
             place,
             region: region_of(found),

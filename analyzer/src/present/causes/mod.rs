@@ -9,10 +9,10 @@ mod stretches_document;
 mod verdict;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::causes::{ALL_WAITS, Causes, Tree, WaitFilter};
-use crate::metrics::CpuTime;
+use crate::metrics::{CpuTime, OwnTime};
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -92,26 +92,39 @@ impl Why<'_> {
             .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
     }
 
-    /// The ranks of which nearly all that counts as their computation is known to be sleep.
-    pub(super) fn sleepers(&self) -> BTreeSet<u32> {
+    /// What each rank did in the time that counts as its computation, where the kernel's times tell.
+    pub(super) fn own_times(&self) -> OwnTimes {
         let causes = self.causes;
         let mut computing_s: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
         for (number, line) in (0..).zip(&causes.lines.all) {
             let seconds = causes.clock.seconds(causes.computing(number));
             computing_s.entry(line.rank).or_default().insert(line.thread, seconds);
         }
-        let sleeps = |(rank, by_thread): (u32, BTreeMap<u32, f64>)| {
+        let of_rank = |(rank, by_thread): (u32, BTreeMap<u32, f64>)| {
             // γ is at least as long as that of any thread, and this lower bound suffices.
             let compute_s = by_thread.values().copied().fold(0.0, f64::max);
-            let trace = &self.run.ranks[self.run.position_of(rank)?];
-            CpuTime::new(trace, compute_s, &by_thread)?.sleeps(compute_s).then_some(rank)
+            let position = self.run.position_of(rank)?;
+            let of = (&self.run.ranks[position], &self.timeline.ranks[position]);
+            Some((rank, CpuTime::new(of, compute_s, &by_thread)?.own_time(compute_s)))
         };
-        computing_s.into_iter().filter_map(sleeps).collect()
+        OwnTimes(computing_s.into_iter().filter_map(of_rank).collect())
     }
 
     /// Whether a line (or [`crate::causes::NO_CULPRIT`]) belongs to the selected rank, if one is selected.
     fn concerns(&self, line: u32) -> bool {
         let rank = self.causes.lines.all.get(line as usize).map(|line| line.rank);
         self.rank.is_none_or(|selected| rank == Some(selected))
+    }
+}
+
+/// What ranks did in the time that counts as their computation.
+#[derive(Debug)]
+pub(crate) struct OwnTimes(BTreeMap<u32, OwnTime>);
+
+impl OwnTimes {
+    /// Of a line's rank; computing if nothing else is known.
+    fn of(&self, causes: &Causes, line: u32) -> OwnTime {
+        let rank = causes.lines.all.get(line as usize).map(|line| line.rank);
+        rank.and_then(|rank| self.0.get(&rank).copied()).unwrap_or_default()
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct LongWait {
 /// The longest waits of the run.
 pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
     let causes = why.causes;
-    let sleepers = why.sleepers();
+    let own_times = why.own_times();
     let wait = |number: u32| {
         let wait = &causes.waits[number as usize];
         LongWait {
@@ -57,7 +57,7 @@ pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
             seconds: causes.clock.seconds(wait.ticks),
             culprit: words::line(causes, wait.culprit),
             culprit_rank: rank_of(why, wait.culprit),
-            late_by: words::why_late(causes, number, &sleepers),
+            late_by: words::why_late(causes, number, &own_times),
         }
     };
     causes.longest(most).into_iter().map(wait).collect()
@@ -70,7 +70,7 @@ fn rank_of(why: &Why, line: u32) -> Option<u32> {
 /// The groups of waits that took most time, and the number of further ones.
 pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
     let causes = why.causes;
-    let sleepers = why.sleepers();
+    let own_times = why.own_times();
     let is_selected = |group: &&Group| {
         let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
         waits || group.culprit != NO_CULPRIT && why.concerns(group.culprit)
@@ -92,11 +92,7 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
         place: words::place(causes, group.context),
         late_by: match group.culprit {
             NO_CULPRIT => "-".to_owned(),
-            _ => {
-                let culprit_sleeps =
-                    rank_of(why, group.culprit).is_some_and(|rank| sleepers.contains(&rank));
-                words::late_by(causes, group.late_by, culprit_sleeps)
-            }
+            culprit => words::late_by(causes, group.late_by, own_times.of(causes, culprit)),
         },
     };
     (groups.iter().take(most).map(row).collect(), groups.len().saturating_sub(most))

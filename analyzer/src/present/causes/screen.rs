@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::causes::{Cost, NotComputing, State, Tree};
+use crate::metrics::OwnTime;
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
 use crate::present::quantity::{count, seconds, significant};
@@ -134,16 +135,16 @@ fn causes(why: &Why) -> Vec<String> {
     rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
     let shown = &rows[..rows.len().min(MAX_ROWS)];
     let waiting = causes.waiting();
-    let sleepers = why.sleepers();
+    let own_times = why.own_times();
     let what = |line: u32, context: u32| {
         let found = causes.contexts.get(context);
-        match words::kind(found) {
-            "computation" if sleepers.contains(&causes.lines.all[line as usize].rank) => {
-                format!("sleeping: {}", words::brief(found))
-            }
-            "computation" => format!("computing: {}", words::brief(found)),
-            _ => words::brief(found),
-        }
+        let does = match own_times.of(causes, line) {
+            _ if !found.is_computing() => return words::brief(found),
+            OwnTime::Computes => "computing",
+            OwnTime::Asleep => "asleep or blocked",
+            OwnTime::Unclear => "outside MPI",
+        };
+        format!("{does}: {}", words::brief(found))
     };
     let mut table = Table::default();
     table.left("who", shown.iter().map(|((line, _), _)| words::line(causes, *line)));
@@ -200,11 +201,9 @@ fn chain(why: &Why) -> Vec<String> {
             (_, Some((context, ticks))) => {
                 lines.push(first);
                 let found = causes.contexts.get(*context);
-                let rank = causes.lines.all[wait.culprit as usize].rank;
-                let did = match words::kind(found) {
-                    "computation" if why.sleepers().contains(&rank) => "slept",
-                    "computation" => "computed",
-                    _ => "spent",
+                let did = match found.is_computing() {
+                    true => words::own_verb_past(why.own_times().of(causes, wait.culprit)),
+                    false => "spent",
                 };
                 lines.push(format!(
                     "{culprit} {did} {} longer {}",

@@ -71,12 +71,9 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
     {
         let found = causes.contexts.get(*context);
         let whose = words::line(causes, *line);
-        let verb = match words::kind(found) {
-            "computation" if why.sleepers().contains(&causes.lines.all[*line as usize].rank) => {
-                "sleeps or is blocked"
-            }
-            "computation" => "computes",
-            _ => "spends",
+        let verb = match found.is_computing() {
+            true => words::own_verb(why.own_times().of(causes, *line)),
+            false => "spends",
         };
         let what = format!("{verb} longer {}", words::where_phrase(found));
         let part = share(cost.total(), waiting);

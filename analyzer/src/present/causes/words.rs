@@ -1,14 +1,13 @@
 //! Words for contexts, for what made ranks late, and for what is not known.
 
-use std::collections::BTreeSet;
-
 use crate::causes::{CallSite, Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, State, Unknown};
+use crate::metrics::OwnTime;
 use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
 use crate::trace::symbols::SourceLocation;
 
-use super::Why;
+use super::{OwnTimes, Why};
 
 /// `MPI_Recv at solve (heat.c:42)`.
 pub(super) fn call_site(site: &CallSite) -> String {
@@ -114,17 +113,33 @@ pub(super) fn place(causes: &Causes, place: u32) -> String {
     }
 }
 
-/// What made the culprit of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`, or
-/// `sleeps longer` if what counts as its computation is known to be sleep.
-pub(super) fn late_by(causes: &Causes, by: Option<LateBy>, sleeps: bool) -> String {
+/// What a rank does longer where its own code takes longer.
+pub(super) fn own_verb(own: OwnTime) -> &'static str {
+    match own {
+        OwnTime::Computes => "computes",
+        OwnTime::Asleep => "sleeps or is blocked",
+        OwnTime::Unclear => "is outside MPI",
+    }
+}
+
+/// The same in the past.
+pub(super) fn own_verb_past(own: OwnTime) -> &'static str {
+    match own {
+        OwnTime::Computes => "computed",
+        OwnTime::Asleep => "slept or was blocked",
+        OwnTime::Unclear => "was outside MPI",
+    }
+}
+
+/// What made the culprit of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`.
+pub(super) fn late_by(causes: &Causes, by: Option<LateBy>, own: OwnTime) -> String {
     match by {
         None => "not known".to_owned(),
         Some(LateBy::WaitFor(NO_CULPRIT)) => "waited itself".to_owned(),
         Some(LateBy::WaitFor(other)) => format!("waited for {}", line(causes, other)),
         Some(LateBy::Context(number)) => match causes.contexts.get(number) {
             found @ (Context::Region(_) | Context::Between(..)) => {
-                let verb = if sleeps { "sleeps" } else { "computes" };
-                format!("{verb} longer: {}", brief(found))
+                format!("{} longer: {}", own_verb(own), brief(found))
             }
             found => format!("spends longer in {}", brief(found)),
         },
@@ -136,10 +151,9 @@ pub(crate) fn state_name(state: State) -> &'static str {
     state.name()
 }
 
-/// What made the culprit of a wait late, in a few words; empty if that is not known. `sleepers` are [`Why::sleepers`].
-pub(crate) fn why_late(causes: &Causes, number: u32, sleepers: &BTreeSet<u32>) -> String {
-    let culprit = causes.lines.all.get(causes.waits[number as usize].culprit as usize);
-    let sleeps = culprit.is_some_and(|line| sleepers.contains(&line.rank));
+/// What made the culprit of a wait late, in a few words; empty if that is not known.
+pub(crate) fn why_late(causes: &Causes, number: u32, own_times: &OwnTimes) -> String {
+    let own = own_times.of(causes, causes.waits[number as usize].culprit);
     let delays = causes.reasons.delays(number).iter();
     let delay = delays.max_by_key(|(_, ticks)| *ticks);
     let inner = causes.reasons.waits(number);
@@ -147,10 +161,10 @@ pub(crate) fn why_late(causes: &Causes, number: u32, sleepers: &BTreeSet<u32>) -
     let waited = inner.map(|inner| &causes.waits[inner as usize]);
     match (delay, waited) {
         (Some((_, ticks)), Some(inner)) if inner.ticks > *ticks => {
-            late_by(causes, Some(LateBy::WaitFor(inner.culprit)), sleeps)
+            late_by(causes, Some(LateBy::WaitFor(inner.culprit)), own)
         }
-        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context)), sleeps),
-        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit)), sleeps),
+        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context)), own),
+        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit)), own),
         (None, None) => String::new(),
     }
 }

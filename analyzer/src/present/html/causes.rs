@@ -62,7 +62,7 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
     let groups = causes.groups.iter().enumerate();
     let groups: HashMap<_, usize> =
         groups.map(|(at, group)| ((group.state, group.context, group.culprit), at)).collect();
-    let sleepers = why.sleepers();
+    let own_times = why.own_times();
     let (mut states, mut reasons) = (Vec::new(), Vec::new());
     let mut waits = Vec::new();
     for found in causes.longest(MAX_WAITS) {
@@ -70,7 +70,7 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         let Some(own) = row(wait.line) else { continue };
         let culprit = if wait.culprit == NO_CULPRIT { None } else { row(wait.culprit) };
         let state = number(&mut states, state_name(wait.state));
-        let reason = number(&mut reasons, printable(&why_late(causes, found, &sleepers)));
+        let reason = number(&mut reasons, printable(&why_late(causes, found, &own_times)));
         let (begin, until, ended) = (ns(wait.begin), ns(wait.until), ns(wait.fulfilled));
         let alike = (wait.state, causes.wait_contexts[found as usize], wait.culprit);
         let group = groups.get(&alike).copied().unwrap_or_default();

@@ -124,6 +124,7 @@ struct RankDocument<'a> {
     on_cpu_s: Option<f64>,
     compute_on_cpu_s: Option<f64>,
     asleep_s: Option<f64>,
+    slept_s: Option<f64>,
     read_until_s: Option<f64>,
     memory: Option<MemoryDocument>,
     involuntary_switches: Option<u64>,
@@ -348,6 +349,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.on_cpu_s),
         compute_on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.compute_on_cpu_s),
         asleep_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.asleep_s),
+        slept_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.slept_s),
         read_until_s: rank_metrics.read_until_s,
         memory: rank_metrics.memory.map(|memory| MemoryDocument {
             first_bytes: memory.first_bytes,

@@ -68,10 +68,6 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         table.left("host", ranks.iter().map(|r| shortened(&printable(&r.host))));
     }
     table.right("computing (γ)", ranks.iter().map(|r| time(r.compute_s)));
-    if verdict::anyone_slept(report) {
-        let asleep = |r: &&RankMetrics| r.cpu_time.map_or("?".into(), |cpu| time(cpu.asleep_s));
-        table.right("of it asleep", ranks.iter().map(asleep));
-    }
     table.right("lost (χ)", ranks.iter().map(|r| time(r.overhead_s)));
     match &of_ranks {
         Some(of_ranks) => {
@@ -105,6 +101,11 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
     if ranks.iter().any(|r| r.off_cpu_s.is_some()) {
         table
             .right("waited for a core", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
+    }
+    // Not a part of the computing: how much of it lies inside MPI is not known.
+    if verdict::anyone_slept(report) {
+        let asleep = |r: &&RankMetrics| r.cpu_time.map_or("?".into(), |cpu| time(cpu.slept_s));
+        table.right("asleep", ranks.iter().map(asleep));
     }
     if ranks.iter().any(|r| r.memory.is_some()) {
         table.right("peak memory", ranks.iter().map(|r| peak_memory(r.memory)));

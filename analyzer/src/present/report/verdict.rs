@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::metrics::{Competitor, ComputeMode, CoreUse, Oversubscription, RankMetrics, Selection};
+use crate::metrics::{
+    Competitor, ComputeMode, CoreUse, Oversubscription, OwnTime, RankMetrics, Selection,
+};
 use crate::timeline::Ending;
 
 use super::basis::{
@@ -338,9 +340,9 @@ fn efficiency(report: &Report) -> String {
         return format!("{share} efficient, load well balanced.");
     }
     let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
-    let does = match most.cpu_time.is_some_and(|cpu_time| cpu_time.sleeps(most.compute_s)) {
-        true => "is outside MPI",
-        false => "computes",
+    let does = match own_time(most) {
+        OwnTime::Asleep | OwnTime::Unclear => "is outside MPI",
+        OwnTime::Computes => "computes",
     };
     format!(
         "{share} efficient, {how}: rank {} {does} longest ({}), rank {} shortest ({}).",
@@ -371,6 +373,10 @@ fn compute_mode_misfit(report: &Report) -> Option<String> {
     })
 }
 
+fn own_time(rank: &RankMetrics) -> OwnTime {
+    rank.cpu_time.map_or(OwnTime::default(), |cpu_time| cpu_time.own_time(rank.compute_s))
+}
+
 fn asleep_s(rank: &RankMetrics) -> f64 {
     rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
 }
@@ -399,9 +405,9 @@ fn sleeping(report: &Report) -> Option<String> {
         }
         count => (format!("{} were", plural(count, "rank")), format!("rank {}", worst.rank)),
     };
-    let part = match worst.cpu_time.is_some_and(|cpu_time| cpu_time.sleeps(worst.compute_s)) {
-        true => "nearly all",
-        false => "part",
+    let part = match own_time(worst) {
+        OwnTime::Asleep => "nearly all",
+        OwnTime::Unclear | OwnTime::Computes => "part",
     };
     Some(format!(
         "Time outside MPI counts as computing, but {who} asleep or blocked for {part} of it: of {}, {whose} was on a \
