@@ -44,6 +44,17 @@ fn document(text: &str) -> Value {
     if let Some(notes) = keys.get_mut("notes") {
         *notes = notes.as_array().expect("a list").len().into();
     }
+    // Decision 108 defines these for ranks with several threads; before, they were those of the first.
+    let ranks = keys.get_mut("ranks").and_then(Value::as_array_mut).into_iter().flatten();
+    let mut has_threads = false;
+    for rank in ranks.filter(|rank| rank["threads"].as_u64().is_some_and(|threads| threads > 1)) {
+        let rank = rank.as_object_mut().expect("an object");
+        ["overhead_s", "mpi_s", "tool_s", "other_s"].map(|key| rank.remove(key));
+        has_threads = true;
+    }
+    if has_threads && let Some(trust) = keys.get_mut("trust").and_then(Value::as_object_mut) {
+        trust.remove("tool_share");
+    }
     document
 }
 

@@ -1,4 +1,5 @@
-//! How much of a selection's stretches intervals cover, for intervals in order of their start.
+//! How much of a selection's stretches intervals cover, for intervals in order of their start; and
+//! what the threads of a rank do together ([`Precedence`]).
 
 /// Intersects intervals with a selection's stretches.
 ///
@@ -93,11 +94,40 @@ impl<'a> Union<'a> {
     }
 }
 
+/// Divides time among activities that overlap, such as those of a rank's threads: each moment
+/// belongs to the activity of the highest precedence that goes on, where 0 is the highest.
+#[derive(Debug)]
+pub struct Precedence<'a, const ACTIVITIES: usize>([Union<'a>; ACTIVITIES]);
+
+/// Begin, end and activity.
+pub type Interval = (u64, u64, usize);
+
+impl<'a, const ACTIVITIES: usize> Precedence<'a, ACTIVITIES> {
+    /// Clips to stretches that are in order and do not overlap.
+    pub fn new(stretches: &'a [(u64, u64)]) -> Self {
+        Self(std::array::from_fn(|_| Union::new(stretches)))
+    }
+
+    /// Adds an interval that begins no earlier than the previous ones.
+    #[inline]
+    pub fn add(&mut self, (begin_ticks, end_ticks, activity): Interval) {
+        // Each union is that of an activity and all of higher precedence.
+        self.0[activity..].iter_mut().for_each(|union| union.add(begin_ticks, end_ticks));
+    }
+
+    /// Ticks of each activity.
+    pub fn finish(self) -> [u64; ACTIVITIES] {
+        let mut before = 0;
+        self.0.map(|union| {
+            let ticks = union.finish();
+            ticks - std::mem::replace(&mut before, ticks)
+        })
+    }
+}
+
 /// Merges sorted sequences of intervals by start. A linear scan finds the next one, because there
 /// are few sequences.
-pub fn merged<I: Iterator<Item = (u64, u64)>>(
-    sequences: Vec<I>,
-) -> impl Iterator<Item = (u64, u64)> {
+pub fn merged<I: Iterator<Item = Interval>>(sequences: Vec<I>) -> impl Iterator<Item = Interval> {
     let mut heads: Vec<_> = sequences.into_iter().map(Iterator::peekable).collect();
     std::iter::from_fn(move || {
         let begins = heads.iter_mut().enumerate();
@@ -125,13 +155,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn union_is_the_count_of_covered_ticks(
+        fn each_tick_belongs_to_the_activity_of_highest_precedence(
             threads in prop::collection::vec(
-                prop::collection::vec((0u64..200, 0u64..30), 0..20), 0..5),
+                prop::collection::vec((0u64..200, 0u64..30, 0usize..3), 0..20), 0..5),
             points in prop::collection::vec(0u64..230, 0..9),
         ) {
             let stretches = stretches_of(points);
-            let mut sequences: Vec<Vec<(u64, u64)>> = threads;
+            let mut sequences: Vec<Vec<Interval>> = threads;
             for sequence in &mut sequences {
                 for interval in sequence.iter_mut() {
                     interval.1 += interval.0;
@@ -139,12 +169,18 @@ mod tests {
                 sequence.sort_unstable();
             }
             let all = sequences.concat();
-            let mut union = Union::new(&stretches);
-            for (begin, end) in merged(sequences.into_iter().map(Vec::into_iter).collect()) {
-                union.add(begin, end);
+            let mut found = Precedence::<3>::new(&stretches);
+            for interval in merged(sequences.into_iter().map(Vec::into_iter).collect()) {
+                found.add(interval);
             }
-            let expected = (0..260).filter(|t| covered(&all, *t) && covered(&stretches, *t));
-            prop_assert_eq!(union.finish(), expected.count() as u64);
+            let mut expected = [0; 3];
+            for tick in (0..260).filter(|tick| covered(&stretches, *tick)) {
+                let goes_on = all.iter().filter(|(begin, end, _)| (*begin..*end).contains(&tick));
+                if let Some(activity) = goes_on.map(|(.., activity)| *activity).min() {
+                    expected[activity] += 1;
+                }
+            }
+            prop_assert_eq!(found.finish(), expected);
         }
 
         #[test]

@@ -5,13 +5,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::Analysis;
+use crate::analysis::segments::Functions;
+use crate::analysis::{Analysis, RankView};
 
 use super::NO_CONTEXT;
 use super::contexts::{Contexts, LocalContext};
 use super::iterations::Phase;
 use super::lines::Lines;
 use super::profile::{Profile, Profiler, ProfilerOfRank, RankProfile};
+use super::rank_times::RankTime;
 use super::sync_points::SyncPoint;
 use super::waits::{Wait, Waits};
 use super::whole_ticks::WholeTicks;
@@ -93,7 +95,16 @@ impl Asked {
     ) -> (Vec<RankProfile>, Waits) {
         let Self { waits, moments, ended } = self;
         let profiler = Profiler { clock, lines, waits: &waits, moments: &moments, ended: &ended };
-        let own = analysis.calls_then(&profiler, ProfilerOfRank::finish);
+        let mut own = analysis.calls_then(&profiler, ProfilerOfRank::finish);
+        let ranks = analysis.own_ranks().map(|position| analysis.rank(position));
+        let ranks: Vec<RankView> = ranks.collect();
+        own.par_iter_mut().zip(ranks).for_each(|(profile, rank)| {
+            if rank.threads().any(|thread| thread.thread.number != 0) {
+                let functions = Functions::new(rank.trace);
+                let time = RankTime::of_threads(rank, (clock, lines, &waits), &functions);
+                profile.of_threads = Some(time);
+            }
+        });
         // As large as the profiles; they are not needed any more.
         drop((moments, ended));
         (analysis.processes.join_at_first(own), waits)
@@ -138,6 +149,8 @@ pub(super) struct Profiled {
     pub profiles: Vec<Profile>,
     pub wait_contexts: Vec<u32>,
     pub culprit_contexts: Vec<u32>,
+    /// By rank, without what lies outside its begin and end.
+    pub rank_times: Vec<RankTime>,
 }
 
 impl Profiled {
@@ -159,7 +172,9 @@ impl Profiled {
             let number = of_ranks[0].contexts.iter().position(|context| *context == anchor);
             phase.context = number.map_or(NO_CONTEXT, |number| numbers[0][number]);
         }
+        let mut of_threads = Vec::with_capacity(of_ranks.len());
         for (rank, numbers) in of_ranks.into_iter().zip(numbers) {
+            of_threads.push(rank.of_threads);
             for (number, context) in rank.wait_contexts {
                 wait_contexts[number as usize] = numbers[context as usize];
             }
@@ -171,6 +186,11 @@ impl Profiled {
                 profiles[line as usize] = profile;
             }
         }
-        Self { contexts, profiles, wait_contexts, culprit_contexts }
+        let of_rank = |(position, of_threads): (usize, Option<RankTime>)| {
+            let profile = &profiles[lines.first_of(position) as usize];
+            of_threads.unwrap_or_else(|| RankTime::of_profile(profile, &contexts))
+        };
+        let rank_times = of_threads.into_iter().enumerate().map(of_rank).collect();
+        Self { contexts, profiles, wait_contexts, culprit_contexts, rank_times }
     }
 }

@@ -16,6 +16,7 @@
 //! | `receipts` | late senders, wrong order |
 //! | `contexts`, `profile` | what each line did between the waits |
 //! | `line_profiles` | profiles of each line and of all lines |
+//! | `rank_times` | what each rank did, over all its threads |
 //! | `sync_points` | where a line and its culprit last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
@@ -56,6 +57,7 @@ mod order;
 mod origins;
 mod profile;
 mod progress;
+mod rank_times;
 mod receipts;
 mod regions;
 pub(crate) mod semantics;
@@ -76,7 +78,6 @@ use crate::trace::Run;
 
 use conditions::{Finder, Found, Limits, Objects};
 pub use contexts::{CallSite, Context, Contexts};
-use contexts::{RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
@@ -88,6 +89,7 @@ use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
 pub use profile::Profile;
+pub use rank_times::RankTime;
 pub use regions::{Region, Regions};
 use semantics::CallSemantics;
 pub use states::{State, Unknown};
@@ -137,6 +139,8 @@ pub struct Causes<'a> {
     pub culprit_contexts: Vec<u32>,
     /// What each line did.
     pub profiles: Vec<Profile>,
+    /// What each rank did, over all its threads, by its position; the parts add up to the run.
+    pub rank_times: Vec<RankTime>,
     /// Who caused how much waiting.
     pub charges: Charges,
     /// Why the culprit of each wait was late.
@@ -233,8 +237,11 @@ impl<'a> Causes<'a> {
         if !analysis.processes.is_first() {
             return None;
         }
-        let Profiled { contexts, profiles, wait_contexts, culprit_contexts } =
+        let Profiled { contexts, profiles, wait_contexts, culprit_contexts, mut rank_times } =
             Profiled::new(analysis, &lines, of_ranks, (waits.all.len(), &mut phases));
+        for (position, of_rank) in rank_times.iter_mut().enumerate() {
+            *of_rank = of_rank.with_ends(analysis.rank(position), (&clock, &lines), whole);
+        }
         for phase in &mut phases {
             phase.fill_iterations(&lines, (&profiles, &contexts), &waits.all);
         }
@@ -281,6 +288,7 @@ impl<'a> Causes<'a> {
             wait_contexts,
             culprit_contexts,
             profiles,
+            rank_times,
             charges,
             reasons,
             groups,
@@ -337,7 +345,7 @@ impl<'a> Causes<'a> {
     /// Contexts on the critical path, longest first, compared with the mean over the ranks.
     pub fn imbalance(&self) -> Vec<OnPath> {
         let mut sums = vec![0; self.contexts.all.len()];
-        let ranks = self.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
+        let ranks = self.rank_times.len().max(1) as i64;
         for (context, ticks) in self.profiles.iter().flat_map(Profile::all) {
             sums[*context as usize] += ticks;
         }
@@ -355,7 +363,7 @@ impl<'a> Causes<'a> {
     pub fn tree(&self, run: &Run, ideal: Option<f64>) -> Option<Tree> {
         let ranks = (0..run.ranks.len()).map(|position| {
             let host = run.ranks[position].file.header.host.as_str();
-            (host, self.computing(self.lines.first_of(position)))
+            (host, self.rank_times[position].computing)
         });
         let tree = Tree::new(&ranks.collect::<Vec<_>>(), self.whole.1 - self.whole.0, ideal)?;
         let moving_imbalance = self.phases.first().and_then(Phase::moving_imbalance);
@@ -369,40 +377,16 @@ impl<'a> Causes<'a> {
         computing.map(|(_, ticks)| ticks).sum()
     }
 
-    /// What a line did while it did not compute. A rank's first thread also waits before its begin
-    /// and, unless it was killed, after its end, until the run's.
-    pub fn not_computing(&self, line: u32) -> NotComputing {
-        let Line { position, begin, end, finalizes, .. } = self.lines.all[line as usize];
-        let mut sums = NotComputing::default();
-        if self.lines.first_of(position) == line {
-            let after = self.whole.1 - end;
-            sums.waiting = begin - self.whole.0 + if finalizes { after } else { 0 };
-            sums.gone = if finalizes { 0 } else { after };
-        }
-        for (context, ticks) in self.profiles[line as usize].all() {
-            let sum = match *context {
-                WAITING | WAITING_FOR_UNKNOWN => &mut sums.waiting,
-                RECORDER => &mut sums.recorder,
-                _ if self.contexts.get(*context).is_computing() => continue,
-                _ => &mut sums.transfer,
-            };
-            *sum += ticks;
-        }
-        sums
+    /// Whether a rank has several threads that call MPI. Waits and costs are those of each thread,
+    /// so their sum may exceed the time of the ranks.
+    pub fn has_several_threads(&self) -> bool {
+        self.lines.all.len() > self.rank_times.len()
     }
-}
 
-/// What a line did while it did not compute, ticks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NotComputing {
-    /// It waited.
-    pub waiting: i64,
-    /// It was in MPI without waiting.
-    pub transfer: i64,
-    /// It was in the recorder.
-    pub recorder: i64,
-    /// Its rank had ended without MPI_Finalize.
-    pub gone: i64,
+    /// Ticks in which ranks waited, over all ranks of the run.
+    pub fn ranks_waited(&self) -> i64 {
+        self.rank_times.iter().map(|time| time.waiting).sum()
+    }
 }
 
 /// What matching finds in the whole run, on the first process; nothing on others.

@@ -16,6 +16,7 @@ use super::contexts::{
 };
 use super::hinted_search;
 use super::lines::Lines;
+use super::rank_times::RankTime;
 use super::waits::{Wait, Waits};
 use super::whole_ticks::WholeTicks;
 
@@ -258,6 +259,8 @@ pub(super) struct RankProfile {
     pub wait_contexts: Vec<(u32, u32)>,
     /// Numbers of waits, and the contexts of the culprits' calls that ended them.
     pub culprit_contexts: Vec<(u32, u32)>,
+    /// What its threads did together, if it has several; added later.
+    pub of_threads: Option<RankTime>,
 }
 
 impl ProfilerOfRank<'_> {
@@ -265,7 +268,8 @@ impl ProfilerOfRank<'_> {
     pub fn finish(mut self) -> RankProfile {
         self.add_silent_line();
         let Self { contexts, profiles, wait_contexts, culprit_contexts, .. } = self;
-        RankProfile { contexts: contexts.into_all(), profiles, wait_contexts, culprit_contexts }
+        let contexts = contexts.into_all();
+        RankProfile { contexts, profiles, wait_contexts, culprit_contexts, of_threads: None }
     }
 
     /// Adds a line that was outside MPI all the time, for a rank without events.

@@ -41,10 +41,10 @@ fn assert_sums(causes: &Causes) {
         let filled: i64 = profile.all().iter().map(|(_, ticks)| ticks).sum();
         assert_eq!(filled, line.end - line.begin, "rank {} thread {}", line.rank, line.thread);
     }
-    for (line, Line { rank, thread, .. }) in (0..).zip(&causes.lines.all) {
-        let NotComputing { waiting, transfer, recorder, gone } = causes.not_computing(line);
-        let all = causes.computing(line) + waiting + transfer + recorder + gone;
-        assert!(*thread != 0 || all == causes.whole.1 - causes.whole.0, "rank {rank}: {all}");
+    for time in &causes.rank_times {
+        let RankTime { computing, waiting, transfer, recorder, gone } = *time;
+        let all = computing + waiting + transfer + recorder + gone;
+        assert_eq!(all, causes.whole.1 - causes.whole.0, "{time:?}");
     }
 }
 
@@ -431,7 +431,7 @@ fn killed_rank_is_gone_and_waits_for_nobody() {
     a.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
     b.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
     with_causes(&[a, b], |causes| {
-        let [survivor, killed] = [0, 1].map(|line| causes.not_computing(line));
+        let [survivor, killed] = [0, 1].map(|position| causes.rank_times[position]);
         let after = causes.whole.1 - causes.lines.all[1].end;
         assert!(after > 0 && survivor.gone == 0, "{survivor:?}, {after}");
         assert_eq!((killed.gone, killed.waiting), (after, 0), "{killed:?}");

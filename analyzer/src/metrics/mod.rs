@@ -4,11 +4,11 @@
 //! With τ_i the time that rank i spends in the selection, and τ the latest end less the earliest
 //! start over the ranks:
 //!
-//! - computing (γ_i) depends on the mode, see [`ComputeMode`]; with several threads it is the union
-//!   of their useful intervals;
-//! - lost (χ_i) = in MPI + recorder + other code + start and end, summed from these parts for
-//!   single-threaded ranks, so that p·τ = Σγ_i + Σχ_i is a check; for ranks with several threads it
-//!   is τ − γ_i;
+//! - computing (γ_i) depends on the mode, see [`ComputeMode`]; with several threads it is the time
+//!   in which any of them does useful work;
+//! - lost (χ_i) = in MPI + recorder + other code + start and end, summed from these parts, so that
+//!   p·τ = Σγ_i + Σχ_i is a check; a rank with several threads is in MPI while none does useful work
+//!   and any is in MPI, and in the recorder in the rest of the time that any is there;
 //! - efficiency (ε_p) = Σγ_i/(p·τ) = load balance (mean γ / max γ) × communication efficiency
 //!   (max γ / τ).
 //!
@@ -122,11 +122,11 @@ pub struct RankMetrics {
     pub compute_s: f64,
     /// Lost (χ_i).
     pub overhead_s: f64,
-    /// In MPI calls; with several threads, in those of the thread that called MPI first.
+    /// In MPI calls while none of its threads computes.
     pub mpi_s: f64,
-    /// In the recorder, outside the recorded calls; of the same thread.
+    /// In the recorder, outside the recorded calls, in the rest of the time.
     pub tool_s: f64,
-    /// Neither in MPI nor in the recorder nor computing; of the same thread.
+    /// Neither in MPI nor in the recorder nor computing.
     pub other_s: f64,
     /// Before its start and after its end, relative to the earliest start and latest end.
     pub outside_s: f64,
@@ -409,11 +409,7 @@ fn rank_metrics(
     let compute_s = seconds(pass.compute_ticks);
     let (mpi_s, tool_s, other_s) =
         (seconds(pass.mpi_ticks), seconds(pass.tool_ticks), seconds(pass.other_ticks));
-    let overhead_s = match (takes_part, threads) {
-        (false, _) => 0.0,
-        (true, 1) => mpi_s + tool_s + other_s + outside_s,
-        (true, _) => resolved.elapsed_s - compute_s,
-    };
+    let overhead_s = if *takes_part { mpi_s + tool_s + other_s + outside_s } else { 0.0 };
     let system = system::SystemFacts::new(trace);
     let useful_s = pass.threads.iter().map(|thread| (thread.number, seconds(thread.compute_ticks)));
     let mut useful_s: BTreeMap<u32, f64> = useful_s.collect();

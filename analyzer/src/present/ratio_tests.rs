@@ -1,4 +1,5 @@
-//! Properties of what leaves the command, over generated runs: no share exceeds 1, and factors multiply to their product.
+//! Properties of what leaves the command, over generated runs: no share exceeds 1, factors multiply to their product,
+//! and `report` and `why` state the same efficiency.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -9,6 +10,7 @@ use crate::causes::tests::{finished, generated};
 use crate::causes::{Causes, WaitFilter};
 use crate::metrics::{Metrics, Selection};
 use crate::replay::ideal_time;
+use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::SyntheticRank;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -90,6 +92,14 @@ fn check(ranks: &[SyntheticRank]) {
         assert_percentages(&causes::screen(&why, false));
     }
     let found = Causes::new(&analysis);
+    let (tree, efficiency) = (found.tree(&run, None).unwrap(), metrics.efficiency.unwrap());
+    for (one, other) in [
+        (tree.parallel, efficiency.parallel),
+        (tree.load_balance.unwrap(), efficiency.load_balance.unwrap()),
+        (tree.communication, efficiency.communication),
+    ] {
+        assert!((one - other).abs() < ROUNDING, "why {tree:?}, report {efficiency:?}");
+    }
     let report = Report {
         run: &run,
         timeline: &timeline,
@@ -108,4 +118,31 @@ proptest! {
     fn no_share_exceeds_one(ranks in generated::runs_with_loops()) {
         check(&ranks);
     }
+}
+
+#[test]
+fn threads_that_wait_at_once_are_one_rank_that_waits() {
+    const THREADS: u32 = 4;
+    const BEGIN: u64 = 1_000_000;
+    let mut ranks = [0, 1].map(|rank| SyntheticRank::level_1(rank, 2, 2_000_000));
+    let [sender, receiver] = &mut ranks;
+    for thread in 0..THREADS {
+        let (tag, sent) = (thread as i32, 1_900_000 + u64::from(thread) * 100);
+        receiver.thread_call_with(
+            thread as usize,
+            "MPI_Recv",
+            BEGIN + 1_000,
+            sent + 50,
+            on_world(0, tag, 8),
+        );
+        sender.call_with("MPI_Send", sent, sent + 10, on_world(1, tag, 8));
+    }
+    check(&ranks);
+    let directory = finished(&ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    let of_threads = causes.waiting() - causes.rank_times[0].waiting;
+    let of_rank = causes.rank_times[1].waiting;
+    assert!(of_threads > 3_500_000 && (895_000..1_000_000).contains(&of_rank), "{of_rank}");
 }

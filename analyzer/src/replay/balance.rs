@@ -7,48 +7,64 @@ use super::questions::WhatIf;
 use crate::causes::Context;
 
 impl WhatIf<'_> {
-    /// Balances computation: in each selected context every line computes the mean of all lines. If
-    /// all lines have equally many stretches in it, each of these is balanced; otherwise their sums
-    /// are. A line that never computes in it takes over its part where the others compute: before
-    /// the call that it leaves next.
+    /// Balances computation: in each selected context every rank computes the mean of all ranks. If
+    /// all ranks have equally many stretches in it, each of these is balanced; otherwise their sums
+    /// are, and the threads of a rank share its part as they did. A rank that never computes in it
+    /// takes over its part where the others compute: its first thread, before the call that it
+    /// leaves next.
     pub(super) fn balance(&self, own: &mut [f64], region: Option<&str>) {
         let is_balanced = |context: &Context| match region {
             Some(name) => matches!(context, Context::Region(other) if other == name),
             None => context.is_computing(),
         };
         let is_balanced: Vec<bool> = self.graph.contexts.all.iter().map(is_balanced).collect();
-        let lines = self.graph.lines.len();
-        // The operations of each context, by line; lines that never compute in it have none.
-        let mut contexts: BTreeMap<u32, Vec<Vec<usize>>> = BTreeMap::new();
+        // The first line of each rank, by position.
+        let mut first_lines: BTreeMap<usize, usize> = BTreeMap::new();
         for (number, line) in self.graph.lines.iter().enumerate() {
+            first_lines.entry(line.position).or_insert(number);
+        }
+        let positions: Vec<usize> = first_lines.keys().copied().collect();
+        // The operations of each context, by rank; ranks that never compute in it have none.
+        let mut contexts: BTreeMap<u32, Vec<Vec<usize>>> = BTreeMap::new();
+        for line in &self.graph.lines {
+            let rank = positions.partition_point(|position| *position < line.position);
             for (context, ops) in self.by_context(line, |context| is_balanced[context as usize]) {
-                contexts.entry(context).or_insert_with(|| vec![Vec::new(); lines])[number] = ops;
+                let ranks = contexts.entry(context);
+                let ranks = ranks.or_insert_with(|| vec![Vec::new(); positions.len()]);
+                ranks[rank].extend(ops);
             }
         }
+        let first_lines: Vec<usize> = first_lines.into_values().collect();
         // Parts taken over are added at the end: they may belong to another context's stretches.
         let mut taken_over = vec![0.0; own.len()];
-        for ops_of_lines in contexts.values() {
-            self.take_over(ops_of_lines, own, &mut taken_over);
-            equalise(ops_of_lines, own);
+        for ops_of_ranks in contexts.values() {
+            self.take_over((ops_of_ranks, &first_lines), own, &mut taken_over);
+            equalise(ops_of_ranks, own);
         }
         own.iter_mut().zip(taken_over).for_each(|(own, more)| *own += more);
     }
 
-    /// Adds the parts of the lines that never compute in a context.
-    fn take_over(&self, ops_of_lines: &[Vec<usize>], own: &[f64], taken_over: &mut [f64]) {
+    /// Adds the parts of the ranks that never compute in a context to their first lines.
+    fn take_over(
+        &self,
+        (ops_of_ranks, first_lines): (&[Vec<usize>], &[usize]),
+        own: &[f64],
+        taken_over: &mut [f64],
+    ) {
         let absent: Vec<usize> =
-            (0..ops_of_lines.len()).filter(|line| ops_of_lines[*line].is_empty()).collect();
+            (0..ops_of_ranks.len()).filter(|rank| ops_of_ranks[*rank].is_empty()).collect();
         if absent.is_empty() {
             return;
         }
-        // Ends of stretches, and a line's part of all stretches that have ended by then.
-        let mut ends: Vec<(f64, f64)> = ops_of_lines
+        // Ends of stretches, and a rank's part of all stretches that have ended by then.
+        let mut ends: Vec<(f64, f64)> = ops_of_ranks
             .iter()
             .flatten()
-            .map(|op| (self.graph.recorded[*op].entered_s, own[*op] / ops_of_lines.len() as f64))
+            .map(|op| (self.graph.recorded[*op].entered_s, own[*op] / ops_of_ranks.len() as f64))
             .collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for line in absent {
+        for rank in absent {
+            let line = first_lines[rank];
             self.take_over_line(self.graph.lines[line].ops.clone(), &ends, taken_over);
         }
     }
@@ -71,23 +87,23 @@ impl WhatIf<'_> {
     }
 }
 
-/// Gives each line that computes in a context the mean of all lines.
-fn equalise(ops_of_lines: &[Vec<usize>], own: &mut [f64]) {
-    let all = ops_of_lines.len() as f64;
-    let mut present = ops_of_lines.iter().filter(|ops| !ops.is_empty());
+/// Gives each rank that computes in a context the mean of all ranks.
+fn equalise(ops_of_ranks: &[Vec<usize>], own: &mut [f64]) {
+    let all = ops_of_ranks.len() as f64;
+    let mut present = ops_of_ranks.iter().filter(|ops| !ops.is_empty());
     let Some(first) = present.clone().map(Vec::len).next() else { return };
     if present.all(|ops| ops.len() == first) {
         for time in 0..first {
-            let ops = || ops_of_lines.iter().filter_map(|ops| ops.get(time));
+            let ops = || ops_of_ranks.iter().filter_map(|ops| ops.get(time));
             let mean = ops().map(|op| own[*op]).sum::<f64>() / all;
             ops().for_each(|op| own[*op] = mean);
         }
         return;
     }
-    let sums = ops_of_lines.iter().map(|ops| ops.iter().map(|op| own[*op]).sum::<f64>());
+    let sums = ops_of_ranks.iter().map(|ops| ops.iter().map(|op| own[*op]).sum::<f64>());
     let sums: Vec<f64> = sums.collect();
     let mean = sums.iter().sum::<f64>() / all;
-    for (ops, sum) in ops_of_lines.iter().zip(&sums).filter(|(_, sum)| **sum > 0.0) {
+    for (ops, sum) in ops_of_ranks.iter().zip(&sums).filter(|(_, sum)| **sum > 0.0) {
         ops.iter().for_each(|op| own[*op] *= mean / sum);
     }
 }

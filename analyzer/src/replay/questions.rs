@@ -264,10 +264,11 @@ impl<'a> WhatIf<'a> {
                 }
                 Change::Balance(region) => self.balance(&mut own, region.as_deref()),
                 Change::MedianRank => {
-                    let mut sums = self.own.clone();
-                    let middle = median(&mut sums);
-                    for (line, sum) in graph.lines.iter().zip(&self.own) {
-                        if *sum > middle {
+                    let sums = self.own_of_ranks();
+                    let middle = median(&mut sums.clone());
+                    for line in &graph.lines {
+                        let sum = sums[line.position];
+                        if sum > middle {
                             self.scale(&mut own, line, middle / sum);
                         }
                     }
@@ -280,6 +281,15 @@ impl<'a> WhatIf<'a> {
             self.scale_creation(&mut own, &network, on);
         }
         Changed { network, library, placement, own }
+    }
+
+    /// Seconds of computation of each rank, by position: those of the thread that computes longest.
+    fn own_of_ranks(&self) -> Vec<f64> {
+        let mut seconds = vec![0.0f64; self.graph.run.ranks.len()];
+        for (line, own) in self.graph.lines.iter().zip(&self.own) {
+            seconds[line.position] = seconds[line.position].max(*own);
+        }
+        seconds
     }
 
     /// Calls that make communicators consist of small messages: they take as many times as long as

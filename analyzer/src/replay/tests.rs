@@ -9,6 +9,7 @@ mod scale;
 mod short;
 
 use proptest::prelude::*;
+use trace_format::header::COMMUNICATOR_SELF;
 
 use super::backward::critical_path;
 use super::forward::as_recorded;
@@ -492,4 +493,28 @@ proptest! {
         });
         prop_assert!(ideal >= longest.max().unwrap_or(0) as f64 - 1.0);
     }
+}
+
+#[test]
+fn threads_of_a_rank_are_no_ranks_to_balance() {
+    let mut program = Program::new(1);
+    let alone = on_world(0, 0, 0);
+    for turn in 0..5 {
+        program.works(0, 100_000);
+        program.calls(0, "MPI_Barrier", alone);
+        // Its second thread has less to do between the same calls.
+        let begin = BEGIN + 20_000 * (turn + 1);
+        let on_thread = alone.communicator(COMMUNICATOR_SELF);
+        program.ranks[0].thread_call_with(1, "MPI_Barrier", begin, begin + CALL, on_thread);
+    }
+    program.with_graph(|graph| {
+        let what_if = WhatIf::new(graph.unwrap());
+        assert_eq!(what_if.graph.lines.len(), 2);
+        for change in [Change::Balance(None), Change::MedianRank] {
+            let [before, after] =
+                [vec![], vec![change.clone()]].map(|changes| what_if.ask(&changes));
+            let saved = before.elapsed_s - after.elapsed_s;
+            assert!(saved.abs() < 1e-9, "{change:?} saves {saved} s of one rank");
+        }
+    });
 }

@@ -51,7 +51,8 @@ fn bins_contain_all_time_and_agree_with_the_metrics() {
                 }
             }
             for row in activity.rows.iter().filter(|row| row.thread == 0) {
-                let figures = &metrics.ranks[row.position];
+                let threads = &metrics.ranks[row.position].by_thread;
+                let figures = threads.iter().find(|thread| thread.number == 0).unwrap();
                 let mpi: f64 = Kind::ALL
                     .iter()
                     .filter(|k| k.is_mpi())

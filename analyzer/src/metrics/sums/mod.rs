@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::RankView;
-use crate::analysis::segments::{ComputeMode, Functions, Segmenter, Segments};
-use crate::analysis::union::{Union, merged};
+use crate::analysis::segments::{ComputeMode, Functions, Segment, Segmenter, Segments};
+use crate::analysis::spans::Activity;
+use crate::analysis::union::{Precedence, merged};
 use crate::timeline::RankTime;
 use crate::trace::RankTrace;
 
@@ -29,13 +30,13 @@ pub(super) use thread::Sums;
 pub(in crate::metrics) struct RankPass {
     /// Total length of the selection's stretches.
     pub elapsed_ticks: u64,
-    /// Useful time, as the union over the threads.
+    /// Time in which a thread does useful work.
     pub compute_ticks: u64,
-    /// The first thread's time in MPI.
+    /// The rest of the time in which a thread is in MPI.
     pub mpi_ticks: u64,
-    /// The first thread's time in the recorder.
+    /// The rest of the time in which a thread is in the recorder.
     pub tool_ticks: u64,
-    /// The first thread's remaining time that is not useful.
+    /// The remaining time.
     pub other_ticks: u64,
     /// Functions called, over all threads.
     pub calls: Vec<CallSums>,
@@ -66,13 +67,27 @@ pub(in crate::metrics) struct ThreadSums {
     pub compute_ticks: u64,
 }
 
-/// Ticks in which at least one thread does useful work, for each of several lists of stretches.
-fn union_over_threads(
+/// What the threads of a rank do together, in order of precedence.
+const ACTIVITIES: usize = 3;
+
+/// Useful work, MPI or the recorder; `None` for the program's own code that is not useful.
+fn activity_of(segment: &Segment, mode: ComputeMode) -> Option<usize> {
+    match segment.activity {
+        _ if segment.is_useful(mode) => Some(0),
+        Activity::Mpi => Some(1),
+        Activity::Tool => Some(2),
+        Activity::Compute | Activity::Own => None,
+    }
+}
+
+/// For each of several lists of stretches, the ticks in which a thread does useful work, the rest
+/// of those in which one is in MPI, and the rest of those in which one is in the recorder.
+fn together(
     rank: RankView<'_>,
     stretches: &[&[(u64, u64)]],
     functions: &Functions,
     mode: ComputeMode,
-) -> Vec<u64> {
+) -> Vec<[u64; ACTIVITIES]> {
     let mut sequences = Vec::new();
     if rank.thread(0).is_none() {
         let RankTime { begin_ticks, end_ticks, .. } = *rank.time;
@@ -84,15 +99,18 @@ fn union_over_threads(
         let segmenter = Segmenter::new(begin, end, functions);
         sequences.push(Segments::new(Some(thread.spans(None)), segmenter));
     }
-    let useful = sequences.into_iter().map(|segments| {
-        let useful = segments.filter(|segment| segment.is_useful(mode));
-        useful.map(|segment| (segment.begin_ticks, segment.end_ticks))
+    let intervals = sequences.into_iter().map(|segments| {
+        segments.filter_map(|segment| {
+            let activity = activity_of(&segment, mode)?;
+            Some((segment.begin_ticks, segment.end_ticks, activity))
+        })
     });
-    let mut unions: Vec<Union> = stretches.iter().map(|stretches| Union::new(stretches)).collect();
-    for (begin, end) in merged(useful.collect()) {
-        unions.iter_mut().for_each(|union| union.add(begin, end));
+    let mut of_all: Vec<Precedence<ACTIVITIES>> =
+        stretches.iter().map(|stretches| Precedence::new(stretches)).collect();
+    for interval in merged(intervals.collect()) {
+        of_all.iter_mut().for_each(|of| of.add(interval));
     }
-    unions.into_iter().map(Union::finish).collect()
+    of_all.into_iter().map(Precedence::finish).collect()
 }
 
 /// Whether the rank finished, and if not, its last call.

@@ -15,7 +15,7 @@ use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::mpi_constants::MpiConstants;
 
 use super::accumulator::{Accumulator, ActivityTicks, Call};
-use super::{RankPass, ThreadSums, union_over_threads};
+use super::{RankPass, ThreadSums, together};
 use crate::metrics::resolve::{RankSelection, Resolved};
 
 /// Sums the calls of every rank over selections.
@@ -280,21 +280,29 @@ impl RankSums<'_, '_> {
             });
             selections.iter_mut().for_each(|of| of.main = Some(of.sums.end_thread(mode).1));
         }
-        let unions = threads.iter().any(|thread| thread.number != 0).then(|| {
+        let of_several = threads.iter().any(|thread| thread.number != 0).then(|| {
             let stretches = self.selections.iter().map(|of| of.selection.stretches.as_slice());
             let stretches: Vec<_> = stretches.collect();
-            union_over_threads(self.rank, &stretches, &self.functions, self.mode)
+            together(self.rank, &stretches, &self.functions, self.mode)
         });
         let passes = self.selections.into_iter().enumerate().map(|(index, of)| {
             let SelectionSums { selection, sums, main, threads, .. } = of;
             let main = main.unwrap_or_default();
             let stretches = selection.stretches.iter();
+            let elapsed_ticks: u64 = stretches.map(|(begin, end)| end - begin).sum();
+            let of_one = [main.useful, main.mpi, main.tool];
+            let of_rank = of_several.as_ref().map_or(of_one, |of_several| of_several[index]);
+            let [compute_ticks, mpi_ticks, tool_ticks] = of_rank;
+            let other_ticks = match &of_several {
+                Some(_) => elapsed_ticks - of_rank.iter().sum::<u64>(),
+                None => main.other,
+            };
             RankPass {
-                elapsed_ticks: stretches.map(|(begin, end)| end - begin).sum(),
-                compute_ticks: unions.as_ref().map_or(main.useful, |unions| unions[index]),
-                mpi_ticks: main.mpi,
-                tool_ticks: main.tool,
-                other_ticks: main.other,
+                elapsed_ticks,
+                compute_ticks,
+                mpi_ticks,
+                tool_ticks,
+                other_ticks,
                 polls: sums.polls,
                 flops: sums.flops,
                 impossible_flops: sums.impossible_flops,

@@ -41,8 +41,9 @@ fn hosts<'a>(why: &Why<'a>) -> Vec<(&'a str, Host)> {
             continue;
         }
         host.ranks += 1;
-        host.computing += causes.computing(number);
-        host.waiting += causes.not_computing(number).waiting;
+        let time = &causes.rank_times[line.position];
+        host.computing += time.computing;
+        host.waiting += time.waiting;
         let of_rank = caused.get(&line.position).copied().unwrap_or(0);
         host.caused += of_rank;
         host.most_of_a_rank = host.most_of_a_rank.max(of_rank);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Cost, NotComputing, State, Tree};
+use crate::causes::{Cost, RankTime, State, Tree};
 use crate::metrics::OwnTime;
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
@@ -253,35 +253,30 @@ fn ranks(why: &Why) -> Vec<String> {
     for ((line, _), cost) in &causes.charges.causes {
         *caused.entry(causes.lines.all[*line as usize].rank).or_default() += cost.total();
     }
-    let mut rows: Vec<(u32, i64, NotComputing, i64)> = (0..why.run.ranks.len())
-        .map(|position| {
-            let line = causes.lines.first_of(position);
-            let rank = causes.lines.all[line as usize].rank;
-            let of_rank = caused.get(&rank).copied().unwrap_or(0);
-            (rank, causes.computing(line), causes.not_computing(line), of_rank)
-        })
+    let mut rows: Vec<(u32, RankTime, i64)> = (why.run.ranks.iter().zip(&causes.rank_times))
+        .map(|(rank, time)| (rank.rank, *time, caused.get(&rank.rank).copied().unwrap_or(0)))
         .filter(|(rank, ..)| why.rank.is_none_or(|selected| selected == *rank))
         .collect();
     rows.sort_by_key(|(rank, .., caused)| (std::cmp::Reverse(*caused), *rank));
     let shown = &rows[..rows.len().min(MAX_ROWS)];
     let mut table = Table::default();
     table.right("rank", shown.iter().map(|(rank, ..)| rank.to_string()));
-    table.right("computing", shown.iter().map(|(_, computing, ..)| seconds_of(why, *computing)));
-    let mut column = |title: &str, of: fn(&NotComputing) -> i64| {
-        table.right(title, shown.iter().map(|(_, _, sums, _)| seconds_of(why, of(sums))));
+    let mut column = |title: &str, of: fn(&RankTime) -> i64| {
+        table.right(title, shown.iter().map(|(_, time, _)| seconds_of(why, of(time))));
     };
+    column("computing", |of| of.computing);
     column("waiting", |of| of.waiting);
     column("transfer", |of| of.transfer);
     column("recorder", |of| of.recorder);
-    if shown.iter().any(|(_, _, sums, _)| sums.gone > 0) {
+    if shown.iter().any(|(_, time, _)| time.gone > 0) {
         column("gone", |of| of.gone);
     }
-    let off_cpu_of = |(rank, ..): &(u32, i64, NotComputing, i64)| {
+    let off_cpu_of = |(rank, ..): &(u32, RankTime, i64)| {
         let first =
             causes.lines.all.iter().position(|line| line.rank == *rank && line.thread == 0)?;
         causes.off_cpu.of_line[first]
     };
-    if shown.iter().any(|row| is_notable(off_cpu_of(row), row.1)) {
+    if shown.iter().any(|row| is_notable(off_cpu_of(row), row.1.computing)) {
         let off = |row| off_cpu_of(row).map_or("?".to_owned(), |ticks| seconds_of(why, ticks));
         table.right("off the CPU", shown.iter().map(off));
     }

@@ -47,7 +47,7 @@ fn uncertain(why: &Why) -> String {
 /// Sentences on total waiting as a share of p·τ, and on the costliest cause.
 pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let causes = why.causes;
-    let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
+    let ranks = causes.rank_times.len().max(1) as i64;
     let waiting = causes.waiting();
     if waiting == 0 {
         let nobody = "No rank is known to have waited for another.".to_owned();
@@ -170,6 +170,17 @@ fn hidden_waiting(why: &Why) -> Option<&'static str> {
 /// How much the ranks waited, with the most that waits too short to be explained can add.
 fn total(why: &Why, waiting: i64, ranks: i64) -> String {
     let all = ranks * why.elapsed();
+    let waiting = match (why.causes.has_several_threads(), why.is_of_all()) {
+        (false, _) => waiting,
+        (true, true) => why.causes.ranks_waited(),
+        // How much of it their ranks computed meanwhile is known for the whole run only.
+        (true, false) => {
+            return format!(
+                "Threads of the ranks wait for {} there in all.",
+                seconds_of(why, waiting)
+            );
+        }
+    };
     let of_time = format!("{} of their time", share(waiting, all));
     let each = format!("{} each on average", seconds_of(why, waiting / ranks));
     let short = why.causes.unknown.iter().find_map(|unknown| match unknown {

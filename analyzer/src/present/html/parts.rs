@@ -42,7 +42,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         )
     });
     let why = report.why();
-    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+    let (total_s, _) = super::super::report::time_of_threads(report.metrics);
     let sites = report.metrics.sites.as_ref().map(|sites| sections::sites(sites, total_s));
     let (sites, sites_left_out) = sites.map_or((None, 0), |(rows, more)| (Some(rows), more));
     let (diagnoses, diagnoses_left_out) = diagnoses(&document);

@@ -126,7 +126,8 @@ fn rank_ranges(ranks: &[u32]) -> String {
     ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// Call sites, those with most time first, and how many are left out; `total_s` is p·τ.
+/// Call sites, those with most time first, and how many are left out; `total_s` is the time of
+/// all threads that call MPI.
 pub(super) fn sites(metrics: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
     let rows = metrics.rows.iter().take(MAX_SITES).map(|row| {
         context! {

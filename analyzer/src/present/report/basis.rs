@@ -54,10 +54,8 @@ pub(super) fn share_held_up(report: &Report) -> Option<f64> {
     let why = report.why().filter(|_| !hides_waiting(report));
     let waiting_s: Option<BTreeMap<u32, f64>> = why.map(|why| {
         let causes = why.causes;
-        let firsts = (0..).zip(&causes.lines.all).filter(|(_, line)| line.thread == 0);
-        let waiting =
-            firsts.map(|(number, line)| (line.rank, causes.not_computing(number).waiting));
-        waiting.map(|(rank, ticks)| (rank, causes.clock.seconds(ticks))).collect()
+        let ranks = why.run.ranks.iter().zip(&causes.rank_times);
+        ranks.map(|(rank, time)| (rank.rank, causes.clock.seconds(time.waiting))).collect()
     });
     let held_up_s: Option<Vec<f64>> = report
         .metrics

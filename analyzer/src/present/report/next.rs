@@ -66,7 +66,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     }
     let waiting = report.causes.map_or(0.0, |causes| {
         let all = report.run.ranks.len() as f64 * (causes.whole.1 - causes.whole.0) as f64;
-        causes.waiting() as f64 / all.max(1.0)
+        causes.ranks_waited() as f64 / all.max(1.0)
     });
     if let Some(slow) = report.why().and_then(|why| causes::decisive_iteration(&why)) {
         return step(

@@ -88,9 +88,8 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
                                     occurrences counts as outside"
             .into(),
         Note::MessagesNotRequested => "messages and communicators are left out (--no-messages)".into(),
-        Note::SeveralThreads => "ranks with several threads: MPI, tool and other time are those of the thread \
-                                 that called MPI first; overhead is elapsed time less the union of the \
-                                 threads' useful time"
+        Note::SeveralThreads => "a rank with several threads computes while any of them computes, and is in MPI while \
+                                 none computes and any is in MPI; calls and waits are those of each thread"
             .into(),
         Note::CallsFailed(rows) => failed(rows),
         Note::Messages(what, count) => of_messages(*what, *count),

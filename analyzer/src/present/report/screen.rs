@@ -5,7 +5,7 @@
 
 use super::basis::{hides_waiting, is_stuck, lacks_cores, serialisation_and_transfer};
 use super::next::next_step;
-use super::tables::{call_table, rank_table, thread_table};
+use super::tables::{call_table, rank_table, thread_table, time_of_threads};
 use super::trust::{causal_line, trust_parts};
 use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
@@ -101,9 +101,9 @@ fn tables(report: &Report, blocks: &mut Blocks) {
     blocks.block("THREADS", thread_table(report));
     blocks.block("CALLS", call_table(report));
     if let Some(sites) = &report.metrics.sites {
-        let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
-        blocks.block("SITES", sites::lines(sites, total_s));
-        blocks.block("PATHS", sites::path_lines(sites, total_s));
+        let of_threads = time_of_threads(report.metrics);
+        blocks.block("SITES", sites::lines(sites, of_threads));
+        blocks.block("PATHS", sites::path_lines(sites, of_threads));
     }
     if let Some(totals) = &report.metrics.totals {
         blocks.block("TOTALS", totals::lines(totals));

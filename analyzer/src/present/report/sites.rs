@@ -13,8 +13,8 @@ use crate::present::table::Table;
 /// Maximum number of rows shown.
 const MAX_ROWS: usize = 6;
 
-/// A table of the call sites that took most time. `total_s` is p·τ.
-pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
+/// A table of the call sites that took most time. `total_s` is the time of all threads, with its title.
+pub(super) fn lines(sites: &SiteMetrics, (total_s, title): (f64, &str)) -> Vec<String> {
     let is_notable = |row: &&SiteRow| row.time_s >= NEGLIGIBLE_SHARE * total_s;
     // Rows are ordered by time.
     let notable = sites.rows.iter().take_while(is_notable).count().max(1);
@@ -27,7 +27,7 @@ pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     table.left("function", shown.iter().map(|row| row.function.clone()));
     table.right("count", shown.iter().map(|row| count(row.count)));
     table.right("time", shown.iter().map(|row| seconds(row.time_s)));
-    table.right("of run time", shown.iter().map(share));
+    table.right(title, shown.iter().map(share));
     table.right("max", shown.iter().map(|row| seconds(row.max_s)));
     table.right("ranks", shown.iter().map(|row| row.ranks.to_string()));
     table.left("called from", shown.iter().map(|row| printable(&place(row))));
@@ -39,8 +39,8 @@ pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     lines
 }
 
-/// A table of the call paths that took most time. `total_s` is p·τ.
-pub(super) fn path_lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
+/// A table of the call paths that took most time. `total_s` is the time of all threads, with its title.
+pub(super) fn path_lines(sites: &SiteMetrics, (total_s, title): (f64, &str)) -> Vec<String> {
     let shown = &sites.paths[..sites.paths.len().min(MAX_ROWS)];
     if shown.is_empty() {
         return Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn path_lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     table.left("function", shown.iter().map(|row| row.function.clone()));
     table.right("count", shown.iter().map(|row| count(row.count)));
     table.right("time", shown.iter().map(|row| seconds(row.time_s)));
-    table.right("of run time", shown.iter().map(share));
+    table.right(title, shown.iter().map(share));
     table.right("ranks", shown.iter().map(|row| row.ranks.to_string()));
     table.left("long calls came through", shown.iter().map(|row| printable(&path(&row.frames))));
     let mut lines = table.lines();

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use super::basis::hides_waiting;
 use super::{rank_groups, verdict};
+use crate::causes::RankTime;
 use crate::metrics::{
-    CallMetrics, ComputeMode, Memory, Pinning, RankMetrics, RankState, Selection, ThreadMetrics,
+    CallMetrics, ComputeMode, Memory, Metrics, Pinning, RankMetrics, RankState, Selection,
+    ThreadMetrics,
 };
 use crate::plain_text::printable;
 use crate::present::Report;
@@ -44,11 +46,12 @@ fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
         return None;
     }
     let s = |ticks: i64| causes.clock.seconds(ticks);
-    let of = |position| {
-        let of = causes.not_computing(causes.lines.first_of(position));
-        InMpi { waiting_s: s(of.waiting), transfer_s: s(of.transfer), gone_s: s(of.gone) }
+    let of = |of: &RankTime| InMpi {
+        waiting_s: s(of.waiting),
+        transfer_s: s(of.transfer),
+        gone_s: s(of.gone),
     };
-    Some((0..report.run.ranks.len()).map(of).collect())
+    Some(causes.rank_times.iter().map(of).collect())
 }
 
 /// The unit of time, and the table of ranks or, if there are many, of groups of similar ranks.
@@ -189,9 +192,20 @@ fn negligible_line(calls: &[&CallMetrics]) -> String {
     }
 }
 
+/// The time of all threads that call MPI, which calls are shares of, and what it is called: threads of one rank are in
+/// calls at the same time.
+pub(in crate::present) fn time_of_threads(metrics: &Metrics) -> (f64, &'static str) {
+    let threads: usize = metrics.participants().map(|rank| rank.threads).sum();
+    let title = match metrics.participants().any(|rank| rank.threads > 1) {
+        true => "of thread time",
+        false => "of run time",
+    };
+    (metrics.elapsed_s * threads as f64, title)
+}
+
 /// The table of functions, those inside τ_i first.
 pub(super) fn call_table(report: &Report) -> Vec<String> {
-    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+    let (total_s, title) = time_of_threads(report.metrics);
     let is_negligible =
         |call: &&CallMetrics| !lies_outside(call) && call.time_s < NEGLIGIBLE_SHARE * total_s;
     let (negligible, mut calls): (Vec<&CallMetrics>, Vec<&CallMetrics>) =
@@ -215,7 +229,7 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
     table.left("function", shown.iter().map(|call| call.function.clone()));
     table.right("count", shown.iter().map(|call| count(call.count)));
     table.right("time", shown.iter().map(|call| seconds(call.time_s)));
-    table.right("of run time", shown.iter().map(|call| share(call)));
+    table.right(title, shown.iter().map(|call| share(call)));
     table.right("mean", shown.iter().map(|call| seconds(call.mean_s())));
     table.right("max", shown.iter().map(|call| seconds(call.max_s)));
     table.right("on rank", shown.iter().map(|call| call.max_rank.to_string()));

@@ -117,7 +117,7 @@ fn waiting(report: &Report, why: &causes::Why) -> Vec<String> {
 fn waiting_is_notable(why: &causes::Why) -> bool {
     let (found, ranks) = (why.causes, why.run.ranks.len() as f64);
     let all = ranks * (found.whole.1 - found.whole.0) as f64;
-    found.waiting() as f64 >= NOTABLE_SHARE * all
+    found.ranks_waited() as f64 >= NOTABLE_SHARE * all
 }
 
 /// Transfer that takes more of the ranks' time than waiting does.
@@ -132,10 +132,8 @@ impl Transfer {
         let found = why.causes;
         let ranks = why.run.ranks.len();
         let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
-        let of_rank =
-            |position| found.not_computing(found.lines.first_of(position)).transfer as f64;
-        let transfer: f64 = (0..ranks).map(of_rank).sum();
-        let waiting = found.waiting() as f64;
+        let transfer: f64 = found.rank_times.iter().map(|time| time.transfer as f64).sum();
+        let waiting = found.ranks_waited() as f64;
         (transfer > waiting && transfer >= NOTABLE_TRANSFER * all).then(|| {
             let place = causes::largest_transfer(why).map_or(String::new(), |(site, share)| {
                 format!(", {} of that in {site}", percent(share))
@@ -177,11 +175,8 @@ pub(super) fn waiting_in_turn(report: &Report) -> Option<String> {
 /// of time inside MPI that is not waiting, or of computation if that is less.
 fn hidden_transfer(why: &causes::Why) -> Option<String> {
     let found = why.causes;
-    let overlapped = |position| {
-        let line = found.lines.first_of(position);
-        found.not_computing(line).transfer.min(found.computing(line))
-    };
-    let least = (0..why.run.ranks.len()).map(overlapped).min()?;
+    let overlapped = found.rank_times.iter().map(|time| time.transfer.min(time.computing));
+    let least = overlapped.min()?;
     let gain = least as f64 / (found.whole.1 - found.whole.0).max(1) as f64;
     (gain >= NOTABLE_SHARE).then(|| {
         format!("Overlapping transfers with computation would save at most {}.", percent(gain))
@@ -443,11 +438,9 @@ fn worst_rank(report: &Report) -> Option<String> {
         .filter(|(time_s, _)| *time_s >= NOTABLE_SHARE * elapsed_s)
         .map(|(time_s, what)| format!("{} {what}", seconds(*time_s)))
         .collect();
-    let whose = if worst.threads > 1 { " (its first thread:" } else { ":" };
-    let close = if worst.threads > 1 { ")" } else { "" };
     let details = match parts.is_empty() {
         true => String::new(),
-        false => format!("{whose} {}{close}", parts.join(", ")),
+        false => format!(": {}", parts.join(", ")),
     };
     Some(format!("Rank {} loses {}{details}.", worst.rank, seconds(worst.overhead_s)))
 }
@@ -461,6 +454,10 @@ fn counted(compute: ComputeMode) -> &'static str {
 }
 
 fn top_calls(rank: &RankMetrics) -> String {
+    // Calls of several threads overlap: their times are no parts of the rank's.
+    if rank.threads > 1 {
+        return String::new();
+    }
     let worth = |call: &&(String, f64)| call.1 >= 0.1 * rank.mpi_s;
     let calls: Vec<String> = rank
         .top_calls
