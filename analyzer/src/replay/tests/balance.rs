@@ -63,6 +63,8 @@ fn median_of_two_ranks_is_their_mean() {
     program.with_graph(|graph| {
         let what_if = WhatIf::new(graph.unwrap());
         let saved = what_if.graph.elapsed_s - what_if.ask(&[Change::MedianRank]).elapsed_s;
-        assert!((saved * 1e6 - 100.0).abs() < 1.0, "{saved}");
+        // Ranks 0 and 1 compute 400 and 200 µs, 300 and 100 of them before the barrier: rank 0 takes
+        // three quarters there, and rank 1 the last 100.
+        assert!((saved * 1e6 - 75.0).abs() < 1.0, "{saved}");
     });
 }
