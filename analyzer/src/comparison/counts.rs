@@ -30,6 +30,8 @@ pub enum CountKind {
     Collectives(String),
     /// Bytes of a function.
     Bytes(String),
+    /// Lines that call a function whose calls vary: tests and probes.
+    PollLines(String),
     /// Occurrences of a region.
     Region(String),
     /// Iterations of the longest loop.
@@ -62,6 +64,9 @@ fn counts_of(record: &RunRecord) -> BTreeMap<CountKind, u64> {
         let spot = Spot::key(&super::place::Place::Inside(*site), &record.sites);
         add(CountKind::CallsAt(spot), *count);
     }
+    for (function, lines) in poll_lines(record) {
+        add(CountKind::PollLines(function.to_owned()), lines);
+    }
     counts.messages.iter().for_each(|count| add(CountKind::Messages, *count));
     counts.message_bytes.iter().for_each(|bytes| add(CountKind::MessageBytes, *bytes));
     for (from, count) in &counts.sizes {
@@ -80,6 +85,26 @@ fn counts_of(record: &RunRecord) -> BTreeMap<CountKind, u64> {
         add(CountKind::BetweenHosts, partners.between_hosts);
     }
     all
+}
+
+/// The number of lines from which each function is called that tests or probes; 1 if lines are
+/// unknown. Builds inline such calls more or less often.
+fn poll_lines(record: &RunRecord) -> BTreeMap<&str, u64> {
+    let mut lines: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
+    for site in record.sites.iter().filter(|site| is_poll(&site.function)) {
+        let line = site.line.map(|line| (&site.file, line));
+        lines.entry(&site.function).or_default().insert(line);
+    }
+    lines.into_iter().map(|(function, lines)| (function, lines.len() as u64)).collect()
+}
+
+/// Whether the number of calls depends on chance: the function asks until something has happened,
+/// or takes what has happened so far.
+pub(super) fn is_poll(function: &str) -> bool {
+    let name = function.trim_start_matches('P');
+    ["MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status", "MPI_Waitsome"]
+        .iter()
+        .any(|poll| name.starts_with(poll))
 }
 
 /// The value of each count of a side if all of its runs agree; `None` if they do not.

@@ -1,8 +1,9 @@
 //! Finds lasting changes in a series of runs, also those that were undone, and where counts changed.
 
-use super::counts;
+use super::place::Spot;
 use super::record::RunRecord;
 use super::statistics::{self, ALPHA, Estimate, Location, median};
+use super::{alignment, counts};
 
 /// Minimum number of runs on either side of a change.
 const MIN_RUNS: usize = 3;
@@ -50,14 +51,13 @@ impl<'r> Series<'r> {
     fn new(runs: Vec<&'r RunRecord>) -> Self {
         let anchor = |run: &RunRecord| {
             let of = run.iterations.as_ref()?;
-            Some((
-                super::place::Spot::key(&of.anchor, &run.sites),
-                run.share_of_iterations() >= 0.8,
-            ))
+            Some((Spot::key(&of.anchor, &run.sites), run.share_of_iterations() >= 0.8))
         };
-        let first = anchor(runs[0]);
+        let mut aligned: Vec<RunRecord> = runs.iter().map(|run| (*run).clone()).collect();
+        alignment::align(aligned.iter_mut().rev());
+        let first = anchor(&aligned[0]);
         let of_iteration =
-            matches!(first, Some((_, true))) && runs.iter().all(|run| anchor(run) == first);
+            matches!(first, Some((_, true))) && aligned.iter().all(|run| anchor(run) == first);
         let value = |run: &&RunRecord| match run.iterations.as_ref().filter(|_| of_iteration) {
             Some(of) => median(&mut of.elapsed.iter().map(|ns| *ns as f64).collect::<Vec<_>>()),
             None => run.elapsed_ns as f64,

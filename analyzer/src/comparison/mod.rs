@@ -6,7 +6,9 @@
 //! | `record` | the document that a run is reduced to |
 //! | `reduce` | reduces a run to its record |
 //! | `partners` | who exchanges messages with whom, as a digest |
-//! | `place` | places in the program that can be matched across builds |
+//! | `place` | places in the program |
+//! | `alignment` | matches call sites across builds |
+//! | `joined` | joins places that one side divides differently |
 //! | `public_arguments` | what a baseline keeps of a command line |
 //! | `subject` | which runs may be compared |
 //! | `configurations` | which runs belong together where there are several configurations |
@@ -22,12 +24,14 @@
 //! Only `reduce` opens traces. Everything else works on records, so a baseline of a few kilobytes
 //! per run serves as well as the traces.
 
+mod alignment;
 pub mod baseline;
 pub mod cause;
 pub mod configurations;
 pub mod counts;
 pub mod guard;
 pub mod history;
+mod joined;
 pub mod partners;
 pub mod parts;
 pub mod place;
@@ -38,6 +42,8 @@ pub mod reduce;
 pub mod statistics;
 pub mod subject;
 
+#[cfg(test)]
+mod build_tests;
 #[cfg(test)]
 mod synthetic_runs;
 #[cfg(test)]
@@ -55,11 +61,11 @@ pub use subject::{Mixed, Relation};
 
 /// Two sets of runs, each of one program with one set of parameters on one machine.
 #[derive(Debug)]
-pub struct Comparison<'r> {
-    /// Runs before the change.
-    pub before: &'r [RunRecord],
+pub struct Comparison {
+    /// Runs before the change. Call sites that both sides have are those of the runs after.
+    pub before: Vec<RunRecord>,
     /// Runs after it.
-    pub after: &'r [RunRecord],
+    pub after: Vec<RunRecord>,
     /// What both have in common, and how they differ.
     pub relation: Relation,
     /// Elapsed time.
@@ -86,10 +92,14 @@ pub struct Comparison<'r> {
     pub drift: Option<f64>,
 }
 
-impl<'r> Comparison<'r> {
+impl Comparison {
     /// Compares two sets of runs; neither is empty.
-    pub fn new(before: &'r [RunRecord], after: &'r [RunRecord], relation: Relation) -> Self {
-        let (changes, varying) = counts::changes(before, after);
+    pub fn new(before: &[RunRecord], after: &[RunRecord], relation: Relation) -> Self {
+        let (mut own_before, mut own_after) = (before.to_vec(), after.to_vec());
+        alignment::align(own_after.iter_mut().chain(&mut own_before));
+        let (changes, varying) = counts::changes(&own_before, &own_after);
+        joined::join(&mut own_before, &mut own_after);
+        let (before, after) = (&own_before[..], &own_after[..]);
         let elapsed = quantities::elapsed(before, after);
         let iteration = quantities::iteration(before, after);
         let same_ranks = relation.same_ranks;
@@ -100,8 +110,6 @@ impl<'r> Comparison<'r> {
         let differences = Differences::new(before, after);
         let drift = cause::drift(&differences, &changes).filter(|_| same_ranks);
         let mut this = Self {
-            before,
-            after,
             relation,
             elapsed,
             iteration,
@@ -114,9 +122,16 @@ impl<'r> Comparison<'r> {
             varying,
             cause: None,
             drift,
+            before: own_before,
+            after: own_after,
         };
         this.cause = Cause::find(&this);
         this
+    }
+
+    /// The runs before and after.
+    pub fn sides(&self) -> [&[RunRecord]; 2] {
+        [&self.before, &self.after]
     }
 
     /// The time that decides whether the program became slower: that of an iteration if most of
@@ -127,7 +142,7 @@ impl<'r> Comparison<'r> {
 
     /// Whether iterations make up most of both runs, and both have equally many.
     pub fn is_mostly_iterations(&self) -> bool {
-        let mut all = self.before.iter().chain(self.after);
+        let mut all = self.before.iter().chain(&self.after);
         self.iteration.is_some()
             && self.more_iterations().is_none()
             && all.all(|record| record.share_of_iterations() >= 0.8)

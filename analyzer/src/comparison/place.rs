@@ -1,5 +1,6 @@
-//! Places in the program. Addresses and lines change when a program is rebuilt, so places of two
-//! runs are matched by function and order: "the second MPI_Allreduce in solve".
+//! Places in the program. Addresses and lines change when a program is rebuilt, so a call site is
+//! known by function and order: "the second MPI_Allreduce in solve". Those of several builds are
+//! matched by `alignment`.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,9 @@ pub enum Place {
     Between(Option<u32>, Option<u32>),
     /// Inside a call.
     Inside(u32),
+    /// The program's own code around a call, where the sides of a comparison divide it differently.
+    #[serde(skip)]
+    Around(u32),
 }
 
 impl Place {
@@ -28,7 +32,7 @@ impl Place {
     pub fn sites(&self) -> impl Iterator<Item = u32> + use<> {
         let sites = match self {
             Self::Between(from, to) => [*from, *to],
-            Self::Inside(site) => [Some(*site), None],
+            Self::Inside(site) | Self::Around(site) => [Some(*site), None],
             _ => [None, None],
         };
         sites.into_iter().flatten()
@@ -63,8 +67,8 @@ impl Site {
         (&self.function, self.within.as_deref(), self.file.as_deref(), &self.module)
     }
 
-    /// The same in two builds of a program.
-    fn key(&self) -> Self {
+    /// The same in all records of a comparison, once their sites are aligned.
+    pub(super) fn key(&self) -> Self {
         // A program that was built under another name is the same program.
         let module = match (&self.within, &self.file) {
             (None, None) => self.module.clone(),
@@ -87,6 +91,8 @@ pub enum Spot {
     Between(Option<Site>, Option<Site>),
     /// As [`Place::Inside`].
     Inside(Site),
+    /// As [`Place::Around`].
+    Around(Site),
 }
 
 impl Spot {
@@ -97,6 +103,7 @@ impl Spot {
             Place::Region(name) => Self::Region(name.clone()),
             Place::Between(from, to) => Self::Between(from.map(&site), to.map(&site)),
             Place::Inside(at) => Self::Inside(site(*at)),
+            Place::Around(at) => Self::Around(site(*at)),
         }
     }
 

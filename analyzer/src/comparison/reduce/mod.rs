@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use trace_format::meaning::Class;
 
+use super::counts::is_poll;
 use super::place::SiteTable;
 use super::record::{Counts, FORMAT, FORMAT_VERSION, Factors, Machine, RunRecord};
 use crate::analysis::Analysis;
@@ -193,15 +194,6 @@ fn factors(causes: &Causes, analysis: &Analysis) -> Option<Factors> {
         moving_imbalance: tree.moving_imbalance,
         transfer: tree.transfer,
     })
-}
-
-/// Whether the number of calls depends on chance: the function asks until something has happened,
-/// or takes what has happened so far.
-fn is_poll(function: &str) -> bool {
-    let name = function.trim_start_matches('P');
-    ["MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status", "MPI_Waitsome"]
-        .iter()
-        .any(|poll| name.starts_with(poll))
 }
 
 fn counts(run: &Run, timeline: &GlobalTimeline, sites: &mut SiteTable) -> Counts {

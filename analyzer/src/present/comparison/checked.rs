@@ -18,7 +18,7 @@ use super::{document, screen, verdict, words};
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'a> {
     /// The comparison of baseline and runs.
-    pub comparison: &'a Comparison<'a>,
+    pub comparison: &'a Comparison,
     /// The outcome.
     pub check: &'a Check,
     /// How much slower the runs may be, as a share.

@@ -163,7 +163,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
         (true, true) => "faster",
         (true, false) => "no_difference",
     };
-    let no_messages = of.before.iter().chain(of.after).any(|record| record.partners.is_none());
+    let no_messages = of.before.iter().chain(&of.after).any(|record| record.partners.is_none());
     let missing = no_messages.then(|| {
         "messages and waits: a run was recorded at level 0, which keeps no peers (record with --level 1)".to_owned()
     });
@@ -176,8 +176,8 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
         clock: None,
         ticks_per_s: 1e9,
         confidence: CONFIDENCE,
-        before: side(of.before),
-        after: side(of.after),
+        before: side(&of.before),
+        after: side(&of.after),
         differs_in: of.relation.differences.iter().map(|what| difference_key(*what)).collect(),
         verdict,
         sentences: verdict::sentences(of),
@@ -193,7 +193,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
         unexplained_s: of.differences.unexplained_ns as f64 * 1e-9,
         unexplained_ticks: of.differences.unexplained_ns,
         tree: of.tree.iter().map(|factor| factor_part(factor.name, &factor.estimate)).collect(),
-        shares: crate::comparison::parts::shares(of.before, of.after)
+        shares: crate::comparison::parts::shares(&of.before, &of.after)
             .iter()
             .map(|(kind, estimate)| factor_part(kind.key(), estimate))
             .collect(),
@@ -270,7 +270,7 @@ fn factor_part(name: &'static str, of: &Estimate) -> FactorPart {
 
 /// Parts at all levels: kinds of time, states of waiting, regions, MPI functions, culprits, and single places.
 fn parts(of: &Comparison) -> Vec<PartPart> {
-    let sides = [of.before, of.after];
+    let sides = of.sides();
     let mut all = Vec::new();
     let mut level = |level: &'static str, name: &dyn Fn(&Key) -> Option<(Kind, String)>| {
         let groups = of.differences.groups(sides, name);

@@ -41,7 +41,7 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
             interval => words::interval(&part.estimate, over),
         }
     });
-    let kinds = of.differences.groups([of.before, of.after], |key| Some(key.kind));
+    let kinds = of.differences.groups(of.sides(), |key| Some(key.kind));
     let kinds = kinds
         .iter()
         .filter(|kind| kind.estimate.before.max(kind.estimate.after) > 0.0)

@@ -32,7 +32,7 @@ pub(super) fn head(of: &Comparison) -> String {
     };
     let ranks = plural(of.after[0].ranks as usize, "rank");
     let parts =
-        [words::program(&of.after[0]), ranks, side("before", of.before), side("after", of.after)];
+        [words::program(&of.after[0]), ranks, side("before", &of.before), side("after", &of.after)];
     parts.join(" | ")
 }
 
@@ -86,7 +86,7 @@ pub(super) fn scatter(of: &Estimate) -> String {
 
 fn counts(of: &Comparison) -> Vec<String> {
     if of.changes.is_empty() {
-        let known = of.before.iter().chain(of.after).all(|record| record.partners.is_some());
+        let known = of.before.iter().chain(&of.after).all(|record| record.partners.is_some());
         let what = if known { "calls, messages, bytes, partners" } else { "calls" };
         return vec![format!("{what}: the same")];
     }
@@ -108,7 +108,7 @@ fn push_omitted(lines: &mut Vec<String>, left_out: usize, what: &str) {
 
 /// The kinds of time of the mean rank, whose differences add up.
 fn kinds(of: &Comparison) -> Vec<String> {
-    let groups = of.differences.groups([of.before, of.after], |key| Some(key.kind));
+    let groups = of.differences.groups(of.sides(), |key| Some(key.kind));
     let (over, each) = verdict::per_iteration(of);
     let s = |ns: f64| seconds(ns / over * 1e-9);
     let rows: Vec<_> =
@@ -136,7 +136,7 @@ fn kinds(of: &Comparison) -> Vec<String> {
     lines
 }
 
-/// The places with the largest differences.
+/// The places with the largest differences, and the rest, so that they add up to the parts.
 fn places(of: &Comparison) -> Vec<String> {
     let min_ns = MIN_ROW_SHARE * of.elapsed.before;
     let is_large = |part: &&Difference| part.ns.unsigned_abs() as f64 >= min_ns;
@@ -153,19 +153,26 @@ fn places(of: &Comparison) -> Vec<String> {
     let culprit =
         |part: &Difference| part.key.culprit.map(|rank| format!("rank {rank}")).unwrap_or_default();
     let direction = |part: &Difference| if part.ns > 0 { "in" } else { "out" }.to_owned();
+    let rest = of.differences.parts.len() - shown.len();
+    let rest_ns = of.differences.sum(|_| true) - shown.iter().map(|part| part.ns).sum::<i64>();
+    // A row of its own, whose other columns are empty.
+    let with_rest = |column: Vec<String>, last: String| {
+        column.into_iter().chain((rest > 0).then_some(last)).collect::<Vec<_>>()
+    };
+    let column = |of: &dyn Fn(&Difference) -> String| -> Vec<String> {
+        shown.iter().map(|part| of(part)).collect()
+    };
+    let empty = String::new;
+    let rest_name = format!("{} (--json lists all)", plural(rest, "smaller place"));
+    let ns = column(&|part| words::signed(part.ns as f64 / over));
     let mut table = Table::default();
-    table.left("", shown.iter().map(|part| direction(part)));
-    table.left("where", shown.iter().map(|part| words::spot(&part.shown)));
-    table.left("what", shown.iter().map(|part| what(part)));
-    table.left("for", shown.iter().map(|part| culprit(part)));
-    table.right(
-        &format!("mean rank{each}"),
-        shown.iter().map(|part| words::signed(part.ns as f64 / over)),
-    );
-    table.left("ranks", shown.iter().map(|part| most_changed(part, of, over)));
-    let mut lines = table.lines();
-    push_omitted(&mut lines, all.len() - shown.len(), "place");
-    lines
+    table.left("", with_rest(column(&direction), empty()));
+    table.left("where", with_rest(column(&|part| words::spot(&part.shown)), rest_name));
+    table.left("what", with_rest(column(&what), empty()));
+    table.left("for", with_rest(column(&culprit), empty()));
+    table.right(&format!("mean rank{each}"), with_rest(ns, words::signed(rest_ns as f64 / over)));
+    table.left("ranks", with_rest(column(&|part| most_changed(part, of, over)), empty()));
+    table.lines()
 }
 
 /// The rank that changed most if it changed at least twice as much as the mean; else "all ranks".
@@ -188,7 +195,7 @@ fn most_changed(part: &Difference, of: &Comparison, over: f64) -> String {
 }
 
 fn shares(of: &Comparison) -> Vec<String> {
-    let shares = parts::shares(of.before, of.after);
+    let shares = parts::shares(&of.before, &of.after);
     let rows: Vec<_> = shares.iter().filter(|(_, of)| of.before.max(of.after) > 0.0).collect();
     let mut table = Table::default();
     table.left("of all ranks' time", rows.iter().map(|(kind, _)| words::kind(*kind).to_owned()));

@@ -18,7 +18,7 @@ use super::{document, verdict, words};
 #[derive(Debug, Clone, Copy)]
 pub struct Several<'a> {
     /// One comparison for each configuration that both sides have.
-    pub compared: &'a [Comparison<'a>],
+    pub compared: &'a [Comparison],
     /// Sentences on configurations that one side has alone.
     pub alone: &'a [String],
     /// The outcome of each check, and how much slower the runs may be, if they are checked.

@@ -20,7 +20,7 @@ const MAX_VARYING: usize = 3;
 pub(super) fn sentences(of: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
     if of.relation.differences.contains(&Difference::Parameters) {
-        let [before, after] = [of.before, of.after].map(|side| words::program(&side[0]));
+        let [before, after] = of.sides().map(|side| words::program(&side[0]));
         sentences.push(format!("The work differs: {before} before, {after} after."));
     }
     sentences.push(time(of));
@@ -40,7 +40,7 @@ pub(super) fn sentences(of: &Comparison) -> Vec<String> {
 
 fn time(of: &Comparison) -> String {
     if !of.relation.same_ranks {
-        let [before, after] = [of.before, of.after].map(|side| side[0].ranks);
+        let [before, after] = of.sides().map(|side| side[0].ranks);
         return format!(
             "{before} ranks took {}, {after} ranks {}; what each rank does with its time is compared by share.",
             seconds(of.elapsed.before * 1e-9),
@@ -164,7 +164,7 @@ fn join_consecutive(ranks: &[(u32, u32)]) -> Vec<(u32, u32)> {
 
 /// The number of iterations by which times are divided, and the words that say so.
 pub(super) fn per_iteration(of: &Comparison) -> (f64, &'static str) {
-    let counts = || of.before.iter().chain(of.after).flat_map(|record| &record.iterations);
+    let counts = || of.before.iter().chain(&of.after).flat_map(|record| &record.iterations);
     let first = counts().next().map_or(0, |of| of.count);
     match of.is_mostly_iterations() && first > 0 && counts().all(|of| of.count == first) {
         true => (first as f64, " an iteration"),
@@ -177,7 +177,7 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     let has = |what: Difference| of.relation.differences.contains(&what);
     if has(Difference::Machine) {
-        let [before, after] = [of.before, of.after].map(|side| words::machine(&side[0]));
+        let [before, after] = of.sides().map(|side| words::machine(&side[0]));
         notes.push(format!(
             "The machines differ (before: {before}; after: {after}): times depend on them as well as on the program. \
              Counts can be compared."
@@ -186,7 +186,7 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
     let hosts = |side: &[RunRecord]| -> BTreeSet<String> {
         side.iter().flat_map(|record| record.machine.hosts.iter().cloned()).collect()
     };
-    let [before, after] = [of.before, of.after].map(hosts);
+    let [before, after] = of.sides().map(hosts);
     if !has(Difference::Machine)
         && before.is_disjoint(&after)
         && !before.is_empty()
@@ -205,7 +205,7 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
         notes.push("The runs were recorded in different ways (--level, --compute).".to_owned());
     }
     if has(Difference::Mpi) {
-        let [before, after] = [of.before, of.after].map(|side| &side[0].mpi);
+        let [before, after] = of.sides().map(|side| &side[0].mpi);
         if before != after {
             notes.push(format!("The MPI library differs: {before} before, {after} after."));
         }
@@ -246,7 +246,7 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
             named.join(", ")
         ));
     }
-    if of.before.iter().chain(of.after).any(|record| record.imagined) {
+    if of.before.iter().chain(&of.after).any(|record| record.imagined) {
         notes.push(
             "Some of these runs were replayed by `gammachi whatif`: their times were not measured."
                 .to_owned(),

@@ -40,6 +40,7 @@ pub(super) fn spot(spot: &Spot) -> String {
         Spot::Between(Some(from), None) => format!("after {}", call(from)),
         Spot::Between(Some(from), Some(to)) => format!("{} to {}", call(from), call(to)),
         Spot::Inside(site) => call(site),
+        Spot::Around(site) => format!("around {}", call(site)),
     }
 }
 
@@ -94,6 +95,7 @@ pub(super) fn what(of: &CountKind) -> String {
         }
         CountKind::Collectives(key) => collective(key),
         CountKind::Bytes(function) => format!("bytes of {function}"),
+        CountKind::PollLines(function) => format!("lines that call {function}"),
         CountKind::Region(name) => format!("occurrences of region {name}"),
         CountKind::Iterations => "iterations".to_owned(),
     }
