@@ -4,7 +4,7 @@
 
 const GUTTER = 92, RULER = 22, BAND = 16;
 // Width in pixels that each message arrow needs.
-const ARROW_ROOM = 9;
+const ARROW_ROOM = 24;
 
 class Painter {
   constructor(canvas, source) {
@@ -196,7 +196,7 @@ class Painter {
       const x0 = this.x(view, m.sendEnd), y0 = this.middle(view, positions.get(m.fromRow));
       const x1 = this.x(view, m.end), y1 = this.middle(view, positions.get(m.toRow));
       c.strokeStyle = c.fillStyle = chosen ? this.accent : this.ink;
-      c.globalAlpha = chosen ? 1 : 0.75;
+      c.globalAlpha = chosen ? 1 : 0.6;
       c.lineWidth = chosen ? 2 : 1;
       this.clippedLine([[x0, y0], [x1, y1]]);
       const angle = Math.atan2(y1 - y0, x1 - x0);

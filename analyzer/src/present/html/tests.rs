@@ -147,6 +147,12 @@ fn names_every_table_and_picture() {
 }
 
 #[test]
+fn legend_explains_bars_above_the_timeline() {
+    let (page, _) = page_of(&[rank(0, 1)], 64);
+    assert!(page.contains("class=\"at-hand\"></i>stretches with single calls"));
+}
+
+#[test]
 fn lists_ranks_that_did_not_finish() {
     let mut dead = rank(1, 2);
     dead.killed();
@@ -260,6 +266,9 @@ fn study_shows_the_numbers_of_the_scaling_document() {
     }
     assert!(page.contains("data-value=\"100.5\""), "the table's cells as they are");
     assert!(page.matches("<svg").count() >= 4, "the figures of the scaling");
+    let at = |id: &str| page.find(&format!("id=\"{id}\"")).unwrap();
+    assert!(at("verdict-head") < at("figures-head") && at("figures-head") < at("fit-1"));
+    assert!(!page.contains("χ_i"), "no symbol that the page does not explain");
     assert!(!page.contains("<img") && !page.contains("<b>") && !page.contains("<i>"));
     assert_eq!(page.matches("<script").count(), 1);
 }

@@ -145,7 +145,8 @@ fn unbalanced(fit: &Fit) -> Option<String> {
     let uneven = fit.unbalanced?;
     let grows = if uneven.grows { ", and more so with more ranks" } else { "" };
     Some(format!(
-        "Load is uneven{grows}: at p = {} χ_i goes from {} to {}. Perfect balance would save up to {} there; \
+        "Load is uneven{grows}: at p = {} the ranks' overhead χ goes from {} to {}. Perfect balance \
+         would save up to {} there; \
          the best measured time would be {} at p = {}.",
         uneven.p,
         seconds(uneven.chi_range_s.0),

@@ -176,7 +176,8 @@ fn overhead(fit: &Fit) -> Option<Panel> {
     .titled(name(fit, ""))
     .with(Series::line("χ' of the model", model).with_look(1));
     if !ranges.is_empty() {
-        panel = panel.with(Series::new("χ_i, least to most", Marks::Ranges(ranges)).with_look(0));
+        panel = panel
+            .with(Series::new("χ of the ranks, least to most", Marks::Ranges(ranges)).with_look(0));
     }
     Some(panel.with(Series::points("χ measured", measured).with_look(0)))
 }
