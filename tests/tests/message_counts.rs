@@ -6,6 +6,7 @@ use std::path::Path;
 
 use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::timeline::matching::Reason;
 use gammachi_analyzer::trace::Run;
 use system_tests::directories::TempDir;
 use system_tests::trace::{RankTrace, Trace};
@@ -168,5 +169,20 @@ under_both! {
         assert_eq!(sends.len(), 20_000);
         let wrong = sends.iter().filter(|named| named.event.sent != named.event.tag as u64);
         assert_eq!(wrong.count(), 0, "sends whose bytes differ from their tag");
+    }
+
+    fn requests_cancelled_and_freed_do_not_shift_later_messages(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "cancels_and_frees")).ranks(2).record();
+        recorded.expect_code(0);
+        let run = Run::open(&recorded.directory()).expect("the run can be read");
+        let timeline = GlobalTimeline::new(&run);
+        let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("figures of the run");
+        let messages = metrics.messages.expect("attributes were recorded");
+        let reasons: Vec<Reason> = messages.unmatched.keys().copied().collect();
+        assert_eq!(reasons, [Reason::Cancelled], "{:?}", messages.unmatched);
+        let cancelled = messages.unmatched[&Reason::Cancelled];
+        // Whether a send is cancelled is the library's choice.
+        let sent = messages.summary.matched + cancelled.sends;
+        assert_eq!((sent, cancelled.receives, messages.summary.size_mismatches), (32, 2, 0));
     }
 }

@@ -403,9 +403,7 @@ pub unsafe fn after<P: Procedure>(
                     let fields = abi::read_status(call.status);
                     write_status(slot, fields);
                     store_bytes::<P>(block, slot, call.first, (fields.bytes, 0));
-                    if !plan.request_by_value {
-                        call.communicator = COMPLETED | fields.cancelled;
-                    }
+                    call.communicator = COMPLETED | fields.cancelled;
                 }
             }
             Shape::SendReceive => {

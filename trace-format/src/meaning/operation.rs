@@ -48,6 +48,8 @@ pub enum Operation {
     CompleteOne,
     /// Waits or tests for several requests.
     CompleteSeveral,
+    /// Asks whether a request is complete, and leaves it as it is.
+    RequestStatus,
     /// Requests the cancellation of a request.
     Cancel,
     /// Frees a request.
@@ -160,6 +162,7 @@ impl Operation {
             "MPI_Waitall" | "MPI_Testall" | "MPI_Waitsome" | "MPI_Testsome" => {
                 Self::CompleteSeveral
             }
+            "MPI_Request_get_status" => Self::RequestStatus,
             "MPI_Cancel" => Self::Cancel,
             "MPI_Request_free" => Self::FreeRequest,
             _ if class == Class::Collective => {
@@ -207,7 +210,7 @@ mod tests {
             ("MPI_Win_lock", Operation::Epoch(EpochCall::Lock)),
             ("MPI_Win_sync", Operation::Nothing),
             ("MPI_Grequest_start", Operation::OtherRequest),
-            ("MPI_Request_get_status", Operation::Nothing),
+            ("MPI_Request_get_status", Operation::RequestStatus),
             ("MPI_Comm_rank", Operation::Nothing),
             ("MPI_Iprobe", Operation::Probe),
             ("MPI_Win_fence", Operation::Together),

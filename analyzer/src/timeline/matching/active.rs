@@ -98,6 +98,7 @@ impl RankState<'_> {
     pub(super) fn add_unfinished(&self, request: Option<u32>, work: Work, m: &mut Matching) {
         match &work {
             Work::Nothing => {}
+            Work::UnknownMessage(call) => self.message_unknown(*call, m),
             Work::Send { to, number, .. } => m.settle(*to, *number, Fate::Unfinished),
             Work::Receive(posted) => self.add_unfinished_receive(posted, m),
             Work::SendReceive(both) => {
@@ -173,6 +174,9 @@ impl Matching<'_> {
             let mut works = Vec::with_capacity(2);
             match work {
                 Work::Nothing => works.push((None, ActiveWork::Other)),
+                Work::UnknownMessage(call) => {
+                    works.push((Some(call.begin_ticks), ActiveWork::Other));
+                }
                 Work::Send { to, number, begin_ticks } => {
                     works.push((Some(begin_ticks), send(to, number)));
                 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::call::Call;
 use super::channels::ChannelKey;
 use super::findings::Reason;
-use super::pairs::Pairs;
+use super::pairs::{Alone, Pairs};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Send {
@@ -20,6 +20,9 @@ pub(super) struct Send {
     pub blocking: bool,
     /// It may have been cancelled, so it is not known yet whether it was sent.
     pub unconfirmed: bool,
+    /// MPI_Cancel was called on it, and then its request was freed: only the receives show whether
+    /// it was sent.
+    pub doubtful: bool,
     /// Not complete on the sender's side. It is kept to find out at the end whether it met a
     /// receive.
     pub active: bool,
@@ -44,6 +47,9 @@ pub(super) struct Receive {
     pub wildcard: bool,
     /// Its call returned that the message was longer than the buffer.
     pub truncated: bool,
+    /// Counter of the sender's rank when MPI_Cancel on this receive returned; `u64::MAX` if it was
+    /// not called.
+    pub cancelled_ticks: u64,
     pub state: State,
     /// Its rank's events ended before it was complete. It is kept like an active send.
     pub active: bool,
@@ -71,6 +77,7 @@ impl Receive {
             bytes: None,
             wildcard: false,
             truncated: false,
+            cancelled_ticks: u64::MAX,
             state,
             active: false,
         }
@@ -100,7 +107,29 @@ impl Receive {
             State::Lost(reason) => Some(reason),
         }
     }
+
+    /// Why it took no message, if that is not its partner's doing.
+    pub fn why_alone(&self) -> Option<Reason> {
+        let cancelled = self.cancelled_ticks != u64::MAX;
+        self.lost().map(|reason| if cancelled { Reason::Cancelled } else { reason })
+    }
+
+    /// Whether it was cancelled before a send began. Only for a receive whose completion was not
+    /// seen.
+    fn was_withdrawn_before(&self, send: &Send) -> bool {
+        matches!(self.state, State::Lost(_)) && send.call.begin_ticks >= self.cancelled_ticks
+    }
+
+    /// Whether it certainly took another message than this, because its status has another size.
+    fn contradicts(&self, send: &Send) -> bool {
+        let received = self.bytes.filter(|bytes| *bytes < MAX_STATUS_BYTES);
+        matches!(self.state, State::Complete(_))
+            && received.is_some_and(|received| received != send.bytes)
+    }
 }
+
+/// Larger byte counts in a status may be recorded as this number.
+pub(super) const MAX_STATUS_BYTES: u64 = u32::MAX as u64 - 1;
 
 /// Source and tag for which a receive was posted; `None` is a wildcard.
 pub(super) type Pattern = (Option<u32>, Option<i32>);
@@ -198,6 +227,16 @@ impl Channel {
             {
                 wildcards.held.insert((key.source, key.tag));
                 break;
+            }
+            if receive.was_withdrawn_before(send) {
+                matched
+                    .withdrawn
+                    .extend(self.receives.pop_front().map(|r| (key, Alone::Receive(r))));
+                continue;
+            }
+            if send.doubtful && receive.contradicts(send) {
+                matched.withdrawn.extend(self.sends.pop_front().map(|s| (key, Alone::Send(s))));
+                continue;
             }
             matched.push(key, send, receive);
             self.sends.pop_front();

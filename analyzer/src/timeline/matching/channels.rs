@@ -171,6 +171,23 @@ impl Channels {
         }
     }
 
+    /// Records when, on the counter of its sender, MPI_Cancel returned that was called on a receive.
+    pub fn cancel_requested_on_receive(&mut self, address: Address, sequence: u64, ticks: u64) {
+        if let Some(channel) = self.channel_mut(address)
+            && let Some(at) = channel.receive_at(sequence)
+        {
+            channel.receives[at].cancelled_ticks = ticks;
+        }
+    }
+
+    /// Leaves it to the receives whether a send was sent.
+    pub fn doubt(&mut self, address: Address, number: u64) {
+        if let Some(send) = self.send_mut(address, number) {
+            (send.active, send.unconfirmed, send.doubtful) = (false, false, true);
+            self.advance(address);
+        }
+    }
+
     /// Whether a send is kept from being paired.
     pub fn is_unconfirmed(&mut self, address: Address, number: u64) -> bool {
         self.send_mut(address, number).is_some_and(|send| send.unconfirmed)

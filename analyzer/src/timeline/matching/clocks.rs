@@ -68,6 +68,11 @@ impl Clock<'_> {
         self.used.piece.seconds(ticks)
     }
 
+    /// Like [`RankClock::ticks_at`].
+    pub fn ticks_at(&self, seconds: f64) -> u64 {
+        self.clock.ticks_at(seconds)
+    }
+
     #[cold]
     fn find(&mut self, ticks: u64) {
         (self.used.piece, self.used.from, self.used.to) = self.clock.piece_at(ticks);

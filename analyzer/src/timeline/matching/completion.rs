@@ -49,16 +49,23 @@ impl RankState<'_> {
                     self.complete(state.request, state.cancelled, &status, m);
                 }
             }
-            Operation::Cancel => {
-                let sent = match self.requests.active(head.request()) {
-                    Some(Work::Send { to, number, .. }) => Some((to, number)),
-                    Some(Work::SendReceive(both)) => both.send,
-                    _ => None,
-                };
-                if let Some((to, number)) = sent {
-                    m.cancel_requested(to, number);
+            Operation::RequestStatus if head.completion() == (true, true) => {
+                // It will not take part any more, whatever becomes of the request.
+                if let Some(work) = self.requests.replace(head.request(), Work::Nothing) {
+                    self.cancelled(work, &by, m);
                 }
             }
+            Operation::Cancel => match self.requests.active(head.request()) {
+                Some(Work::Send { to, number, .. }) => m.cancel_requested(to, number),
+                Some(Work::Receive(posted)) => self.receive_cancelled(&posted, by, m),
+                Some(Work::SendReceive(both)) => {
+                    if let Some((to, number)) = both.send {
+                        m.cancel_requested(to, number);
+                    }
+                    self.receive_cancelled(&both.receive, by, m);
+                }
+                _ => {}
+            },
             Operation::FreeRequest => match self.requests.freed(head.request()) {
                 Lookup::Active(work) => self.lose(&work, Reason::Freed, m),
                 Lookup::Inactive => {}
@@ -79,6 +86,11 @@ impl RankState<'_> {
             Lookup::Unknown => m.emitter.summary.unknown_requests += 1,
             Lookup::Inactive | Lookup::Active(Work::Nothing) => {}
             Lookup::Active(work) if failed => self.fail(work, status, m),
+            Lookup::Active(Work::UnknownMessage(call)) => {
+                if status.peer != self.constants.proc_null {
+                    self.message_unknown(call, m);
+                }
+            }
             Lookup::Active(Work::Send { to, number, .. }) => {
                 m.settle(to, number, Fate::of(cancelled, *status.by));
             }
@@ -109,6 +121,34 @@ impl RankState<'_> {
         }
     }
 
+    /// Records that MPI_Cancel was called on a receive: if its completion is not seen, it took no
+    /// message that was sent later.
+    fn receive_cancelled(&self, posted: &Posted, by: Call, m: &mut Matching) {
+        let Queue::Channel(from) = posted.queue else { return };
+        let Some(returned) = by.end_ticks() else { return };
+        let seconds = m.emitter.seconds(self.rank, returned);
+        if let Some(ticks) = seconds.and_then(|seconds| m.emitter.ticks(from.0.source, seconds)) {
+            m.channels.cancel_requested_on_receive(from, posted.sequence, ticks);
+        }
+    }
+
+    /// Handles an operation that is known to have been cancelled, although its request still exists.
+    fn cancelled(&self, work: Work, by: &Call, m: &mut Matching) {
+        match work {
+            Work::Nothing | Work::Collective { .. } => {}
+            Work::UnknownMessage(call) => self.message_unknown(call, m),
+            Work::Send { to, number, .. } => m.settle(to, number, Fate::Cancelled(*by)),
+            Work::Receive(posted) => self.withdraw(&posted, Reason::Cancelled, m),
+            Work::SendReceive(both) => {
+                let SendReceive { send, receive } = *both;
+                if let Some((to, number)) = send {
+                    m.settle(to, number, Fate::Cancelled(*by));
+                }
+                self.withdraw(&receive, Reason::Cancelled, m);
+            }
+        }
+    }
+
     /// Removes a receive that takes no message.
     fn withdraw(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
         match &posted.queue {
@@ -125,6 +165,7 @@ impl RankState<'_> {
     fn fail(&self, work: Work, status: &Status<'_>, m: &mut Matching) {
         match work {
             Work::Nothing => {}
+            Work::UnknownMessage(call) => self.message_unknown(call, m),
             Work::Send { to, number, .. } => m.settle(to, number, Fate::Failed),
             Work::Receive(posted) => self.withdraw(&posted, Reason::Failed, m),
             Work::SendReceive(both) => {
@@ -185,12 +226,13 @@ impl RankState<'_> {
     pub(super) fn lose(&self, work: &Work, reason: Reason, m: &mut Matching) {
         match *work {
             Work::Nothing => {}
-            Work::Send { to, number, .. } => m.settle(to, number, Fate::Sent(None)),
+            Work::UnknownMessage(call) => self.message_unknown(call, m),
+            Work::Send { to, number, .. } => m.settle(to, number, Fate::Unseen),
             Work::Receive(ref posted) => self.lose_receive(posted, reason, m),
             Work::SendReceive(ref both) => {
                 let SendReceive { send, receive } = &**both;
                 if let Some((to, number)) = *send {
-                    m.settle(to, number, Fate::Sent(None));
+                    m.settle(to, number, Fate::Unseen);
                 }
                 self.lose_receive(receive, reason, m);
             }

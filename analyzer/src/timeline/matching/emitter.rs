@@ -6,7 +6,7 @@ use crate::trace::Run;
 
 use super::active::ActiveOperation;
 use super::call::Call;
-use super::channel::{Receive, Send};
+use super::channel::{MAX_STATUS_BYTES, Receive, Send};
 use super::channels::ChannelKey;
 use super::clocks::Clocks;
 use super::collectives::{Contribution, OpenInstance, OpenMember};
@@ -16,9 +16,6 @@ use super::findings::{
 };
 use super::operations::CollectiveNames;
 use super::pairs::Pair;
-
-/// Larger byte counts in a status may be recorded as this number.
-const MAX_STATUS_BYTES: u64 = u32::MAX as u64 - 1;
 
 /// A finding that was not passed on yet.
 #[derive(Debug, Clone)]
@@ -66,6 +63,16 @@ impl<'a> Emitter<'a> {
     #[inline]
     pub fn is_rooted(&self, function: u16) -> bool {
         self.names.is_rooted(function)
+    }
+
+    /// Global seconds at a reading of a rank's counter, if the rank has a file.
+    pub fn seconds(&mut self, rank: u32, ticks: u64) -> Option<f64> {
+        self.clocks.of_rank(rank).map(|mut clock| clock.seconds(ticks))
+    }
+
+    /// Reading of a rank's counter at a global time, if the rank has a file.
+    pub fn ticks(&mut self, rank: u32, seconds: f64) -> Option<u64> {
+        self.clocks.of_rank(rank).map(|clock| clock.ticks_at(seconds))
     }
 
     /// Passes the findings since the last drain to the sink.

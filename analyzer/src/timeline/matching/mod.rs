@@ -335,6 +335,7 @@ impl Matching<'_> {
             bytes,
             blocking: !pending,
             unconfirmed: pending && tracking == SendTracking::Confirmed,
+            doubtful: false,
             active: pending && tracking >= SendTracking::Completed,
         };
         if let Some(share) = &mut self.share
@@ -398,7 +399,8 @@ impl Matching<'_> {
         let partner = self.partner(key.destination);
         if !partner.live && !self.unfinished.has_wildcard(key.communicator, key.destination) {
             for send in self.channels.orphaned_sends(to) {
-                self.emitter.unmatched_send(key, &send, partner.reason);
+                let reason = if send.doubtful { Reason::Cancelled } else { partner.reason };
+                self.emitter.unmatched_send(key, &send, reason);
             }
         }
     }
@@ -416,7 +418,7 @@ impl Matching<'_> {
         let partner = self.partner(key.source);
         if !partner.live {
             for receive in self.channels.orphaned_receives(from) {
-                let reason = receive.lost().unwrap_or(partner.reason);
+                let reason = receive.why_alone().unwrap_or(partner.reason);
                 self.emitter.unmatched_receive(key, &receive, reason);
             }
         }
@@ -451,11 +453,14 @@ impl Matching<'_> {
         self.report_active(met);
         let (sends, receives) = self.channels.take_remaining();
         for (key, send) in sends {
-            let reason = self.partner(key.destination).reason;
+            let reason = match send.doubtful {
+                true => Reason::Cancelled,
+                false => self.partner(key.destination).reason,
+            };
             self.emitter.unmatched_send(key, &send, reason);
         }
         for (key, receive) in receives {
-            let reason = match receive.lost() {
+            let reason = match receive.why_alone() {
                 Some(reason) => reason,
                 None => self.partner(key.source).reason,
             };

@@ -15,12 +15,21 @@ pub(super) struct Pair {
     pub receive: Receive,
 }
 
+/// A send or receive that was cancelled, as its partners show.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Alone {
+    Send(Send),
+    Receive(Receive),
+}
+
 /// Pairs in the order in which they were found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
     /// Slots from `count` on are free.
     slots: Vec<Pair>,
     count: usize,
+    /// What turned out to have been cancelled; rare.
+    pub withdrawn: Vec<(ChannelKey, Alone)>,
 }
 
 impl Pairs {
@@ -29,7 +38,7 @@ impl Pairs {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.count == 0 && self.withdrawn.is_empty()
     }
 
     /// Adds a pair.

@@ -74,17 +74,14 @@ impl RankState<'_> {
             }
             Some(posted) => self.never_returned.extend(posted.map(Work::Receive)),
             None if head.peer() == self.constants.proc_null => {}
-            None => {
-                let origin = (self.rank, call);
-                m.emitter.unmatched_without_channel(
-                    Side::Receive,
-                    Reason::UnknownHandle,
-                    origin,
-                    None,
-                    0,
-                );
-            }
+            None => self.message_unknown(call, m),
         }
+    }
+
+    /// Reports a receive of a message by an unknown handle.
+    pub(super) fn message_unknown(&self, call: Call, m: &mut Matching) {
+        let (side, reason) = (Side::Receive, Reason::UnknownHandle);
+        m.emitter.unmatched_without_channel(side, reason, (self.rank, call), None, 0);
     }
 
     pub(super) fn matched_ireceive(
@@ -97,17 +94,7 @@ impl RankState<'_> {
         let work = match self.matched(handle, call, m) {
             Some(Some(posted)) => Work::Receive(m.repost(posted, call)),
             Some(None) => Work::Nothing,
-            None => {
-                let origin = (self.rank, call);
-                m.emitter.unmatched_without_channel(
-                    Side::Receive,
-                    Reason::UnknownHandle,
-                    origin,
-                    None,
-                    0,
-                );
-                Work::Nothing
-            }
+            None => Work::UnknownMessage(call),
         };
         self.made(event.head.request(), work, m);
     }

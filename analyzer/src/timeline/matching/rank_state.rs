@@ -228,6 +228,7 @@ impl<'a> RankState<'a> {
             Operation::OtherRequest => self.made(request, Work::Nothing, m),
             Operation::CompleteOne
             | Operation::CompleteSeveral
+            | Operation::RequestStatus
             | Operation::Cancel
             | Operation::FreeRequest => self.complete_event(call, event, operation, m),
         }

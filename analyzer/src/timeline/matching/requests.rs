@@ -55,6 +55,9 @@ pub(super) enum Work {
         begin_ticks: u64,
     },
     Receive(Posted),
+    /// A receive of a message by an unknown handle, which may be MPI_MESSAGE_NO_PROC: only its
+    /// status tells.
+    UnknownMessage(Call),
     /// A send, if it has a partner, and a receive.
     SendReceive(Box<SendReceive>),
     Collective {
@@ -252,6 +255,17 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         match self.handles.get(&handle)?.first.as_ref()? {
             Request::Once(work) => Some(work.clone()),
             Request::Persistent(persistent) => persistent.active.clone(),
+        }
+    }
+
+    /// Replaces the operation that a handle currently refers to, and returns it.
+    pub fn replace(&mut self, handle: u32, work: W) -> Option<W> {
+        match self.handles.get_mut(&handle)?.first.as_mut()? {
+            Request::Once(active) => Some(std::mem::replace(active, work)),
+            Request::Persistent(persistent) => {
+                let active = persistent.active.as_mut()?;
+                Some(std::mem::replace(active, work))
+            }
         }
     }
 

@@ -12,6 +12,9 @@
 //!   tells whether it was sent, so a send is paired only after that ([`SendTracking::Confirmed`]).
 //!   The first share that finds such a send causes the run to be matched again in this way.
 //!
+//! A send that was cancelled and whose request was then freed has no completion. It counts as sent
+//! unless the receive that would have taken it got a message of another size.
+//!
 //! When a run is matched all at once, in order of time, a send counts as sent unless the contrary
 //! is known before it is paired.
 
@@ -23,7 +26,7 @@ use super::call::Call;
 use super::channel::Send;
 use super::channels::Address;
 use super::findings::Reason;
-use super::pairs::Pair;
+use super::pairs::{Alone, Pair};
 
 /// The fate of a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -32,6 +35,8 @@ pub(super) enum Fate {
     Sent(Option<Call>),
     /// Its status says cancelled; it was not sent if MPI_Cancel was called on it, else it was.
     Cancelled(Call),
+    /// Its completion will never be seen; it was sent unless MPI_Cancel was called on it.
+    Unseen,
     /// Its operation ended with an error.
     Failed,
     /// Its rank has no more events.
@@ -84,6 +89,7 @@ impl Matching<'_> {
                 Fate::Cancelled(by) if !self.channels.is_unconfirmed(to, number) => {
                     Fate::Sent(Some(by))
                 }
+                Fate::Unseen if !self.channels.is_unconfirmed(to, number) => Fate::Sent(None),
                 fate => fate,
             };
             self.settle_here(to, number, fate);
@@ -100,6 +106,11 @@ impl Matching<'_> {
                 (there, by)
             }
             Fate::Unfinished => (self.channels.release_send(to, number), None),
+            Fate::Unseen => {
+                self.channels.doubt(to, number);
+                self.drop_orphaned_sends(to);
+                (false, None)
+            }
             Fate::Cancelled(_) | Fate::Failed => {
                 let cancelled = matches!(fate, Fate::Cancelled(_));
                 let reason = if cancelled { Reason::Cancelled } else { Reason::Failed };
@@ -124,6 +135,14 @@ impl Matching<'_> {
 
     /// Passes on the pairs that can be emitted: all, or those whose send is settled.
     pub(super) fn take_ready(&mut self, mut ready: impl FnMut(&mut Self, &Pair)) {
+        for (key, alone) in std::mem::take(&mut self.channels.matched.withdrawn) {
+            match alone {
+                Alone::Send(send) => self.emitter.unmatched_send(key, &send, Reason::Cancelled),
+                Alone::Receive(receive) => {
+                    self.emitter.unmatched_receive(key, &receive, Reason::Cancelled);
+                }
+            }
+        }
         if self.emitter.wants.completions {
             self.settle_matched();
             let mut settled = std::mem::take(&mut self.settled);

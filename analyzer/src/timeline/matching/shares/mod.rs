@@ -182,11 +182,12 @@ impl Share {
             !self.cancel_requested.is_empty() && self.cancel_requested.remove(&number);
         let fate = match fate {
             Fate::Cancelled(by) if !cancel_requested => Fate::Sent(Some(by)),
+            Fate::Unseen if !cancel_requested => Fate::Sent(None),
             fate => fate,
         };
         match self.tracking {
             SendTracking::Confirmed => Some(fate),
-            _ if matches!(fate, Fate::Cancelled(_) | Fate::Failed) => {
+            _ if matches!(fate, Fate::Cancelled(_) | Fate::Unseen | Fate::Failed) => {
                 self.must_restart = true;
                 None
             }

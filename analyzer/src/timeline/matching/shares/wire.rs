@@ -77,6 +77,7 @@ const FIRST_SEND: (ChannelKey, Send) = (
         bytes: 0,
         blocking: false,
         unconfirmed: false,
+        doubtful: false,
         active: false,
     },
 );
@@ -143,7 +144,8 @@ impl Writer {
     }
 
     fn send(&mut self, (last_key, last): &(ChannelKey, Send), (key, send): &(ChannelKey, Send)) {
-        let Send { number, call, bytes, blocking, unconfirmed, active } = send;
+        // A send is forwarded before it can be in doubt.
+        let Send { number, call, bytes, blocking, unconfirmed, doubtful: _, active } = send;
         let same_arguments = key == last_key && *bytes == last.bytes;
         let same_function = call.is_like(&last.call);
         self.bytes.push(
@@ -262,6 +264,7 @@ impl Reader<'_> {
             bytes,
             blocking: flags & BLOCKING != 0,
             unconfirmed: flags & UNCONFIRMED != 0,
+            doubtful: false,
             active: flags & ACTIVE != 0,
         };
         (key, send)
@@ -323,7 +326,8 @@ mod tests {
             |(key, number, call, bytes, [blocking, unconfirmed, active])| {
                 let (communicator, source, destination, tag, lane) = key;
                 let key = ChannelKey { communicator, source, destination, tag, lane };
-                (key, Send { number, call, bytes, blocking, unconfirmed, active })
+                let doubtful = false;
+                (key, Send { number, call, bytes, blocking, unconfirmed, doubtful, active })
             },
         )
     }

@@ -121,6 +121,96 @@ fn freed_send_is_sent_and_freed_receive_still_takes_its_message() {
 }
 
 #[test]
+fn receive_cancelled_and_freed_takes_only_what_was_sent_before() {
+    let handle = |request| Attributes::default().request(request);
+    // Ten messages follow; one of the size 1 may have been sent before the cancellation.
+    for sent_before in [false, true] {
+        let [mut a, mut b] = world();
+        if sent_before {
+            a.call_with("MPI_Send", at(2), at(3), on_world(1, 5, 1));
+        }
+        b.call_with("MPI_Irecv", at(1), at(2), on_world(0, 5, 99).request(7));
+        b.call_with("MPI_Cancel", at(5), at(6), handle(7));
+        b.call_with("MPI_Request_free", at(7), at(8), handle(7));
+        for size in 2..12 {
+            let begin = 100 * u64::from(size);
+            a.call_with("MPI_Send", at(begin), at(begin + 10), on_world(1, 5, size));
+            b.call_with("MPI_Recv", at(begin + 1), at(begin + 20), on_world(0, 5, size));
+        }
+        let (found, summary) = match_ranks(&[a, b]);
+        assert_eq!((summary.matched, summary.size_mismatches), (10, 0));
+        let alone = match sent_before {
+            false => vec![(Side::Receive, Cancelled, 1, 1)],
+            true => vec![(Side::Send, Freed, 0, 2), (Side::Receive, Freed, 1, 1)],
+        };
+        assert_eq!(found.alone(), alone);
+    }
+}
+
+#[test]
+fn send_cancelled_and_freed_was_sent_unless_another_size_was_received() {
+    let handle = |request| Attributes::default().request(request);
+    for sent in [false, true] {
+        let [mut a, mut b] = world();
+        a.call_with("MPI_Isend", at(1), at(2), on_world(1, 5, 1).request(7));
+        a.call_with("MPI_Cancel", at(5), at(6), handle(7));
+        a.call_with("MPI_Request_free", at(7), at(8), handle(7));
+        if sent {
+            b.call_with("MPI_Recv", at(50), at(60), on_world(0, 5, 1));
+        }
+        for size in 2..12 {
+            let begin = 100 * u64::from(size);
+            a.call_with("MPI_Send", at(begin), at(begin + 10), on_world(1, 5, size));
+            b.call_with("MPI_Recv", at(begin + 1), at(begin + 20), on_world(0, 5, size));
+        }
+        let (found, summary) = match_ranks(&[a, b]);
+        assert_eq!((summary.matched, summary.size_mismatches), (10 + u64::from(sent), 0));
+        let alone = if sent { vec![] } else { vec![(Side::Send, Cancelled, 0, 1)] };
+        assert_eq!(found.alone(), alone);
+    }
+}
+
+#[test]
+fn status_of_a_request_tells_that_it_was_cancelled() {
+    let [mut a, mut b] = world();
+    let handle = |request| Attributes::default().request(request);
+    let cancelled = |request| {
+        let mut status = completed(request, 0, 0, 0);
+        status.communicator |= CANCELLED;
+        status
+    };
+    // All messages have one size.
+    a.call_with("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(7));
+    a.call_with("MPI_Cancel", at(5), at(6), handle(7));
+    a.call_with("MPI_Request_get_status", at(7), at(8), cancelled(7));
+    a.call_with("MPI_Request_free", at(9), at(10), handle(7));
+    a.call_with("MPI_Send", at(100), at(110), on_world(1, 5, 8));
+    b.call_with("MPI_Irecv", at(50), at(51), on_world(0, 5, 8).request(9));
+    b.call_with("MPI_Cancel", at(120), at(121), handle(9));
+    b.call_with("MPI_Request_get_status", at(122), at(123), cancelled(9));
+    b.call_with("MPI_Recv", at(130), at(140), on_world(0, 5, 8));
+    b.call_with("MPI_Wait", at(150), at(151), cancelled(9));
+    let (found, summary) = match_ranks(&[a, b]);
+    assert_eq!(found.pairs(), [(0, 100, 1, 130)]);
+    assert_eq!(found.alone(), [(Side::Send, Cancelled, 0, 1), (Side::Receive, Cancelled, 1, 50)]);
+    assert_eq!(summary.unknown_requests, 0);
+}
+
+#[test]
+fn receive_of_no_process_is_not_a_message() {
+    let [a, mut b] = world();
+    let proc_null = crate::timeline::mpi_constants::MpiConstants::of_family("openmpi");
+    let proc_null = proc_null.unwrap().proc_null;
+    // MPI_MESSAGE_NO_PROC, and a handle whose probe was not recorded.
+    b.call_with("MPI_Imrecv", at(1), at(2), Attributes::default().request(9)).message_handle(77);
+    b.call_with("MPI_Wait", at(3), at(4), completed(9, proc_null, -1, 0));
+    b.call_with("MPI_Imrecv", at(5), at(6), Attributes::default().request(9)).message_handle(78);
+    b.call_with("MPI_Wait", at(7), at(8), completed(9, 0, 3, 4));
+    let (found, _) = match_ranks(&[a, b]);
+    assert_eq!(found.alone(), [(Side::Receive, UnknownHandle, 1, 5)]);
+}
+
+#[test]
 fn one_handle_may_refer_to_several_sends() {
     let [mut a, mut b] = world();
     for number in 0..3 {
