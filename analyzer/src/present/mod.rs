@@ -49,7 +49,7 @@ use crate::causes::Causes;
 use crate::metrics::Metrics;
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
-use crate::trace::{FileDiagnosis, Run};
+use crate::trace::{FileDiagnosis, FileFault, Run};
 
 /// Everything that a report is made from.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +86,16 @@ impl<'a> Report<'a> {
     pub fn diagnoses(&self) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
         let Self { run, timeline, metrics, .. } = *self;
         let of_run = run.diagnoses.iter().map(with_text);
+        let of_timeline = timeline.diagnoses.iter().map(with_text);
+        of_run.chain(of_timeline).chain(metrics.diagnoses.iter().map(with_text))
+    }
+
+    /// What is wrong with the files, without the ranks that never returned from MPI_Init, whose
+    /// files are in order.
+    pub fn damage(&self) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
+        let begun = |d: &&FileDiagnosis<FileFault>| !matches!(d.what, FileFault::NotBegun { .. });
+        let Self { run, timeline, metrics, .. } = *self;
+        let of_run = run.diagnoses.iter().filter(begun).map(with_text);
         let of_timeline = timeline.diagnoses.iter().map(with_text);
         of_run.chain(of_timeline).chain(metrics.diagnoses.iter().map(with_text))
     }

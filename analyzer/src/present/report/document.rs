@@ -262,7 +262,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             lost_events: metrics.lost_events,
             unfinalized_ranks: run.ranks.iter().filter(|r| !r.facts.finalized()).count(),
             damaged_files: {
-                let files = diagnoses.iter().map(|diagnosis| &diagnosis.file);
+                let files = report.damage().map(|diagnosis| diagnosis.file);
                 files.collect::<std::collections::BTreeSet<_>>().len()
             },
             counter: run.ranks.first().map(|rank| rank.file.counter.name()),

@@ -268,7 +268,7 @@ fn flops_line(report: &Report) -> Option<(&'static str, String)> {
 }
 
 fn diagnosis_sentences(report: &Report) -> Vec<String> {
-    let all: Vec<_> = report.diagnoses().collect();
+    let all: Vec<_> = report.damage().collect();
     let shown = all.iter().take(MAX_DIAGNOSES);
     let mut lines: Vec<String> = shown.map(|diagnosis| diagnosis.to_string()).collect();
     if all.len() > MAX_DIAGNOSES {

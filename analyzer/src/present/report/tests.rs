@@ -200,6 +200,26 @@ fn dead_rank_outside_mpi_is_named_first() {
     assert!(words.contains(expected), "{screen}");
 }
 
+#[test]
+fn rank_killed_in_mpi_init_leaves_no_damage() {
+    let complete = |number: u32| {
+        let mut rank = SyntheticRank::complete(number, 4, at(0), at(1000));
+        rank.finalize(at(1000), at(1020));
+        rank
+    };
+    let mut never = SyntheticRank::new(2, 4);
+    never.anchor(400, 1e9, 400);
+    let [screen, json] = texts_of(&[complete(0), complete(1), never], &Selection::Whole);
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Rank 2 never returned from MPI_Init; all figures are those of the others. 1 of 4 ranks \
+                    left no readable file (3);";
+    assert!(words.contains(expected), "{screen}");
+    assert!(!words.to_lowercase().contains("damage"), "{screen}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["trust"]["damaged_files"], 0);
+    assert!(json["diagnoses"][0]["what"].as_str().unwrap().contains("MPI_Init"), "{json}");
+}
+
 /// The verdict of a run whose launcher ended with `code`, 5 s after the ranks' begin.
 fn verdict_of(ranks: &[SyntheticRank], argv: &[&str], code: u8) -> String {
     verdict_of_request(ranks, argv, code, None)

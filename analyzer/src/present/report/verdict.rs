@@ -6,6 +6,7 @@ use crate::metrics::{
     Competitor, ComputeMode, CoreUse, Oversubscription, OwnTime, RankMetrics, Selection,
 };
 use crate::timeline::Ending;
+use crate::trace::{FileFault, NotBegun};
 
 use super::basis::{
     hardly_lacks_cores, hides_waiting, is_stuck, keeps_mostly_totals, lacks_cores,
@@ -46,6 +47,7 @@ const ASLEEP_MIN_S: f64 = 0.02;
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(damage(report));
+    sentences.extend(ranks_without_begin(report));
     sentences.extend(missing_ranks(report));
     let end = JobEnd::new(report);
     sentences.extend(end.first);
@@ -195,7 +197,7 @@ fn is_whole(report: &Report) -> bool {
 }
 
 fn damage(report: &Report) -> Option<String> {
-    let files: BTreeSet<_> = report.diagnoses().map(|diagnosis| diagnosis.file).collect();
+    let files: BTreeSet<_> = report.damage().map(|diagnosis| diagnosis.file).collect();
     match files.len() {
         0 => None,
         1 => Some("1 file is damaged (see DAMAGE).".to_owned()),
@@ -203,15 +205,48 @@ fn damage(report: &Report) -> Option<String> {
     }
 }
 
+/// The ranks that never returned from MPI_Init.
+fn not_begun(report: &Report) -> Vec<(u32, NotBegun)> {
+    let ranks = report.run.diagnoses.iter().filter_map(|diagnosis| match diagnosis.what {
+        FileFault::NotBegun { rank, state } => Some((rank, state)),
+        _ => None,
+    });
+    ranks.collect()
+}
+
+fn ranks_without_begin(report: &Report) -> Option<String> {
+    let ranks = not_begun(report);
+    let who = match ranks[..] {
+        [] => return None,
+        [(rank, state)] => format!("Rank {rank} {state}"),
+        _ => format!(
+            "{} of {} never returned from MPI_Init ({})",
+            ranks.len(),
+            plural(report.run.world_size as usize, "rank"),
+            number_list(ranks.iter().map(|(rank, _)| *rank))
+        ),
+    };
+    Some(format!("{who}; all figures are those of the others."))
+}
+
 fn missing_ranks(report: &Report) -> Option<String> {
-    let missing = report.run.missing_count();
-    let ranges = report.run.missing.iter().map(|range| (*range.start(), *range.end()));
+    let not_begun: BTreeSet<u32> = not_begun(report).into_iter().map(|(rank, _)| rank).collect();
+    let mut without_file: Vec<(u32, u32)> = Vec::new();
+    for range in &report.run.missing {
+        let mut next = *range.start();
+        for rank in not_begun.range(range.clone()) {
+            without_file.extend((next < *rank).then(|| (next, rank - 1)));
+            next = rank + 1;
+        }
+        without_file.extend((next <= *range.end()).then(|| (next, *range.end())));
+    }
+    let missing = (report.run.missing_count() as usize).saturating_sub(not_begun.len());
     (missing > 0).then(|| {
         format!(
             "{} of {} left no readable file ({}); all figures are those of the others.",
             missing,
             plural(report.run.world_size as usize, "rank"),
-            range_list(ranges)
+            range_list(without_file)
         )
     })
 }
