@@ -15,15 +15,23 @@ fn messages(recorded: &Recorded) -> MessageMetrics {
 
 under_both! {
     fn identified_when_parents_are_duplicated_in_different_orders(mpi) {
-        let recorded =
-            Job::new(mpi, &victim(mpi, "duplicates_in_another_order")).ranks(4).record();
-        recorded.expect_code(0);
-        let messages = messages(&recorded);
-        let summary = &messages.summary;
-        assert_eq!(messages.unmatched_count(), 0, "{:?}", messages.unmatched);
-        assert_eq!((summary.matched, summary.size_mismatches), (40, 0));
-        assert_eq!((summary.mismatched_instances, summary.incomplete_instances), (0, 0));
+        expect_all_matched(mpi, "duplicates_in_another_order");
     }
+
+    fn identified_when_a_duplicate_and_a_group_are_made_in_different_orders(mpi) {
+        expect_all_matched(mpi, "creates_groups_in_another_order");
+    }
+}
+
+/// Records a victim whose four ranks exchange 40 messages, and asserts that all ends meet.
+fn expect_all_matched(mpi: Mpi, name: &str) {
+    let recorded = Job::new(mpi, &victim(mpi, name)).ranks(4).record();
+    recorded.expect_code(0);
+    let messages = messages(&recorded);
+    let summary = &messages.summary;
+    assert_eq!(messages.unmatched_count(), 0, "{:?}", messages.unmatched);
+    assert_eq!((summary.matched, summary.size_mismatches), (40, 0));
+    assert_eq!((summary.mismatched_instances, summary.incomplete_instances), (0, 0));
 }
 
 // Debian's MPICH cannot start processes without the process manager that it was built for.

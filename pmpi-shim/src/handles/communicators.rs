@@ -125,6 +125,12 @@ fn hash_of(ranks: &[i64], seed: u64) -> u64 {
     })
 }
 
+/// Seed for the hash of a communicator that all members made from one with this identity, by the
+/// same function.
+fn seed_from(identity: u64, made_by: u16, seed: u64) -> u64 {
+    identity ^ seed ^ u64::from(made_by).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 fn identity_of(hash: u64, instance: u32) -> u64 {
     (hash ^ u64::from(instance)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
 }
@@ -163,7 +169,8 @@ impl Registry {
     /// Registers a communicator. `asked` is its handle, or that of one with the same members.
     /// `origin` is the handle of the communicator from which all its members made it, or 0 if there
     /// is none: members may make communicators from different parents in different orders, so those
-    /// of each parent are counted separately.
+    /// of each parent are counted separately. Likewise those of each function: MPI_Comm_create_group
+    /// is not ordered with the collective calls on its communicator.
     fn register(
         &mut self,
         handle: usize,
@@ -182,7 +189,10 @@ impl Registry {
         } else {
             Vec::new()
         };
-        let seed = seed ^ self.communicators.get(&origin).map_or(0, |parent| parent.identity);
+        let seed = match self.communicators.get(&origin) {
+            Some(parent) => seed_from(parent.identity, made_by, seed),
+            None => seed,
+        };
         // Both sides of an intercommunicator must compute the same hash, so order the two groups.
         let (own, other) = (hash_of(&members, seed), hash_of(&remote, seed));
         let hash = if inter { own.min(other) ^ own.max(other).rotate_left(17) } else { own };
@@ -487,5 +497,7 @@ mod tests {
         }
         assert_eq!(hash_of(&[0, 1, 2], 0), hash);
         assert_ne!(identity_of(hash, 0), identity_of(hash, 1));
+        assert_ne!(seed_from(hash, 60, 0), seed_from(hash, 61, 0));
+        assert_ne!(seed_from(hash, 60, 0), seed_from(hash, 60, 1));
     }
 }
