@@ -95,9 +95,9 @@ fn tasks_of_node(list: &str, node: usize) -> Option<u32> {
     None
 }
 
-fn hash(parts: &[&str]) -> u64 {
+fn hash(parts: &[impl AsRef<str>]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
+    for byte in parts.iter().flat_map(|part| part.as_ref().bytes().chain([0])) {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
     hash
@@ -107,14 +107,19 @@ fn hash(parts: &[&str]) -> u64 {
 fn job_key() -> u64 {
     let names = ["PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"].map(variable);
     let names = names.map(Option::unwrap_or_default);
-    hash(&names.each_ref().map(String::as_str))
+    hash(&names)
 }
 
-/// A key that all ranks of a job on this host share and no others. MPICH's launcher has no name for
-/// a job, but its proxy, one per host, holds the other end of the socket in `PMI_FD`.
+/// A key that all ranks of a job on this host share. MPICH's launcher has no name for a job, but
+/// its proxy, one per host, holds the other end of the socket in `PMI_FD`. From Hydra 5 on, the
+/// jobs that a job spawns share its proxy: whether a job was spawned, and its size, tell most of
+/// them apart. Jobs spawned at the same time with the same size have one key, and nothing before
+/// MPI_Init tells them apart; each has marks of its own, so that each finds all its ranks.
 fn local_key() -> u64 {
     let proxy = number("PMI_FD").and_then(peer).unwrap_or(0);
-    hash(&[&job_key().to_string(), &proxy.to_string()])
+    let spawned = number("PMI_SPAWNED").unwrap_or(0);
+    let size = launchers_size().unwrap_or(0);
+    hash(&[job_key(), proxy as u64, spawned.into(), size.into()].map(|n| n.to_string()))
 }
 
 /// Process that made a socket's other end.
@@ -134,8 +139,15 @@ fn peer(descriptor: u32) -> Option<i32> {
     known.then_some(peer.pid)
 }
 
-fn socket_name(key: u64, rank: &str) -> String {
-    format!("{SOCKET_PREFIX}{key:016x}-{rank}")
+/// Beginning of the names of a job's sockets.
+fn socket_prefix(key: u64) -> String {
+    format!("{SOCKET_PREFIX}{key:016x}-")
+}
+
+/// Name of a process's socket. It holds the process, because jobs with the same key have the same
+/// ranks.
+fn socket_name(key: u64, rank: u32, process: u32) -> String {
+    format!("{}{rank}-{process}", socket_prefix(key))
 }
 
 /// Leaves this process's marks. Called before MPI_Init.
@@ -144,7 +156,7 @@ pub fn announce(out: Option<&Path>) {
     if launchers_size() == Some(1) {
         return;
     }
-    let name = socket_name(local_key(), &rank.to_string());
+    let name = socket_name(local_key(), rank, std::process::id());
     let socket = SocketAddr::from_abstract_name(name).and_then(|a| UnixDatagram::bind_addr(&a));
     let Ok(socket) = socket else { return };
     let socket = out_of_the_way(socket);
@@ -202,7 +214,7 @@ pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
         return Presence { local: vec![rank], rank_zero: rank == 0, one_host: is_one_host() };
     }
     let expected = launchers_local_size().unwrap_or(0);
-    let prefix = format!("@{}", socket_name(local_key(), ""));
+    let prefix = format!("@{}", socket_prefix(local_key()));
     let start = Instant::now();
     let local = loop {
         let local = local_ranks(&prefix, rank, size);
@@ -229,7 +241,8 @@ fn local_ranks(prefix: &str, rank: u32, size: u32) -> Vec<u32> {
     let sockets = String::from_utf8_lossy(&sockets);
     let ranks = sockets
         .lines()
-        .filter_map(|line| line.split_whitespace().last()?.strip_prefix(prefix)?.parse().ok())
+        .filter_map(|line| line.split_whitespace().last()?.strip_prefix(prefix)?.split_once('-'))
+        .filter_map(|(rank, _process)| rank.parse().ok())
         .filter(|found| *found < size);
     let mut ranks: Vec<u32> = ranks.chain([rank]).collect();
     ranks.sort_unstable();
@@ -256,12 +269,13 @@ mod tests {
         let bind = |name: String| {
             UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap()
         };
-        let _held: Vec<UnixDatagram> = ["3", "1", "99"]
-            .map(|rank| bind(socket_name(key, rank)))
+        // Two jobs with the same key have a rank 3.
+        let _held: Vec<UnixDatagram> = [(3, 100), (1, 101), (99, 102), (3, 103)]
+            .map(|(rank, process)| bind(socket_name(key, rank, process)))
             .into_iter()
-            .chain([bind(socket_name(key ^ 1, "2"))])
+            .chain([bind(socket_name(key ^ 1, 2, 104))])
             .collect();
-        let prefix = format!("@{}", socket_name(key, ""));
+        let prefix = format!("@{}", socket_prefix(key));
         assert_eq!(local_ranks(&prefix, 5, 8), [1, 3, 5]);
     }
 
@@ -303,6 +317,6 @@ mod tests {
     #[test]
     fn keys_of_different_names_differ() {
         assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
-        assert_ne!(socket_name(1, "2"), socket_name(2, "1"));
+        assert_ne!(socket_name(1, 2, 3), socket_name(2, 1, 3));
     }
 }

@@ -1,10 +1,14 @@
 //! The run directory: one rank makes it and tells the others.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use trace_format::files::rank_file_path;
+use trace_format::layout::{FixedHeader, MAGIC};
+use trace_format::plain::read_plain;
 use trace_format::settings::OUT;
 
 use crate::clock::exchange::Exchanger;
@@ -102,7 +106,7 @@ fn default_directory() -> PathBuf {
 }
 
 /// Makes the directory and the rank's file in it. Tries `DIR-2`, `DIR-3` … if `DIR` already holds a
-/// run.
+/// run. Only ranks that cannot talk to each other, and so compute the same id, share a directory.
 fn make_run_directory(
     settings: &Settings,
     wanted: &Path,
@@ -120,6 +124,8 @@ fn make_run_directory(
                 Err(CreateError::Exists) => continue,
                 Err(CreateError::Failed(reason)) => return RunDirectory::Refused(reason),
             }
+        } else if holds_another_run(&directory, &run_id) {
+            continue;
         }
         match create_rank_file(settings, &directory, (rank, &run_id), true) {
             Ok(()) => return RunDirectory::Chosen(directory, run_id),
@@ -131,6 +137,23 @@ fn make_run_directory(
         "{} and the directories numbered after it already hold runs",
         wanted.display()
     ))
+}
+
+/// Whether a directory holds a rank file of another run, such as that of a parent world.
+fn holds_another_run(directory: &Path, run_id: &RunId) -> bool {
+    let folders = directory.read_dir().into_iter().flatten().flatten();
+    let folders = folders.filter(|entry| entry.file_name().as_bytes().starts_with(b"ranks-"));
+    let mut files = folders.flat_map(|folder| folder.path().read_dir()).flatten().flatten();
+    // A file that is still empty says nothing. Otherwise one file is enough.
+    let first = files.find_map(|file| header_of(&file.path()));
+    first.is_some_and(|header| header.run_id != *run_id)
+}
+
+/// The fixed header of a rank file, if it is written.
+fn header_of(path: &Path) -> Option<FixedHeader> {
+    let mut bytes = [0u8; size_of::<FixedHeader>()];
+    File::open(path).ok()?.read_exact(&mut bytes).ok()?;
+    read_plain::<FixedHeader>(&bytes).filter(|header| header.magic == MAGIC)
 }
 
 /// Makes the rank's file, in the staging directory if there is one that can be used. `chooses`: no
@@ -152,4 +175,28 @@ pub fn create_rank_file(
     let path = directory.join(rank_file_path(0, rank));
     trace_file::make_directories(directory, &path).map_err(CreateError::Failed)?;
     trace_file::create(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::plain::bytes_of;
+
+    #[test]
+    fn directory_with_files_of_another_run_is_refused() {
+        let name = format!("gammachi-run-directory-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let (ours, other) = ([7; RUN_ID_BYTES], [8; RUN_ID_BYTES]);
+        assert!(!holds_another_run(&directory, &ours), "it does not exist");
+        let path = directory.join(rank_file_path(0, 1));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, []).unwrap();
+        assert!(!holds_another_run(&directory, &ours), "the file is empty");
+        let mut header: FixedHeader = read_plain(&[0; size_of::<FixedHeader>()]).unwrap();
+        (header.magic, header.run_id) = (MAGIC, other);
+        std::fs::write(&path, bytes_of(&header)).unwrap();
+        assert!(holds_another_run(&directory, &ours));
+        assert!(!holds_another_run(&directory, &other));
+        std::fs::remove_dir_all(directory).unwrap();
+    }
 }
