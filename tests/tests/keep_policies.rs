@@ -365,4 +365,18 @@ under_both! {
         assert!(asked.place.file.as_deref().is_some_and(|file| file.ends_with("call_sites.c")));
         assert_eq!(sites_by_the_second_reader(&recorded), sites_of(&sites));
     }
+
+    fn calls_through_both_fortran_modules_record_their_call_site(mpi) {
+        let program = built(mpi, "mixes_fortran_modules", Build::Fortran);
+        let recorded = Job::new(mpi, &program).ranks(2).record();
+        recorded.expect_code(0);
+        let (_, metrics) = metrics_of(&recorded);
+        let sites = metrics.sites.expect("sites");
+        assert_eq!(sites.unusable, []);
+        let barriers = sites.rows.iter().filter(|row| row.function == "MPI_Barrier");
+        let found = barriers.map(|row| (row.place.function.clone().unwrap_or_default(), row.count));
+        let mut found: Vec<(String, u64)> = found.collect();
+        found.sort();
+        assert_eq!(found, [("with_mpi".to_owned(), 12), ("with_mpi_f08".to_owned(), 12)]);
+    }
 }

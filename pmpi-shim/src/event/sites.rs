@@ -1,9 +1,10 @@
 //! Call sites, from level 1 on.
 //!
 //! The word at the address where a wrapper was entered is its return address. If it belongs to a
-//! language binding (Fortran's call MPI's own functions), the site is the binding's caller. How far
-//! above the wrapper's return address that caller's stands is determined once per address, by
-//! unwinding, and remembered.
+//! language binding (Fortran's call MPI's own functions), the site is the binding's caller, and a
+//! binding may call another (Open MPI's `mpi_f08` calls the functions of `mpif.h`). How far above a
+//! return address in a binding the next one stands is determined once per address, by unwinding,
+//! and remembered.
 
 use std::ffi::{c_int, c_void};
 
@@ -17,6 +18,8 @@ use crate::store::window;
 
 /// Maximum number of binding frames that are skipped.
 const MAX_FRAMES: usize = 16;
+/// Maximum number of the recorder's own frames.
+const MAX_OWN_FRAMES: usize = 64;
 
 /// Stores the call site in the call's slot.
 ///
@@ -42,40 +45,32 @@ pub unsafe fn note(block: *mut ThreadBlock, slot: *mut Slot) {
 /// As for [`note`].
 #[inline(never)]
 unsafe fn behind_binding(block: *mut ThreadBlock, address: usize) -> u64 {
-    // SAFETY: the caller's promise. The word above the entry lies in the frame of the binding,
-    // which lives while it calls the wrapper.
+    // SAFETY: the caller's promise. The words above the entry lie in the frames of the bindings,
+    // which live while they call the wrapper.
     unsafe {
-        let entered = (*block).outer_stack;
-        let entry = (*window::sites(block)).entry(address);
-        if entry.key != key_of(address) {
-            *entry = SiteEntry { key: key_of(address), above: look_up(entered, address) };
-        }
-        match entry.above {
-            0 => address as u64,
-            above => {
-                let caller = ((entered + above) as *const usize).read_volatile();
-                if (*window::sites(block)).is_new_caller(caller) {
-                    define_modules();
-                }
-                caller as u64 | SITE_BEHIND_BINDING
+        let (mut position, mut address) = ((*block).outer_stack, address);
+        let mut behind = 0;
+        for _ in 0..MAX_FRAMES {
+            let entry = (*window::sites(block)).entry(address);
+            if entry.key != key_of(address) {
+                *entry = SiteEntry { key: key_of(address), above: look_up(position, address) };
             }
+            if entry.above == 0 {
+                break;
+            }
+            position += entry.above;
+            address = (position as *const usize).read_volatile();
+            behind = SITE_BEHIND_BINDING;
         }
+        address as u64 | behind
     }
 }
 
-/// Defines the module of a binding's caller, if it is a new one.
+/// Bytes from a return address in a language binding, which stands at `position`, up to that of the
+/// binding's caller. 0 if the address does not belong to a binding.
 #[cold]
 #[inline(never)]
-fn define_modules() {
-    let _own = OwnWork::begin();
-    let _ = std::panic::catch_unwind(look_at_modules);
-}
-
-/// Bytes from the entry up to the return address of a language binding's caller. 0 if the address
-/// does not belong to a binding.
-#[cold]
-#[inline(never)]
-unsafe fn look_up(entered: usize, address: usize) -> usize {
+unsafe fn look_up(position: usize, address: usize) -> usize {
     let _own = OwnWork::begin();
     std::panic::catch_unwind(|| {
         look_at_modules();
@@ -85,7 +80,7 @@ unsafe fn look_up(entered: usize, address: usize) -> usize {
         let mut walk = Walk { address, reached: false, frames: 0, return_at: 0 };
         // SAFETY: callback and argument match; the unwinder only reads frames.
         unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
-        walk.return_at.saturating_sub(entered)
+        walk.return_at.saturating_sub(position)
     })
     .unwrap_or(0)
 }
@@ -95,7 +90,7 @@ struct Walk {
     address: usize,
     reached: bool,
     frames: usize,
-    /// Where the return address outside the bindings stands, or 0.
+    /// Where the return address of the frame with that address stands, or 0.
     return_at: usize,
 }
 
@@ -108,20 +103,16 @@ unsafe extern "C" {
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
-/// Continues (0) until the first frame outside the MPI library, beyond the one that called the
-/// recorder.
+/// Continues (0) until the frame beyond the one with the address.
 unsafe extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
     // SAFETY: the unwinder passes its context and the argument given above.
     unsafe {
         let walk = &mut *walk.cast::<Walk>();
         let at = _Unwind_GetIP(context);
         if !walk.reached {
+            walk.frames += 1;
             walk.reached = at == walk.address;
-            return 0;
-        }
-        walk.frames += 1;
-        if modules::is_of_mpi(at) {
-            return c_int::from(walk.frames > MAX_FRAMES);
+            return c_int::from(walk.frames > MAX_OWN_FRAMES + MAX_FRAMES);
         }
         // The canonical frame address of the frame below is where its caller's stack stood before
         // the call.

@@ -11,9 +11,7 @@ use crate::host::modules;
 use crate::store::trace_file::define;
 
 /// Number of addresses that a thread remembers.
-const ENTRIES: usize = 64;
-/// Number of bindings' callers that a thread remembers. Threads may have little stack.
-const CALLERS: usize = 128;
+const ENTRIES: usize = 128;
 /// Code has addresses below this bit, so that keys of different generations differ.
 const GENERATION_SHIFT: u32 = 48;
 
@@ -31,13 +29,13 @@ pub fn key_of(address: usize) -> usize {
     address ^ GENERATION.load(Relaxed) << GENERATION_SHIFT
 }
 
-/// What a thread remembers about an address: how many bytes above the entry its binding's caller
-/// is, or 0 if the address belongs to the program itself.
+/// What a thread remembers about a return address: how many bytes above it that of its binding's
+/// caller stands, or 0 if the address belongs to the program itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SiteEntry {
     /// Its [`key_of`]; 0 in a free entry.
     pub key: usize,
-    /// Bytes above the entry.
+    /// Bytes above it.
     pub above: usize,
 }
 
@@ -45,13 +43,11 @@ pub struct SiteEntry {
 #[derive(Debug)]
 pub struct SiteTable {
     entries: [SiteEntry; ENTRIES],
-    /// Keys of the bindings' callers, whose modules are defined.
-    callers: [usize; CALLERS],
 }
 
 impl Default for SiteTable {
     fn default() -> Self {
-        Self { entries: [SiteEntry::default(); ENTRIES], callers: [0; CALLERS] }
+        Self { entries: [SiteEntry::default(); ENTRIES] }
     }
 }
 
@@ -65,13 +61,6 @@ impl SiteTable {
     #[inline(always)]
     pub fn entry(&mut self, address: usize) -> &mut SiteEntry {
         &mut self.entries[(address >> 2) % ENTRIES]
-    }
-
-    /// Whether the caller of a binding is new. From then on it is not.
-    #[inline(always)]
-    pub fn is_new_caller(&mut self, address: usize) -> bool {
-        let (known, key) = (&mut self.callers[(address >> 2) % CALLERS], key_of(address));
-        std::mem::replace(known, key) != key
     }
 }
 
@@ -92,9 +81,7 @@ mod tests {
         let (mut table, address) = (SiteTable::default(), 0x7f12_3456_7890);
         *table.entry(address) = SiteEntry { key: key_of(address), above: 0 };
         assert_eq!(table.entry(address).key, key_of(address));
-        assert!(table.is_new_caller(address) && !table.is_new_caller(address));
         forget_unloaded();
         assert_ne!(table.entry(address).key, key_of(address));
-        assert!(table.is_new_caller(address));
     }
 }

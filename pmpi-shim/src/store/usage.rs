@@ -15,7 +15,7 @@ use crate::host::own_work::OwnWork;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::trace_file::{define, replace_definition};
-use crate::store::window::{self, thread_os_ids};
+use crate::store::{thread_records, window};
 
 /// Time to the first reading in nanoseconds. It doubles with each, up to [`LONGEST_NS`], so that
 /// short runs have readings, too.
@@ -32,7 +32,7 @@ static FIRST_THREAD: AtomicU32 = AtomicU32::new(0);
 
 /// Takes the first reading. Called once, when the first thread has its window.
 pub fn begin() -> Result<(), String> {
-    FIRST_THREAD.store(thread_os_ids().first().copied().unwrap_or(0), Relaxed);
+    FIRST_THREAD.store(thread_records::os_ids().first().copied().unwrap_or(0), Relaxed);
     define(&Definition::UsageReading(read(Phase::Init)))?;
     schedule_next(counter::now());
     Ok(())
