@@ -18,7 +18,7 @@ use crate::host::lock::{Lock, Locked};
 use crate::host::own_work::OwnWork;
 use crate::host::peers;
 use crate::mpi::abi;
-use crate::mpi::library::{Entry, MpiLibrary, ask};
+use crate::mpi::library::{KnownEntry, MpiLibrary, ask};
 use crate::state::thread_block::{CACHED_COMMUNICATORS, CommunicatorFacts, ThreadBlock};
 use crate::store::trace_file::define;
 use crate::store::transient::{self, Subject};
@@ -68,6 +68,15 @@ struct Constants {
     null: usize,
 }
 
+static IS_INTER: KnownEntry = KnownEntry::new(c"PMPI_Comm_test_inter");
+static SIZE: KnownEntry = KnownEntry::new(c"PMPI_Comm_size");
+static RANK: KnownEntry = KnownEntry::new(c"PMPI_Comm_rank");
+static GROUP: KnownEntry = KnownEntry::new(c"PMPI_Comm_group");
+static REMOTE_SIZE: KnownEntry = KnownEntry::new(c"PMPI_Comm_remote_size");
+static REMOTE_GROUP: KnownEntry = KnownEntry::new(c"PMPI_Comm_remote_group");
+static TRANSLATE_RANKS: KnownEntry = KnownEntry::new(c"PMPI_Group_translate_ranks");
+static FREE_GROUP: KnownEntry = KnownEntry::new(c"PMPI_Group_free");
+
 static REGISTRY: Lock<Option<Registry>> = Lock::new(None);
 
 fn registry() -> Locked<'static, Option<Registry>> {
@@ -82,7 +91,7 @@ pub fn begin(library: &MpiLibrary) {
         return;
     };
     let mut world_group = 0usize;
-    if let Some(entry) = Entry::of(c"PMPI_Comm_group") {
+    if let Some(entry) = GROUP.get() {
         // SAFETY: the arguments of MPI_Comm_group.
         unsafe { entry.call([world, &raw mut world_group as usize]) };
     }
@@ -137,15 +146,15 @@ fn identity_of(hash: u64, instance: u32) -> u64 {
 
 impl Registry {
     /// World ranks of a communicator's local or remote group; −1 for ranks of another world.
-    fn world_ranks(&self, handle: usize, group_of: &CStr, size: i32) -> Option<Vec<i64>> {
+    fn world_ranks(&self, handle: usize, group_of: &KnownEntry, size: i32) -> Option<Vec<i64>> {
         let mut group = 0usize;
         // SAFETY: the arguments of the inquiry.
-        if !unsafe { Entry::of(group_of)?.call([handle, &raw mut group as usize]) } {
+        if !unsafe { group_of.get()?.call([handle, &raw mut group as usize]) } {
             return None;
         }
         let ranks = self.world_ranks_of(abi::handle(group), size);
         // SAFETY: the arguments of MPI_Group_free.
-        let freed = unsafe { Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize]) };
+        let freed = unsafe { FREE_GROUP.get()?.call([&raw mut group as usize]) };
         ranks.filter(|_| freed)
     }
 
@@ -155,7 +164,7 @@ impl Registry {
         let mut world = vec![0i32; size as usize];
         // SAFETY: the arguments of MPI_Group_translate_ranks; the arrays hold `size` ints.
         let known = unsafe {
-            Entry::of(c"PMPI_Group_translate_ranks")?.call([
+            TRANSLATE_RANKS.get()?.call([
                 group,
                 size as usize,
                 ranks.as_ptr() as usize,
@@ -179,16 +188,13 @@ impl Registry {
         (parent, made_by): (u16, u16),
         seed: u64,
     ) -> Option<&'static CommunicatorFacts> {
-        let inter = ask(c"PMPI_Comm_test_inter", asked)? != 0;
-        let size = ask(c"PMPI_Comm_size", asked)?;
-        let rank = ask(c"PMPI_Comm_rank", asked)?;
-        let members = self.world_ranks(asked, c"PMPI_Comm_group", size)?;
-        let remote_size = if inter { ask(c"PMPI_Comm_remote_size", asked)? } else { 0 };
-        let remote = if inter {
-            self.world_ranks(asked, c"PMPI_Comm_remote_group", remote_size)?
-        } else {
-            Vec::new()
-        };
+        let inter = IS_INTER.ask(asked)? != 0;
+        let size = SIZE.ask(asked)?;
+        let rank = RANK.ask(asked)?;
+        let members = self.world_ranks(asked, &GROUP, size)?;
+        let remote_size = if inter { REMOTE_SIZE.ask(asked)? } else { 0 };
+        let remote =
+            if inter { self.world_ranks(asked, &REMOTE_GROUP, remote_size)? } else { Vec::new() };
         let seed = match self.communicators.get(&origin) {
             Some(parent) => seed_from(parent.identity, made_by, seed),
             None => seed,

@@ -1,7 +1,7 @@
 //! The neighbours of a rank in a communicator's topology (MPI 5.0, chapter 8).
 
 use crate::mpi::abi;
-use crate::mpi::library::{Entry, ask};
+use crate::mpi::library::{Entry, KnownEntry, ask};
 
 /// The ranks of a communicator that a rank exchanges with in neighbourhood collectives, in the
 /// order of their blocks; −1 for MPI_PROC_NULL.
@@ -24,7 +24,9 @@ impl Neighbours {
 
 /// The neighbours of this rank in a communicator; `None` if it has no topology.
 pub fn neighbours(communicator: usize) -> Option<Neighbours> {
-    let topology = ask(c"PMPI_Topo_test", communicator)?;
+    // Asked of every communicator, so it is looked up once.
+    static TEST: KnownEntry = KnownEntry::new(c"PMPI_Topo_test");
+    let topology = TEST.ask(communicator)?;
     match abi::topology(topology)? {
         abi::Topology::Cartesian => cartesian(communicator),
         abi::Topology::Graph => graph(communicator),

@@ -4,6 +4,7 @@
 //! unknown MPI the constants are unknown, and nothing is called that needs them.
 
 use std::ffi::{CStr, c_void};
+use std::sync::OnceLock;
 
 use crate::host::loader::{find, find_data, object_of};
 use crate::mpi::invoke::Invoke;
@@ -85,13 +86,42 @@ impl Entry {
         // SAFETY: the caller's promise.
         unsafe { arguments.invoke(self.0) as i32 == 0 }
     }
+
+    /// The answer of an inquiry that takes a handle and a pointer to an int.
+    fn ask(self, handle: usize) -> Option<i32> {
+        let mut value = 0i32;
+        // SAFETY: the arguments of such an inquiry, with an int of ours.
+        unsafe { self.call([handle, &raw mut value as usize]) }.then_some(value)
+    }
 }
 
 /// The answer to an inquiry that takes a handle and a pointer to an int.
 pub fn ask(name: &CStr, handle: usize) -> Option<i32> {
-    let mut value = 0i32;
-    // SAFETY: the arguments of such an inquiry, with an int of ours.
-    unsafe { Entry::of(name)?.call([handle, &raw mut value as usize]) }.then_some(value)
+    Entry::of(name)?.ask(handle)
+}
+
+/// An entry that is looked up at its first use, because looking it up takes longer than most
+/// inquiries. For calls between MPI_Init and MPI_Finalize, while the library stays loaded.
+pub struct KnownEntry {
+    name: &'static CStr,
+    entry: OnceLock<Option<Entry>>,
+}
+
+impl KnownEntry {
+    /// The `PMPI_*` entry of this name.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self { name, entry: OnceLock::new() }
+    }
+
+    /// The entry, if the library has it.
+    pub fn get(&self) -> Option<Entry> {
+        *self.entry.get_or_init(|| Entry::of(self.name))
+    }
+
+    /// Like [`ask`].
+    pub fn ask(&self, handle: usize) -> Option<i32> {
+        self.get()?.ask(handle)
+    }
 }
 
 impl MpiLibrary {

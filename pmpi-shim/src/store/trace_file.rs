@@ -287,9 +287,12 @@ impl TraceFile {
         chunk: &mut DefinitionChunk,
         payload: &[u8],
     ) -> Result<(), String> {
+        let behind_frame = chunk.next + FRAME_BYTES as u64;
+        let descriptor = self.descriptor_up_to(behind_frame + payload.len() as u64)?;
         // The frame is written last. Without it the record does not exist.
-        self.write(chunk.next + FRAME_BYTES as u64, payload)?;
-        self.write(chunk.next, &frame_of(payload))?;
+        write_all(descriptor, behind_frame, payload)
+            .and_then(|()| write_all(descriptor, chunk.next, &frame_of(payload)))
+            .map_err(|error| self.cannot_grow(&error))?;
         chunk.next += framed_bytes(payload.len()) as u64;
         Ok(())
     }
