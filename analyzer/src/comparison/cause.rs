@@ -7,6 +7,7 @@
 //! rank were as before.
 
 use super::Comparison;
+use super::basis::Basis;
 use super::counts::{Change, CountKind};
 use super::parts::{Difference, Differences};
 use super::place::Spot;
@@ -85,10 +86,10 @@ impl Cause {
         {
             return Some(cause);
         }
-        let decisive = of.decisive();
         let is_found = of.tested.iter().any(|one| one.is_significant);
         if !of.relation.same_ranks
-            || !(decisive.is_certain() || of.elapsed.is_certain() || is_found)
+            || matches!(of.basis, Basis::LackOfCores { .. })
+            || !(of.is_certain() || of.elapsed.is_certain() || is_found)
         {
             return None;
         }

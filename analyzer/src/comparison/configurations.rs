@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Comparison;
+use super::basis::Basis;
 use super::record::RunRecord;
 use super::statistics::{ALPHA, discoveries};
 use super::subject::{Difference, Mixed};
@@ -95,7 +96,14 @@ fn order(one: &RunRecord, other: &RunRecord) -> Ordering {
 
 /// Which of several comparisons differ with certainty, considering how many there are.
 pub fn certain(of: &[Comparison]) -> Vec<bool> {
-    let p_values: Vec<f64> = of.iter().map(|one| one.decisive().p).collect();
+    let p_values: Vec<f64> = of
+        .iter()
+        .map(|one| match one.basis {
+            Basis::Scatter => one.decisive().p,
+            Basis::Counts => 0.0,
+            Basis::LackOfCores { .. } => 1.0,
+        })
+        .collect();
     let found = discoveries(&p_values, 2.0 * ALPHA);
-    of.iter().zip(found).map(|(one, found)| found && one.decisive().is_certain()).collect()
+    of.iter().zip(found).map(|(one, found)| found && one.is_certain()).collect()
 }

@@ -1,6 +1,7 @@
 //! Checks whether runs are slower than a baseline allows.
 
 use super::Comparison;
+use super::basis::Basis;
 use super::quantities::{RATE, Tested};
 use super::record::RunRecord;
 use super::statistics::{ALPHA, Estimate, MIN_DEGREES, discoveries};
@@ -33,6 +34,8 @@ pub enum UndecidedReason {
     TooFewRuns,
     /// The interval is too wide.
     TooNoisy,
+    /// Ranks waited for cores.
+    LackOfCores,
 }
 
 /// What a check found.
@@ -73,7 +76,8 @@ impl Check {
     }
 
     fn of(of: &Comparison, at_most: f64, is_slower: bool, slower_parts: Vec<usize>) -> Self {
-        let is_faster = of.decisive().interval.is_some_and(|(_, hi)| hi < 0.0);
+        let decisive = of.decisive();
+        let is_faster = of.is_certain() && decisive.difference() < 0.0;
         let nothing = Self {
             verdict: Verdict::Fine,
             because: None,
@@ -83,7 +87,13 @@ impl Check {
         if is_slower || !slower_parts.is_empty() && !is_faster {
             return Self { verdict: Verdict::Regressed, ..nothing };
         }
-        let decisive = of.decisive();
+        if of.basis == Basis::Counts && is_faster {
+            return nothing;
+        }
+        if matches!(of.basis, Basis::LackOfCores { .. }) {
+            let because = Some(UndecidedReason::LackOfCores);
+            return Self { verdict: Verdict::CannotTell, because, ..nothing };
+        }
         let knows_spread = !decisive.is_assumed && decisive.degrees >= MIN_DEGREES;
         let is_within = decisive.relative_interval().is_some_and(|(_, hi)| hi <= at_most);
         if knows_spread && is_within {
@@ -107,6 +117,11 @@ impl Check {
 /// not slower than is allowed, or too little is known of how runs scatter. Where iterations decide,
 /// elapsed time only has to reveal what a typical one does not show.
 fn p_slower(of: &Comparison, at_most: f64) -> f64 {
+    match of.basis {
+        Basis::Counts if of.decisive().relative() > at_most => return 0.0,
+        Basis::Counts | Basis::LackOfCores { .. } => return 1.0,
+        Basis::Scatter => {}
+    }
     let estimates = match of.is_mostly_iterations() {
         true => vec![(of.decisive(), 1.0), (&of.elapsed, ELAPSED_STRICTNESS)],
         false => vec![(&of.elapsed, 1.0)],

@@ -2,7 +2,7 @@
 
 use super::place::Spot;
 use super::record::RunRecord;
-use super::statistics::{self, ALPHA, Estimate, Location, median};
+use super::statistics::{self, ALPHA, Estimate, Location};
 use super::{alignment, counts};
 
 /// Minimum number of runs on either side of a change.
@@ -59,7 +59,7 @@ impl<'r> Series<'r> {
         let of_iteration =
             matches!(first, Some((_, true))) && aligned.iter().all(|run| anchor(run) == first);
         let value = |run: &&RunRecord| match run.iterations.as_ref().filter(|_| of_iteration) {
-            Some(of) => median(&mut of.elapsed.iter().map(|ns| *ns as f64).collect::<Vec<_>>()),
+            Some(of) => of.median_ns(),
             None => run.elapsed_ns as f64,
         };
         let values: Vec<f64> = runs.iter().map(value).collect();

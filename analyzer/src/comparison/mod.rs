@@ -16,6 +16,7 @@
 //! | `parts` | differences of time that add up |
 //! | `statistics` | intervals, and how many runs they require |
 //! | `quantities` | times that are tested for differences |
+//! | `basis` | what a statement on the time rests on |
 //! | `cause` | the cause of a difference: where in the code, on which ranks |
 //! | `guard` | whether a run is slower than a baseline allows |
 //! | `baseline` | records in a folder |
@@ -26,6 +27,7 @@
 
 mod alignment;
 pub mod baseline;
+pub mod basis;
 pub mod cause;
 pub mod configurations;
 pub mod counts;
@@ -43,12 +45,15 @@ pub mod statistics;
 pub mod subject;
 
 #[cfg(test)]
+mod basis_tests;
+#[cfg(test)]
 mod build_tests;
 #[cfg(test)]
 mod synthetic_runs;
 #[cfg(test)]
 mod tests;
 
+use basis::Basis;
 use cause::Cause;
 use counts::{Change, CountKind};
 use parts::{Differences, FactorDifference};
@@ -86,6 +91,8 @@ pub struct Comparison {
     pub changes: Vec<Change>,
     /// Counts that are not compared because they vary among runs that should be alike.
     pub varying: Vec<CountKind>,
+    /// What decides whether the time differs.
+    pub basis: Basis,
     /// The cause of the difference.
     pub cause: Option<Cause>,
     /// Factor by which all computation changed alike while counts did not change.
@@ -120,13 +127,43 @@ impl Comparison {
             tree: parts::tree(before, after),
             changes,
             varying,
+            basis: Basis::Scatter,
             cause: None,
             drift,
             before: own_before,
             after: own_after,
         };
+        if same_ranks {
+            this.basis = Basis::of(this.sides(), this.decisive(), &this.changes);
+        }
+        if matches!(this.basis, Basis::LackOfCores { .. }) {
+            this.withdraw_statements();
+        }
         this.cause = Cause::find(&this);
         this
+    }
+
+    /// Takes back what assumes that nothing but the program made times differ.
+    fn withdraw_statements(&mut self) {
+        let tested = self.tested.iter_mut().map(|tested| {
+            tested.is_significant = false;
+            &mut tested.estimate
+        });
+        let phases = self.phases.iter_mut().map(|phase| &mut phase.estimate);
+        let of_iteration = self.of_iteration.iter_mut().map(|(_, estimate)| estimate);
+        let all = tested.chain(phases).chain(of_iteration).chain(&mut self.iteration);
+        for estimate in all.chain([&mut self.elapsed]).filter(|estimate| estimate.is_assumed) {
+            *estimate = estimate.of_unknown_scatter();
+        }
+    }
+
+    /// Whether the time that decides differs with certainty.
+    pub fn is_certain(&self) -> bool {
+        match self.basis {
+            Basis::Scatter => self.decisive().is_certain(),
+            Basis::Counts => true,
+            Basis::LackOfCores { .. } => false,
+        }
     }
 
     /// The runs before and after.

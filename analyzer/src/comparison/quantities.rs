@@ -57,7 +57,7 @@ pub fn iteration(before: &[RunRecord], after: &[RunRecord]) -> Option<Estimate> 
         return None;
     }
     let of = |side: &[RunRecord]| -> Vec<Vec<f64>> {
-        side.iter().flat_map(|record| &record.iterations).map(|of| numbers(&of.elapsed)).collect()
+        side.iter().flat_map(|record| &record.iterations).map(Iterations::lengths_ns).collect()
     };
     Some(statistics::compare(&of(before), &of(after), Location::Median))
 }

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::partners::Partners;
 use super::place::{Place, Site};
+use super::statistics::median;
 
 /// Value of the key `format`.
 pub const FORMAT: &str = "gammachi-record";
@@ -65,6 +66,10 @@ pub struct RunRecord {
     pub counts: Counts,
     /// Who sent to whom; unknown without attributes.
     pub partners: Option<Partners>,
+    /// Share of the ranks' time in which they were ready to run but had no core; unknown without
+    /// the operating system's readings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacked_cores: Option<f64>,
     /// Whether its times were computed by a replay.
     #[serde(default)]
     pub imagined: bool,
@@ -177,12 +182,34 @@ pub struct Iterations {
     pub a_figure: u64,
     /// Length of an iteration.
     pub elapsed: Vec<i64>,
+    /// Median length of all iterations; unknown in records of gammachi before 0.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<i64>,
     /// Computing of the mean rank.
     pub computing: Vec<i64>,
     /// Waiting of the mean rank.
     pub waiting: Vec<i64>,
     /// The places where it computes most.
     pub places: Vec<Series>,
+}
+
+impl Iterations {
+    /// Median length of an iteration.
+    pub fn median_ns(&self) -> f64 {
+        self.median.map_or_else(|| self.median_of_figures(), |median| median as f64)
+    }
+
+    fn median_of_figures(&self) -> f64 {
+        median(&mut self.elapsed.iter().map(|ns| *ns as f64).collect::<Vec<_>>())
+    }
+
+    /// Lengths of iterations whose median is that of all of them. A figure is the mean of several
+    /// iterations, and the median of means is another one.
+    pub fn lengths_ns(&self) -> Vec<f64> {
+        let of_figures = self.median_of_figures();
+        let factor = if of_figures > 0.0 { self.median_ns() / of_figures } else { 1.0 };
+        self.elapsed.iter().map(|ns| *ns as f64 * factor).collect()
+    }
 }
 
 /// Computing at one place, by iteration. Nanoseconds.

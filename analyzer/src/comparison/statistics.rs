@@ -89,6 +89,11 @@ impl Estimate {
         self.interval.map(|(lo, hi)| (self.relative_to_before(lo), self.relative_to_before(hi)))
     }
 
+    /// The same without an interval, because nothing tells how much it would scatter.
+    pub(super) fn of_unknown_scatter(self) -> Self {
+        Self { interval: None, p: 1.0, ..self }
+    }
+
     fn relative_to_before(&self, value: f64) -> f64 {
         if self.before > 0.0 { value / self.before } else { 0.0 }
     }

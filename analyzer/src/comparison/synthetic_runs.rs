@@ -32,6 +32,8 @@ pub struct RunGenerator {
     pub message_bytes: u64,
     pub order: [u32; 4],
     pub mhz: u32,
+    /// Share of the ranks' time without a core.
+    pub lacked_cores: f64,
 }
 
 impl Default for RunGenerator {
@@ -47,6 +49,7 @@ impl Default for RunGenerator {
             message_bytes: 800,
             order: [0, 1, 2, 3],
             mhz: 2450,
+            lacked_cores: 0.0,
         }
     }
 }
@@ -161,6 +164,7 @@ impl RunGenerator {
             }],
             counts: self.counts(),
             partners: Some(self.partners()),
+            lacked_cores: Some(self.lacked_cores),
             imagined: false,
         };
         RunRecord::parse(&record.text().unwrap()).unwrap()
@@ -248,6 +252,7 @@ impl Sums {
             count: ITERATIONS as u64,
             a_figure: 2,
             elapsed: thin(&self.elapsed),
+            median: None,
             computing: thin(&computing.collect::<Vec<_>>()),
             waiting: thin(&self.waits),
             places: vec![series(0, "smooth"), series(1, "norm")],

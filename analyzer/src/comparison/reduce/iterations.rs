@@ -94,6 +94,7 @@ fn condensed(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iter
         count: count as u64,
         a_figure,
         elapsed: condense(&figures(|of| of.ticks), 1),
+        median: Some(nanoseconds(causes, phase.statistics().median)),
         computing: condense(&figures(|of| of.computing), ranks),
         waiting: condense(&figures(|of| of.waiting), ranks),
         places,

@@ -126,6 +126,7 @@ impl RunRecord {
             phases,
             counts,
             partners,
+            lacked_cores: lacked_cores(run, elapsed_ns),
             imagined: run.is_imagined(),
         })
     }
@@ -180,6 +181,12 @@ fn machine(run: &Run, timeline: &GlobalTimeline) -> Machine {
         counter_mhz: (rate / 1e6).round() as u32,
         processors: processors.into_iter().cloned().collect(),
     }
+}
+
+/// The share of the ranks' time for which their first threads waited for a core.
+fn lacked_cores(run: &Run, elapsed_ns: i64) -> Option<f64> {
+    let waited: Option<u64> = run.ranks.iter().map(|rank| rank.facts.off_cpu_ns(0)).sum();
+    waited.map(|ns| ns as f64 / (elapsed_ns as f64 * run.ranks.len() as f64))
 }
 
 fn factors(causes: &Causes, analysis: &Analysis) -> Option<Factors> {

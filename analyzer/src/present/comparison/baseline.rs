@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::comparison::RunRecord;
 use crate::comparison::baseline::Entry;
-use crate::comparison::statistics::median;
+use crate::comparison::record::Iterations;
 use crate::present::context::plural;
 use crate::present::quantity::seconds;
 use crate::present::table::Table;
@@ -31,8 +31,7 @@ pub(super) fn labels(record: &RunRecord) -> String {
 
 /// Median time of an iteration, nanoseconds.
 pub(super) fn iteration_ns(record: &RunRecord) -> Option<f64> {
-    let figures = record.iterations.as_ref()?.elapsed.iter().map(|ns| *ns as f64);
-    Some(median(&mut figures.collect::<Vec<_>>()))
+    record.iterations.as_ref().map(Iterations::median_ns)
 }
 
 /// The table, in the given order.

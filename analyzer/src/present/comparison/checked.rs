@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::comparison::basis::Basis;
 use crate::comparison::guard::{Check, Matching, UndecidedReason, Verdict};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
@@ -42,8 +43,10 @@ impl Checked<'_> {
             )),
             Verdict::Regressed => {
                 let whole = [(&of.elapsed, "the run"), (decisive, self.decisive_name())];
-                let slower =
-                    whole.iter().filter(|(of, _)| of.is_certain() && of.relative() > self.at_most);
+                let slower = whole.iter().filter(|(time, _)| {
+                    (time.is_certain() || of.basis == Basis::Counts)
+                        && time.relative() > self.at_most
+                });
                 match slower.max_by(|a, b| a.0.relative().total_cmp(&b.0.relative())) {
                     Some((worst, name)) => sentences.push(format!(
                         "Slower by more than the {allowed} allowed: {name} is {}.",
@@ -94,6 +97,9 @@ impl Checked<'_> {
             ),
             None => "no number of runs would suffice: measure on a quieter machine".to_owned(),
         };
+        if let Some(why) = verdict::lack_of_cores(of) {
+            return format!("Cannot tell: {why}. So far: {}.", words::change(decisive));
+        }
         match check.because {
             Some(UndecidedReason::TooFewRuns) => format!(
                 "Cannot tell: too few runs to know how much they scatter; {wanted}. So far: {}.",

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::comparison::basis::Basis;
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::parts::{Group, Key};
 use crate::comparison::place::Spot;
@@ -54,6 +55,7 @@ struct SidePart<'a> {
     mpi: &'a str,
     build_id: &'a str,
     machine: &'a Machine,
+    lacked_cores: Option<f64>,
 }
 
 /// The means of a time before and after, their difference and its interval.
@@ -157,8 +159,9 @@ pub fn json(of: &Comparison) -> Result<String, serde_json::Error> {
 
 pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
     let decisive = of.decisive();
-    let verdict = match (of.relation.same_ranks, decisive.is_certain()) {
+    let verdict = match (of.relation.same_ranks, of.is_certain()) {
         (false, _) => "other_ranks",
+        _ if matches!(of.basis, Basis::LackOfCores { .. }) => "cannot_tell",
         (true, true) if decisive.difference() > 0.0 => "slower",
         (true, true) => "faster",
         (true, false) => "no_difference",
@@ -209,7 +212,9 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
 fn side(records: &[RunRecord]) -> SidePart<'_> {
     let RunRecord { ranks, mpi, build_id, machine, .. } = &records[0];
     let runs = records.iter().map(|record| record.run.as_str()).collect();
-    SidePart { runs, ranks: *ranks, mpi, build_id, machine }
+    let lacked: Option<f64> = records.iter().map(|record| record.lacked_cores).sum();
+    let lacked_cores = lacked.map(|sum| sum / records.len() as f64);
+    SidePart { runs, ranks: *ranks, mpi, build_id, machine, lacked_cores }
 }
 
 fn difference_key(what: Difference) -> &'static str {

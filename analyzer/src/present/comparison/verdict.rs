@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::comparison::basis::Basis;
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::place::Spot;
@@ -27,7 +28,8 @@ pub(super) fn sentences(of: &Comparison) -> Vec<String> {
     if let (Some(_), Some(iteration), true) =
         (of.more_iterations(), &of.iteration, of.relation.same_ranks)
     {
-        sentences.push(match iteration.is_certain() {
+        let is_told = !matches!(of.basis, Basis::LackOfCores { .. });
+        sentences.push(match is_told && iteration.is_certain() {
             true => format!("An iteration is {}.", words::change(iteration)),
             false => "The time of an iteration does not differ with certainty.".to_owned(),
         });
@@ -52,7 +54,13 @@ fn time(of: &Comparison) -> String {
         true => format!("{} an iteration", seconds(decisive.difference().abs() * 1e-9)),
         false => seconds(decisive.difference().abs() * 1e-9),
     };
-    match (decisive.is_certain(), decisive.interval) {
+    if let Some(why) = lack_of_cores(of) {
+        return format!(
+            "Cannot tell whether the time changed: {why}. After is {}.",
+            words::change(decisive)
+        );
+    }
+    match (of.is_certain(), decisive.interval) {
         (true, _) => format!("After is {}: {by}.", words::change(decisive)),
         (false, None) => format!(
             "After took {} {} with one run of each: that may be chance. Make at least three of each.",
@@ -63,6 +71,13 @@ fn time(of: &Comparison) -> String {
             format!("No certain difference: after is {}.", words::change(decisive))
         }
     }
+}
+
+/// Why times say little, if ranks lacked cores.
+pub(super) fn lack_of_cores(of: &Comparison) -> Option<String> {
+    let Basis::LackOfCores { shares } = of.basis else { return None };
+    let [before, after] = shares.map(percent);
+    Some(format!("ranks waited for a core for {before} of their time before and for {after} after"))
 }
 
 /// A sentence on the cause of the difference.
@@ -217,7 +232,11 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
             percent(ASSUMED_SPREAD)
         ));
     }
-    if of.relation.same_ranks && !decisive.is_certain() && !decisive.is_assumed {
+    if of.relation.same_ranks
+        && of.basis == Basis::Scatter
+        && !decisive.is_certain()
+        && !decisive.is_assumed
+    {
         let wanted = match decisive.runs_for(0.01) {
             Some(runs) if runs <= decisive.runs => None,
             Some(runs) => Some(format!("{} of each", plural(runs, "run"))),
@@ -227,6 +246,12 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
         notes.extend(wanted.map(|wanted| {
             format!("Runs scatter by {spread}; it would take {wanted} to tell a difference of 1 %.")
         }));
+    }
+    if lack_of_cores(of).is_some() {
+        notes.push(
+            "Run where each rank has a core of its own and nothing else runs; counts can be compared all the same."
+                .to_owned(),
+        );
     }
     if of.relation.same_ranks && !of.changes.is_empty() && of.before.len().min(of.after.len()) == 1
     {

@@ -1,0 +1,81 @@
+//! What a statement on the time rests on.
+
+use super::counts::{Change, CountKind};
+use super::record::RunRecord;
+use super::statistics::Estimate;
+
+/// Share of the ranks' time without a core from which a run's time is not the program's alone.
+const MIN_LACK: f64 = 0.02;
+/// A side lacks cores more than the other if it does so this many times as much.
+const MORE_LACK: f64 = 1.5;
+/// Times as many calls, bytes or iterations, and times as long, that are no chance.
+const MANIFOLD: f64 = 2.0;
+
+/// What decides whether the time differs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Basis {
+    /// How much runs scatter.
+    Scatter,
+    /// Counts and time both changed manifold, in the same direction.
+    Counts,
+    /// Nothing: ranks waited for cores, and nothing tells how much longer they took for that.
+    LackOfCores {
+        /// Share of the ranks' time before and after.
+        shares: [f64; 2],
+    },
+}
+
+impl Basis {
+    /// Finds it for an estimate of the time that decides.
+    pub(super) fn of(
+        [before, after]: [&[RunRecord]; 2],
+        decisive: &Estimate,
+        changes: &[Change],
+    ) -> Self {
+        let shares = [before, after].map(lacked_cores);
+        let lacks = match decisive.is_assumed {
+            // One run of each: what other programs did to it does not show.
+            true => shares.iter().any(|share| *share >= MIN_LACK),
+            false => explains(shares, decisive),
+        };
+        let is_decided = !lacks && !decisive.is_assumed && decisive.is_certain();
+        match lacks {
+            _ if !is_decided && counts_decide([before, after], decisive, changes) => Self::Counts,
+            true => Self::LackOfCores { shares },
+            false => Self::Scatter,
+        }
+    }
+}
+
+/// Mean share of their time for which the ranks of a side had no core.
+fn lacked_cores(side: &[RunRecord]) -> f64 {
+    let shares = side.iter().map(|record| record.lacked_cores.unwrap_or(0.0));
+    shares.sum::<f64>() / side.len().max(1) as f64
+}
+
+/// Whether one side lacked cores more than the other, so that it seems slower than it is, and is
+/// not the faster one all the same.
+fn explains([before, after]: [f64; 2], of: &Estimate) -> bool {
+    let is_more = |one: f64, other: f64| one - other >= MIN_LACK && one >= MORE_LACK * other;
+    let is_certain = |sign: f64| of.is_certain() && sign * of.difference() > 0.0;
+    is_more(after, before) && !is_certain(-1.0) || is_more(before, after) && !is_certain(1.0)
+}
+
+/// Whether the program does manifold more, or less, and takes accordingly longer, or less long.
+fn counts_decide(sides: [&[RunRecord]; 2], time: &Estimate, changes: &[Change]) -> bool {
+    let is_manifold = |[before, after]: [f64; 2]| match time.difference() > 0.0 {
+        true => before > 0.0 && after >= MANIFOLD * before,
+        false => after > 0.0 && before >= MANIFOLD * after,
+    };
+    let has = |is_it: fn(&CountKind) -> bool| changes.iter().any(|change| is_it(&change.what));
+    let totals = |total: fn(&RunRecord) -> u64| {
+        sides.map(|side| side.first().map_or(0.0, |record| total(record) as f64))
+    };
+    let calls: fn(&RunRecord) -> u64 = |record| record.counts.calls.values().sum();
+    let bytes: fn(&RunRecord) -> u64 = |record| record.counts.bytes.values().sum();
+    let iterations: fn(&RunRecord) -> u64 = |of| of.iterations.as_ref().map_or(0, |of| of.count);
+    is_manifold([time.before, time.after])
+        && (has(|what| matches!(what, CountKind::Calls(_))) && is_manifold(totals(calls))
+            || has(|what| matches!(what, CountKind::Bytes(_))) && is_manifold(totals(bytes))
+            || has(|what| *what == CountKind::Iterations) && is_manifold(totals(iterations)))
+}
