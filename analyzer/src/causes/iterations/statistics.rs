@@ -28,8 +28,6 @@ pub struct Statistics {
     pub median: i64,
     /// Half of them are farther from the median than this.
     pub mad: i64,
-    /// In half of them all ranks together wait longer for a known rank.
-    pub median_waiting: i64,
     /// Iterations far above the median, the slowest first.
     pub slow: Vec<usize>,
     /// If the iterations grow or shrink: by how much the last one is longer than the first, along a
@@ -95,7 +93,6 @@ impl Phase {
         Statistics {
             median,
             mad,
-            median_waiting: medians[2].0,
             slow,
             trend: trend(&times, median),
             period: period(&times, median, mad),

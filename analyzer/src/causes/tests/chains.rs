@@ -78,7 +78,7 @@ proptest! {
         late in proptest::collection::vec(0u64..100, 1..7),
         turns in 1u64..4,
     ) {
-        let delays: Vec<u64> = late.into_iter().chain([0]).collect();
+        let delays: Vec<u64> = late.into_iter().chain([0, 0]).collect();
         let (of_ranks, unattributed) = charged(&delays, turns);
         let others = (turns * (delays.len() as u64 - 1)) as f64;
         for (found, delay) in of_ranks.iter().zip(&delays) {

@@ -140,7 +140,7 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
         ];
     };
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
-    let Statistics { median, mad, slow, trend, period, representative, .. } = phase.statistics();
+    let Statistics { median, mad, slow, trend, period, representative } = phase.statistics();
     let part = phase.ticks() as f64 / (causes.whole.1 - causes.whole.0).max(1) as f64;
     let mut lines = vec![
         format!(

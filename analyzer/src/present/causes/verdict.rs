@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Context, Group, NO_CONTEXT, Statistics, Unknown};
+use crate::causes::{Context, Group, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
 use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 
@@ -201,21 +201,40 @@ fn total(why: &Why, waiting: i64, ranks: i64) -> String {
     )
 }
 
-/// The slowest iteration, if ranks wait in few slow ones of the longest phase so much longer than in
-/// the usual one that this is more than half of all waiting.
+/// The slowest iteration, if more than half of all waiting lies in few slow ones of the longest phase.
 pub(crate) fn decisive_iteration(why: &Why) -> Option<usize> {
     let phase = why.causes.phases.first()?;
-    let Statistics { median_waiting, slow, .. } = phase.statistics();
+    let slow = phase.statistics().slow;
     let ranks = why.run.ranks.len() as i64;
     let all = ranks as f64 * why.elapsed() as f64;
     if (why.causes.waiting() as f64) < WORTHWHILE * all {
         return None;
     }
-    let more = |at: &usize| (phase.iterations[*at].waiting - median_waiting).max(0);
-    let extra: i64 = slow.iter().map(more).sum();
     let are_few = slow.len() * 10 <= phase.iterations.len();
-    let slowest = slow.into_iter().max_by_key(|at| phase.iterations[*at].ticks)?;
-    (are_few && extra * 2 >= why.causes.waiting()).then_some(slowest)
+    let slowest = slow.iter().copied().max_by_key(|at| phase.iterations[*at].ticks)?;
+    if !are_few {
+        return None;
+    }
+    (waiting_inside(why, phase, &slow) * 2 >= why.causes.waiting()).then_some(slowest)
+}
+
+/// Ticks of waiting inside some iterations, by the bounds of all ranks together: the wait of a rank
+/// for the last one to begin the next iteration is part of this one.
+fn waiting_inside(why: &Why, phase: &Phase, iterations: &[usize]) -> i64 {
+    let mut chosen = vec![false; phase.iterations.len()];
+    iterations.iter().for_each(|at| chosen[*at] = true);
+    let inside = |wait: &Wait| {
+        let first = phase.bounds.partition_point(|bound| *bound <= wait.begin).saturating_sub(1);
+        let of_wait = (first..chosen.len()).take_while(|at| phase.bounds[*at] < wait.until);
+        let overlap = |at: usize| {
+            let (from, to) = (phase.bounds[at], phase.bounds[at + 1]);
+            (wait.until.min(to) - wait.begin.max(from)).clamp(0, wait.ticks)
+        };
+        of_wait.filter(|at| chosen[*at]).map(overlap).sum::<i64>()
+    };
+    let waits = (0u32..).zip(&why.causes.waits);
+    let selected = waits.filter(|(number, _)| why.causes.is_selected(*number));
+    selected.map(|(_, wait)| inside(wait)).sum()
 }
 
 fn slow_iterations(why: &Why) -> Option<String> {
