@@ -49,7 +49,9 @@ fn document(text: &str) -> Value {
     let mut has_threads = false;
     for rank in ranks.filter(|rank| rank["threads"].as_u64().is_some_and(|threads| threads > 1)) {
         let rank = rank.as_object_mut().expect("an object");
-        ["overhead_s", "mpi_s", "tool_s", "other_s"].map(|key| rank.remove(key));
+        for key in ["overhead_s", "mpi_s", "tool_s", "other_s"] {
+            rank.remove(key);
+        }
         has_threads = true;
     }
     if has_threads && let Some(trust) = keys.get_mut("trust").and_then(Value::as_object_mut) {

@@ -223,7 +223,7 @@ fn conclude(
     {
         let program: Vec<String> = run_json.argv.iter().map(|word| shell_word(word)).collect();
         notify(&format!(
-            "one rank, because the command names no launcher; four: gammachi run -- mpirun -n 4 {}",
+            "one rank, because the command names no launcher; for four ranks: gammachi run -- mpirun -n 4 {}",
             program.join(" ")
         ));
     }

@@ -20,8 +20,8 @@ pub enum Basis {
     Counts,
     /// Nothing: ranks waited for cores, and nothing tells how much longer they took for that.
     LackOfCores {
-        /// Share of the ranks' time before and after.
-        shares: [f64; 2],
+        /// Share of the ranks' time before and after, if known.
+        shares: [Option<f64>; 2],
     },
 }
 
@@ -35,8 +35,9 @@ impl Basis {
         let shares = [before, after].map(lacked_cores);
         let lacks = match decisive.is_assumed {
             // One run of each: what other programs did to it does not show.
-            true => shares.iter().any(|share| *share >= MIN_LACK),
-            false => explains(shares, decisive),
+            true => shares.iter().flatten().any(|share| *share >= MIN_LACK),
+            // A side that does not know is taken for one with enough cores.
+            false => explains(shares.map(|share| share.unwrap_or(0.0)), decisive),
         };
         let is_decided = !lacks && !decisive.is_assumed && decisive.is_certain();
         match lacks {
@@ -47,10 +48,10 @@ impl Basis {
     }
 }
 
-/// Mean share of their time for which the ranks of a side had no core.
-fn lacked_cores(side: &[RunRecord]) -> f64 {
-    let shares = side.iter().map(|record| record.lacked_cores.unwrap_or(0.0));
-    shares.sum::<f64>() / side.len().max(1) as f64
+/// Mean share of their time for which the ranks of a side had no core, over the runs that know it.
+pub fn lacked_cores(side: &[RunRecord]) -> Option<f64> {
+    let known: Vec<f64> = side.iter().filter_map(|record| record.lacked_cores).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 /// Whether one side lacked cores more than the other, so that it seems slower than it is, and is

@@ -72,7 +72,7 @@ impl<'r> Series<'r> {
             .zip(&ends[1..])
             .map(|(of, at)| Change { at: *at, estimate: compared(of[0], of[1]) });
         let changes = changes.collect();
-        let other_counts = other_counts(&runs);
+        let other_counts = other_counts(&aligned.iter().collect::<Vec<_>>());
         Self { runs, of_iteration, values, changes, other_counts }
     }
 }

@@ -182,7 +182,7 @@ pub struct Iterations {
     pub a_figure: u64,
     /// Length of an iteration.
     pub elapsed: Vec<i64>,
-    /// Median length of all iterations; unknown in records of gammachi before 0.2.
+    /// Median length of all iterations; unknown in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<i64>,
     /// Computing of the mean rank.

@@ -56,9 +56,18 @@ pub enum OwnTime {
 }
 
 impl CpuTime {
-    /// Derives it from γ_i of the rank and the useful seconds of its threads by number; `None` if
-    /// readings are missing.
-    pub(crate) fn new(
+    /// Derives it from γ_i of the rank and the useful seconds of its threads by number; of a rank
+    /// that died, from its last reading. `None` if readings are missing.
+    pub(crate) fn of_rank(
+        (trace, time): (&RankTrace, &RankTime),
+        compute_s: f64,
+        useful_s: &BTreeMap<u32, f64>,
+    ) -> Option<Self> {
+        Self::until_end((trace, time), compute_s, useful_s)
+            .or_else(|| Self::until_death((trace, time), compute_s, useful_s))
+    }
+
+    fn until_end(
         (trace, time): (&RankTrace, &RankTime),
         compute_s: f64,
         useful_s: &BTreeMap<u32, f64>,
@@ -106,16 +115,17 @@ impl CpuTime {
         })
     }
 
-    /// As [`CpuTime::new`], for a rank that died. `unread_s` is how long it lived after its last
-    /// reading. `None` if several threads called MPI: only the first is read during the run.
-    pub(super) fn until_death(
+    /// Of a rank that died. `None` if several threads called MPI: only the first is read during the
+    /// run.
+    fn until_death(
         (trace, time): (&RankTrace, &RankTime),
         compute_s: f64,
         useful_s: &BTreeMap<u32, f64>,
-        unread_s: f64,
     ) -> Option<Self> {
         let facts = &trace.facts;
         let last = facts.last_before_death()?;
+        // How long it lived after its last reading.
+        let unread_s = time.clock.duration_s(time.end_ticks.saturating_sub(last.ticks));
         let begin = facts.usage_readings.iter().find(|one| one.phase == Phase::Init)?;
         let &first_useful_s = useful_s.get(&0).filter(|_| useful_s.len() == 1)?;
         let used_ns = |of: fn(&UsageReading) -> u64| of(last).checked_sub(of(begin));

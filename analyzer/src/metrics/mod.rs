@@ -420,10 +420,7 @@ fn rank_metrics(
     let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped);
     let readings_apply = resolved.whole && !cut;
     let before_death = trace.facts.last_before_death();
-    let cpu_time = CpuTime::new((trace, time), compute_s, &useful_s).or_else(|| {
-        let unread_s = seconds(time.end_ticks.saturating_sub(before_death?.ticks));
-        CpuTime::until_death((trace, time), compute_s, &useful_s, unread_s)
-    });
+    let cpu_time = CpuTime::of_rank((trace, time), compute_s, &useful_s);
     RankMetrics {
         rank: trace.rank,
         host: trace.file.header.host.clone(),

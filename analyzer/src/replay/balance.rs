@@ -77,6 +77,9 @@ impl WhatIf<'_> {
         taken_over: &mut [f64],
     ) {
         let recorded = &self.graph.recorded[ops.start as usize..ops.end as usize];
+        if recorded.is_empty() {
+            return;
+        }
         let mut from = 0;
         for (end_s, part_s) in ends {
             from += recorded[from..].partition_point(|op| op.left_s <= *end_s);

@@ -74,7 +74,7 @@ impl Phase {
         let limit = (1.4826 * SLOW_SPREADS * mad as f64).max(SLOW_PART * median as f64);
         let mut slow: Vec<usize> =
             (0..times.len()).filter(|at| (times[*at] - median) as f64 > limit).collect();
-        if slow.len() as f64 > MAX_SLOW * times.len() as f64 {
+        if slow.len() > 1 && slow.len() as f64 > MAX_SLOW * times.len() as f64 {
             slow.clear();
         }
         slow.sort_by_key(|at| (std::cmp::Reverse(times[*at]), *at));

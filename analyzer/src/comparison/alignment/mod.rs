@@ -116,11 +116,11 @@ impl Round {
 }
 
 /// Positions of the sites of each scope that are not matched yet, in their order in the program.
-fn scopes<'s>(
-    sites: &'s [KnownSite],
+fn scopes(
+    sites: &[KnownSite],
     is_free: impl Fn(usize) -> bool,
     round: Round,
-) -> BTreeMap<[Option<&'s str>; 2], Vec<usize>> {
+) -> BTreeMap<[Option<&str>; 2], Vec<usize>> {
     let mut scopes: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for at in (0..sites.len()).filter(|at| is_free(*at)) {
         if let Some(scope) = round.scope(&sites[at].site) {

@@ -45,6 +45,8 @@ impl Neighbours {
 
     /// Moves possible times at p ranks with work w to where measured times allow them to be.
     pub fn bound(&self, times: &mut [f64], p: f64, work: f64) {
+        // Points that some of the possible times follow; each has its own of them.
+        let mut followed = 0;
         for (point, curves_s) in &self.points {
             if point.work != work {
                 continue;
@@ -64,7 +66,9 @@ impl Neighbours {
                 (false, _) => Some(point.tau_s * rise).filter(|_| point.lacks_cores && p > point.p),
             };
             if let Some(follows_s) = follows_s {
-                times.iter_mut().step_by(FOLLOWS).for_each(|time_s| *time_s = follows_s);
+                let own = times.iter_mut().skip(followed % FOLLOWS).step_by(FOLLOWS);
+                own.for_each(|time_s| *time_s = follows_s);
+                followed += 1;
             }
         }
     }

@@ -105,7 +105,7 @@ impl Why<'_> {
             let compute_s = by_thread.values().copied().fold(0.0, f64::max);
             let position = self.run.position_of(rank)?;
             let of = (&self.run.ranks[position], &self.timeline.ranks[position]);
-            Some((rank, CpuTime::new(of, compute_s, &by_thread)?.own_time(compute_s)))
+            Some((rank, CpuTime::of_rank(of, compute_s, &by_thread)?.own_time(compute_s)))
         };
         OwnTimes(computing_s.into_iter().filter_map(of_rank).collect())
     }

@@ -32,9 +32,9 @@ pub(crate) fn is_explained(why: &Why) -> bool {
 }
 
 /// Whether more time lies in waits shorter than the clocks' uncertainty than in all others, which
-/// then say little about who is late.
+/// then say little about who is late. Known of the whole run only.
 fn is_mostly_uncertain(why: &Why) -> bool {
-    why.causes.uncertain > why.causes.waiting()
+    why.is_of_all() && why.causes.uncertain > why.causes.waiting()
 }
 
 fn uncertain(why: &Why) -> String {
@@ -55,12 +55,12 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
         return [nobody].into_iter().chain(uncertain).collect();
     }
     let mut sentences = vec![total(why, waiting, ranks)];
-    if is_mostly_uncertain(why) {
-        sentences.push(uncertain(why));
-        return sentences;
-    }
     if let Some(sentence) = hidden_waiting(why) {
         sentences.insert(0, sentence.to_owned());
+        return sentences;
+    }
+    if is_mostly_uncertain(why) {
+        sentences.push(uncertain(why));
         return sentences;
     }
     sentences.extend(slow_iterations(why));
@@ -176,7 +176,7 @@ fn total(why: &Why, waiting: i64, ranks: i64) -> String {
         // How much of it their ranks computed meanwhile is known for the whole run only.
         (true, false) => {
             return format!(
-                "Threads of the ranks wait for {} there in all.",
+                "In that part, the ranks' threads wait for {} in total.",
                 seconds_of(why, waiting)
             );
         }
@@ -228,9 +228,12 @@ fn waiting_inside(why: &Why, phase: &Phase, iterations: &[usize]) -> i64 {
         let of_wait = (first..chosen.len()).take_while(|at| phase.bounds[*at] < wait.until);
         let overlap = |at: usize| {
             let (from, to) = (phase.bounds[at], phase.bounds[at + 1]);
-            (wait.until.min(to) - wait.begin.max(from)).clamp(0, wait.ticks)
+            (wait.until.min(to) - wait.begin.max(from)).max(0)
         };
-        of_wait.filter(|at| chosen[*at]).map(overlap).sum::<i64>()
+        // A run of polls waits for a part of its time only.
+        let length = (wait.until - wait.begin).max(1);
+        let overlapping: i64 = of_wait.filter(|at| chosen[*at]).map(overlap).sum();
+        (overlapping as f64 * wait.ticks as f64 / length as f64) as i64
     };
     let waits = (0u32..).zip(&why.causes.waits);
     let selected = waits.filter(|(number, _)| why.causes.is_selected(*number));

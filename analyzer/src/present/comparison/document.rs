@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::comparison::basis::Basis;
+use crate::comparison::basis::{Basis, lacked_cores};
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::parts::{Group, Key};
 use crate::comparison::place::Spot;
@@ -212,8 +212,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
 fn side(records: &[RunRecord]) -> SidePart<'_> {
     let RunRecord { ranks, mpi, build_id, machine, .. } = &records[0];
     let runs = records.iter().map(|record| record.run.as_str()).collect();
-    let lacked: Option<f64> = records.iter().map(|record| record.lacked_cores).sum();
-    let lacked_cores = lacked.map(|sum| sum / records.len() as f64);
+    let lacked_cores = lacked_cores(records);
     SidePart { runs, ranks: *ranks, mpi, build_id, machine, lacked_cores }
 }
 

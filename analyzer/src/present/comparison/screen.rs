@@ -51,7 +51,7 @@ pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
 }
 
 /// Times of the runs, of an iteration and of phases, with their names.
-pub(super) fn time_rows<'c>(of: &'c Comparison) -> Vec<(String, &'c Estimate)> {
+pub(super) fn time_rows(of: &Comparison) -> Vec<(String, &Estimate)> {
     let mut rows: Vec<(String, &Estimate)> = vec![("elapsed".to_owned(), &of.elapsed)];
     rows.extend(of.iteration.iter().map(|estimate| ("an iteration (median)".to_owned(), estimate)));
     let kinds = of.of_iteration.iter();

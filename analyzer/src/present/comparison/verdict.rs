@@ -76,7 +76,7 @@ fn time(of: &Comparison) -> String {
 /// Why times say little, if ranks lacked cores.
 pub(super) fn lack_of_cores(of: &Comparison) -> Option<String> {
     let Basis::LackOfCores { shares } = of.basis else { return None };
-    let [before, after] = shares.map(percent);
+    let [before, after] = shares.map(|share| share.map_or("an unknown share".into(), percent));
     Some(format!("ranks waited for a core for {before} of their time before and for {after} after"))
 }
 

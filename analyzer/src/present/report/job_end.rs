@@ -156,9 +156,9 @@ fn request(termination: &Termination, run: &RunJson) -> String {
     let launcher = run.argv.first().map_or("", String::as_str);
     let launcher = Path::new(launcher).file_name().unwrap_or_default().to_string_lossy();
     let launcher = printable(&launcher);
-    let (passed_on, subject) = match forwarded {
-        true => (format!(", which passed it on to `{launcher}`"), "that".to_owned()),
-        false => (String::new(), format!("`{launcher}`")),
+    let passed_on = match forwarded {
+        true => ", which passed it on",
+        false => "",
     };
     // How much later it ended tells whether the signal was the reason.
     let later = run.duration_s.map(|duration_s| (duration_s - after_s).max(0.0));
@@ -166,10 +166,10 @@ fn request(termination: &Termination, run: &RunJson) -> String {
     let end = match run.exit {
         None => String::new(),
         Some(Exit { signal: Some(signal), .. }) => {
-            format!("; {subject} was killed{later} by {}", signal_name(signal))
+            format!("; `{launcher}` was killed{later} by {}", signal_name(signal))
         }
         Some(Exit { code, signal: None }) => {
-            format!("; {subject} ended{later} with exit code {code}")
+            format!("; `{launcher}` ended{later} with exit code {code}")
         }
     };
     format!("After {}, {who} sent {name} to {to}{passed_on}{end}.", seconds(*after_s))

@@ -307,7 +307,7 @@ fn verdict_names_who_asked_the_run_to_end() {
     let request = Termination { signal: 15, after_s: 4.5, sender: Some(slurm), forwarded: true };
     let verdict = verdict_of_request(&ranks, &mpirun, 1, Some(request.clone()));
     let expected = "After 4.50 s, `slurmstepd` (process 812) sent SIGTERM to gammachi run, which \
-                    passed it on to `mpirun`; that ended 250 ms later with exit code 1. Rank 0";
+                    passed it on; `mpirun` ended 250 ms later with exit code 1. Rank 0";
     assert!(verdict.starts_with(expected), "{verdict}");
     assert!(!verdict.contains("The program ended"), "{verdict}");
 

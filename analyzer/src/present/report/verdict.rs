@@ -332,10 +332,11 @@ fn waited_for_cores(report: &Report, found: &[Oversubscription]) -> Option<Strin
         ),
         Competitor::OtherPrograms(core_use) => {
             let waited = waited.replacen("rank", "Rank", 1);
-            format!(
-                "{waited}, because other programs ran there: this job used {} on average.",
-                used_cores(core_use)
-            )
+            let used = match core_use.cores {
+                0 => String::new(),
+                _ => format!(": this job used {} on average", used_cores(core_use)),
+            };
+            format!("{waited}, because other programs ran there{used}.")
         }
     })
 }

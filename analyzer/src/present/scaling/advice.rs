@@ -36,7 +36,7 @@ fn contradictions(fit: &Fit) -> impl Iterator<Item = String> {
         let point = fit.series.points.iter().find(|point| f64::from(point.p) == of.p);
         let why = match point.and_then(|point| point.lack) {
             Some(lack) => words::lack_of_cores(lack),
-            None => "nothing recorded tells why".to_owned(),
+            None => "the recording does not show why".to_owned(),
         };
         format!(
             "p = {} contradicts the other points: it took {}, the curve through them gives {}; {why}.",
@@ -222,7 +222,8 @@ mod tests {
             let first = screen.find("p = 4 contradicts the other points: it took 3.98 s").unwrap();
             assert!(first < screen.find("Next: measure").unwrap_or(usize::MAX), "{screen}");
             assert!(
-                screen.contains("its 4 ranks shared 2 cores, and they waited for a core for 48 %"),
+                screen
+                    .contains("4 of its ranks shared 2 cores, and they waited for a core for 48 %"),
                 "{screen}"
             );
             for prediction in &scaling.fits[0].predictions {

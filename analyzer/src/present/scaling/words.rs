@@ -28,7 +28,7 @@ pub(super) fn lack_of_cores(lack: LackOfCores) -> String {
     match (lack.shared, waited) {
         (Some((ranks, cores)), waited) => {
             let waited = waited.map_or_else(String::new, |waited| format!(", and {waited}"));
-            format!("its {ranks} ranks shared {}{waited}", plural(cores, "core"))
+            format!("{ranks} of its ranks shared {}{waited}", plural(cores, "core"))
         }
         (None, Some(waited)) => format!("its ranks lacked cores: {waited}"),
         (None, None) => "its ranks lacked cores".to_owned(),
