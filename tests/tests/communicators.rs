@@ -21,6 +21,16 @@ under_both! {
     fn identified_when_a_duplicate_and_a_group_are_made_in_different_orders(mpi) {
         expect_all_matched(mpi, "creates_groups_in_another_order");
     }
+
+    // What the process used is read as soon as the call that makes the communicator ends.
+    fn calls_behind_a_reading_and_a_new_communicator_are_kept(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "duplicates_after_a_pause")).ranks(2).record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        for rank in [trace.rank(0), trace.rank(1)] {
+            assert_eq!((rank.count("MPI_Barrier"), rank.count("MPI_Finalize")), (100, 1));
+        }
+    }
 }
 
 /// Records a victim whose four ranks exchange 40 messages, and asserts that all ends meet.

@@ -132,7 +132,7 @@ fn other_calls_in_one_place_are_compared_as_a_whole() {
     let mut after = unmarked(&RunGenerator { seed: 2, ..RunGenerator::default() }, 2);
     // All calls are others: only the whole can be compared.
     for run in &mut after {
-        run.sites.iter_mut().for_each(|site| site.function.insert_str(4, "I"));
+        run.sites.iter_mut().for_each(|site| site.function.insert(4, 'I'));
     }
     let of = comparison(&before, &after);
     let computing: Vec<_> =

@@ -219,6 +219,10 @@ impl Demand {
             demand.used += used;
             demand.ready += ready;
         }
+        // The readings are not of one moment, which shows in runs of milliseconds.
+        if demand.cores > 0 {
+            demand.used = demand.used.min(demand.cores as f64);
+        }
         demand
     }
 

@@ -91,7 +91,11 @@ pub fn begin(library: &MpiLibrary) {
         return;
     };
     let mut world_group = 0usize;
-    if let Some(entry) = GROUP.get() {
+    // A handler that jumped out of the look-up would leave it unfinished for ever.
+    let own = OwnWork::begin();
+    let entry = GROUP.get();
+    drop(own);
+    if let Some(entry) = entry {
         // SAFETY: the arguments of MPI_Comm_group.
         unsafe { entry.call([world, &raw mut world_group as usize]) };
     }

@@ -29,8 +29,8 @@ impl OwnWork {
     }
 
     /// Begins a section that may wait long, for other ranks or for files. Signal handlers run in
-    /// it: a program that waits must hear its signals. If a handler leaves it by a jump, nothing
-    /// that a later section needs is half done.
+    /// it: a program that waits must hear its signals. If a handler leaves it by a jump, no lock
+    /// stays taken; a clock exchange that it left is not repeated.
     pub fn begin_long() -> Self {
         Self::with(None)
     }

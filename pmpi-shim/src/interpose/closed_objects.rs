@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use crate::host::loader::{Changes, next_in_load_order};
 use crate::mpi::real_entry;
 use crate::mpi::weak_references;
+use crate::state;
 use crate::store::paths;
 use crate::store::site_table;
 
@@ -34,6 +35,10 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     // SAFETY: the C library's function of this name; the caller vouches for the handle.
     let result = unsafe { transmute::<*mut c_void, Close>(real)(handle) };
     let after = Changes::now();
+    // A forked process stays out of the loader, so it does not know what was unloaded.
+    if state::is_child() && result == 0 {
+        let _ = std::panic::catch_unwind(|| real_entry::forget_unloaded(true));
+    }
     if after.unloaded != before.unloaded {
         let _ = std::panic::catch_unwind(|| {
             // A destructor that loads an object may put it where the closed one was.

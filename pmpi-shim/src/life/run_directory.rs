@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use trace_format::files::rank_file_path;
@@ -152,7 +153,11 @@ fn holds_another_run(directory: &Path, run_id: &RunId) -> bool {
 /// The fixed header of a rank file, if it is written.
 fn header_of(path: &Path) -> Option<FixedHeader> {
     let mut bytes = [0u8; size_of::<FixedHeader>()];
-    File::open(path).ok()?.read_exact(&mut bytes).ok()?;
+    // What is not a file is not waited for.
+    let mut options = File::options();
+    let mut file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    file.metadata().ok().filter(|of| of.is_file())?;
+    file.read_exact(&mut bytes).ok()?;
     read_plain::<FixedHeader>(&bytes).filter(|header| header.magic == MAGIC)
 }
 

@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString, c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::host::elf::{DT_NULL, DT_STRTAB, DT_SYMTAB, Dynamic, Symbol};
 use crate::host::loader::{Changes, find, for_each_object};
@@ -66,6 +66,8 @@ struct Search<'a> {
 static LOADED: AtomicUsize = AtomicUsize::new(0);
 /// Objects whose references have been examined. Locked during the search.
 static SEEN: Lock<BTreeSet<usize>> = Lock::new(BTreeSet::new());
+/// Whether objects were unloaded since then.
+static STALE: AtomicBool = AtomicBool::new(false);
 
 /// Runs when the recorder is loaded: after the program's objects were relocated, before their code
 /// runs.
@@ -85,6 +87,9 @@ pub fn repair() {
     // If this is interrupted, or another thread is doing it, the caller continues; it is done at
     // the next call.
     let Some(mut seen) = SEEN.try_lock() else { return };
+    if STALE.swap(false, Relaxed) {
+        seen.clear();
+    }
     let Changes { loaded, .. } = Changes::now();
     let mut search = Search { ours: own_range(), seen: &mut seen, references: Vec::new() };
     // SAFETY: callback and argument match.
@@ -101,9 +106,10 @@ pub fn repair() {
     LOADED.store(loaded, Relaxed);
 }
 
-/// Must be called when objects were unloaded, because others may be loaded at their addresses.
+/// Must be called when objects were unloaded, because others may be loaded at their addresses. Takes
+/// no lock: [`repair`] itself closes what it looked at.
 pub fn forget_unloaded() {
-    SEEN.lock().clear();
+    STALE.store(true, Relaxed);
 }
 
 /// Address range of this library.

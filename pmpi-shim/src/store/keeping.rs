@@ -79,9 +79,12 @@ impl Archive {
         }
     }
 
-    /// Whether another thread may continue this archive: it has space in the file of its own.
+    /// Whether another thread may continue this archive: it has space in the file of its own, and
+    /// its thread ended outside all regions.
     pub fn may_continue(&self) -> bool {
-        self.totals.is_some() || self.totals_offset.is_some() || !self.replaceable.is_empty()
+        let has_space =
+            self.totals.is_some() || self.totals_offset.is_some() || !self.replaceable.is_empty();
+        has_space && self.totals.as_ref().is_none_or(|totals| !totals.is_in_region())
     }
 
     /// Archives the events of a window. `min_bytes` is the minimum size of its chunk, so that

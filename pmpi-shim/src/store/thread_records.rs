@@ -29,10 +29,11 @@ pub fn os_ids() -> Vec<u32> {
     OS_IDS.lock().clone()
 }
 
-/// The record of a thread that begins: a new one, or that of an ended thread if memory is limited.
-pub fn begin(os_id: u32) -> Result<ThreadRecord, String> {
+/// The record of a thread whose first window is opened at `opened_ticks`: a new one, or, if memory
+/// is limited, that of a thread that had ended by then.
+pub fn begin(os_id: u32, opened_ticks: u64) -> Result<ThreadRecord, String> {
     if Archive::reuses()
-        && let Some((ended, at_ticks)) = ENDED.lock().pop()
+        && let Some((ended, at_ticks)) = ended_by(opened_ticks)
     {
         let thread = (ended.thread.0, os_id);
         if let Some(id) = OS_IDS.lock().get_mut(thread.0 as usize) {
@@ -46,6 +47,12 @@ pub fn begin(os_id: u32) -> Result<ThreadRecord, String> {
     drop(ids);
     let archive = Archive::begin(thread)?;
     Ok(ThreadRecord { thread, sequence: 0, archive, continues_since: None })
+}
+
+fn ended_by(ticks: u64) -> Option<(ThreadRecord, u64)> {
+    let mut ended = ENDED.lock();
+    let at = ended.iter().rposition(|(_, at_ticks)| *at_ticks <= ticks)?;
+    Some(ended.remove(at))
 }
 
 /// Keeps the record of a thread that has ended, all of whose events are archived, for another one.

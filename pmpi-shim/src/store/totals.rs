@@ -197,6 +197,11 @@ impl ThreadTotals {
         ticks
     }
 
+    /// Whether a region that counts as computation is open.
+    pub fn is_in_region(&self) -> bool {
+        self.header.open_regions > 0
+    }
+
     fn add_own_time(&mut self, to_ticks: u64) {
         let ticks = self.advance(to_ticks);
         self.header.own_ticks += ticks;

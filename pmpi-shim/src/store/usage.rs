@@ -61,8 +61,8 @@ pub fn is_due(end: u64) -> bool {
     end >= DUE.load(Relaxed)
 }
 
-/// Takes a reading that is due. With `as_event`, its time is an event behind the call that ended
-/// then; among polls it is not, because an event would end their run.
+/// Takes a reading that is due when a call ends. With `as_event`, its time is an event behind those
+/// of that call; among polls it is not, because an event would end their run.
 ///
 /// # Safety
 /// `block` is the calling thread's, inside its outermost call, whose event is complete.
@@ -77,6 +77,9 @@ pub unsafe fn take(block: *mut ThreadBlock, end: u64, as_event: bool) {
     if !state::is_recording() {
         return;
     }
+    // The call may have been followed by events of its own, such as a definition's.
+    // SAFETY: the caller's promise.
+    let begin = unsafe { counter::read(block) };
     let _own = OwnWork::begin();
     let _ = std::panic::catch_unwind(|| {
         let _ = replace_definition(&Definition::UsageReading(read(Phase::During)));
@@ -85,7 +88,7 @@ pub unsafe fn take(block: *mut ThreadBlock, end: u64, as_event: bool) {
     // SAFETY: the caller's promise.
     unsafe {
         if as_event && (*block).paused_at == 0 {
-            window::tool_event(block, ToolReason::Usage, end);
+            window::tool_event(block, ToolReason::Usage, begin);
         }
     }
 }

@@ -359,7 +359,7 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
 
 /// Assigns the calling thread a record and a first window.
 fn begin_thread(needed: usize, opened_ticks: u64) -> Result<Recorder, String> {
-    let record = thread_records::begin(os_id())?;
+    let record = thread_records::begin(os_id(), opened_ticks)?;
     let usual = if record.thread.0 == 0 { WINDOW_BYTES } else { SMALL_WINDOW_BYTES };
     let memory = acquire(usual.max(needed)).or_else(|_| acquire(needed))?;
     Ok(Recorder::new(memory, record, opened_ticks))
