@@ -243,6 +243,15 @@ impl Metrics {
         self.ranks.iter().filter(|rank| rank.takes_part)
     }
 
+    /// The share of their time for which the participants waited for a core; `None` if that is not
+    /// known.
+    pub fn share_off_cpu(&self) -> Option<f64> {
+        let waited: Option<Vec<f64>> = self.participants().map(|rank| rank.off_cpu_s).collect();
+        let waited = waited.filter(|waited| !waited.is_empty())?;
+        let elapsed_s = self.elapsed_s * waited.len() as f64;
+        (elapsed_s > 0.0).then(|| waited.iter().sum::<f64>() / elapsed_s)
+    }
+
     /// Derives the figures of a selection.
     ///
     /// # Errors

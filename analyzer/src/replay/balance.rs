@@ -6,6 +6,10 @@ use super::graph::OpNumber;
 use super::questions::WhatIf;
 use crate::causes::Context;
 
+/// Most parts that ranks take over in a context. Of more, parts that end one after the other are
+/// taken over together, where the last of them ends.
+const MAX_PARTS: usize = 1_000_000;
+
 impl WhatIf<'_> {
     /// Balances computation: in each selected context every rank computes the mean of all ranks. If
     /// all ranks have equally many stretches in it, each of these is balanced; otherwise their sums
@@ -56,13 +60,18 @@ impl WhatIf<'_> {
         if absent.is_empty() {
             return;
         }
-        // Ends of stretches, and a rank's part of all stretches that have ended by then.
+        // Ends of stretches, and a rank's part of each.
         let mut ends: Vec<(f64, f64)> = ops_of_ranks
             .iter()
             .flatten()
             .map(|op| (self.graph.recorded[*op].entered_s, own[*op] / ops_of_ranks.len() as f64))
             .collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let group = (ends.len() * absent.len()).div_ceil(MAX_PARTS).max(1);
+        let ends: Vec<(f64, f64)> = ends
+            .chunks(group)
+            .map(|of| (of[of.len() - 1].0, of.iter().map(|(_, part_s)| part_s).sum()))
+            .collect();
         for rank in absent {
             let line = first_lines[rank];
             self.take_over_line(self.graph.lines[line].ops.clone(), &ends, taken_over);

@@ -39,11 +39,7 @@ impl LackOfCores {
             Oversubscription::OneCore { ranks, .. } => Some((ranks.len(), 1)),
             Oversubscription::Waited { .. } => None,
         });
-        let waited: Option<Vec<f64>> = metrics.participants().map(|rank| rank.off_cpu_s).collect();
-        let share = waited.filter(|_| metrics.elapsed_s > 0.0).map(|waited| {
-            waited.iter().sum::<f64>() / (metrics.elapsed_s * waited.len().max(1) as f64)
-        });
-        let waited_share = share.filter(|share| *share >= NOTABLE_SHARE);
+        let waited_share = metrics.share_off_cpu().filter(|share| *share >= NOTABLE_SHARE);
         (shared.is_some() || waited_share.is_some()).then_some(Self { shared, waited_share })
     }
 }

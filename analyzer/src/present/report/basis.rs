@@ -39,15 +39,6 @@ pub(super) fn is_stuck(report: &Report) -> bool {
     !unfinished.deadlocks.is_empty() || open > STUCK_SHARE
 }
 
-/// The share of their time for which ranks waited for a core; `None` if that is not known.
-pub(super) fn share_off_cpu(report: &Report) -> Option<f64> {
-    let waited: Option<Vec<f64>> =
-        report.metrics.participants().map(|rank| rank.off_cpu_s).collect();
-    let waited = waited.filter(|waited| !waited.is_empty())?;
-    let elapsed_s = report.metrics.elapsed_s * waited.len() as f64;
-    (elapsed_s > 0.0).then(|| waited.iter().sum::<f64>() / elapsed_s)
-}
-
 /// The least share of their time for which ranks waited for a core while they did not wait for other ranks: a rank
 /// that waits in a loop loses nothing if others have its core. `None` if that is not known.
 pub(super) fn share_held_up(report: &Report) -> Option<f64> {
@@ -90,7 +81,7 @@ pub(super) fn share_cores(report: &Report) -> bool {
 /// so that its other figures say little.
 pub(super) fn lacks_cores(report: &Report) -> bool {
     let least_held_up = if share_cores(report) { NOTABLE_OFF_CPU } else { LACKING_CORES };
-    share_off_cpu(report).is_some_and(|share| share >= LACKING_CORES)
+    report.metrics.share_off_cpu().is_some_and(|share| share >= LACKING_CORES)
         && share_held_up(report).is_some_and(|share| share >= least_held_up)
 }
 
@@ -98,7 +89,7 @@ pub(super) fn lacks_cores(report: &Report) -> bool {
 pub(super) fn hardly_lacks_cores(report: &Report) -> bool {
     let share = match share_cores(report) {
         true => share_held_up(report),
-        false => share_off_cpu(report),
+        false => report.metrics.share_off_cpu(),
     };
     share.is_some_and(|share| share < NOTABLE_OFF_CPU)
 }

@@ -6,7 +6,7 @@ use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
 
-use super::basis::{lacks_cores, share_held_up, share_off_cpu};
+use super::basis::{lacks_cores, share_held_up};
 
 /// Share of the ranks' time off the CPU from which it is mentioned.
 const NOTABLE_OFF_CPU: f64 = 0.01;
@@ -28,7 +28,7 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     if lacks_cores(report) {
         parts.insert(0, "ranks lacked cores: times say little".to_owned());
     }
-    let off_cpu = share_off_cpu(report).filter(|share| *share >= NOTABLE_OFF_CPU);
+    let off_cpu = report.metrics.share_off_cpu().filter(|share| *share >= NOTABLE_OFF_CPU);
     if let Some(share) = off_cpu.filter(|_| !lacks_cores(report)) {
         // A rank that waits for others in a loop loses nothing without a core.
         let harmless = share_held_up(report).is_some_and(|held_up| held_up < HARMLESS * share);

@@ -10,7 +10,7 @@ use crate::trace::{FileFault, NotBegun};
 
 use super::basis::{
     hardly_lacks_cores, hides_waiting, is_stuck, keeps_mostly_totals, lacks_cores,
-    serialisation_and_transfer, share_off_cpu, waits_for_other_programs,
+    serialisation_and_transfer, waits_for_other_programs,
 };
 use super::job_end::JobEnd;
 use crate::present::Report;
@@ -260,7 +260,7 @@ fn oversubscription(report: &Report) -> Option<String> {
         let waited = waited_for_cores(report, found)?;
         return Some(format!("{waited} Besides, {shared}."));
     }
-    let waiting = match share_off_cpu(report).filter(|share| *share >= NOTABLE_SHARE) {
+    let waiting = match report.metrics.share_off_cpu().filter(|share| *share >= NOTABLE_SHARE) {
         Some(share) => format!("they wait for a core for {} of their time", percent(share)),
         None => "part of the time is waiting for cores".to_owned(),
     };
