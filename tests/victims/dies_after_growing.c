@@ -1,9 +1,10 @@
-/* 2 ranks meet every 10 ms for 0.6 s, after the first quarter with 100 MB more than before; then both are killed by SIGKILL. */
+/* 2 ranks meet every 10 ms for 0.6 s, after the first quarter with 100 MB more than before; then both are
+ * killed by SIGKILL. */
 #include "victim.h"
 
 int main(int argc, char **argv)
 {
-    char *memory;
+    char *memory = NULL;
 
     MPI_Init(&argc, &argv);
     for (int step = 0; step < 60; step++) {
@@ -15,5 +16,5 @@ int main(int argc, char **argv)
         MPI_Barrier(MPI_COMM_WORLD);
     }
     kill(getpid(), SIGKILL);
-    return memory[7];
+    return memory ? memory[7] : 0;
 }

@@ -8,6 +8,8 @@ use super::statistics::Estimate;
 const MIN_LACK: f64 = 0.02;
 /// A side lacks cores more than the other if it does so this many times as much.
 const MORE_LACK: f64 = 1.5;
+/// Twice a lack of cores counts as at most this share of the time.
+const MAX_LACK: f64 = 0.9;
 /// Times as many calls, bytes or iterations, and times as long, that are no chance.
 const MANIFOLD: f64 = 2.0;
 
@@ -54,12 +56,19 @@ pub fn lacked_cores(side: &[RunRecord]) -> Option<f64> {
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
-/// Whether one side lacked cores more than the other, so that it seems slower than it is, and is
-/// not the faster one all the same.
+/// Whether one side lacked cores more than the other, so that it seems slower than it is, and
+/// neither is the faster one all the same nor slower than twice that lack could make it.
 fn explains([before, after]: [f64; 2], of: &Estimate) -> bool {
     let is_more = |one: f64, other: f64| one - other >= MIN_LACK && one >= MORE_LACK * other;
     let is_certain = |sign: f64| of.is_certain() && sign * of.difference() > 0.0;
-    is_more(after, before) && !is_certain(-1.0) || is_more(before, after) && !is_certain(1.0)
+    // The least difference that is certain, and what ranks that wait for a core for a share of their
+    // time take longer by it.
+    let least = of.interval.map_or(0.0, |(lo, hi)| lo.abs().min(hi.abs()));
+    let times_longer = |share: f64| 1.0 / (1.0 - (2.0 * share).min(MAX_LACK));
+    let is_beyond = |faster: f64, share: f64| faster + least > faster * times_longer(share);
+    let after_explains = !is_certain(-1.0) && !(is_certain(1.0) && is_beyond(of.before, after));
+    let before_explains = !is_certain(1.0) && !(is_certain(-1.0) && is_beyond(of.after, before));
+    is_more(after, before) && after_explains || is_more(before, after) && before_explains
 }
 
 /// Whether the program does manifold more, or less, and takes accordingly longer, or less long.

@@ -6,8 +6,9 @@ use super::{Iteration, Phase};
 /// deviation) and by this part of the median.
 const SLOW_SPREADS: f64 = 5.0;
 const SLOW_PART: f64 = 0.1;
-/// If a larger part of the iterations than this is so long, these are no exceptions.
-const MAX_SLOW: f64 = 0.1;
+/// If more iterations than this, and a larger part of all, are so long, these are no exceptions.
+const MAX_SLOW: usize = 10;
+const MAX_SLOW_PART: f64 = 0.1;
 /// Least iterations for a trend.
 const MIN_FOR_TREND: usize = 10;
 /// A trend changes the length by at least this part of the median, and at least this part of the
@@ -74,7 +75,7 @@ impl Phase {
         let limit = (1.4826 * SLOW_SPREADS * mad as f64).max(SLOW_PART * median as f64);
         let mut slow: Vec<usize> =
             (0..times.len()).filter(|at| (times[*at] - median) as f64 > limit).collect();
-        if slow.len() > 1 && slow.len() as f64 > MAX_SLOW * times.len() as f64 {
+        if slow.len() > MAX_SLOW && slow.len() as f64 > MAX_SLOW_PART * times.len() as f64 {
             slow.clear();
         }
         slow.sort_by_key(|at| (std::cmp::Reverse(times[*at]), *at));
