@@ -66,9 +66,9 @@ fn explains([before, after]: [f64; 2], of: &Estimate) -> bool {
     let least = of.interval.map_or(0.0, |(lo, hi)| lo.abs().min(hi.abs()));
     let times_longer = |share: f64| 1.0 / (1.0 - (2.0 * share).min(MAX_LACK));
     let is_beyond = |faster: f64, share: f64| faster + least > faster * times_longer(share);
-    let after_explains = !is_certain(-1.0) && !(is_certain(1.0) && is_beyond(of.before, after));
-    let before_explains = !is_certain(1.0) && !(is_certain(-1.0) && is_beyond(of.after, before));
-    is_more(after, before) && after_explains || is_more(before, after) && before_explains
+    let after_decides = is_certain(-1.0) || is_certain(1.0) && is_beyond(of.before, after);
+    let before_decides = is_certain(1.0) || is_certain(-1.0) && is_beyond(of.after, before);
+    is_more(after, before) && !after_decides || is_more(before, after) && !before_decides
 }
 
 /// Whether the program does manifold more, or less, and takes accordingly longer, or less long.
