@@ -77,13 +77,16 @@ impl Drop for Viewer {
 fn view(run: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
     command.arg("view").arg(run).stdin(Stdio::null());
-    let hangups_end = || {
-        // SAFETY: takes plain numbers, and may be called between fork and exec.
-        unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+    let signals_end = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: takes plain numbers, and may be called between fork and exec.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
         Ok(())
     };
-    // SAFETY: the closure only makes that call. Tests that nohup started would hand on that they ignore it.
-    unsafe { command.pre_exec(hangups_end) };
+    // SAFETY: the closure only makes these calls. Tests that nohup or a shell's `&` started would hand on that they
+    // ignore these signals.
+    unsafe { command.pre_exec(signals_end) };
     command
 }
 
