@@ -6,9 +6,11 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_format::header::Module;
 
-use crate::metrics::{in_file, module_of};
+use crate::metrics::in_file;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
+
+use super::local_site::LocalSite;
 
 /// A place in the program that calls MPI.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,9 +56,6 @@ impl Context {
         matches!(self, Self::Region(_) | Self::Between(..))
     }
 }
-
-/// A call site with its rank's numbers: function, and the return address (0 if unknown).
-pub(crate) type LocalSite = (u16, u64);
 
 /// A context with its rank's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -190,13 +189,10 @@ impl Merger {
         &mut self,
         trace: &RankTrace,
         modules: &[&Module],
-        (function, address): LocalSite,
+        LocalSite { function, address, load }: LocalSite,
     ) -> u32 {
         let name = trace.file.function_name(function).unwrap_or("unknown");
-        // If several modules were mapped at the same address in turn, which is rare, this is the
-        // last of them.
-        let module = module_of(modules, address, u64::MAX).map(|index| modules[index]);
-        let (path, id, address) = in_file(module, address);
+        let (path, id, address) = in_file(load.module(modules, address), address);
         let key = (path.to_owned(), id.to_owned(), address, name.to_owned());
         let next = self.site_table.len() as u32;
         let (symbols, site_table) = (&mut self.symbols, &mut self.site_table);

@@ -14,7 +14,7 @@
 //! | `longest` | keeps long waits alone if there are too many |
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
-//! | `contexts`, `profile` | what each line did between the waits |
+//! | `local_site`, `contexts`, `profile` | what each line did between the waits |
 //! | `line_profiles` | profiles of each line and of all lines |
 //! | `rank_times` | what each rank did, over all its threads |
 //! | `sync_points` | where a line and its culprit last met before a wait |
@@ -49,6 +49,7 @@ mod hinted_search;
 mod iterations;
 mod line_profiles;
 mod lines;
+pub(crate) mod local_site;
 mod locks;
 mod longest;
 mod neighbours;

@@ -12,10 +12,11 @@ use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use serde::{Deserialize, Serialize};
 
 use super::contexts::{
-    LocalContext, LocalContexts, LocalSite, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
+    LocalContext, LocalContexts, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
 use super::hinted_search;
 use super::lines::Lines;
+use super::local_site::{LocalSite, ReplacedModules};
 use super::rank_times::RankTime;
 use super::waits::{Wait, Waits};
 use super::whole_ticks::WholeTicks;
@@ -89,6 +90,7 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
             ended: self.ended,
             position: rank.position,
             functions: Functions::new(rank.trace),
+            replaced: ReplacedModules::new(rank.trace),
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
             wait_contexts: Vec::new(),
@@ -108,6 +110,7 @@ pub(super) struct ProfilerOfRank<'c> {
     ended: &'c [Vec<(i64, u32)>],
     position: usize,
     functions: Functions,
+    replaced: ReplacedModules,
     contexts: LocalContexts,
     profiles: Vec<(u32, Profile)>,
     wait_contexts: Vec<(u32, u32)>,
@@ -352,14 +355,15 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
         let at = |ticks| self.clock.at(self.position, ticks);
         let (begin, end) = (at(span.begin_ticks), at(span.end_ticks));
         let address = span.site.map_or(0, |(address, _)| address);
+        let site = |function| self.replaced.site(function, address, span.begin_ticks);
         match span.kind {
             SpanKind::Call(function) => match self.functions.entry(function).1 {
-                Activity::Mpi => self.call((function, address), begin, end),
+                Activity::Mpi => self.call(site(function), begin, end),
                 Activity::Tool | Activity::Compute | Activity::Own => {}
             },
             SpanKind::Polls { function, inside_ticks, .. } => {
                 let inside = self.clock.ticks_of(self.position, inside_ticks);
-                self.polls((function, address), (begin, end), inside.clamp(0, end - begin));
+                self.polls(site(function), (begin, end), inside.clamp(0, end - begin));
             }
             SpanKind::Tool => {
                 self.line.fill_gap_to(begin);

@@ -14,6 +14,7 @@ mod certainty;
 mod chains;
 pub(crate) mod generated;
 mod one_sided;
+mod places;
 mod stretches;
 
 /// First tick of the synthetic ranks' calls, begin of the ranks, and their end.

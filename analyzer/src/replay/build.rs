@@ -9,7 +9,8 @@ use trace_format::meaning::{Class, Meaning};
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
-use crate::causes::contexts::{Contexts, LocalContext, LocalContexts, LocalSite};
+use crate::causes::contexts::{Contexts, LocalContext, LocalContexts};
+use crate::causes::local_site::{LocalSite, ReplacedModules};
 use crate::causes::semantics::CallSemantics;
 use crate::causes::{Lines, WholeTicks};
 use crate::timeline::mpi_constants::MpiConstants;
@@ -56,6 +57,7 @@ struct RankOpBuilder<'l, 'a> {
     builder: &'l OpBuilder<'l, 'a>,
     position: usize,
     functions: Functions,
+    replaced: ReplacedModules,
     /// How the calls of each function are treated if they have no partner.
     kinds: Vec<UnmatchedKind>,
     /// MPI_PROC_NULL, if a peer that has this value is certain to be none.
@@ -158,6 +160,7 @@ impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
             builder: self,
             position: rank.position,
             functions: Functions::new(rank.trace),
+            replaced: ReplacedModules::new(rank.trace),
             kinds: rank.trace.file.function_names().iter().map(kind).collect(),
             proc_null: proc_null(&rank.trace.file.header),
             contexts: LocalContexts::default(),
@@ -279,7 +282,8 @@ impl RankOpBuilder<'_, '_> {
 
     fn call(&mut self, span: &Span, function: u16, (begin, end): (i64, i64)) {
         self.line.own_to(begin);
-        let site = (function, span.site.map_or(0, |(address, _)| address));
+        let address = span.site.map_or(0, |(address, _)| address);
+        let site = self.replaced.site(function, address, span.begin_ticks);
         let keys = self.keys_of(span.begin_ticks, function);
         let end = end.max(self.line.at);
         if !keys.is_empty() {

@@ -24,9 +24,10 @@ use crate::analysis::Analysis;
 use crate::trace::Run;
 
 use super::NO_CONTEXT;
-use super::contexts::{Contexts, LocalSite, WAITING};
+use super::contexts::{Contexts, WAITING};
 use super::hinted_search;
 use super::lines::Lines;
+use super::local_site::LocalSite;
 use super::profile::{Hint, Profile};
 use super::tree::Tree;
 use super::waits::Wait;

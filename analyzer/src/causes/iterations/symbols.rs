@@ -10,18 +10,19 @@ use crate::analysis::spans::{Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::trace::RankTrace;
 
-use super::super::contexts::LocalSite;
 use super::super::lines::Lines;
+use super::super::local_site::{LocalSite, ReplacedModules};
 
-/// A call with its rank's numbers: function, and return address. If the address is unknown, the
-/// size of its message takes its place.
+/// A call site of its rank. If the address is unknown, the size of the call's message takes its
+/// place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) struct Symbol(u16, u64);
+pub(super) struct Symbol(LocalSite);
 
 impl Symbol {
     /// The call as a site.
     pub fn site(self) -> LocalSite {
-        (self.0, if self.1 & BY_SIZE == 0 { self.1 } else { 0 })
+        let address = if self.0.address & BY_SIZE == 0 { self.0.address } else { 0 };
+        LocalSite { address, ..self.0 }
     }
 }
 
@@ -54,14 +55,19 @@ impl LoopFunctions {
 
 /// The symbol of a call of such a function; `None` for anything else.
 #[inline]
-pub(super) fn symbol_of(span: &Span, loop_functions: &LoopFunctions) -> Option<Symbol> {
+pub(super) fn symbol_of(
+    span: &Span,
+    loop_functions: &LoopFunctions,
+    replaced: &ReplacedModules,
+) -> Option<Symbol> {
     let SpanKind::Call(function) = span.kind else { return None };
     let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
     if !loop_functions.0.get(index).copied().unwrap_or(false) {
         return None;
     }
     let by_size = || BY_SIZE | u64::from(64 - span.bytes.leading_zeros());
-    Some(Symbol(function, span.site.map_or_else(by_size, |(address, _)| address)))
+    let address = span.site.map_or_else(by_size, |(address, _)| address);
+    Some(Symbol(replaced.site(function, address, span.begin_ticks)))
 }
 
 /// Least number of turns of a loop.
@@ -104,6 +110,7 @@ pub(super) struct SymbolsOfRank<'l> {
     lines: &'l Lines,
     position: usize,
     loop_functions: LoopFunctions,
+    replaced: ReplacedModules,
     is_first_thread: bool,
     calls: FxHashMap<Symbol, Calls>,
     /// Number of calls so far.
@@ -150,6 +157,7 @@ impl<'a, 'l> CallObserver<'a> for Symbols<'l> {
             lines: self.lines,
             position: rank.position,
             loop_functions: LoopFunctions::new(rank.trace),
+            replaced: ReplacedModules::new(rank.trace),
             is_first_thread: false,
             calls: FxHashMap::default(),
             count: 0,
@@ -164,10 +172,8 @@ impl<'a> RankObserver<'a> for SymbolsOfRank<'_> {
     }
 
     fn span(&mut self, span: &Span) {
-        let Some(symbol) = symbol_of(span, &self.loop_functions).filter(|_| self.is_first_thread)
-        else {
-            return;
-        };
+        let symbol = symbol_of(span, &self.loop_functions, &self.replaced);
+        let Some(symbol) = symbol.filter(|_| self.is_first_thread) else { return };
         let (begin, last) = (span.begin_ticks, (span.begin_ticks, span.end_ticks));
         let numbers = (self.count, self.count);
         let new = Calls { count: 0, numbers, first: begin, last };

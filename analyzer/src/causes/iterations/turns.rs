@@ -7,6 +7,7 @@ use crate::analysis::spans::Span;
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 
 use super::super::lines::Lines;
+use super::super::local_site::ReplacedModules;
 use super::symbols::{Loop, LoopFunctions, Symbol, symbol_of};
 
 /// Observes the turns of the given loops; each rank has the same number of loops.
@@ -53,6 +54,7 @@ pub(super) struct TurnsOfRank<'l> {
     lines: &'l Lines,
     position: usize,
     loop_functions: LoopFunctions,
+    replaced: ReplacedModules,
     is_first_thread: bool,
     anchors: &'l [Loop],
     symbols: FxHashMap<Symbol, usize>,
@@ -78,6 +80,7 @@ impl<'a, 'l> CallObserver<'a> for Turns<'l> {
             lines: self.lines,
             position: rank.position,
             loop_functions: LoopFunctions::new(rank.trace),
+            replaced: ReplacedModules::new(rank.trace),
             is_first_thread: false,
             anchors,
             symbols: FxHashMap::default(),
@@ -94,10 +97,8 @@ impl<'a> RankObserver<'a> for TurnsOfRank<'_> {
     }
 
     fn span(&mut self, span: &Span) {
-        let Some(symbol) = symbol_of(span, &self.loop_functions).filter(|_| self.is_first_thread)
-        else {
-            return;
-        };
+        let symbol = symbol_of(span, &self.loop_functions, &self.replaced);
+        let Some(symbol) = symbol.filter(|_| self.is_first_thread) else { return };
         let loops = self.anchors.len();
         let next = self.symbols.len();
         let number = *self.symbols.entry(symbol).or_insert(next);
