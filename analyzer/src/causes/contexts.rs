@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use trace_format::header::Module;
 
-use crate::metrics::in_file;
+use crate::metrics::{Frame, FrameKey};
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
+use super::callers::{CalledSite, Callers, PathCounts, SiteKey};
 use super::local_site::LocalSite;
 
 /// A place in the program that calls MPI.
@@ -23,6 +23,18 @@ pub struct CallSite {
     pub address: u64,
     /// Function, file and line, as far as the module's debug information provides them.
     pub place: SourceLocation,
+    /// Whether the module is a library, not the user's own program.
+    pub is_in_library: bool,
+    /// Where the user's own program called that library, if a call path tells.
+    pub caller: Option<Frame>,
+}
+
+impl CallSite {
+    /// Whether both are the same call in the code, wherever its library was called.
+    pub(super) fn is_same_call(&self, other: &Self) -> bool {
+        (self.address, &self.module, &self.function)
+            == (other.address, &other.module, &other.function)
+    }
 }
 
 /// What a thread was doing.
@@ -64,6 +76,9 @@ pub(crate) enum LocalContext {
     Region(u32),
     Between(Option<LocalSite>, Option<LocalSite>),
     Transfer(LocalSite),
+    /// The same for a call with a path, by its number: the place of a wait. What lines did is summed
+    /// without paths, which the short calls of the ranks that come late do not have.
+    OnPath(LocalSite, u32),
 }
 
 /// The contexts of one rank in the order in which they first occurred.
@@ -101,9 +116,6 @@ pub struct Contexts {
     pub all: Vec<Context>,
 }
 
-/// Identifies a call site on all ranks: module path, build id, address within the module, function.
-type SiteKey = (String, String, u64, String);
-
 /// A context with numbers that all ranks share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SharedContext {
@@ -117,7 +129,7 @@ enum SharedContext {
 #[derive(Default)]
 struct Merger {
     symbols: Symbols,
-    sites: HashMap<SiteKey, u32>,
+    sites: HashMap<(SiteKey, Option<FrameKey>), u32>,
     site_table: Vec<CallSite>,
     regions: HashMap<String, u32>,
     region_names: Vec<String>,
@@ -127,19 +139,24 @@ struct Merger {
 
 impl Contexts {
     /// Merges the contexts of all ranks; also returns the run's number for each number of each
-    /// rank.
-    pub(crate) fn merge(run: &Run, of_ranks: &[&[LocalContext]]) -> (Self, Vec<Vec<u32>>) {
+    /// rank. `counts` is by rank; empty if it does not matter where libraries were called.
+    pub(crate) fn merge(
+        run: &Run,
+        of_ranks: &[&[LocalContext]],
+        counts: &[&PathCounts],
+    ) -> (Self, Vec<Vec<u32>>) {
+        let callers = Callers::new(run, counts);
         let mut merger = Merger::default();
         for fixed in [WAITING, WAITING_FOR_UNKNOWN, RECORDER, TOTALS] {
             merger.number(SharedContext::Fixed(fixed));
         }
-        let maps = run.ranks.iter().zip(of_ranks).map(|(trace, local)| {
-            let modules = crate::metrics::modules(trace);
+        let maps = run.ranks.iter().zip(of_ranks).enumerate().map(|(position, (trace, local))| {
             let mut sites = FxHashMap::default();
-            let mut site = |merger: &mut Merger, local: LocalSite| {
-                *sites.entry(local).or_insert_with(|| merger.site(trace, &modules, local))
+            let mut on_path = |merger: &mut Merger, local: (LocalSite, Option<u32>)| {
+                *sites.entry(local).or_insert_with(|| merger.site(callers.of(position, local)))
             };
             let numbers = local.iter().map(|context| {
+                let mut site = |merger: &mut Merger, local| on_path(merger, (local, None));
                 let shared = match *context {
                     LocalContext::Fixed(number) => SharedContext::Fixed(number),
                     LocalContext::Region(id) => SharedContext::Region(merger.region(trace, id)),
@@ -149,6 +166,9 @@ impl Contexts {
                         SharedContext::Between(from, to)
                     }
                     LocalContext::Transfer(at) => SharedContext::Transfer(site(&mut merger, at)),
+                    LocalContext::OnPath(at, path) => {
+                        SharedContext::Transfer(on_path(&mut merger, (at, Some(path))))
+                    }
                 };
                 merger.number(shared)
             });
@@ -185,25 +205,30 @@ impl Merger {
         })
     }
 
-    fn site(
-        &mut self,
-        trace: &RankTrace,
-        modules: &[&Module],
-        LocalSite { function, address, load }: LocalSite,
-    ) -> u32 {
-        let name = trace.file.function_name(function).unwrap_or("unknown");
-        let (path, id, address) = in_file(load.module(modules, address), address);
-        let key = (path.to_owned(), id.to_owned(), address, name.to_owned());
+    fn site(&mut self, CalledSite { key, is_in_library, caller }: CalledSite) -> u32 {
         let next = self.site_table.len() as u32;
         let (symbols, site_table) = (&mut self.symbols, &mut self.site_table);
-        *self.sites.entry(key).or_insert_with(|| {
-            let known = !path.is_empty();
-            let place =
-                if known { symbols.location(path, id, address) } else { SourceLocation::default() };
-            let (function, module) = (name.to_owned(), path.to_owned());
-            site_table.push(CallSite { function, module, address, place });
-            next
-        })
+        *self.sites.entry((key, caller)).or_insert_with_key(
+            |((path, id, address, function), caller)| {
+                let place = match path.is_empty() {
+                    true => SourceLocation::default(),
+                    false => symbols.location(path, id, *address),
+                };
+                let caller = caller.as_ref().map(|(path, id, address)| {
+                    let place = symbols.location(path, id, *address);
+                    Frame { module: path.clone(), address: *address, place }
+                });
+                site_table.push(CallSite {
+                    function: function.clone(),
+                    module: path.clone(),
+                    address: *address,
+                    place,
+                    is_in_library,
+                    caller,
+                });
+                next
+            },
+        )
     }
 
     fn finish(self) -> Contexts {

@@ -83,10 +83,12 @@ struct PieceReasons {
 
 impl Reasons {
     /// Reasons of all waits. `profiles` are indexed by line; `contexts` is the number of contexts.
+    /// `name_delay` may give another context for a wait's number and the context of its delay.
     pub(super) fn new(
         waits: &Waits,
         (sync_points, order): (&[SyncPoint], &Order),
         (profiles, contexts): (&[Profile], usize),
+        mut name_delay: impl FnMut(u32, u32) -> u32,
     ) -> Self {
         let finder = Finder { waits, sync_points, order, profiles };
         // Piece by piece, so that the profiles fit into the processor's caches; within a piece by
@@ -125,6 +127,10 @@ impl Reasons {
         );
         let parts: Vec<PieceReasons> = parts.collect();
         let mut reasons = Self::join(&parts, waits.all.len());
+        for (number, bounds) in (0u32..).zip(reasons.first.windows(2)) {
+            let delays = &mut reasons.delays[bounds[0]..bounds[1]];
+            delays.iter_mut().for_each(|(context, _)| *context = name_delay(number, *context));
+        }
         reasons.met = sync_points.iter().map(|point| point.moment).collect();
         reasons.ticks_before = ticks_before(waits);
         reasons.origins = Origins::new(waits, order, &reasons);

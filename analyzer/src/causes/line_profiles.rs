@@ -9,6 +9,7 @@ use crate::analysis::segments::Functions;
 use crate::analysis::{Analysis, RankView};
 
 use super::NO_CONTEXT;
+use super::callers::PathCounts;
 use super::contexts::{Contexts, LocalContext};
 use super::iterations::Phase;
 use super::lines::Lines;
@@ -163,7 +164,8 @@ impl Profiled {
     ) -> Self {
         let contexts: Vec<&[LocalContext]> =
             of_ranks.iter().map(|rank| rank.contexts.as_slice()).collect();
-        let (contexts, numbers) = Contexts::merge(analysis.run, &contexts);
+        let counts: Vec<&PathCounts> = of_ranks.iter().map(|rank| &rank.path_counts).collect();
+        let (contexts, numbers) = Contexts::merge(analysis.run, &contexts, &counts);
         let mut profiles = vec![Profile::default(); lines.all.len()];
         let mut wait_contexts = vec![NO_CONTEXT; waits];
         let mut culprit_contexts = wait_contexts.clone();

@@ -15,6 +15,7 @@
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
 //! | `local_site`, `contexts`, `profile` | what each line did between the waits |
+//! | `callers` | where the program called the libraries that called MPI |
 //! | `line_profiles` | profiles of each line and of all lines |
 //! | `rank_times` | what each rank did, over all its threads |
 //! | `sync_points` | where a line and its culprit last met before a wait |
@@ -38,6 +39,7 @@
 //! nothing for a call that did not. Of a run with more than 2²¹ waits the shorter ones are
 //! only counted. Of several processes, the first keeps all of them.
 
+mod callers;
 mod collectives;
 mod conditions;
 pub(crate) mod contexts;
@@ -77,6 +79,7 @@ use trace_format::meaning::{Class, Meaning, Synchronises};
 use crate::analysis::Analysis;
 use crate::trace::Run;
 
+use callers::DelayPlaces;
 use conditions::{Finder, Found, Limits, Objects};
 pub use contexts::{CallSite, Context, Contexts};
 pub use critical_path::{CriticalPath, PathStretch};
@@ -238,7 +241,7 @@ impl<'a> Causes<'a> {
         if !analysis.processes.is_first() {
             return None;
         }
-        let Profiled { contexts, profiles, wait_contexts, culprit_contexts, mut rank_times } =
+        let Profiled { mut contexts, profiles, wait_contexts, culprit_contexts, mut rank_times } =
             Profiled::new(analysis, &lines, of_ranks, (waits.all.len(), &mut phases));
         for (position, of_rank) in rank_times.iter_mut().enumerate() {
             *of_rank = of_rank.with_ends(analysis.rank(position), (&clock, &lines), whole);
@@ -248,7 +251,13 @@ impl<'a> Causes<'a> {
         }
         let selected = selected(filter, &waits, (&lines, &phases, &regions));
         let is_selected = |number: u32| selected.as_ref().is_none_or(|all| all[number as usize]);
-        let reasons = Reasons::new(&waits, (&sync_points, &order), (&profiles, contexts.all.len()));
+        let count = contexts.all.len();
+        let mut places = DelayPlaces::new(&mut contexts);
+        let name_delay = |number: u32, context: u32| {
+            let wait = &waits.all[number as usize];
+            places.of(context, (wait.state, wait_contexts[number as usize]))
+        };
+        let reasons = Reasons::new(&waits, (&sync_points, &order), (&profiles, count), name_delay);
         let (charges, (groups, path)) = rayon::join(
             || Charges::new(&waits, &reasons, &is_selected),
             || {

@@ -10,7 +10,9 @@ use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use serde::{Deserialize, Serialize};
+use trace_format::markers::ToolReason;
 
+use super::callers::PathCounts;
 use super::contexts::{
     LocalContext, LocalContexts, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
@@ -91,6 +93,7 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
             position: rank.position,
             functions: Functions::new(rank.trace),
             replaced: ReplacedModules::new(rank.trace),
+            path_counts: PathCounts::new(rank.trace),
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
             wait_contexts: Vec::new(),
@@ -111,6 +114,7 @@ pub(super) struct ProfilerOfRank<'c> {
     position: usize,
     functions: Functions,
     replaced: ReplacedModules,
+    path_counts: PathCounts,
     contexts: LocalContexts,
     profiles: Vec<(u32, Profile)>,
     wait_contexts: Vec<(u32, u32)>,
@@ -136,6 +140,8 @@ struct LineState {
     /// transfer.
     pending_polls: [i64; 3],
     polls_site: LocalSite,
+    /// The call right before, with its numbers of waits, and of culprits' calls.
+    last_call: Option<(LocalSite, [usize; 2])>,
     profile: Profile,
     /// The stretch being filled, and its sums so far.
     stretch: usize,
@@ -262,6 +268,8 @@ pub(super) struct RankProfile {
     pub wait_contexts: Vec<(u32, u32)>,
     /// Numbers of waits, and the contexts of the culprits' calls that ended them.
     pub culprit_contexts: Vec<(u32, u32)>,
+    /// Its calls with and without paths.
+    pub path_counts: PathCounts,
     /// What its threads did together, if it has several; added later.
     pub of_threads: Option<RankTime>,
 }
@@ -270,9 +278,16 @@ impl ProfilerOfRank<'_> {
     /// What was found, when all events are read.
     pub fn finish(mut self) -> RankProfile {
         self.add_silent_line();
-        let Self { contexts, profiles, wait_contexts, culprit_contexts, .. } = self;
+        let Self { contexts, profiles, wait_contexts, culprit_contexts, path_counts, .. } = self;
         let contexts = contexts.into_all();
-        RankProfile { contexts, profiles, wait_contexts, culprit_contexts, of_threads: None }
+        RankProfile {
+            contexts,
+            profiles,
+            wait_contexts,
+            culprit_contexts,
+            path_counts,
+            of_threads: None,
+        }
     }
 
     /// Adds a line that was outside MPI all the time, for a rank without events.
@@ -312,6 +327,8 @@ impl ProfilerOfRank<'_> {
         line.fill_gap_to(begin);
         line.settle(Some(site), &mut self.contexts);
         line.before = Some(site);
+        line.last_call = Some((site, [self.wait_contexts.len(), self.culprit_contexts.len()]));
+        self.path_counts.add(site);
         let end = end.max(begin);
         let transfer = self.contexts.number(LocalContext::Transfer(site));
         let ended = &self.ended[line.number as usize];
@@ -326,6 +343,18 @@ impl ProfilerOfRank<'_> {
             line.add(self.contexts.number(LocalContext::Fixed(fixed_of(&wait))), wait.until);
         }
         line.add(transfer, end);
+    }
+
+    /// Receives the path of the call right before.
+    fn path_of_last_call(&mut self, path: u32) {
+        let Some((site, [waits, ended])) = self.line.last_call else { return };
+        self.path_counts.add_path(site, path);
+        let (waits, ended) =
+            (&mut self.wait_contexts[waits..], &mut self.culprit_contexts[ended..]);
+        if !waits.is_empty() || !ended.is_empty() {
+            let on_path = self.contexts.number(LocalContext::OnPath(site, path));
+            waits.iter_mut().chain(ended).for_each(|(_, context)| *context = on_path);
+        }
     }
 
     fn polls(&mut self, site: LocalSite, (begin, end): (i64, i64), inside: i64) {
@@ -356,6 +385,9 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
         let (begin, end) = (at(span.begin_ticks), at(span.end_ticks));
         let address = span.site.map_or(0, |(address, _)| address);
         let site = |function| self.replaced.site(function, address, span.begin_ticks);
+        if !matches!(span.kind, SpanKind::Tool) {
+            self.line.last_call = None;
+        }
         match span.kind {
             SpanKind::Call(function) => match self.functions.entry(function).1 {
                 Activity::Mpi => self.call(site(function), begin, end),
@@ -366,6 +398,9 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
                 self.polls(site(function), (begin, end), inside.clamp(0, end - begin));
             }
             SpanKind::Tool => {
+                if span.payload[0] as u32 == ToolReason::Path as u32 {
+                    self.path_of_last_call((span.payload[0] >> 32) as u32);
+                }
                 self.line.fill_gap_to(begin);
                 if end > self.line.gap_end() {
                     self.line.gap.push((end, Gap::Context(LocalContext::Fixed(RECORDER))));

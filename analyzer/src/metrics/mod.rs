@@ -57,6 +57,7 @@ pub use memory::{Grown, Memory};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, SizeClass, Traffic};
 pub use note::{ImpossibleWork, MessageNote, Note};
 pub use paths::{Frame, PathRow};
+pub(crate) use paths::{FrameKey, keys_of_paths};
 pub use resolve::{EmptyWindow, SelectionError};
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection, WindowError};

@@ -15,7 +15,7 @@ use super::resolve::{RankSelection, Resolved};
 use super::sites::{Sums, in_file, module_of};
 
 /// A function on the stack of a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// Path of the program or library that contains its code; empty if unknown.
     pub module: String,
@@ -115,7 +115,7 @@ impl RankPaths<'_> {
 }
 
 /// A frame over all ranks: path and build id of its module, address in it.
-type FrameKey = (String, String, u64);
+pub(crate) type FrameKey = (String, String, u64);
 
 /// Long calls of one function along one path, on all ranks.
 #[derive(Debug, Default)]
@@ -135,7 +135,7 @@ pub(super) fn rows(
 ) -> Vec<PathRow> {
     let mut found: BTreeMap<(&str, Vec<FrameKey>), Gathered> = BTreeMap::new();
     for ((trace, time), paths) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
-        let known = keys(&trace.file.definitions);
+        let known = keys_of_paths(&trace.file.definitions);
         for ((function, number), sums) in paths {
             let name = trace.file.function_name(function);
             let (Some(name), Some(path)) = (name, known.get(&number)) else { continue };
@@ -165,8 +165,8 @@ pub(super) fn rows(
     rows
 }
 
-/// The call paths of a rank's file, by number.
-fn keys(definitions: &[Definition]) -> HashMap<u32, Vec<FrameKey>> {
+/// The call paths of a rank's file, by number: frames, innermost first.
+pub(crate) fn keys_of_paths(definitions: &[Definition]) -> HashMap<u32, Vec<FrameKey>> {
     let (mut modules, mut paths) = (Vec::new(), HashMap::new());
     for definition in definitions {
         match definition {
@@ -231,7 +231,7 @@ mod tests {
             })
         };
         let path = |number| Definition::Path { number, addresses: vec![0x1010] };
-        let keys = keys(&[module("/a.so", 1), path(0), module("/b.so", 2), path(1)]);
+        let keys = keys_of_paths(&[module("/a.so", 1), path(0), module("/b.so", 2), path(1)]);
         let of = |number| (keys[&number][0].0.as_str(), keys[&number][0].2);
         assert_eq!((of(0), of(1)), (("/a.so", 0x10), ("/b.so", 0x10)));
     }

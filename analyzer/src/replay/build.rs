@@ -415,7 +415,7 @@ impl<'a> Graph<'a> {
             return Err(NotReplayable::TooLong);
         }
         let contexts: Vec<&[LocalContext]> = ranks.iter().map(|rank| rank.contexts.all()).collect();
-        let (contexts, numbers) = Contexts::merge(run, &contexts);
+        let (contexts, numbers) = Contexts::merge(run, &contexts, &[]);
         let ranks: Vec<RankOps> = ranks.into_iter().map(RankOps::from).collect();
         let graph = Self {
             run,

@@ -13,6 +13,7 @@ mod directory;
 mod extent;
 mod facts;
 mod fault;
+pub mod own_program;
 mod process;
 pub mod run_json;
 mod several_processes;

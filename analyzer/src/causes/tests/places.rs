@@ -1,6 +1,8 @@
 //! Places of calls: which module an address belonged to.
 
 use trace_format::header::Module;
+use trace_format::layout::{TOOL, slot_word};
+use trace_format::markers::ToolReason;
 
 use super::*;
 
@@ -56,5 +58,124 @@ fn waits_are_in_the_library_that_was_loaded_then() {
     with_causes(&ranks, |causes| {
         let expected = [("/lib/alpha.so".to_owned(), 2), ("/lib/omega.so".to_owned(), 1)];
         assert_eq!(barrier_places(causes), expected);
+    });
+}
+
+/// Adds the executable /home/ada/flow, at 0x1000, and /opt/lib/libmesh.so, at 0x9000.
+fn load_library(rank: &mut SyntheticRank) {
+    rank.header.program = "/home/ada/flow".into();
+    rank.header.directory = "/scratch".into();
+    load(rank, "/home/ada/flow", 0x1000, 0);
+    load(rank, "/opt/lib/libmesh.so", 0x9000, 0);
+}
+
+/// Defines a path, innermost address first.
+fn define_path(rank: &mut SyntheticRank, number: u32, addresses: &[u64]) {
+    rank.definitions.push(Definition::Path { number, addresses: addresses.to_vec() });
+}
+
+/// Gives a path to the call that has just ended.
+fn on_path(rank: &mut SyntheticRank, number: u32, end: u64) {
+    rank.tool(0, ToolReason::Path, end, end + 1);
+    rank.threads[0].last_mut().unwrap().tag = number as i32;
+}
+
+/// Barriers in /opt/lib/libmesh.so for which rank 0 waits, and has a path each time: of these
+/// numbers.
+fn barriers_on_paths<const COUNT: usize>(paths: [u32; COUNT]) -> [SyntheticRank; 2] {
+    let mut ranks = world();
+    ranks.iter_mut().for_each(load_library);
+    for number in 0..2 {
+        let own = 0x1010 + 0x10 * u64::from(number);
+        // A frame of the library, one of the program, and what called that.
+        define_path(&mut ranks[0], number, &[0x9010, 0x9200, own, 0x1900]);
+    }
+    for (number, path) in paths.into_iter().enumerate() {
+        let begin = at(number as u64 * 1_000);
+        for (rank, late) in ranks.iter_mut().zip([0, 90]) {
+            rank.call_with("MPI_Barrier", begin + late, begin + 100, on_world(0, 0, 0));
+            called_from(rank, 0x9010);
+        }
+        on_path(&mut ranks[0], path, begin + 100);
+    }
+    ranks
+}
+
+/// The address in the program from which a site's library was called.
+fn caller(site: &CallSite) -> Option<u64> {
+    assert!(site.is_in_library && site.module == "/opt/lib/libmesh.so", "{site:?}");
+    let caller = site.caller.as_ref()?;
+    assert_eq!(caller.module, "/home/ada/flow");
+    Some(caller.address)
+}
+
+/// Callers and counts of the waits at barriers.
+fn barrier_callers(causes: &Causes) -> Vec<(Option<u64>, u64)> {
+    let at_barrier = causes.groups.iter().filter(|group| group.state == State::WaitAtBarrier);
+    let callers = at_barrier.map(|group| match causes.contexts.get(group.context) {
+        Context::Transfer(site) => (caller(site), group.count),
+        other => panic!("{other:?}"),
+    });
+    let mut callers: Vec<_> = callers.collect();
+    callers.sort();
+    callers
+}
+
+/// The callers of both ends of what rank 1 computes longer.
+fn delay_callers(causes: &Causes) -> Vec<[Option<u64>; 2]> {
+    let contexts = causes.charges.causes.keys().map(|(_, context)| causes.contexts.get(*context));
+    let between = contexts.filter_map(|context| match context {
+        Context::Between(Some(from), Some(to)) if from.function == "MPI_Barrier" => {
+            Some([caller(from), caller(to)])
+        }
+        _ => None,
+    });
+    between.collect()
+}
+
+#[test]
+fn waits_in_a_library_are_where_the_program_called_it() {
+    with_causes(&barriers_on_paths([0, 1, 0]), |causes| {
+        assert_eq!(barrier_callers(causes), [(Some(0x10), 2), (Some(0x20), 1)]);
+        // Rank 1 is late and has no paths. The call for which rank 0 waits comes from where that
+        // came; the one before may come from either place.
+        let delays = [[None, Some(0x20)], [None, Some(0x10)]];
+        assert_eq!(delay_callers(causes), delays);
+    });
+}
+
+#[test]
+fn short_calls_come_from_the_only_known_place() {
+    with_causes(&barriers_on_paths([1; 3]), |causes| {
+        assert_eq!(barrier_callers(causes), [(Some(0x20), 3)]);
+        assert_eq!(delay_callers(causes), [[Some(0x20); 2]]);
+    });
+    // If few calls have a path, others may come from elsewhere.
+    let mut ranks = barriers_on_paths([1; 6]);
+    let mut paths = 0;
+    ranks[0].threads[0].retain(|slot| {
+        let is_path = slot.word == slot_word(1, TOOL, 0) && slot.peer == ToolReason::Path as i32;
+        paths += u32::from(is_path);
+        !is_path || paths <= 2
+    });
+    with_causes(&ranks, |causes| {
+        assert_eq!(barrier_callers(causes), [(None, 4), (Some(0x20), 2)]);
+        assert_eq!(delay_callers(causes), [[None, None], [None, Some(0x20)]]);
+    });
+}
+
+#[test]
+fn calls_of_the_program_itself_have_no_caller() {
+    let mut ranks = barriers_on_paths([0, 1]);
+    for slot in ranks.iter_mut().flat_map(|rank| &mut rank.threads[0]) {
+        slot.site = if slot.site == 0 { 0 } else { 0x1050 };
+    }
+    with_causes(&ranks, |causes| {
+        assert_eq!(barrier_places(causes), [("/home/ada/flow".to_owned(), 2)]);
+        let of_program = |context: &Context| match context {
+            Context::Transfer(site) => site.caller.is_none() && !site.is_in_library,
+            _ => true,
+        };
+        assert!(causes.contexts.all.iter().all(of_program));
     });
 }

@@ -224,6 +224,7 @@ fn counts(run: &Run, timeline: &GlobalTimeline, sites: &mut SiteTable) -> Counts
             module: row.module.clone(),
             address: row.address,
             place: row.place.clone(),
+            ..CallSite::default()
         };
         counts.sites.push((sites.site(&site), row.count));
     }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::causes::{Causes, Context, NO_CONTEXT, NO_CULPRIT, State};
+use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, NO_CULPRIT, State};
 use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
+use crate::trace::symbols::SourceLocation;
 
 use super::stretches_document::{
     IterationsPart, PhasePart, RegionPart, TreePart, iterations, phases, regions,
 };
-use super::{Why, words};
+use super::{Why, places, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;
@@ -93,10 +94,27 @@ struct WaitPart<'a> {
     ticks: i64,
     function: Option<String>,
     place: Option<String>,
+    called_from: Option<PlacePart<'a>>,
+    library: Option<PlacePart<'a>>,
     region: Option<&'a str>,
     iteration: Option<usize>,
     culprit_place: Option<String>,
     caused_by: Vec<ReasonPart>,
+}
+
+/// A place in the code.
+#[derive(Debug, Serialize)]
+struct PlacePart<'a> {
+    module: &'a str,
+    function: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+}
+
+impl<'a> PlacePart<'a> {
+    fn new(module: &'a str, SourceLocation { function, file, line }: &'a SourceLocation) -> Self {
+        Self { module, function: function.as_deref(), file: file.as_deref(), line: *line }
+    }
 }
 
 /// What made a culprit late: time in a context, or a wait of its own.
@@ -277,9 +295,17 @@ fn off_cpu(why: &Why) -> Vec<OffCpuPart> {
 fn place_of(causes: &Causes, place: u32) -> (Option<String>, Option<String>) {
     match causes.contexts.all.get(place as usize).filter(|_| place != NO_CONTEXT) {
         Some(Context::Transfer(site)) => {
-            (Some(site.function.clone()), Some(words::call_site(site)))
+            (Some(site.function.clone()), Some(places::call_site(site)))
         }
         _ => (None, None),
+    }
+}
+
+/// The call site of a place in a library.
+fn in_library<'c>(causes: &'c Causes, place: u32) -> Option<&'c CallSite> {
+    match causes.contexts.all.get(place as usize).filter(|_| place != NO_CONTEXT)? {
+        Context::Transfer(site) => Some(site).filter(|site| site.is_in_library),
+        _ => None,
     }
 }
 
@@ -299,7 +325,10 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
         let wait = &causes.waits[number as usize];
         let line = &causes.lines.all[wait.line as usize];
         let culprit = causes.lines.all.get(wait.culprit as usize);
-        let (function, place) = place_of(causes, causes.wait_contexts[number as usize]);
+        let context = causes.wait_contexts[number as usize];
+        let (function, place) = place_of(causes, context);
+        let in_library = in_library(causes, context);
+        let caller = in_library.and_then(|site| site.caller.as_ref());
         let delays = causes.reasons.delays(number).iter().map(|(context, ticks)| ReasonPart {
             context: Some(words::context(causes.contexts.get(*context))),
             wait: None,
@@ -325,6 +354,8 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
             ticks: wait.ticks,
             function,
             place,
+            called_from: caller.map(|caller| PlacePart::new(&caller.module, &caller.place)),
+            library: in_library.map(|site| PlacePart::new(&site.module, &site.place)),
             region: causes.regions.of_wait(number).map(|region| region.name.as_str()),
             iteration: causes
                 .phases

@@ -2,6 +2,7 @@
 
 mod document;
 mod hosts;
+mod places;
 mod rows;
 mod screen;
 mod stretches;
@@ -23,8 +24,8 @@ pub(super) use rows::{longest_waits, wait_rows};
 pub use screen::screen;
 pub(super) use stretches::{iteration_summary, phase_lines, region_lines};
 pub(super) use verdict::{
-    decisive_iteration, is_explained, largest_transfer, longest_wait_places, sentences,
-    waits_at_repeated_barrier,
+    decisive_iteration, is_explained, largest_transfer, library_without_caller,
+    longest_wait_places, sentences, waits_at_repeated_barrier,
 };
 pub(super) use words::{state_name, why_late};
 

@@ -6,7 +6,7 @@ use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
 use crate::trace::Run;
 
-use super::words;
+use super::{places, words};
 
 /// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10;
@@ -20,7 +20,7 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 /// The call at which the iterations of a phase begin.
 pub(super) fn begins_at(causes: &Causes, phase: &Phase) -> String {
     match causes.contexts.all.get(phase.context as usize).filter(|_| phase.context != NO_CONTEXT) {
-        Some(Context::Transfer(site)) => words::call_site(site),
+        Some(Context::Transfer(site)) => places::call_site(site),
         _ => "not known".to_owned(),
     }
 }

@@ -8,6 +8,7 @@ use crate::present::quantity::{percent, seconds};
 
 use super::Why;
 use super::hosts;
+use super::places;
 use super::words::{self, seconds_of, share};
 
 /// Share of the waiting below which a cause is not mentioned.
@@ -107,7 +108,7 @@ pub(crate) fn largest_transfer(why: &Why) -> Option<(String, f64)> {
     let all: i64 = ticks_at.values().sum();
     let (number, most) = ticks_at.into_iter().max_by_key(|(_, ticks)| *ticks)?;
     let Context::Transfer(site) = causes.contexts.get(number) else { return None };
-    (most > 0).then(|| (words::call_site(site), most as f64 / all as f64))
+    (most > 0).then(|| (places::call_site(site), most as f64 / all as f64))
 }
 
 /// The call sites, at most two, with the larger part of all waiting, the longest first.
@@ -123,10 +124,27 @@ pub(crate) fn longest_wait_places(why: &Why) -> Vec<String> {
     let large =
         longest.iter().take(2).filter(|(_, ticks)| *ticks as f64 >= LARGE_PART * all as f64);
     let site = |(number, _): &(u32, i64)| match causes.contexts.get(*number) {
-        Context::Transfer(site) => Some(words::call_site(site)),
+        Context::Transfer(site) => Some(places::call_site(site)),
         _ => None,
     };
     large.filter_map(site).collect()
+}
+
+/// The library with a large part of all waiting in its calls, if it is not known where the program called it.
+pub(crate) fn library_without_caller(why: &Why) -> Option<String> {
+    let mut ticks_in: BTreeMap<&str, i64> = BTreeMap::new();
+    let placed = || why.causes.groups.iter().filter(|group| group.context != NO_CONTEXT);
+    for group in placed() {
+        if let Context::Transfer(site) = why.causes.contexts.get(group.context)
+            && site.is_in_library
+            && site.caller.is_none()
+        {
+            *ticks_in.entry(places::library_name(&site.module)).or_default() += group.ticks;
+        }
+    }
+    let all: i64 = placed().map(|group| group.ticks).sum();
+    let (library, most) = ticks_in.into_iter().max_by_key(|(_, ticks)| *ticks)?;
+    (most > 0 && most as f64 >= LARGE_PART * all as f64).then(|| library.to_owned())
 }
 
 /// Whether a large part of all waiting is in MPI_Barrier, called again and again.

@@ -1,59 +1,17 @@
 //! Words for contexts, for what made ranks late, and for what is not known.
 
-use crate::causes::{CallSite, Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, State, Unknown};
+use crate::causes::{Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, State, Unknown};
 use crate::metrics::OwnTime;
-use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
-use crate::trace::symbols::SourceLocation;
 
+use super::places::{brief_site, brief_stretch, call_site, short_site};
 use super::{OwnTimes, Why};
-
-/// `MPI_Recv at solve (heat.c:42)`.
-pub(super) fn call_site(site: &CallSite) -> String {
-    match site.module.is_empty() {
-        true => site.function.clone(),
-        false => {
-            let place = code_place(&site.module, site.address, &site.place);
-            format!("{} at {place}", site.function)
-        }
-    }
-}
-
-/// File and line of a call site, or, in this order, the calling function, the address, the MPI function: the first
-/// that is known.
-fn short_site(site: &CallSite) -> String {
-    let SourceLocation { function, file, line } = &site.place;
-    match (file, line, function) {
-        (Some(file), Some(line), _) => format!("{}:{line}", file_name(file)),
-        (.., Some(function)) => function.clone(),
-        _ if site.module.is_empty() => site.function.clone(),
-        _ => offset(&site.module, site.address),
-    }
-}
-
-/// A call site in a table: `MPI_Recv heat.c:42`.
-fn brief_site(site: &CallSite) -> String {
-    match site.module.is_empty() {
-        true => site.function.clone(),
-        false => format!("{} {}", site.function, short_site(site)),
-    }
-}
 
 /// A context in a table: `heat.c:42 to :61`.
 pub(super) fn brief(found: &Context) -> String {
     match found {
-        Context::Between(Some(from), Some(to)) => {
-            let (from_text, to_text) = (short_site(from), short_site(to));
-            if from_text == to_text {
-                return format!("{from_text} to its next call");
-            }
-            let line = to.place.line.filter(|_| from.place.file == to.place.file);
-            match line.filter(|_| to.place.file.is_some()) {
-                Some(line) => format!("{from_text} to :{line}"),
-                None => format!("{from_text} to {to_text}"),
-            }
-        }
+        Context::Between(Some(from), Some(to)) => brief_stretch(from, to),
         Context::Between(None, Some(to)) => format!("before {}", short_site(to)),
         Context::Between(Some(from), None) => format!("after {}", short_site(from)),
         Context::Transfer(site) => brief_site(site),

@@ -10,7 +10,11 @@ use crate::metrics::{ComputeMode, Selection};
 use crate::plain_text::printable;
 use crate::present::{Report, causes};
 use crate::shell_word::shell_word;
+use crate::trace::RankTrace;
+use crate::trace::own_program::OwnProgram;
 
+/// Detail level from which call paths are recorded.
+const PATHS_LEVEL: u8 = 2;
 /// Share of the ranks' time at which waiting is worth looking into.
 const NOTABLE_WAITING: f64 = 0.02;
 /// Efficiency at or above which waiting is not worth looking into.
@@ -24,6 +28,24 @@ fn rank_counts(ranks: u32) -> String {
     let doubled = std::iter::successors(Some(1u32), |count| count.checked_mul(2));
     let smaller = doubled.take_while(|count| *count < ranks).map(|count| count.to_string());
     smaller.chain([ranks.to_string()]).collect::<Vec<_>>().join(",")
+}
+
+/// The library whose callers a recording with call paths would name.
+fn library_to_look_behind(report: &Report) -> Option<String> {
+    let has_no_paths = |rank: &RankTrace| {
+        // The frames of a script are those of its interpreter.
+        rank.file.fixed.level < PATHS_LEVEL && !OwnProgram::new(&rank.file.header).is_interpreted
+    };
+    let library = causes::library_without_caller(&report.why()?)?;
+    report.run.ranks.iter().all(has_no_paths).then(|| printable(&library))
+}
+
+/// The command that recorded the run, as far as it is known, with call paths.
+fn with_paths(report: &Report) -> String {
+    let words = report.run.description.iter().flat_map(|description| &description.argv);
+    let words: Vec<String> = words.map(|word| shell_word(word)).collect();
+    let command = if words.is_empty() { "…".to_owned() } else { words.join(" ") };
+    format!("gammachi run --level 2 -- {command}")
 }
 
 /// A command and its purpose.
@@ -85,6 +107,10 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     }
     let is_good = metrics.efficiency.is_some_and(|one| one.parallel >= VERY_GOOD_EFFICIENCY);
     if waiting >= NOTABLE_WAITING && !is_good {
+        if let Some(library) = library_to_look_behind(report) {
+            let purpose = format!("shows which lines of your program call {library}");
+            return (with_paths(report), purpose);
+        }
         let is_explained = report.why().is_some_and(|why| causes::is_explained(&why));
         return match is_explained || waiting_in_turn(report).is_some() {
             true => step(format!("gammachi whatif {run}"), "predicts what changes would save"),

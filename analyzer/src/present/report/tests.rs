@@ -1,4 +1,5 @@
 mod damage;
+mod next_step;
 
 use super::{json, screen};
 use crate::metrics::{Metrics, Selection};

@@ -1,0 +1,207 @@
+//! Finds where a user's own program called the library that called MPI, from call paths.
+//!
+//! Long calls have a path. A short call has none; it is taken to come from where all recorded paths
+//! of its call site come from, if that is one place and, on some rank, most calls at the site have a
+//! path. Else, what made a rank late for a collective operation is taken to lie before the place
+//! from which the waiting rank came, if both entered the operation at the same site.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use trace_format::header::{Definition, Module};
+
+use crate::metrics::{FrameKey, in_file, keys_of_paths, modules};
+use crate::trace::own_program::OwnProgram;
+use crate::trace::{RankTrace, Run};
+
+use super::contexts::{Context, Contexts};
+use super::local_site::LocalSite;
+use super::{NO_CONTEXT, State};
+
+/// How many calls of one rank there are at each site, and how many of them have which path.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct PathCounts {
+    /// Whether the rank has paths; otherwise nothing is counted.
+    are_recorded: bool,
+    at_sites: FxHashMap<LocalSite, u64>,
+    with_paths: FxHashMap<(LocalSite, u32), u64>,
+}
+
+impl PathCounts {
+    /// Without calls.
+    pub fn new(trace: &RankTrace) -> Self {
+        let mut definitions = trace.file.definitions.iter();
+        let are_recorded = definitions.any(|of| matches!(of, Definition::Path { .. }));
+        Self { are_recorded, ..Self::default() }
+    }
+
+    /// Adds a call.
+    #[inline]
+    pub fn add(&mut self, site: LocalSite) {
+        if self.are_recorded {
+            *self.at_sites.entry(site).or_default() += 1;
+        }
+    }
+
+    /// Adds the path of a call.
+    pub fn add_path(&mut self, site: LocalSite, path: u32) {
+        *self.with_paths.entry((site, path)).or_default() += 1;
+    }
+
+    /// Sites at which most calls have a path.
+    fn mostly_known(&self) -> FxHashSet<LocalSite> {
+        let mut known: FxHashMap<LocalSite, u64> = FxHashMap::default();
+        for ((site, _), count) in &self.with_paths {
+            *known.entry(*site).or_default() += count;
+        }
+        let all = |site: &LocalSite| self.at_sites.get(site).copied().unwrap_or(0);
+        known.into_iter().filter(|(site, count)| count * 2 >= all(site)).map(|of| of.0).collect()
+    }
+}
+
+/// A call site over all ranks: module path, build id, address in the module, MPI function.
+pub(super) type SiteKey = (String, String, u64, String);
+
+/// A call site with what called its library.
+#[derive(Debug)]
+pub(super) struct CalledSite {
+    pub key: SiteKey,
+    /// Whether it is not in the user's own program.
+    pub is_in_library: bool,
+    /// Where the user's own program called that library.
+    pub caller: Option<FrameKey>,
+}
+
+/// The callers of a run's libraries.
+pub(super) struct Callers<'r> {
+    /// By rank.
+    ranks: Vec<RankCallers<'r>>,
+    /// Of sites whose calls all come from one place, as far as is known.
+    sole: FxHashMap<SiteKey, FrameKey>,
+}
+
+struct RankCallers<'r> {
+    trace: &'r RankTrace,
+    modules: Vec<&'r Module>,
+    own_program: OwnProgram,
+    /// For each path the first frame in the user's own program.
+    paths: FxHashMap<u32, FrameKey>,
+}
+
+impl<'r> RankCallers<'r> {
+    fn new(trace: &'r RankTrace, counts: Option<&&PathCounts>) -> Self {
+        let own_program = OwnProgram::new(&trace.file.header);
+        let definitions = counts.map(|_| &trace.file.definitions[..]);
+        let frames = keys_of_paths(definitions.unwrap_or_default()).into_iter();
+        let paths = frames.filter_map(|(number, frames)| {
+            let own = frames.into_iter().find(|frame| own_program.contains(&frame.0))?;
+            Some((number, own))
+        });
+        let paths = paths.collect();
+        Self { trace, modules: modules(trace), own_program, paths }
+    }
+
+    fn key(&self, LocalSite { function, address, load }: LocalSite) -> SiteKey {
+        let name = self.trace.file.function_name(function).unwrap_or("unknown");
+        let (path, id, address) = in_file(load.module(&self.modules, address), address);
+        (path.to_owned(), id.to_owned(), address, name.to_owned())
+    }
+
+    /// Code without a module may be the program's.
+    fn is_in_library(&self, (module, ..): &SiteKey) -> bool {
+        !module.is_empty() && !self.own_program.contains(module)
+    }
+}
+
+/// What is known of the callers of one site.
+#[derive(Debug, Default)]
+struct Known {
+    /// `None` for paths without a frame in the user's program.
+    callers: BTreeSet<Option<FrameKey>>,
+    /// Whether most calls of some rank have a path.
+    is_mostly_known: bool,
+}
+
+impl<'r> Callers<'r> {
+    /// `counts` is by rank; empty if paths do not matter.
+    pub fn new(run: &'r Run, counts: &[&PathCounts]) -> Self {
+        let ranks = run.ranks.iter().enumerate();
+        let ranks = ranks.map(|(position, trace)| RankCallers::new(trace, counts.get(position)));
+        let ranks: Vec<RankCallers> = ranks.collect();
+        let mut sites: FxHashMap<SiteKey, Known> = FxHashMap::default();
+        for (rank, counts) in ranks.iter().zip(counts) {
+            let mostly_known = counts.mostly_known();
+            for (site, path) in counts.with_paths.keys() {
+                let key = rank.key(*site);
+                if rank.is_in_library(&key) {
+                    let known = sites.entry(key).or_default();
+                    known.callers.insert(rank.paths.get(path).cloned());
+                    known.is_mostly_known |= mostly_known.contains(site);
+                }
+            }
+        }
+        let sole = sites.into_iter().filter_map(|(key, mut known)| {
+            let is_sole = known.is_mostly_known && known.callers.len() == 1;
+            Some((key, known.callers.pop_first().filter(|_| is_sole)??))
+        });
+        let sole = sole.collect();
+        Self { ranks, sole }
+    }
+
+    /// A site of a rank, called along a path if that is known.
+    pub fn of(&self, position: usize, (site, path): (LocalSite, Option<u32>)) -> CalledSite {
+        let rank = &self.ranks[position];
+        let key = rank.key(site);
+        let is_in_library = rank.is_in_library(&key);
+        let caller = match path.filter(|_| is_in_library) {
+            Some(path) => rank.paths.get(&path).cloned(),
+            None => self.sole.get(&key).cloned(),
+        };
+        CalledSite { key, is_in_library, caller }
+    }
+}
+
+/// Finds what delays lie before, where the culprit's own call has no path.
+pub(super) struct DelayPlaces<'c> {
+    contexts: &'c mut Contexts,
+    /// By the contexts of the delay and of the waiting call.
+    known: FxHashMap<(u32, u32), u32>,
+    /// Whether any waiting call is known to come from somewhere.
+    has_callers: bool,
+}
+
+impl<'c> DelayPlaces<'c> {
+    pub fn new(contexts: &'c mut Contexts) -> Self {
+        let has_caller = |context: &Context| match context {
+            Context::Transfer(site) => site.caller.is_some(),
+            _ => false,
+        };
+        let has_callers = contexts.all.iter().any(has_caller);
+        Self { contexts, known: FxHashMap::default(), has_callers }
+    }
+
+    /// The context of a delay that led to a wait with this state and context. Between two operations
+    /// in which all wait for all, the culprit calls no other one at their site.
+    pub fn of(&mut self, delay: u32, (state, waiting): (State, u32)) -> u32 {
+        let is_meeting = matches!(state, State::WaitAtBarrier | State::WaitAtNxn);
+        if !self.has_callers || !is_meeting || waiting == NO_CONTEXT {
+            return delay;
+        }
+        let contexts = &mut self.contexts;
+        *self.known.entry((delay, waiting)).or_insert_with(|| {
+            let named = match (contexts.get(delay), contexts.get(waiting)) {
+                (Context::Between(from, Some(to)), Context::Transfer(waiting))
+                    if to.caller.is_none()
+                        && waiting.caller.is_some()
+                        && to.is_same_call(waiting) =>
+                {
+                    Context::Between(from.clone(), Some(waiting.clone()))
+                }
+                _ => return delay,
+            };
+            contexts.all.push(named);
+            contexts.all.len() as u32 - 1
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! What a report proposes to do next.
+
+use trace_format::header::Module;
+
+use super::*;
+use crate::analysis::Analysis;
+use crate::causes::Causes;
+use crate::present::report::next::next_step;
+
+/// Two ranks of a program that wait at barriers in a library.
+fn waits_in_library() -> [SyntheticRank; 2] {
+    const END: u64 = 3_000_000;
+    std::array::from_fn(|number| {
+        let mut rank = SyntheticRank::level_1(number as u32, 2, END);
+        rank.header.program = "/home/ada/flow".into();
+        rank.definitions.push(Definition::Module(Module {
+            path: "/opt/lib/libmesh.so.2".into(),
+            build_id: String::new(),
+            base: 0x9000,
+            begin: 0x9000,
+            end: 0xa000,
+            ticks: 0,
+        }));
+        for turn in 0..20 {
+            let begin = 1_100_000 + turn * 50_000;
+            let late = if number as u64 == turn % 2 { 40_000 } else { 1_000 };
+            rank.call_with("MPI_Barrier", begin + late, begin + 40_010, on_world(0, 0, 0));
+            rank.threads[0].last_mut().unwrap().site = 0x9010;
+        }
+        rank.finalize(END, END + 10);
+        rank
+    })
+}
+
+/// Command and purpose proposed for a run of `mpirun -n 2 ./flow 'a b'`.
+fn proposed(ranks: &[SyntheticRank]) -> (String, String) {
+    let directory = RunDirectory::of(ranks);
+    let mut description = crate::trace::run_json::tests::example();
+    description.argv = ["mpirun", "-n", "2", "./flow", "a b"].map(str::to_owned).to_vec();
+    description.write(directory.path()).unwrap();
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    next_step(&Report {
+        run: &run,
+        timeline: &timeline,
+        metrics: &metrics,
+        causes: Some(&causes),
+        savings: &[],
+        ideal: None,
+    })
+}
+
+#[test]
+fn paths_are_proposed_where_waits_are_in_a_library() {
+    let mut ranks = waits_in_library();
+    let (command, purpose) = proposed(&ranks);
+    assert_eq!(command, "gammachi run --level 2 -- mpirun -n 2 ./flow 'a b'");
+    assert_eq!(purpose, "shows which lines of your program call libmesh");
+    let is_other = |ranks: &[SyntheticRank]| !proposed(ranks).0.contains("--level 2");
+    ranks.iter_mut().for_each(|rank| rank.header.program = "/usr/bin/python3.11".into());
+    assert!(is_other(&ranks), "the frames of a script are those of its interpreter");
+    ranks.iter_mut().for_each(|rank| rank.header.program = "/opt/lib/flow".into());
+    assert!(is_other(&ranks), "the library belongs to the program");
+    let mut ranks = waits_in_library();
+    ranks.iter_mut().for_each(|rank| rank.fixed.level = 2);
+    assert!(is_other(&ranks), "paths were recorded");
+}

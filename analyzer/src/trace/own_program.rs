@@ -1,0 +1,115 @@
+//! Tells a user's own program from the libraries that it calls.
+
+use std::path::{Component, Path, PathBuf};
+
+use trace_format::header::FileHeader;
+
+/// Programs that run a program in another language, whose lines are not in their code.
+const INTERPRETERS: [&str; 9] =
+    ["python", "perl", "ruby", "julia", "R", "octave-cli", "octave-gui", "lua", "java"];
+/// Folders whose content is installed by the system.
+const SYSTEM_FOLDERS: [&str; 8] =
+    ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/nix", "/gnu"];
+/// Folders of installed Python packages.
+const PACKAGE_FOLDERS: [&str; 2] = ["site-packages", "dist-packages"];
+
+/// What belongs to a rank's own program.
+#[derive(Debug)]
+pub struct OwnProgram {
+    /// The executable.
+    executable: PathBuf,
+    /// Folders whose shared libraries belong to the program, too.
+    folders: Vec<PathBuf>,
+    /// Whether the executable is an interpreter.
+    pub is_interpreted: bool,
+}
+
+impl OwnProgram {
+    /// The executable and what lies below its folder (`bin` and `lib` beside each other count as
+    /// one) or below the working directory. An interpreter is not the user's program.
+    pub fn new(header: &FileHeader) -> Self {
+        let executable = PathBuf::from(&header.program);
+        let is_interpreted = is_interpreter(&executable);
+        let folder = executable.parent().filter(|_| !is_interpreted).map(|folder| {
+            let above = folder.parent().filter(|above| is_of_user(above));
+            above.filter(|_| folder.ends_with("bin")).unwrap_or(folder)
+        });
+        let directory = Path::new(&header.directory);
+        let folders = folder.into_iter().chain([directory]).filter(|folder| is_of_user(folder));
+        Self { folders: folders.map(Path::to_owned).collect(), executable, is_interpreted }
+    }
+
+    /// Whether a module is the executable or one of the program's own libraries. If the path of the
+    /// executable is not known, as in imported and anonymised runs, every module may be.
+    pub fn contains(&self, module: &str) -> bool {
+        let path = Path::new(module);
+        if !self.executable.is_absolute() {
+            return true;
+        }
+        if path == self.executable {
+            return !self.is_interpreted;
+        }
+        let is_package =
+            |part: Component| PACKAGE_FOLDERS.iter().any(|folder| part.as_os_str() == *folder);
+        self.folders.iter().any(|folder| path.starts_with(folder))
+            && !path.components().any(is_package)
+    }
+}
+
+/// Whether a folder may hold a user's program with its libraries.
+fn is_of_user(folder: &Path) -> bool {
+    let is_shared = folder.parent().is_none() || folder == Path::new("/opt");
+    folder.is_absolute()
+        && !is_shared
+        && !SYSTEM_FOLDERS.iter().any(|system| folder.starts_with(system))
+}
+
+/// By the name without its version: `python3.11`.
+fn is_interpreter(executable: &Path) -> bool {
+    let name = executable.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic_trace::SyntheticRank;
+
+    fn own(program: &str, directory: &str) -> OwnProgram {
+        let mut header = SyntheticRank::new(0, 1).header;
+        (header.program, header.directory) = (program.into(), directory.into());
+        OwnProgram::new(&header)
+    }
+
+    #[test]
+    fn own_libraries_lie_beside_the_program() {
+        let app = own("/home/ada/flow/build/flow", "/scratch/job");
+        for module in
+            ["/home/ada/flow/build/flow", "/home/ada/flow/build/libmesh.so", "/scratch/job/udf.so"]
+        {
+            assert!(app.contains(module), "{module}");
+        }
+        for module in ["/usr/lib/libpetsc.so.3.18", "/home/ada/petsc/lib/libpetsc.so", ""] {
+            assert!(!app.contains(module), "{module}");
+        }
+        let installed = own("/home/ada/flow/bin/flow", "/");
+        assert!(installed.contains("/home/ada/flow/lib/libmesh.so"));
+        let of_system = own("/usr/bin/pw.x", "/usr/share");
+        assert!(of_system.contains("/usr/bin/pw.x"));
+        assert!(!of_system.contains("/usr/lib/libscalapack.so"));
+        let unknown = own("", "/");
+        assert!(unknown.contains("/usr/lib/libpetsc.so"));
+    }
+
+    #[test]
+    fn interpreter_is_not_the_users_program() {
+        let script = own("/home/ada/env/bin/python3.11", "/home/ada/work");
+        assert!(script.is_interpreted);
+        assert!(!script.contains("/home/ada/env/bin/python3.11"));
+        let package = "/home/ada/work/.venv/lib/python3.11/site-packages/mpi4py/MPI.so";
+        assert!(!script.contains(package));
+        assert!(script.contains("/home/ada/work/kernels.so"));
+        assert!(!own("/home/ada/Rheo", "/").is_interpreted);
+    }
+}

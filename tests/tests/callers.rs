@@ -1,0 +1,107 @@
+//! Waits in libraries are shown where the user's own program called them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use system_tests::directories::{TempDir, repository};
+use system_tests::kernels::command;
+use system_tests::victim::{Build, built};
+use system_tests::{Job, Mpi, Recorded, under_both, victim};
+
+/// Attempts to make a recording that the machine did not disturb.
+const MAX_ATTEMPTS: u32 = 5;
+
+/// The lines of calls_a_library.c that call its library.
+fn calling_lines() -> BTreeSet<u64> {
+    let source = repository().join("tests/victims/calls_a_library.c");
+    let source = std::fs::read_to_string(source).expect("the victim's source can be read");
+    let lines = (1..).zip(source.lines()).filter(|(_, line)| line.contains("is late */"));
+    lines.map(|(number, _)| number).collect()
+}
+
+/// A library in a folder that has nothing to do with the program.
+fn installed(mpi: Mpi, folder: &Path) -> PathBuf {
+    let library = folder.join("libsum.so.2");
+    std::fs::copy(built(mpi, "plugin_sum", Build::Shared), &library).expect("it can be copied");
+    library
+}
+
+fn record(mpi: Mpi, library: &Path, level: &str) -> Recorded {
+    let job = Job::new(mpi, &victim(mpi, "calls_a_library")).ranks(2).argument(library);
+    let recorded = job.environment("GAMMACHI_LEVEL", level).record();
+    recorded.expect_code(0);
+    recorded
+}
+
+fn shown(arguments: &[&str], recorded: &Recorded) -> String {
+    let mut command = Command::new(command());
+    command.args(arguments).arg(recorded.directory()).env("COLUMNS", "200").stdin(Stdio::null());
+    let output = command.output().expect("the command starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The waits in reductions for a rank, longest first.
+fn reductions(recorded: &Recorded, culprit: u32) -> Vec<Value> {
+    let why: Value = serde_json::from_str(&shown(&["why", "--json"], recorded)).expect("JSON");
+    let waits = why["waits"].as_array().expect("a list").iter();
+    let found = waits.filter(|of| of["function"] == "MPI_Allreduce" && of["culprit"] == culprit);
+    found.cloned().collect()
+}
+
+under_both! {
+    fn waits_in_a_library_name_the_line_that_called_it(mpi) {
+        let folder = TempDir::new();
+        let recorded = record(mpi, &installed(mpi, folder.path()), "2");
+        let lines: Vec<u64> = calling_lines().into_iter().collect();
+        for (culprit, line) in [(1, lines[0]), (0, lines[1])] {
+            let waits = reductions(&recorded, culprit);
+            // The longest one may have been prolonged by the machine at the other line.
+            let at = |wait: &&Value| wait["called_from"]["line"] == line;
+            let count = waits.iter().filter(at).count();
+            assert!(count >= 15 && count * 2 > waits.len(), "{line}: {waits:#?}");
+            let wait = waits.iter().find(at).expect("counted");
+            let place = format!("MPI_Allreduce at calls_a_library.c:{line} (in library_sum, libsum)");
+            assert_eq!(wait["place"], place);
+            assert_eq!(wait["library"]["function"], "library_sum");
+            assert_eq!(wait["called_from"]["function"], "main");
+        }
+        // The late rank's own call is too short for a path.
+        let why: Value = serde_json::from_str(&shown(&["why", "--json"], &recorded)).expect("JSON");
+        for (rank, line) in [(1, lines[0]), (0, lines[1])] {
+            let causes = why["causes"].as_array().expect("a list").iter();
+            let costliest = causes.filter(|cause| cause["rank"] == rank).max_by_key(|cause| cause["ticks"].as_i64());
+            let context = costliest.expect("both are late")["context"].as_str().expect("a text");
+            let end = format!("MPI_Allreduce at calls_a_library.c:{line} (in library_sum, libsum)");
+            assert!(context.ends_with(&end), "{context}");
+        }
+        // Both lines are places of their own, on all screens.
+        for screen in [shown(&["why"], &recorded), shown(&["report"], &recorded)] {
+            for line in &lines {
+                let place = format!("calls_a_library.c:{line} (in library_sum, libsum)");
+                assert!(screen.contains(&place), "{place}: {screen}");
+            }
+            assert!(!screen.contains("--level 2"), "{screen}");
+        }
+    }
+
+    fn level_2_is_proposed_where_waits_are_in_a_library(mpi) {
+        let folder = TempDir::new();
+        let library = installed(mpi, folder.path());
+        for attempt in 1.. {
+            let recorded = record(mpi, &library, "1");
+            let wait = &reductions(&recorded, 1)[0];
+            assert_eq!(wait["called_from"], Value::Null, "{wait:#}");
+            assert_eq!(wait["library"]["function"], "library_sum", "{wait:#}");
+            let report = shown(&["report"], &recorded);
+            // A busy machine makes the lack of cores more important.
+            if report.contains("gammachi run --level 2 -- ") {
+                assert!(report.contains("lines of your program call libsum"), "{report}");
+                return;
+            }
+            assert!(attempt < MAX_ATTEMPTS, "{report}");
+        }
+    }
+}

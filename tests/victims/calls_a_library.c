@@ -1,0 +1,27 @@
+/* calls_a_library LIBRARY: two ranks add numbers in a library twenty times at either of two lines. Rank 1 sleeps before
+ * the first, rank 0 before the second. */
+#include "victim.h"
+#include <dlfcn.h>
+
+static double (*library_sum)(double);
+
+int main(int argc, char **argv)
+{
+    double sum = 0;
+
+    MPI_Init(&argc, &argv);
+    int rank = call_comm_rank(1);
+    void *library = dlopen(argv[1], RTLD_NOW);
+    if (!library || !(library_sum = (double (*)(double))dlsym(library, "library_sum"))) {
+        fprintf(stderr, "%s\n", dlerror());
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    for (int i = 0; i < 20; i++) {
+        usleep(rank == 1 ? 5000 : 0);
+        sum += library_sum(1); /* rank 1 is late */
+        usleep(rank == 0 ? 4000 : 0);
+        sum += library_sum(2); /* rank 0 is late */
+    }
+    MPI_Finalize();
+    return sum == 120 ? 0 : 3;
+}
