@@ -135,10 +135,10 @@ fn figure(of: &Series) -> Figure {
         numbered(&mut values.collect::<Vec<_>>().into_iter())
     };
     // Not from zero, where a change of some per cent could not be seen.
-    let mut time = Panel::new(Axis::linear("run", ""), Axis::linear(label, "s"))
+    let mut time = Panel::new(Axis::linear("run", "").whole(), Axis::linear(label, "s"))
         .with(Line::line_and_points(label, times));
     let mut efficiency =
-        Panel::new(Axis::linear("run", ""), Axis::linear("efficiency", "").from_zero())
+        Panel::new(Axis::linear("run", "").whole(), Axis::linear("efficiency", "").from_zero())
             .with(Line::line_and_points("parallel", factor(|tree| Some(tree.parallel))))
             .with(Line::line_and_points("load balance", factor(|tree| tree.load_balance)))
             .with(Line::line_and_points("communication", factor(|tree| Some(tree.communication))));

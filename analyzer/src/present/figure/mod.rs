@@ -79,6 +79,8 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// Whether a linear axis whose limits come from the data must include 0.
     pub from_zero: bool,
+    /// Whether only whole numbers mean something (ranks, runs).
+    pub whole: bool,
     /// Names shown at these values instead of numbers (for bars, ranks); empty for numbers.
     pub names: Vec<(f64, String)>,
 }
@@ -238,6 +240,7 @@ impl Axis {
             scale: ScaleKind::Linear,
             range: None,
             from_zero: false,
+            whole: false,
             names: Vec::new(),
         }
     }
@@ -263,6 +266,13 @@ impl Axis {
     #[must_use]
     pub fn from_zero(mut self) -> Self {
         self.from_zero = true;
+        self
+    }
+
+    /// Labels whole numbers alone.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
         self
     }
 

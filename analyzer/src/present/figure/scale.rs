@@ -9,6 +9,8 @@ pub(super) struct Scale {
     kind: ScaleKind,
     from: f64,
     to: f64,
+    /// 1 if only whole numbers are labelled; else 0.
+    least_step: f64,
 }
 
 /// A tick with its label.
@@ -24,11 +26,11 @@ const MAX_VALUE: f64 = 1e300;
 impl Scale {
     /// An axis over the data that it can show.
     pub fn new(axis: &Axis, data: impl Iterator<Item = f64>) -> Self {
-        let kind = axis.scale;
+        let (kind, least_step) = (axis.scale, if axis.whole { 1.0 } else { 0.0 });
         let shown = |value: f64| kind.shows(value).then_some(value);
         let fixed = axis.range.filter(|&(a, b)| kind.shows(a) && kind.shows(b) && a != b);
         if let Some((a, b)) = fixed {
-            return Self { kind, from: a.min(b), to: a.max(b) };
+            return Self { kind, from: a.min(b), to: a.max(b), least_step };
         }
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in data.filter_map(shown).map(|value| value.clamp(-MAX_VALUE, MAX_VALUE)) {
@@ -38,7 +40,7 @@ impl Scale {
             (from, to) = if kind == ScaleKind::Linear { (0.0, 1.0) } else { (1.0, 10.0) };
         }
         if kind != ScaleKind::Linear {
-            return Self::logarithmic(kind, from, to);
+            return Self::logarithmic(kind, (from, to), least_step);
         }
         if axis.from_zero {
             (from, to) = (from.min(0.0), to.max(0.0));
@@ -56,16 +58,17 @@ impl Scale {
         };
         let low = if axis.from_zero && from == 0.0 { 0.0 } else { low };
         let high = if axis.from_zero && to == 0.0 { 0.0 } else { to + margin };
-        Self { kind, from: low, to: high }
+        Self { kind, from: low, to: high, least_step }
     }
 
-    fn logarithmic(kind: ScaleKind, from: f64, to: f64) -> Self {
+    fn logarithmic(kind: ScaleKind, (from, to): (f64, f64), least_step: f64) -> Self {
         let base = kind.base();
         let (low, high) = (from.log(base), to.log(base));
         let span = high - low;
         let margin = if span == 0.0 { 0.5 } else { span * 0.04 };
         let power = |exponent: f64| base.powf(exponent).clamp(1.0 / MAX_VALUE, MAX_VALUE);
-        Self { kind, from: power(low - margin), to: power(high + margin) }
+        let (from, to) = (power(low - margin), power(high + margin));
+        Self { kind, from, to, least_step }
     }
 
     /// Position along the axis, 0 at its begin and 1 at its end; `None` if the axis cannot show the value.
@@ -122,7 +125,7 @@ impl Scale {
         let rough = (self.to - self.from) / most.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.8);
-        let step = step.unwrap_or(10.0 * power);
+        let step = step.unwrap_or(10.0 * power).max(self.least_step);
         if !(step.is_finite() && step > 0.0) {
             return Vec::new();
         }
@@ -136,14 +139,16 @@ impl Scale {
     fn decade_ticks(&self, most: usize) -> Vec<Tick> {
         if self.decades() < 2.0 {
             let (low, high) = (self.from.log10().floor() as i32, self.to.log10().ceil() as i32);
-            let digits: &[f64] = if self.decades() < 0.7 {
-                &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0]
-            } else {
-                &[1.0, 2.0, 5.0]
+            let digits: &[f64] = match self.decades() {
+                decades if decades < 0.7 => &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0],
+                decades if decades < 1.0 => &[1.0, 2.0, 3.0, 5.0, 7.0],
+                _ => &[1.0, 2.0, 5.0],
             };
             let numbers = (low..=high)
                 .flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)));
-            let values: Vec<f64> = numbers.filter(|value| self.holds(*value)).collect();
+            let is_shown =
+                |value: &f64| self.holds(*value) && (self.least_step < 1.0 || value.fract() == 0.0);
+            let values: Vec<f64> = numbers.filter(is_shown).collect();
             // An axis of half a decade or less looks almost linear.
             if values.len() < 2 {
                 return self.linear_ticks(most);
@@ -235,12 +240,14 @@ mod tests {
     fn ticks_are_round_numbers() {
         let linear = Axis::linear("", "");
         assert_eq!(labels(&linear, &[0.0, 1.0]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(&linear.clone().whole(), &[0.0, 2.0]), ["0", "1", "2"]);
         assert_eq!(labels(&linear, &[0.0, 20_000.0]), ["0", "5,000", "10,000", "15,000", "20,000"]);
         assert_eq!(labels(&linear, &[-3.0, 3.0]), ["−2", "0", "2"]);
         assert_eq!(labels(&linear, &[0.0, 1e-7])[1], "2·10⁻⁸");
         assert_eq!(labels(&Axis::log10("", ""), &[0.1, 100.0]), ["0.1", "1", "10", "100"]);
         assert_eq!(labels(&Axis::log10("", ""), &[1e-7, 1e-3])[0], "10⁻⁷");
-        assert_eq!(labels(&Axis::log10("", ""), &[20.0, 90.0]), ["20", "50"]);
+        assert_eq!(labels(&Axis::log10("", ""), &[20.0, 90.0]), ["20", "30", "50", "70"]);
+        assert_eq!(labels(&Axis::log10("", "").whole(), &[1.0, 2.0]), ["1", "2"]);
         assert_eq!(labels(&Axis::log2("", ""), &[1.0, 4194304.0])[1..3], ["32", "1 Ki"]);
         assert_eq!(labels(&Axis::log2("", ""), &[1.0, 8.0]), ["1", "2", "4", "8"]);
     }

@@ -91,12 +91,15 @@ fn figure((name, figure): (&'static str, crate::present::figure::Figure)) -> Val
              have the same efficiency."
         }
         "fit.svg" => "The model is the line fitted to (1 − ε')/ε'.",
-        "time.svg" => "Elapsed time over the rank count, measured and by the model.",
+        "time.svg" => {
+            "Elapsed time over the rank count, as measured and, where there is a model, by that."
+        }
         "overhead.svg" => "Overhead over the rank count, measured and by the model.",
         "prediction.svg" => "Where runs are expected to lie: nine in ten inside the band.",
         _ => "",
     };
-    context! { svg => safe(figure.svg_for_page()), caption => caption }
+    let is_wide = figure.columns > 1;
+    context! { svg => safe(figure.svg_for_page()), caption => caption, is_wide => is_wide }
 }
 
 /// Headings and cells of the table of runs: what `gammachi table` prints, and the efficiency.

@@ -268,6 +268,8 @@ fn study_shows_the_numbers_of_the_scaling_document() {
     assert!(page.matches("<svg").count() >= 4, "the figures of the scaling");
     let at = |id: &str| page.find(&format!("id=\"{id}\"")).unwrap();
     assert!(at("verdict-head") < at("figures-head") && at("figures-head") < at("fit-1"));
+    let figure = |title: &str| page.find(&format!("<title>{title}</title>")).unwrap();
+    assert!(figure("Elapsed time, measured and modelled") < figure("τ–χ space"));
     assert!(!page.contains("χ_i"), "no symbol that the page does not explain");
     assert!(!page.contains("<img") && !page.contains("<b>") && !page.contains("<i>"));
     assert_eq!(page.matches("<script").count(), 1);
@@ -281,6 +283,10 @@ fn study_without_a_model_says_why() {
     assert!(page.contains("data-value=\"10.5\""));
     let (page, json) = study_page("p,tau_s,sum_gamma_s,run\n2,10,9,r\n", None);
     assert!(json["fits"][0]["c0"].is_null() && page.contains("cannot be identified"));
+    assert!(
+        page.contains("<title>Elapsed time</title>"),
+        "what was measured is drawn without a model, too"
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub fn figures(scaling: &Scaling) -> Vec<(&'static str, String)> {
     drawings(scaling).into_iter().map(|(name, figure)| (name, figure.svg())).collect()
 }
 
-/// The figures that have something to show, with their file names.
+/// The figures that have something to show, with their file names; what matters most comes first.
 pub(in crate::present) fn drawings(scaling: &Scaling) -> Vec<(&'static str, Figure)> {
     let fits = &scaling.fits[..scaling.fits.len().min(MAX_FITS)];
     let modelled: Vec<&Fit> = fits.iter().filter(|fit| fit.model.is_some()).collect();
@@ -23,10 +23,14 @@ pub(in crate::present) fn drawings(scaling: &Scaling) -> Vec<(&'static str, Figu
         (!panels.is_empty()).then(|| Figure::grid(title, panels, columns))
     };
     let one = |title: &str, panel: Option<Panel>| panel.map(|panel| Figure::new(title, panel));
+    let title_of_time = match modelled.is_empty() {
+        true => "Elapsed time",
+        false => "Elapsed time, measured and modelled",
+    };
     let all = [
-        ("tau-chi.svg", grid("τ–χ space", fits.iter().filter_map(tau_chi).collect())),
+        ("time.svg", one(title_of_time, time(fits))),
         ("fit.svg", one("Fit of (1 − ε')/ε' = c0 + c1·p + c2·p²", fit_of_y(&modelled))),
-        ("time.svg", one("Elapsed time, measured and modelled", time(&modelled))),
+        ("tau-chi.svg", grid("τ–χ space", fits.iter().filter_map(tau_chi).collect())),
         (
             "overhead.svg",
             grid(
@@ -108,7 +112,7 @@ fn distinct_efficiencies(width: f64, height: f64) -> Vec<f64> {
 fn fit_of_y(fits: &[&Fit]) -> Option<Panel> {
     fits.first()?;
     let mut panel = Panel::new(
-        Axis::linear("ranks p", "").from_zero(),
+        Axis::linear("ranks p", "").from_zero().whole(),
         Axis::linear("(1 − ε')/ε'", "").from_zero(),
     );
     for (look, fit) in fits.iter().enumerate() {
@@ -123,12 +127,19 @@ fn fit_of_y(fits: &[&Fit]) -> Option<Panel> {
     Some(panel)
 }
 
-/// Figure 3b: elapsed time over rank count, measured and modelled.
-fn time(fits: &[&Fit]) -> Option<Panel> {
+/// Figure 3b: elapsed time over rank count, measured and, where there is a model, modelled.
+fn time(fits: &[Fit]) -> Option<Panel> {
     fits.first()?;
-    let mut panel = Panel::new(Axis::log10("ranks p", ""), Axis::log10("elapsed time τ", "s"));
+    let mut panel =
+        Panel::new(Axis::log10("ranks p", "").whole(), Axis::log10("elapsed time τ", "s"));
     for (look, fit) in fits.iter().enumerate() {
-        let model = fit.model.as_ref()?;
+        let Some(model) = &fit.model else {
+            let points = fit.series.points.iter();
+            let measured = points.map(|point| (f64::from(point.p), point.tau_s)).collect();
+            let measured = Series::line_and_points(name(fit, "measured"), measured);
+            panel = panel.with(measured.with_look(look));
+            continue;
+        };
         let left_out = |p: u32| {
             fit.left_out.iter().any(|(q, why)| *q == p && matches!(why, LeftOut::Efficiency(_)))
         };
@@ -170,7 +181,7 @@ fn overhead(fit: &Fit) -> Option<Panel> {
         .filter_map(|point| point.chi_range_s.map(|(lo, hi)| (f64::from(point.p), lo, hi)))
         .collect();
     let mut panel = Panel::new(
-        Axis::linear("ranks p", "").from_zero(),
+        Axis::linear("ranks p", "").from_zero().whole(),
         Axis::linear("overhead time", "s").from_zero(),
     )
     .titled(name(fit, ""))
@@ -193,8 +204,9 @@ fn prediction(fit: &Fit) -> Option<Panel> {
         let all = fit.series.points.iter().filter(|point| fitted(point.p) == wanted);
         all.map(|point| (f64::from(point.p), point.tau_s)).collect()
     };
-    let mut panel = Panel::new(Axis::log10("ranks p", ""), Axis::log10("elapsed time τ", "s"))
-        .titled(name(fit, ""));
+    let mut panel =
+        Panel::new(Axis::log10("ranks p", "").whole(), Axis::log10("elapsed time τ", "s"))
+            .titled(name(fit, ""));
     let band = fit.band(&grid(from, to, true));
     let inside = if fit.evidence.is_some() { "90 % interval" } else { "90 % of runs" };
     if !band.is_empty() {
