@@ -84,18 +84,22 @@ impl<'a> Report<'a> {
 
     /// What is wrong with the files, as found by all stages.
     pub fn diagnoses(&self) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
-        let Self { run, timeline, metrics, .. } = *self;
-        let of_run = run.diagnoses.iter().map(with_text);
-        let of_timeline = timeline.diagnoses.iter().map(with_text);
-        of_run.chain(of_timeline).chain(metrics.diagnoses.iter().map(with_text))
+        self.diagnoses_with(|_| true)
     }
 
     /// What is wrong with the files, without the ranks that never returned from MPI_Init, whose
     /// files are in order.
     pub fn damage(&self) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
-        let begun = |d: &&FileDiagnosis<FileFault>| !matches!(d.what, FileFault::NotBegun { .. });
+        self.diagnoses_with(|fault| !matches!(fault, FileFault::NotBegun { .. }))
+    }
+
+    /// What is wrong with the files, with some of the faults found when the run was opened.
+    fn diagnoses_with(
+        &self,
+        is_wanted: fn(&FileFault) -> bool,
+    ) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
         let Self { run, timeline, metrics, .. } = *self;
-        let of_run = run.diagnoses.iter().filter(begun).map(with_text);
+        let of_run = run.diagnoses.iter().filter(move |of| is_wanted(&of.what)).map(with_text);
         let of_timeline = timeline.diagnoses.iter().map(with_text);
         of_run.chain(of_timeline).chain(metrics.diagnoses.iter().map(with_text))
     }

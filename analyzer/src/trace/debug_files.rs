@@ -2,11 +2,12 @@
 //! offer the rest in packages of its own (`-dbgsym`, `-debuginfo`).
 
 use std::env;
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::Object;
 use trace_format::encoding::checksum;
+use trace_format::file_map::FileMap;
 
 /// Where debugging information may be.
 #[derive(Debug, Clone)]
@@ -36,8 +37,9 @@ impl Default for DebugFolders {
 }
 
 impl DebugFolders {
-    /// The file with the debugging information of a module, if the module does not have it itself.
-    pub fn find(&self, module: &Path, file: &object::File) -> Option<PathBuf> {
+    /// The file with the debugging information of a module, and its content, if the module does not
+    /// have it itself.
+    pub fn find(&self, module: &Path, file: &object::File) -> Option<(PathBuf, FileMap)> {
         let has_lines = |file: &object::File| {
             file.section_by_name(".debug_info").or(file.section_by_name(".zdebug_info")).is_some()
         };
@@ -46,18 +48,20 @@ impl DebugFolders {
         }
         let id = file.build_id().ok().flatten().unwrap_or_default();
         let link = file.gnu_debuglink().ok().flatten();
-        let belongs = |path: &PathBuf| {
-            let Ok(data) = fs::read(path) else { return false };
-            let Ok(found) = object::File::parse(&*data) else { return false };
+        let belonging = |path: PathBuf| {
+            let data = FileMap::of_file(&File::open(&path).ok()?).ok()?;
+            let found = object::File::parse(&*data).ok()?;
             let found_id = found.build_id().ok().flatten().unwrap_or_default();
-            match id.is_empty() {
+            let belongs = match id.is_empty() {
                 false => found_id == id,
                 true => link.is_some_and(|(_, crc)| checksum(&data) == crc),
-            }
+            };
+            belongs.then_some((path, data))
         };
         let name = link.map(|(name, _)| String::from_utf8_lossy(name).into_owned());
         let by_name = name.iter().flat_map(|name| self.named(module, name));
-        self.identified(id).into_iter().chain(by_name).find(belongs)
+        let candidates = self.identified(id).into_iter().chain(by_name);
+        candidates.filter(|path| path.is_file()).find_map(belonging)
     }
 
     /// The file that holds what several files of debugging information share (`dwz`), if there is

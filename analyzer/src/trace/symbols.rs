@@ -6,6 +6,7 @@ use std::path::Path;
 
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
+use trace_format::file_map::FileMap;
 use trace_format::reader::limited;
 
 use super::cython::python_name;
@@ -119,9 +120,7 @@ fn open(path: &str, build_id: &str, debug_folders: &DebugFolders) -> Result<Modu
         return Err("has no file");
     }
     let data = std::fs::File::open(path).map_err(|_| "is not here")?;
-    // SAFETY: the mapping is read-only. If the file shrank while it is mapped, reading it would
-    // raise SIGBUS, but programs and libraries in use are normally replaced, not truncated.
-    let data = unsafe { memmap2::Mmap::map(&data) }.map_err(|_| "cannot be read")?;
+    let data = FileMap::of_file(&data).map_err(|_| "cannot be read")?;
     let file = object::File::parse(&*data).map_err(|_| "is not an object file")?;
     let id = file.build_id().ok().flatten().unwrap_or_default();
     let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -130,14 +129,16 @@ fn open(path: &str, build_id: &str, debug_folders: &DebugFolders) -> Result<Modu
     }
     let mut functions = functions(&file);
     let separate = debug_folders.find(Path::new(path), &file);
-    let debugging_path = separate.as_deref().unwrap_or(Path::new(path));
-    let shared = match &separate {
-        Some(separate) => std::fs::read(separate).ok().and_then(|data| {
-            let separate_file = object::File::parse(&*data).ok()?;
-            functions.extend(self::functions(&separate_file));
-            debug_folders.shared_by(separate, &separate_file)
-        }),
-        None => debug_folders.shared_by(Path::new(path), &file),
+    let (debugging_path, shared) = match &separate {
+        Some((separate, data)) => {
+            let separate_file = object::File::parse(&**data);
+            let shared = separate_file.ok().and_then(|separate_file| {
+                functions.extend(self::functions(&separate_file));
+                debug_folders.shared_by(separate, &separate_file)
+            });
+            (separate.as_path(), shared)
+        }
+        None => (Path::new(path), debug_folders.shared_by(Path::new(path), &file)),
     };
     let debugging = Loader::new_with_sup(debugging_path, shared)
         .or_else(|_| Loader::new(path))

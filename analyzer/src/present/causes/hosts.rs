@@ -93,16 +93,9 @@ pub(super) fn slow_host(why: &Why) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::Analysis;
-    use crate::causes::{ALL_WAITS, Causes};
-    use crate::present::causes::screen;
-    use crate::replay::NoIdeal;
+    use crate::present::causes::{of_ranks, screen};
     use crate::synthetic_messages::on_world;
-    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
-    use crate::timeline::GlobalTimeline;
-    use crate::trace::Run;
-
-    use super::*;
+    use crate::synthetic_trace::SyntheticRank;
 
     /// The screen of four ranks on the given hosts, of which ranks 2 and 3 take turns in being late at a barrier.
     fn screen_on(hosts: [&str; 4]) -> String {
@@ -119,16 +112,7 @@ mod tests {
             }
             rank.finalize(end, end + 10);
         }
-        let directory = RunDirectory::of(&ranks);
-        let run = Run::open(directory.path()).unwrap();
-        let timeline = GlobalTimeline::new(&run);
-        let analysis = Analysis::of(&run, &timeline);
-        let causes = Causes::new(&analysis);
-        let (ideal, choice) = (Err(NoIdeal::NotAsked), &ALL_WAITS);
-        screen(
-            &Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank: None, choice },
-            false,
-        )
+        of_ranks(&ranks, |why| screen(why, false))
     }
 
     #[test]

@@ -129,3 +129,14 @@ impl OwnTimes {
         rank.and_then(|rank| self.0.get(&rank).copied()).unwrap_or_default()
     }
 }
+
+/// Passes on the causes of a synthetic run.
+#[cfg(test)]
+fn of_ranks<T>(ranks: &[crate::synthetic_trace::SyntheticRank], then: impl FnOnce(&Why) -> T) -> T {
+    let directory = crate::synthetic_trace::RunDirectory::of(ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let causes = Causes::new(&crate::analysis::Analysis::of(&run, &timeline));
+    let (ideal, choice) = (Err(NoIdeal::NotAsked), &ALL_WAITS);
+    then(&Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank: None, choice })
+}

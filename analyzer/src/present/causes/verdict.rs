@@ -275,13 +275,9 @@ fn slow_iterations(why: &Why) -> Option<String> {
 mod tests {
     use trace_format::header::Definition;
 
-    use crate::analysis::Analysis;
-    use crate::causes::{ALL_WAITS, Causes};
-    use crate::replay::NoIdeal;
+    use crate::present::causes::of_ranks;
     use crate::synthetic_messages::on_world;
-    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
-    use crate::timeline::GlobalTimeline;
-    use crate::trace::Run;
+    use crate::synthetic_trace::SyntheticRank;
 
     use super::*;
 
@@ -304,15 +300,7 @@ mod tests {
             rank.definitions.push(Definition::RankEnd { ticks: met });
             rank.finalize(met, met + 10);
         }
-        let directory = RunDirectory::of(&ranks);
-        let run = Run::open(directory.path()).unwrap();
-        let timeline = GlobalTimeline::new(&run);
-        let analysis = Analysis::of(&run, &timeline);
-        let causes = Causes::new(&analysis);
-        let (ideal, choice) = (Err(NoIdeal::NotAsked), &ALL_WAITS);
-        let why =
-            Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank: None, choice };
-        sentences(&why).join(" ")
+        of_ranks(&ranks, |why| sentences(why).join(" "))
     }
 
     fn world(count: u32) -> Vec<SyntheticRank> {
