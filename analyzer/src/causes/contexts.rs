@@ -98,6 +98,18 @@ impl LocalContexts {
         })
     }
 
+    /// Goes on from contexts that have numbers already.
+    pub fn from_all(all: Vec<LocalContext>) -> Self {
+        let numbers = all.iter().zip(0..).map(|(context, number)| (*context, number)).collect();
+        Self { numbers, all }
+    }
+
+    /// The context with this number.
+    #[inline]
+    pub fn get(&self, number: u32) -> LocalContext {
+        self.all[number as usize]
+    }
+
     /// The contexts by their numbers.
     pub fn all(&self) -> &[LocalContext] {
         &self.all
@@ -110,7 +122,7 @@ impl LocalContexts {
 }
 
 /// The contexts of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Contexts {
     /// By number.
     pub all: Vec<Context>,

@@ -1,21 +1,21 @@
 //! The profiles of all lines: between which moments each is summed up, and what that yields.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::segments::Functions;
 use crate::analysis::{Analysis, RankView};
 
 use super::NO_CONTEXT;
 use super::callers::PathCounts;
-use super::contexts::{Contexts, LocalContext};
+use super::contexts::{Contexts, LocalContext, LocalContexts};
 use super::iterations::Phase;
 use super::lines::Lines;
-use super::profile::{Profile, Profiler, ProfilerOfRank, RankProfile};
-use super::rank_times::RankTime;
+use super::profile::{Profile, Profiler, ProfilerOfRank, RankProfile, Together};
 use super::sync_points::SyncPoint;
+use super::together::{Axis, has_several_threads};
 use super::waits::{Wait, Waits};
 use super::whole_ticks::WholeTicks;
 
@@ -99,13 +99,16 @@ impl Asked {
         let mut own = analysis.calls_then(&profiler, ProfilerOfRank::finish);
         let ranks = analysis.own_ranks().map(|position| analysis.rank(position));
         let ranks: Vec<RankView> = ranks.collect();
-        own.par_iter_mut().zip(ranks).for_each(|(profile, rank)| {
-            if rank.threads().any(|thread| thread.thread.number != 0) {
-                let functions = Functions::new(rank.trace);
-                let time = RankTime::of_threads(rank, (clock, lines, &waits), &functions);
-                profile.of_threads = Some(time);
-            }
-        });
+        let axis = Axis { clock, lines, waits: &waits };
+        own.par_iter_mut().zip(ranks).filter(|(_, rank)| has_several_threads(*rank)).for_each(
+            |(profile, rank)| {
+                let mut contexts = LocalContexts::from_all(std::mem::take(&mut profile.contexts));
+                // Those of its first line: the iterations of the rank are among them.
+                let moments = &moments[lines.first_of(rank.position) as usize];
+                profile.together = Some(Together::new(rank, axis, moments, &mut contexts));
+                profile.contexts = contexts.into_all();
+            },
+        );
         // As large as the profiles; they are not needed any more.
         drop((moments, ended));
         (analysis.processes.join_at_first(own), waits)
@@ -143,15 +146,33 @@ fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i
     moments
 }
 
-/// What every line did between the moments that were asked for, and the context of each wait's
-/// call.
+/// What every line and rank did between the moments that were asked for, and the context of each
+/// wait's call.
+#[derive(Debug, Default)]
 pub(super) struct Profiled {
     pub contexts: Contexts,
-    pub profiles: Vec<Profile>,
+    pub profiles: Profiles,
     pub wait_contexts: Vec<u32>,
     pub culprit_contexts: Vec<u32>,
-    /// By rank, without what lies outside its begin and end.
-    pub rank_times: Vec<RankTime>,
+    /// For each wait the ticks for which its rank waits.
+    pub rank_waits: Vec<i64>,
+}
+
+/// What every line and every rank did, by context.
+#[derive(Debug, Default)]
+pub struct Profiles {
+    /// By line.
+    pub of_lines: Vec<Profile>,
+    /// By the first line of each rank that has several, what its threads did together.
+    together: BTreeMap<u32, Profile>,
+}
+
+impl Profiles {
+    /// What a rank did, over all its threads.
+    pub fn of_rank(&self, lines: &Lines, position: usize) -> &Profile {
+        let first = lines.first_of(position);
+        self.together.get(&first).unwrap_or(&self.of_lines[first as usize])
+    }
 }
 
 impl Profiled {
@@ -160,39 +181,44 @@ impl Profiled {
         analysis: &Analysis,
         lines: &Lines,
         of_ranks: Vec<RankProfile>,
-        (waits, phases): (usize, &mut [Phase]),
+        (waits, phases): (&[Wait], &mut [Phase]),
     ) -> Self {
         let contexts: Vec<&[LocalContext]> =
             of_ranks.iter().map(|rank| rank.contexts.as_slice()).collect();
         let counts: Vec<&PathCounts> = of_ranks.iter().map(|rank| &rank.path_counts).collect();
         let (contexts, numbers) = Contexts::merge(analysis.run, &contexts, &counts);
-        let mut profiles = vec![Profile::default(); lines.all.len()];
-        let mut wait_contexts = vec![NO_CONTEXT; waits];
-        let mut culprit_contexts = wait_contexts.clone();
         for phase in phases {
             let anchor = LocalContext::Transfer(phase.anchor);
             let number = of_ranks[0].contexts.iter().position(|context| *context == anchor);
             phase.context = number.map_or(NO_CONTEXT, |number| numbers[0][number]);
         }
-        let mut of_threads = Vec::with_capacity(of_ranks.len());
-        for (rank, numbers) in of_ranks.into_iter().zip(numbers) {
-            of_threads.push(rank.of_threads);
+        let of_lines = vec![Profile::default(); lines.all.len()];
+        let mut all = Self {
+            contexts,
+            profiles: Profiles { of_lines, together: BTreeMap::new() },
+            wait_contexts: vec![NO_CONTEXT; waits.len()],
+            culprit_contexts: vec![NO_CONTEXT; waits.len()],
+            rank_waits: waits.iter().map(|wait| wait.ticks).collect(),
+        };
+        for (position, (rank, numbers)) in of_ranks.into_iter().zip(numbers).enumerate() {
             for (number, context) in rank.wait_contexts {
-                wait_contexts[number as usize] = numbers[context as usize];
+                all.wait_contexts[number as usize] = numbers[context as usize];
             }
             for (number, context) in rank.culprit_contexts {
-                culprit_contexts[number as usize] = numbers[context as usize];
+                all.culprit_contexts[number as usize] = numbers[context as usize];
             }
             for (line, mut profile) in rank.profiles {
                 profile.renumber(&numbers);
-                profiles[line as usize] = profile;
+                all.profiles.of_lines[line as usize] = profile;
+            }
+            if let Some(Together { mut profile, waited }) = rank.together {
+                profile.renumber(&numbers);
+                all.profiles.together.insert(lines.first_of(position), profile);
+                for (wait, ticks) in waited {
+                    all.rank_waits[wait as usize] = ticks;
+                }
             }
         }
-        let of_rank = |(position, of_threads): (usize, Option<RankTime>)| {
-            let profile = &profiles[lines.first_of(position) as usize];
-            of_threads.unwrap_or_else(|| RankTime::of_profile(profile, &contexts))
-        };
-        let rank_times = of_threads.into_iter().enumerate().map(of_rank).collect();
-        Self { contexts, profiles, wait_contexts, culprit_contexts, rank_times }
+        all
     }
 }

@@ -42,9 +42,9 @@ impl Lines {
             let of_rank = clock.at(position, begin);
             let mut threads: Vec<(u32, Option<(u64, u64)>)> =
                 rank.threads().map(|thread| (thread.thread.number, thread.stretch)).collect();
-            // A rank without events was outside MPI all the time.
-            if threads.is_empty() {
-                threads.push((0, Some((begin, end))));
+            // A first thread without events was outside MPI all the time.
+            if !threads.iter().any(|(number, _)| *number == 0) {
+                threads.insert(0, (0, Some((begin, end))));
             }
             for (thread, stretch) in threads {
                 let (_, end) = stretch.unwrap_or((begin, begin));
@@ -68,10 +68,21 @@ impl Lines {
             .or_else(|| (from..to).find(is_it))
     }
 
-    /// First line of a rank: the thread that called MPI first.
+    /// First line of a rank: the thread that called MPI_Init.
     #[inline]
     pub fn first_of(&self, position: usize) -> u32 {
         self.first[position]
+    }
+
+    /// The lines of a rank.
+    pub(super) fn of_rank(&self, position: usize) -> std::ops::Range<u32> {
+        self.first[position]..self.first[position + 1]
+    }
+
+    /// Begin and end of a rank.
+    pub(super) fn stretch_of(&self, position: usize) -> (i64, i64) {
+        let first = &self.all[self.first_of(position) as usize];
+        (first.begin, first.end)
     }
 
     /// Earliest begin and latest end of any line; `None` if there are no ranks.

@@ -44,7 +44,7 @@ impl Load {
 }
 
 /// The modules of a rank that were loaded where another one was loaded before or later.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ReplacedModules {
     /// In the order in which they were loaded.
     modules: Vec<Replaced>,
@@ -52,7 +52,7 @@ pub(crate) struct ReplacedModules {
     last_ticks: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Replaced {
     /// Its index among the rank's modules; of equal ones, the first.
     index: u32,

@@ -14,9 +14,11 @@
 //! | `longest` | keeps long waits alone if there are too many |
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
-//! | `local_site`, `contexts`, `profile` | what each line did between the waits |
+//! | `contexts`, `local_site` | names of what a thread does, places of one rank |
 //! | `callers` | where the program called the libraries that called MPI |
-//! | `line_profiles` | profiles of each line and of all lines |
+//! | `line_contexts`, `profile` | what each line did between the waits |
+//! | `together` | what the threads of a rank did together |
+//! | `line_profiles` | profiles of all lines and ranks |
 //! | `rank_times` | what each rank did, over all its threads |
 //! | `sync_points` | where a line and its culprit last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
@@ -49,6 +51,7 @@ mod epochs;
 mod groups;
 mod hinted_search;
 mod iterations;
+mod line_contexts;
 mod line_profiles;
 mod lines;
 pub(crate) mod local_site;
@@ -66,6 +69,7 @@ mod regions;
 pub(crate) mod semantics;
 mod states;
 mod sync_points;
+mod together;
 mod tree;
 mod waits;
 mod whole_ticks;
@@ -86,6 +90,7 @@ pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
 pub use iterations::{Iteration, Period, Phase, Statistics};
+pub use line_profiles::Profiles;
 use line_profiles::{Asked, Profiled};
 pub use lines::{Line, Lines};
 use longest::Dropped;
@@ -141,8 +146,11 @@ pub struct Causes<'a> {
     pub wait_contexts: Vec<u32>,
     /// For each wait the context of the culprit's call that ended it; [`NO_CONTEXT`] outside calls.
     pub culprit_contexts: Vec<u32>,
-    /// What each line did.
-    pub profiles: Vec<Profile>,
+    /// For each wait the ticks for which its rank waits: while another thread computes, a rank does
+    /// not wait, and what several threads wait at once counts for one of them.
+    pub rank_waits: Vec<i64>,
+    /// What each line and each rank did.
+    pub profiles: Profiles,
     /// What each rank did, over all its threads, by its position; the parts add up to the run.
     pub rank_times: Vec<RankTime>,
     /// Who caused how much waiting.
@@ -241,11 +249,15 @@ impl<'a> Causes<'a> {
         if !analysis.processes.is_first() {
             return None;
         }
-        let Profiled { mut contexts, profiles, wait_contexts, culprit_contexts, mut rank_times } =
-            Profiled::new(analysis, &lines, of_ranks, (waits.all.len(), &mut phases));
-        for (position, of_rank) in rank_times.iter_mut().enumerate() {
-            *of_rank = of_rank.with_ends(analysis.rank(position), (&clock, &lines), whole);
-        }
+        let Profiled { mut contexts, profiles, wait_contexts, culprit_contexts, rank_waits } =
+            Profiled::new(analysis, &lines, of_ranks, (&waits.all, &mut phases));
+        let rank_times = (0..run.ranks.len()).map(|position| {
+            let of_rank = RankTime::of_profile(profiles.of_rank(&lines, position), &contexts);
+            let first = lines.first_of(position);
+            let line = (&lines.all[first as usize], waits.of(first));
+            of_rank.with_ends(lines.stretch_of(position), line, whole)
+        });
+        let rank_times = rank_times.collect();
         for phase in &mut phases {
             phase.fill_iterations(&lines, (&profiles, &contexts), &waits.all);
         }
@@ -257,13 +269,14 @@ impl<'a> Causes<'a> {
             let wait = &waits.all[number as usize];
             places.of(context, (wait.state, wait_contexts[number as usize]))
         };
-        let reasons = Reasons::new(&waits, (&sync_points, &order), (&profiles, count), name_delay);
+        let reasons =
+            Reasons::new(&waits, (&sync_points, &order), (&profiles.of_lines, count), name_delay);
         let (charges, (groups, path)) = rayon::join(
             || Charges::new(&waits, &reasons, &is_selected),
             || {
                 let groups =
                     groups::group_waits(&waits, &lines, (&wait_contexts, &reasons), &is_selected);
-                (groups, CriticalPath::new((&waits, &order), (&lines, &profiles), whole))
+                (groups, CriticalPath::new((&waits, &order), (&lines, &profiles.of_lines), whole))
             },
         );
         let counted = [
@@ -297,6 +310,7 @@ impl<'a> Causes<'a> {
             contexts,
             wait_contexts,
             culprit_contexts,
+            rank_waits,
             profiles,
             rank_times,
             charges,
@@ -356,7 +370,7 @@ impl<'a> Causes<'a> {
     pub fn imbalance(&self) -> Vec<OnPath> {
         let mut sums = vec![0; self.contexts.all.len()];
         let ranks = self.rank_times.len().max(1) as i64;
-        for (context, ticks) in self.profiles.iter().flat_map(Profile::all) {
+        for (context, ticks) in self.profiles.of_lines.iter().flat_map(Profile::all) {
             sums[*context as usize] += ticks;
         }
         let rows = self.path.in_context.iter().map(|(context, on_path)| {
@@ -382,20 +396,16 @@ impl<'a> Causes<'a> {
 
     /// Ticks outside MPI and the recorder on a line.
     pub fn computing(&self, line: u32) -> i64 {
-        let sums = self.profiles[line as usize].all().iter();
+        let sums = self.profiles.of_lines[line as usize].all().iter();
         let computing = sums.filter(|(context, _)| self.contexts.get(*context).is_computing());
         computing.map(|(_, ticks)| ticks).sum()
     }
 
-    /// Whether a rank has several threads that call MPI. Waits and costs are those of each thread,
-    /// so their sum may exceed the time of the ranks.
-    pub fn has_several_threads(&self) -> bool {
-        self.lines.all.len() > self.rank_times.len()
-    }
-
-    /// Ticks in which ranks waited, over all ranks of the run.
+    /// Ticks for which ranks waited in the selected waits. Unlike [`Causes::waiting`], it is part of
+    /// the time of the ranks, however many threads wait at once.
     pub fn ranks_waited(&self) -> i64 {
-        self.rank_times.iter().map(|time| time.waiting).sum()
+        let all = (0u32..).zip(&self.rank_waits);
+        all.filter(|(number, _)| self.is_selected(*number)).map(|(_, ticks)| ticks).sum()
     }
 }
 

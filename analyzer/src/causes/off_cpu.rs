@@ -46,8 +46,7 @@ impl OffCpu {
         for ((state, line), ticks) in waited {
             // These lie before the first and after the last reading, or may.
             let facts = &run.ranks[lines.all[line as usize].position].facts;
-            let is_outside = matches!(state, State::StartSkew | State::WaitAtFinalize)
-                || facts.last_before_death().is_some();
+            let is_outside = state.is_at_the_ends() || facts.last_before_death().is_some();
             let off = of_line[line as usize].filter(|_| !is_outside);
             let sum = at_most.entry(state).or_insert(Some(0));
             *sum = sum.zip(off).map(|(sum, off)| sum + off.min(ticks));

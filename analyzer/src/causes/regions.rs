@@ -1,5 +1,7 @@
 //! Sums what happened inside the regions that the program marked: elapsed time, time in MPI and
 //! waiting. Also finds the region of each wait.
+//!
+//! A rank is in a region while any of its threads is, and does there what its threads do together.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
+use crate::analysis::union::Clipper;
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
+use super::contexts::LocalContexts;
 use super::lines::Lines;
+use super::together::{Axis, Does, for_each_stretch, has_several_threads};
 use super::tree::Tree;
 use super::waits::Waits;
 use super::whole_ticks::WholeTicks;
@@ -17,15 +22,15 @@ use super::whole_ticks::WholeTicks;
 /// Most occurrences of a region per rank whose begins and ends are kept.
 const MAX_OCCURRENCES: usize = 100_000;
 
-/// A region of the run. Only the first thread of each rank counts.
+/// A region of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Region {
     /// Its name.
     pub name: String,
-    /// Number of occurrences, over all ranks.
+    /// Number of occurrences, over all threads.
     pub count: u64,
-    /// Its length: for each occurrence from the earliest begin to the latest end on any rank. If
-    /// ranks enter it unequally often, the time of the rank that is longest in it.
+    /// Its length: the sum over its occurrences of the time from the earliest begin to the latest
+    /// end on any rank. If ranks enter it unequally often, from the first begin to the last end.
     pub ticks: i64,
     /// Ticks in it, over all ranks.
     pub inside: i64,
@@ -65,11 +70,25 @@ struct Inside {
     ticks: i64,
     in_mpi: i64,
     waiting: i64,
-    /// Begin and end of each.
+    /// Begin and end of each outermost occurrence, of the first so many.
     occurrences: Vec<(i64, i64)>,
+    /// Number of these, and begin of the first and end of the last.
+    outermost: usize,
+    over: Option<(i64, i64)>,
     /// Nesting depth, and the line's totals when it was opened.
     depth: u64,
     opened: LineTotals,
+}
+
+impl Inside {
+    fn add(&mut self, (begin, end): (i64, i64)) {
+        let (first, last) = self.over.unwrap_or((begin, end));
+        self.over = Some((first.min(begin), last.max(end)));
+        self.outermost += 1;
+        if self.outermost <= MAX_OCCURRENCES {
+            self.occurrences.push((begin, end));
+        }
+    }
 }
 
 /// What a line has done up to a moment.
@@ -95,18 +114,20 @@ struct Observer<'c> {
     waits: &'c Waits,
 }
 
-struct OfRank<'c> {
+struct OfRank<'a, 'c> {
+    rank: RankView<'a>,
     clock: &'c WholeTicks<'c>,
     lines: &'c Lines,
     waits: &'c Waits,
-    position: usize,
+    /// Begin and end of the rank.
+    stretch: (i64, i64),
     functions: Functions,
     inside: BTreeMap<u32, Inside>,
+    /// If the rank has several threads, begin and end of each outermost occurrence on any of them.
+    of_threads: Option<BTreeMap<u32, Vec<(i64, i64)>>>,
     /// Waits that lie in a region.
     of_waits: Vec<(u32, u32)>,
     line: Option<u32>,
-    /// Whether `line` is the rank's first thread.
-    is_first: bool,
     open: Vec<u32>,
     totals: LineTotals,
     /// Position of the next of the line's waits.
@@ -114,19 +135,20 @@ struct OfRank<'c> {
 }
 
 impl<'a, 'c> CallObserver<'a> for Observer<'c> {
-    type OfRank = OfRank<'c>;
+    type OfRank = OfRank<'a, 'c>;
 
-    fn begin_rank(&self, rank: RankView<'a>) -> OfRank<'c> {
+    fn begin_rank(&self, rank: RankView<'a>) -> OfRank<'a, 'c> {
         OfRank {
+            rank,
             clock: self.clock,
             lines: self.lines,
             waits: self.waits,
-            position: rank.position,
+            stretch: self.lines.stretch_of(rank.position),
             functions: Functions::new(rank.trace),
             inside: BTreeMap::new(),
+            of_threads: has_several_threads(rank).then(BTreeMap::new),
             of_waits: Vec::new(),
             line: None,
-            is_first: false,
             open: Vec::new(),
             totals: LineTotals::default(),
             next: 0,
@@ -134,7 +156,7 @@ impl<'a, 'c> CallObserver<'a> for Observer<'c> {
     }
 }
 
-impl OfRank<'_> {
+impl OfRank<'_, '_> {
     /// Assigns the line's waits up to a moment to the innermost region.
     fn waits_to(&mut self, moment: i64) {
         let Some(line) = self.line else { return };
@@ -151,31 +173,88 @@ impl OfRank<'_> {
 
     fn close(&mut self, region: u32) {
         let totals = self.totals;
-        let Some(of) = self.inside.get_mut(&region).filter(|of| self.is_first && of.depth > 0)
-        else {
-            return;
-        };
+        let Some(of) = self.inside.get_mut(&region).filter(|of| of.depth > 0) else { return };
         of.depth -= 1;
-        if of.depth == 0 {
-            of.ticks += totals.at - of.opened.at;
-            of.in_mpi += totals.in_mpi - of.opened.in_mpi;
-            of.waiting += totals.waiting - of.opened.waiting;
-            if of.occurrences.len() < MAX_OCCURRENCES {
-                of.occurrences.push((of.opened.at, totals.at));
-            }
+        if of.depth > 0 {
+            return;
         }
+        let clip = |at: i64| at.clamp(self.stretch.0, self.stretch.1);
+        let occurrence = (clip(of.opened.at), clip(totals.at));
+        if occurrence.1 <= occurrence.0 {
+            return;
+        }
+        if let Some(of_threads) = &mut self.of_threads {
+            of_threads.entry(region).or_default().push(occurrence);
+            return;
+        }
+        of.ticks += occurrence.1 - occurrence.0;
+        of.in_mpi += totals.in_mpi - of.opened.in_mpi;
+        of.waiting += totals.waiting - of.opened.waiting;
+        of.add(occurrence);
+    }
+
+    /// What was found, when all events are read.
+    fn finish(mut self) -> Found {
+        if let Some(of_threads) = self.of_threads.take() {
+            self.add_of_threads(of_threads);
+        }
+        let Self { rank, inside, of_waits, .. } = self;
+        Found { position: rank.position, inside, of_waits }
+    }
+
+    /// Adds what the threads of a rank did together in its regions.
+    fn add_of_threads(&mut self, occurrences: BTreeMap<u32, Vec<(i64, i64)>>) {
+        let merged: BTreeMap<u32, Vec<(u64, u64)>> =
+            occurrences.into_iter().map(|(region, all)| (region, in_any_thread(all))).collect();
+        let mut clippers: Vec<(u32, Clipper)> =
+            merged.iter().map(|(region, all)| (*region, Clipper::new(all))).collect();
+        for (region, all) in &merged {
+            let of = self.inside.entry(*region).or_default();
+            for (begin, end) in all {
+                of.ticks += (end - begin) as i64;
+                of.add((*begin as i64, *end as i64));
+            }
+            // Less what they compute, below.
+            of.in_mpi = of.ticks;
+        }
+        let axis = Axis { clock: self.clock, lines: self.lines, waits: self.waits };
+        let inside = &mut self.inside;
+        let mut contexts = LocalContexts::default();
+        for_each_stretch(self.rank, axis, &mut contexts, |from, stretch, does| {
+            for (region, clipper) in &mut clippers {
+                let ticks = clipper.common_ticks(from as u64, stretch.to as u64) as i64;
+                let of = inside.entry(*region).or_default();
+                match does {
+                    Does::Compute => of.in_mpi -= ticks,
+                    Does::Wait => of.waiting += ticks,
+                    Does::Transfer | Does::Record => {}
+                }
+            }
+        });
     }
 }
 
-impl<'a> RankObserver<'a> for OfRank<'_> {
+/// Merges occurrences on several threads that overlap; none begins before the run.
+fn in_any_thread(mut all: Vec<(i64, i64)>) -> Vec<(u64, u64)> {
+    all.sort_unstable();
+    all.dedup_by(|next, previous| {
+        let overlap = next.0 < previous.1;
+        if overlap {
+            previous.1 = previous.1.max(next.1);
+        }
+        overlap
+    });
+    all.into_iter().map(|(begin, end)| (begin.max(0) as u64, end.max(0) as u64)).collect()
+}
+
+impl<'a> RankObserver<'a> for OfRank<'a, '_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        self.line = self.lines.of(self.position, thread.thread.number);
-        self.is_first = self.line == Some(self.lines.first_of(self.position));
+        self.line = self.lines.of(self.rank.position, thread.thread.number);
         (self.next, self.totals) = Default::default();
     }
 
     fn span(&mut self, span: &Span) {
-        let at = |ticks| self.clock.at(self.position, ticks);
+        let at = |ticks| self.clock.at(self.rank.position, ticks);
         match span.kind {
             SpanKind::Call(function) => match self.functions.entry(function).1 {
                 Activity::Mpi | Activity::Tool => {
@@ -184,16 +263,13 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
                 Activity::Compute | Activity::Own => {}
             },
             SpanKind::Polls { inside_ticks, .. } => {
-                self.totals.in_mpi += self.clock.ticks_of(self.position, inside_ticks);
+                self.totals.in_mpi += self.clock.ticks_of(self.rank.position, inside_ticks);
             }
             SpanKind::Tool => self.totals.in_mpi += at(span.end_ticks) - at(span.begin_ticks),
             SpanKind::RegionBegin(region) => {
                 self.totals.at = at(span.begin_ticks);
                 self.waits_to(self.totals.at);
                 self.open.push(region);
-                if !self.is_first {
-                    return;
-                }
                 let of = self.inside.entry(region).or_default();
                 of.count += 1;
                 of.depth += 1;
@@ -237,9 +313,7 @@ impl Regions {
         if run.region_names().is_empty() {
             return Self { of_waits: vec![None; waits.all.len()], ..Self::default() };
         }
-        let found =
-            |OfRank { position, inside, of_waits, .. }| Found { position, inside, of_waits };
-        let own = analysis.calls_then(&Observer { clock, lines, waits }, found);
+        let own = analysis.calls_then(&Observer { clock, lines, waits }, OfRank::finish);
         let of_ranks = analysis.processes.join_at_first(own);
         if !analysis.processes.is_first() {
             return Self::default();
@@ -277,23 +351,24 @@ impl Regions {
 }
 
 fn region(name: String, of_ranks: &[(usize, Inside)]) -> Region {
-    let longest = of_ranks.iter().map(|(_, of)| of.ticks).max().unwrap_or(0);
-    let times = of_ranks[0].1.occurrences.len();
-    let equally_often = of_ranks.iter().all(|(_, of)| {
-        of.occurrences.len() == times && of.count == of_ranks[0].1.count && times < MAX_OCCURRENCES
-    });
+    let entered = || of_ranks.iter().filter(|(_, of)| of.outermost > 0);
+    let times = entered().next().map_or(0, |(_, of)| of.outermost);
+    let equally_often = times <= MAX_OCCURRENCES && entered().all(|(_, of)| of.outermost == times);
     let over_ranks = |at: usize| {
-        let all = || of_ranks.iter().map(|(_, of)| of.occurrences[at]);
+        let all = || entered().map(|(_, of)| of.occurrences[at]);
         let begin = all().map(|(begin, _)| begin).min().unwrap_or(0);
         all().map(|(_, end)| end).max().unwrap_or(begin) - begin
     };
+    let over = entered().filter_map(|(_, of)| of.over);
+    let over = over.reduce(|(begin, end), of| (begin.min(of.0), end.max(of.1)));
+    let from_first_to_last = over.map_or(0, |(begin, end)| end - begin);
     Region {
         name,
         count: of_ranks.iter().map(|(_, of)| of.count).sum(),
-        ticks: if equally_often { (0..times).map(over_ranks).sum() } else { longest },
-        inside: of_ranks.iter().map(|(_, of)| of.ticks).sum(),
-        in_mpi: of_ranks.iter().map(|(_, of)| of.in_mpi).sum(),
-        waiting: of_ranks.iter().map(|(_, of)| of.waiting).sum(),
-        computing: of_ranks.iter().map(|(rank, of)| (*rank, of.ticks - of.in_mpi)).collect(),
+        ticks: if equally_often { (0..times).map(over_ranks).sum() } else { from_first_to_last },
+        inside: entered().map(|(_, of)| of.ticks).sum(),
+        in_mpi: entered().map(|(_, of)| of.in_mpi).sum(),
+        waiting: entered().map(|(_, of)| of.waiting).sum(),
+        computing: entered().map(|(rank, of)| (*rank, of.ticks - of.in_mpi)).collect(),
     }
 }

@@ -44,6 +44,11 @@ pub enum State {
 }
 
 impl State {
+    /// Whether it lies before a rank's begin or after its end.
+    pub fn is_at_the_ends(self) -> bool {
+        matches!(self, Self::StartSkew | Self::WaitAtFinalize)
+    }
+
     /// Its name in JSON and CSV; waits for posts, completes and fences share one.
     pub fn key(self) -> &'static str {
         match self {

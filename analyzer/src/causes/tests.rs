@@ -38,7 +38,7 @@ fn assert_sums(causes: &Causes) {
     assert_eq!(causes.path.ticks(), causes.whole.1 - causes.whole.0, "the path's length");
     let in_contexts: i64 = causes.path.in_context.values().sum();
     assert_eq!(in_contexts + causes.path.skew, causes.path.ticks(), "the path's contexts");
-    for (line, profile) in causes.lines.all.iter().zip(&causes.profiles) {
+    for (line, profile) in causes.lines.all.iter().zip(&causes.profiles.of_lines) {
         let filled: i64 = profile.all().iter().map(|(_, ticks)| ticks).sum();
         assert_eq!(filled, line.end - line.begin, "rank {} thread {}", line.rank, line.thread);
     }
@@ -47,6 +47,8 @@ fn assert_sums(causes: &Causes) {
         let all = computing + waiting + transfer + recorder + gone;
         assert_eq!(all, causes.whole.1 - causes.whole.0, "{time:?}");
     }
+    let of_ranks: i64 = causes.rank_times.iter().map(|time| time.waiting).sum();
+    assert_eq!(causes.ranks_waited(), of_ranks, "waiting of waits and of ranks");
 }
 
 /// Finds the causes of a run, checks what holds for every run, and passes them to `then`.

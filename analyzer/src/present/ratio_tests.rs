@@ -1,15 +1,19 @@
 //! Properties of what leaves the command, over generated runs: no share exceeds 1, factors multiply to their product,
 //! and `report` and `why` state the same efficiency.
 
+use std::path::Path;
+
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Report, causes, report};
+use super::{Report, causes, report, whatif};
 use crate::analysis::Analysis;
 use crate::causes::tests::{finished, generated};
-use crate::causes::{Causes, WaitFilter};
+use crate::causes::{Causes, RankTime, Tree, WaitFilter};
+use crate::comparison::RunRecord;
+use crate::comparison::record::Kind;
 use crate::metrics::{Metrics, Selection};
-use crate::replay::ideal_time;
+use crate::replay::{Answer, Assembled, Graph, WhatIf, ideal_time};
 use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::SyntheticRank;
 use crate::timeline::GlobalTimeline;
@@ -68,16 +72,21 @@ fn assert_percentages(screen: &str) {
     }
 }
 
-/// Renders everything that `report` and `why` say of a run, and checks it.
+/// Renders everything that `report`, `why`, `whatif` and `compare` say of a run, and checks it.
 fn check(ranks: &[SyntheticRank]) {
     let directory = finished(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::of(&run, &timeline);
     let ideal = ideal_time(&analysis);
-    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let choices =
-        [WaitFilter::default(), WaitFilter { iteration: Some(3), ..WaitFilter::default() }];
+    let all = Causes::new(&analysis);
+    let regions = || all.regions.all.iter().filter(|region| region.ticks > 0);
+    let mut choices =
+        vec![WaitFilter::default(), WaitFilter { iteration: Some(3), ..WaitFilter::default() }];
+    choices.extend(regions().flat_map(|region| {
+        let region = Some(region.name.clone());
+        [None, Some(3)].map(|iteration| WaitFilter { region: region.clone(), iteration })
+    }));
     for choice in &choices {
         let found = Causes::of(&analysis, choice);
         let why = causes::Why {
@@ -91,25 +100,84 @@ fn check(ranks: &[SyntheticRank]) {
         assert_ratios(&serde_json::from_str(&causes::json(&why).unwrap()).unwrap());
         assert_percentages(&causes::screen(&why, false));
     }
-    let found = Causes::new(&analysis);
-    let (tree, efficiency) = (found.tree(&run, None).unwrap(), metrics.efficiency.unwrap());
-    for (one, other) in [
-        (tree.parallel, efficiency.parallel),
-        (tree.load_balance.unwrap(), efficiency.load_balance.unwrap()),
-        (tree.communication, efficiency.communication),
-    ] {
-        assert!((one - other).abs() < ROUNDING, "why {tree:?}, report {efficiency:?}");
+    check_report(&analysis, &Selection::Whole, (&all, ideal.ok()), all.tree(&run, None).unwrap());
+    for region in regions() {
+        let selection = Selection::Region(region.name.clone());
+        check_report(&analysis, &selection, (&all, None), region.tree(&run).unwrap());
     }
-    let report = Report {
-        run: &run,
-        timeline: &timeline,
-        metrics: &metrics,
-        causes: Some(&found),
-        savings: &[],
-        ideal: ideal.ok(),
-    };
+    check_record(directory.path(), &all);
+    check_what_if(&analysis);
+}
+
+/// Checks a report, and that it states the same efficiency as `why`.
+fn check_report(
+    analysis: &Analysis,
+    selection: &Selection,
+    (causes, ideal): (&Causes, Option<f64>),
+    tree: Tree,
+) {
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let metrics = Metrics::new(run, timeline, selection).unwrap();
+    let efficiency = metrics.efficiency.clone().unwrap();
+    for (one, other) in [
+        (Some(tree.parallel), Some(efficiency.parallel)),
+        (tree.load_balance, efficiency.load_balance),
+        (Some(tree.communication), Some(efficiency.communication)),
+    ] {
+        let differ = one.zip(other).is_some_and(|(one, other)| (one - other).abs() >= ROUNDING);
+        assert!(!differ, "{selection:?}: why {tree:?}, report {efficiency:?}");
+    }
+    let report =
+        Report { run, timeline, metrics: &metrics, causes: Some(causes), savings: &[], ideal };
     assert_ratios(&serde_json::from_str(&report::json(&report).unwrap()).unwrap());
     assert_percentages(&report::screen(&report, false));
+}
+
+/// Checks that what `compare` compares are the times that `why` shows.
+fn check_record(directory: &Path, causes: &Causes) {
+    let record = RunRecord::of_directory(directory).unwrap();
+    let all = record.elapsed_ns * i64::from(record.ranks);
+    assert_eq!(record.parts.iter().map(|part| part.ns).sum::<i64>(), all);
+    // Rounding moves a nanosecond of each part of each rank.
+    let allowance = record.parts.len() as f64 * f64::from(record.ranks) + 1.0;
+    let least = record.parts.iter().map(|part| part.ns).min().unwrap();
+    assert!(least as f64 >= -allowance, "{:?}", record.parts);
+    let compared = |kind: Kind| {
+        let of_kind = record.parts.iter().filter(|part| part.kind == kind);
+        of_kind.map(|part| part.ns).sum::<i64>() as f64
+    };
+    let shown = |of: fn(&RankTime) -> i64| {
+        causes.clock.seconds(causes.rank_times.iter().map(of).sum()) * 1e9
+    };
+    for (compared, shown) in [
+        (compared(Kind::Computing), shown(|of| of.computing)),
+        (
+            compared(Kind::Waiting) + compared(Kind::Transfer) + compared(Kind::StartAndEnd),
+            shown(|of| of.waiting + of.transfer),
+        ),
+    ] {
+        assert!((compared - shown).abs() <= allowance, "{compared}, not {shown}");
+    }
+}
+
+/// Checks the answers of `whatif`: none promises more than there is.
+fn check_what_if(analysis: &Analysis) {
+    let what_if = WhatIf::new(Graph::new(analysis).unwrap());
+    let answers: Vec<Answer> =
+        what_if.standard().iter().map(|question| what_if.ask(question)).collect();
+    let asked = whatif::WhatIfResults {
+        run: analysis.run,
+        timeline: analysis.timeline,
+        what_if: &what_if,
+        answers: &answers,
+        tolerances: &[],
+        placement: &what_if.placement,
+        network: &Assembled::of_run(what_if.calibration.network, [true; 2], [true; 2]),
+        notes: &[],
+    };
+    assert_ratios(&serde_json::from_str(&whatif::json(&asked).unwrap()).unwrap());
+    assert_percentages(&whatif::screen(&asked, false));
+    assert!(answers.iter().all(|answer| answer.elapsed_s >= 0.0), "{answers:?}");
 }
 
 proptest! {

@@ -317,6 +317,9 @@ impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         let builder = self.builder;
         let Some(number) = builder.lines.of(self.position, thread.thread.number) else { return };
+        if number != builder.lines.first_of(self.position) {
+            self.add_silent_line();
+        }
         let keys = 0..builder.keys[number as usize].len();
         let at = builder.lines.all[number as usize].begin;
         self.line = LineState { number, at, keys, ..LineState::default() };
@@ -371,7 +374,7 @@ impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
 }
 
 impl RankOpBuilder<'_, '_> {
-    /// Adds a line for a rank without events: it was outside MPI all the time.
+    /// Adds the first line of a rank if it has no events: it was outside MPI all the time.
     fn add_silent_line(&mut self) {
         if self.lines.is_empty() {
             let number = self.builder.lines.first_of(self.position);

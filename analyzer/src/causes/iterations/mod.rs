@@ -24,11 +24,12 @@ use crate::analysis::Analysis;
 use crate::trace::Run;
 
 use super::NO_CONTEXT;
-use super::contexts::{Contexts, WAITING};
+use super::contexts::{Contexts, WAITING, WAITING_FOR_UNKNOWN};
 use super::hinted_search;
+use super::line_profiles::Profiles;
 use super::lines::Lines;
 use super::local_site::LocalSite;
-use super::profile::{Hint, Profile};
+use super::profile::Hint;
 use super::tree::Tree;
 use super::waits::Wait;
 use super::whole_ticks::WholeTicks;
@@ -207,7 +208,7 @@ impl Phase {
     pub(super) fn fill_iterations(
         &mut self,
         lines: &Lines,
-        (profiles, contexts): (&[Profile], &Contexts),
+        (profiles, contexts): (&Profiles, &Contexts),
         waits: &[Wait],
     ) {
         let count = self.bounds.len() - 1;
@@ -215,7 +216,7 @@ impl Phase {
         let mut longest = vec![0; count];
         let keeps_each = count * self.begins.len() <= MAX_EACH;
         for (position, begins) in self.begins.iter().enumerate() {
-            let profile = &profiles[lines.first_of(position) as usize];
+            let profile = profiles.of_rank(lines, position);
             let mut hint = Hint::default();
             let mut computing = 0;
             for (at, iteration) in iterations.iter_mut().enumerate() {
@@ -282,7 +283,7 @@ impl Phase {
         causes: &super::Causes,
         mut take: impl FnMut(usize, u32, i64),
     ) {
-        let profile = &causes.profiles[causes.lines.first_of(position) as usize];
+        let profile = causes.profiles.of_rank(&causes.lines, position);
         let mut hint = Hint::default();
         for (number, bounds) in self.begins[position].windows(2).enumerate() {
             let stretches = profile.stretches((bounds[0], bounds[1]), &mut hint);
@@ -311,6 +312,19 @@ impl Phase {
         own.chain([self.iterations[number].ticks]).max().unwrap_or(0)
     }
 
+    /// Ticks for which ranks waited in an iteration, also where it is not known for which rank.
+    pub fn waited_in(&self, number: usize, causes: &super::Causes) -> i64 {
+        let waited = self.begins.iter().enumerate().map(|(position, begins)| {
+            let profile = causes.profiles.of_rank(&causes.lines, position);
+            let stretch = (begins[number], begins[number + 1]);
+            let sums = profile.sums_of(profile.stretches(stretch, &mut Hint::default()));
+            let waiting =
+                sums.iter().filter(|(of, _)| matches!(*of, WAITING | WAITING_FOR_UNKNOWN));
+            waiting.map(|(_, ticks)| ticks).sum::<i64>()
+        });
+        waited.sum()
+    }
+
     /// The efficiency over all its iterations, without T₀, which is known only for whole runs.
     pub fn tree(&self, run: &Run) -> Option<Tree> {
         let hosts = run.ranks.iter().map(|rank| rank.file.header.host.as_str());
@@ -331,7 +345,7 @@ impl Phase {
         self.iterations.get(number)?;
         let ranks = run.ranks.iter().enumerate().map(|(position, rank)| {
             let begins = &self.begins[position];
-            let profile = &causes.profiles[causes.lines.first_of(position) as usize];
+            let profile = causes.profiles.of_rank(&causes.lines, position);
             let stretch = (begins[number], begins[number + 1]);
             let stretches = profile.stretches(stretch, &mut Hint::default());
             let sums = profile.sums_of(stretches).iter();

@@ -69,3 +69,27 @@ fn sparse_alltoallv_waits_for_its_partners_only() {
         assert!(waits(causes).iter().all(|(_, _, culprit, ..)| *culprit != Some(2)));
     });
 }
+
+#[test]
+fn skew_below_the_clocks_bound_counts_as_transfer_everywhere() {
+    const SKEW: u64 = 500;
+    let mut ranks = world::<2>();
+    for (rank, name) in ranks.iter_mut().zip(["n0", "n1"]) {
+        (rank.header.host, rank.header.boot_id) = (name.into(), name.into());
+    }
+    for definition in &mut ranks[1].definitions {
+        match definition {
+            Definition::ClockExchange(exchange) => {
+                (exchange.same_host, exchange.bound_ticks) = (false, 20_000);
+            }
+            Definition::RankBegin { ticks } => *ticks += SKEW,
+            Definition::RankEnd { ticks } => *ticks -= SKEW,
+            _ => {}
+        }
+    }
+    with_causes(&ranks, |causes| {
+        assert_eq!((causes.waits.as_slice(), causes.uncertain), ([].as_slice(), 2 * SKEW as i64));
+        let of_rank = causes.rank_times[1];
+        assert_eq!((of_rank.waiting, of_rank.transfer), (0, 2 * SKEW as i64));
+    });
+}

@@ -133,11 +133,13 @@ pub(crate) fn runs_with_loops() -> impl Strategy<Value = Vec<SyntheticRank>> {
     (2usize..=6).prop_flat_map(of_ranks).prop_map(|(before, mut body, turns, alone)| {
         let mut simulator = Simulator::new(alone.len());
         before.iter().for_each(|planned| simulator.simulate(planned));
-        for _ in 0..turns {
+        for turn in 0..turns {
+            simulator.enter_regions(turn);
             for (step, works) in &mut body {
                 works.rotate_left(1);
                 simulator.simulate(&(step.clone(), works.clone()));
             }
+            simulator.leave_regions(turn);
         }
         simulator.simulate(&(Step::Alone(turns + 1), alone));
         simulator.ranks
@@ -174,6 +176,7 @@ impl Simulator {
             .map(|number| {
                 let mut rank = SyntheticRank::level_1(number, count as u32, END);
                 rank.threads.push(Vec::new());
+                rank.region_name(SOLVE, "solve").region_name(HELP, "help");
                 rank.communicator(ROW, 1, (55, 0), number, count as u32, &[(0, 1, count as u32)]);
                 if number % 2 == 0 {
                     let even = (count as u32).div_ceil(2);
@@ -228,6 +231,32 @@ impl Simulator {
             }
         }
         all
+    }
+
+    /// Lets the ranks enter a region: in some turns with both threads, in others with the first. On
+    /// every third rank the second thread has a region of its own.
+    fn enter_regions(&mut self, turn: usize) {
+        self.mark_regions(turn, SyntheticRank::region_begin);
+    }
+
+    fn leave_regions(&mut self, turn: usize) {
+        self.mark_regions(turn, SyntheticRank::region_end);
+    }
+
+    fn mark_regions(
+        &mut self,
+        turn: usize,
+        mark: fn(&mut SyntheticRank, usize, u32, u64) -> &mut SyntheticRank,
+    ) {
+        let moments = self.now.iter().zip(&self.now_on_thread);
+        for (number, (rank, (now, on_thread))) in self.ranks.iter_mut().zip(moments).enumerate() {
+            mark(rank, 0, SOLVE, *now);
+            if turn % 3 == 0 {
+                mark(rank, 1, SOLVE, *on_thread);
+            } else if number % 3 == 0 {
+                mark(rank, 1, HELP, *on_thread);
+            }
+        }
     }
 
     fn next_request(&mut self) -> u32 {
@@ -402,6 +431,10 @@ impl Simulator {
 
 /// In place of a source.
 const ANY_SOURCE: i32 = -1;
+
+/// Regions.
+const SOLVE: u32 = 1;
+const HELP: u32 = 2;
 
 /// A communicator of every other rank.
 const EVEN: u16 = 4;

@@ -123,6 +123,75 @@ fn regions_have_time_waits_and_efficiency() {
 }
 
 #[test]
+fn a_rank_does_not_wait_in_iterations_and_regions_while_another_thread_computes() {
+    const TURNS: u64 = 60;
+    let [mut a, mut b] = world();
+    a.threads.push(Vec::new());
+    let probe = on_world(1, 9, 0);
+    a.thread_call_with(1, "MPI_Iprobe", at(0), at(5), probe);
+    for rank in [&mut a, &mut b] {
+        rank.region_name(4, "solve");
+    }
+    for turn in 0..TURNS {
+        let now = 1_000 * (turn + 1);
+        for (rank, enters) in [(&mut a, 100), (&mut b, 900)] {
+            rank.region_begin(0, 4, at(now));
+            rank.call_with("MPI_Barrier", at(now + enters), at(now + 910), on_world(0, 0, 0));
+            rank.region_end(0, 4, at(now + 950));
+        }
+    }
+    a.thread_call_with(1, "MPI_Iprobe", at(100_000), at(100_005), probe);
+    with_analysis(&[a, b], |analysis| {
+        let causes = Causes::new(analysis);
+        assert_sums(&causes);
+        assert_same_in_processes(&analysis.run.directory, MAX_WAITS, &causes);
+        let turns = TURNS as i64;
+        assert_eq!(waits(&causes).len(), TURNS as usize, "each thread's waits are listed");
+        assert_eq!(causes.ranks_waited(), 0);
+        let [phase] = causes.phases.as_slice() else { panic!("{:?}", causes.phases) };
+        let iteration = phase.iterations[5];
+        assert_eq!((iteration.waiting, iteration.computing, iteration.slowest), (0, 1_990, 0));
+        let tree = phase.tree_of(5, analysis.run, &causes).unwrap();
+        assert_eq!((tree.communication, tree.parallel), (1.0, 1_990.0 / 2_000.0));
+        let [region] = causes.regions.all.as_slice() else { panic!("{:?}", causes.regions) };
+        assert_eq!((region.ticks, region.waiting), (950 * turns, 0));
+        assert_eq!(region.computing, [(0, 950 * turns), (1, 940 * turns)]);
+    });
+}
+
+#[test]
+fn a_rank_is_in_a_region_while_any_of_its_threads_is() {
+    let [mut a, b] = world();
+    a.region_name(4, "solve");
+    // The occurrences of the two threads overlap; the last one is that of the second thread alone.
+    a.region_begin(0, 4, at(100)).region_end(0, 4, at(300));
+    a.region_begin(1, 4, at(200)).region_end(1, 4, at(500));
+    a.region_begin(1, 4, at(700));
+    a.thread_call_with(1, "MPI_Iprobe", at(710), at(720), on_world(1, 9, 0));
+    a.region_end(1, 4, at(800));
+    with_causes(&[a, b], |causes| {
+        let [region] = causes.regions.all.as_slice() else { panic!("{:?}", causes.regions) };
+        assert_eq!((region.count, region.ticks, region.inside), (3, 500, 500));
+        assert_eq!(region.computing, [(0, 500)]);
+    });
+}
+
+#[test]
+fn regions_that_ranks_enter_unequally_often_reach_from_the_first_begin_to_the_last_end() {
+    let [mut a, mut b] = world();
+    for (rank, times) in [(&mut a, 3), (&mut b, 2)] {
+        rank.region_name(4, "task");
+        for k in 0..times {
+            rank.region_begin(0, 4, at(1_000 * k)).region_end(0, 4, at(1_000 * k + 300));
+        }
+    }
+    with_causes(&[a, b], |causes| {
+        let [region] = causes.regions.all.as_slice() else { panic!("{:?}", causes.regions) };
+        assert_eq!((region.ticks, region.inside), (2_300, 1_500));
+    });
+}
+
+#[test]
 fn shares_of_a_phase_hold_all_that_its_ranks_do() {
     let [mut a, mut b] = world();
     let alone = on_world(0, 0, 0).communicator(COMMUNICATOR_SELF);

@@ -62,7 +62,7 @@ impl TimeSums<'_> {
         self.add(at_end(State::StartSkew), position, line.begin - causes.whole.0);
         self.add(at_end(State::WaitAtFinalize), position, causes.whole.1 - line.end);
         let mut filled = 0;
-        for (context, ticks) in causes.profiles[number as usize].all() {
+        for (context, ticks) in causes.profiles.of_rank(&causes.lines, position).all() {
             filled += ticks;
             let place = || self.places[*context as usize].clone();
             let key = match causes.contexts.get(*context) {
@@ -84,20 +84,17 @@ impl TimeSums<'_> {
     /// Divides waiting by state, place and culprit.
     fn divide_waiting(&mut self) {
         let causes = self.causes;
-        for (wait, place) in causes.waits.iter().zip(&causes.wait_contexts) {
+        let waits = causes.waits.iter().zip(&causes.wait_contexts).zip(&causes.rank_waits);
+        for ((wait, place), ticks) in waits.filter(|((wait, _), _)| !wait.state.is_at_the_ends()) {
             let line = &causes.lines.all[wait.line as usize];
-            let is_first = causes.lines.first_of(line.position) == wait.line;
-            if !is_first || matches!(wait.state, State::StartSkew | State::WaitAtFinalize) {
-                continue;
-            }
             let place = match *place {
                 NO_CONTEXT => Place::None,
                 place => self.places[place as usize].clone(),
             };
             let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);
             let key = PartKey { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
-            self.add(key, line.position, wait.ticks);
-            self.add(PartKey::at(Kind::Waiting, Place::Elsewhere), line.position, -wait.ticks);
+            self.add(key, line.position, *ticks);
+            self.add(PartKey::at(Kind::Waiting, Place::Elsewhere), line.position, -ticks);
         }
     }
 }

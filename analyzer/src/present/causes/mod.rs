@@ -93,6 +93,20 @@ impl Why<'_> {
             .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
     }
 
+    /// Ticks for which ranks waited in the selected iteration or region, else in the run.
+    pub(super) fn ranks_waited(&self) -> i64 {
+        let selected = self.causes.ranks_waited();
+        let phase = self.causes.phases.first();
+        let iteration = self.choice.iteration.zip(phase);
+        let iteration = iteration.filter(|(at, phase)| *at < phase.iterations.len());
+        // A wait is selected by its end, and those of further threads may begin before the iteration.
+        let inside = iteration.map(|(at, phase)| phase.waited_in(at, self.causes));
+        match &self.choice.region {
+            None => inside.unwrap_or(selected),
+            Some(_) => inside.map_or(selected, |inside| inside.min(selected)),
+        }
+    }
+
     /// What each rank did in the time that counts as its computation, where the kernel's times tell.
     pub(super) fn own_times(&self) -> OwnTimes {
         let causes = self.causes;

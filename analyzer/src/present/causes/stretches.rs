@@ -115,7 +115,7 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
     if let Some(slowest) = slow.iter().max_by_key(by_time) {
         let iteration = &phase.iterations[*slowest];
         // A slow transfer makes nobody wait.
-        let excess = (iteration.ticks - median) * causes.lines.all.len() as i64;
+        let excess = (iteration.ticks - median) * causes.rank_times.len() as i64;
         let waits = |_: &u32| WAITING_SHARE * excess as f64 <= iteration.waiting as f64;
         let culprit = iteration.culprit.filter(waits).map_or(String::new(), |culprit| {
             format!(", waiting for {}", words::line(causes, culprit))

@@ -55,7 +55,7 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
         let uncertain = is_mostly_uncertain(why).then(|| uncertain(why));
         return [nobody].into_iter().chain(uncertain).collect();
     }
-    let mut sentences = vec![total(why, waiting, ranks)];
+    let mut sentences = vec![total(why, ranks)];
     if let Some(sentence) = hidden_waiting(why) {
         sentences.insert(0, sentence.to_owned());
         return sentences;
@@ -100,7 +100,7 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
 pub(crate) fn largest_transfer(why: &Why) -> Option<(String, f64)> {
     let causes = why.causes;
     let mut ticks_at: BTreeMap<u32, i64> = BTreeMap::new();
-    for (number, ticks) in causes.profiles.iter().flat_map(|profile| profile.all()) {
+    for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
         if matches!(causes.contexts.get(*number), Context::Transfer(_)) {
             *ticks_at.entry(*number).or_default() += ticks;
         }
@@ -171,7 +171,7 @@ fn hidden_waiting(why: &Why) -> Option<&'static str> {
         );
     }
     let (mut in_totals, mut in_calls) = (0, 0);
-    for (number, ticks) in causes.profiles.iter().flat_map(|profile| profile.all()) {
+    for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
         match causes.contexts.get(*number) {
             Context::Totals => in_totals += ticks,
             Context::Transfer(_) | Context::Waiting | Context::WaitingForUnknown => {
@@ -186,19 +186,9 @@ fn hidden_waiting(why: &Why) -> Option<&'static str> {
 }
 
 /// How much the ranks waited, with the most that waits too short to be explained can add.
-fn total(why: &Why, waiting: i64, ranks: i64) -> String {
+fn total(why: &Why, ranks: i64) -> String {
     let all = ranks * why.elapsed();
-    let waiting = match (why.causes.has_several_threads(), why.is_of_all()) {
-        (false, _) => waiting,
-        (true, true) => why.causes.ranks_waited(),
-        // How much of it their ranks computed meanwhile is known for the whole run only.
-        (true, false) => {
-            return format!(
-                "In that part, the ranks' threads wait for {} in total.",
-                seconds_of(why, waiting)
-            );
-        }
-    };
+    let waiting = why.ranks_waited();
     let of_time = format!("{} of their time", share(waiting, all));
     let each = format!("{} each on average", seconds_of(why, waiting / ranks));
     let short = why.causes.unknown.iter().find_map(|unknown| match unknown {
@@ -225,7 +215,7 @@ pub(crate) fn decisive_iteration(why: &Why) -> Option<usize> {
     let slow = phase.statistics().slow;
     let ranks = why.run.ranks.len() as i64;
     let all = ranks as f64 * why.elapsed() as f64;
-    if (why.causes.waiting() as f64) < WORTHWHILE * all {
+    if (why.causes.ranks_waited() as f64) < WORTHWHILE * all {
         return None;
     }
     let are_few = slow.len() * 10 <= phase.iterations.len();
