@@ -1,5 +1,7 @@
 //! Finds lasting changes in a series of runs, also those that were undone, and where counts changed.
+//! Where ranks lacked cores, a change is judged as a comparison is ([`Basis`]).
 
+use super::basis::Basis;
 use super::place::Spot;
 use super::record::RunRecord;
 use super::statistics::{self, ALPHA, Estimate, Location};
@@ -21,6 +23,9 @@ pub struct Series<'r> {
     pub values: Vec<f64>,
     /// The changes, in chronological order.
     pub changes: Vec<Change>,
+    /// Where the time changed but nothing tells whether the program did, because ranks lacked cores;
+    /// in chronological order.
+    pub undecided: Vec<Change>,
     /// Positions of the first runs in which calls, bytes, messages or partners are others.
     pub other_counts: Vec<usize>,
 }
@@ -32,6 +37,8 @@ pub struct Change {
     pub at: usize,
     /// Compares the runs since the previous change with those up to the next one.
     pub estimate: Estimate,
+    /// What decides whether the time differs.
+    pub basis: Basis,
 }
 
 impl<'r> Series<'r> {
@@ -66,14 +73,17 @@ impl<'r> Series<'r> {
         let mut ends = vec![0, values.len()];
         split(&values, (0, values.len()), &mut ends);
         ends.sort_unstable();
-        let stretches: Vec<&[f64]> = ends.windows(2).map(|of| &values[of[0]..of[1]]).collect();
-        let changes = stretches
-            .windows(2)
-            .zip(&ends[1..])
-            .map(|(of, at)| Change { at: *at, estimate: compared(of[0], of[1]) });
-        let changes = changes.collect();
+        let changes = ends.windows(3).map(|ends| {
+            let (before, after) = (ends[0]..ends[1], ends[1]..ends[2]);
+            let estimate = compared(&values[before.clone()], &values[after.clone()]);
+            let sides = [&aligned[before], &aligned[after]];
+            let basis = Basis::of(sides, &estimate, &counts::changes(sides[0], sides[1]).0);
+            Change { at: ends[1], estimate, basis }
+        });
+        let (undecided, changes) =
+            changes.partition(|change| matches!(change.basis, Basis::LackOfCores { .. }));
         let other_counts = other_counts(&aligned.iter().collect::<Vec<_>>());
-        Self { runs, of_iteration, values, changes, other_counts }
+        Self { runs, of_iteration, values, changes, undecided, other_counts }
     }
 }
 

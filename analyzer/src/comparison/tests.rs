@@ -290,6 +290,26 @@ fn marks_change_that_was_undone() {
 }
 
 #[test]
+fn history_marks_no_change_where_ranks_lacked_cores() {
+    let busy = RunGenerator { seed: 2, slower: 0.3, lacked_cores: 0.4, ..RunGenerator::default() };
+    let mut runs = RunGenerator::default().runs(8);
+    runs.extend(busy.runs(5));
+    runs.extend(RunGenerator { seed: 3, ..RunGenerator::default() }.runs(4));
+    let series = &Series::all(&runs)[0];
+    let at =
+        |changes: &[super::history::Change]| changes.iter().map(|of| of.at).collect::<Vec<_>>();
+    assert_eq!((at(&series.changes), at(&series.undecided)), (vec![], vec![8, 13]));
+    // As `compare` says of the same runs.
+    compared(&runs[..8], &runs[8..13], |of| {
+        assert!(matches!(of.basis, Basis::LackOfCores { .. }), "{:?}", of.basis);
+    });
+    // A change beside them is still found.
+    runs.extend(RunGenerator { seed: 4, slower: 0.1, ..RunGenerator::default() }.runs(6));
+    let series = &Series::all(&runs)[0];
+    assert_eq!((at(&series.changes), at(&series.undecided)), (vec![17], vec![8, 13]));
+}
+
+#[test]
 fn other_counts_are_found_in_history() {
     let mut runs = RunGenerator::default().runs(6);
     for run in &mut runs[3..] {

@@ -94,7 +94,8 @@ impl RunRecord {
         let parts = time::parts(&causes, (elapsed, elapsed_ns), ranks_a_group, &mut sites);
         let (iterations, phases) = iterations::loops(&causes, &mut sites);
         let exchanged = Exchanged::of(&analysis);
-        let mut counts = counts(run, timeline, &mut sites);
+        let metrics = Metrics::without_messages(run, timeline, &Selection::Whole).ok();
+        let mut counts = metrics.as_ref().map(|of| counts(of, &mut sites)).unwrap_or_default();
         let partners = exchanged.map(|found| found.into_counts(run, &mut counts));
         for region in &causes.regions.all {
             counts.regions.insert(region.name.clone(), region.count);
@@ -126,7 +127,7 @@ impl RunRecord {
             phases,
             counts,
             partners,
-            lacked_cores: lacked_cores(run, elapsed_ns),
+            lacked_cores: metrics.as_ref().and_then(Metrics::share_off_cpu),
             imagined: run.is_imagined(),
         })
     }
@@ -183,12 +184,6 @@ fn machine(run: &Run, timeline: &GlobalTimeline) -> Machine {
     }
 }
 
-/// The share of the ranks' time for which their first threads waited for a core.
-fn lacked_cores(run: &Run, elapsed_ns: i64) -> Option<f64> {
-    let waited: Option<u64> = run.ranks.iter().map(|rank| rank.facts.off_cpu_ns(0)).sum();
-    waited.map(|ns| ns as f64 / (elapsed_ns as f64 * run.ranks.len() as f64))
-}
-
 fn factors(causes: &Causes, analysis: &Analysis) -> Option<Factors> {
     let tree = causes.tree(analysis.run, ideal_time(analysis).ok())?;
     Some(Factors {
@@ -203,11 +198,8 @@ fn factors(causes: &Causes, analysis: &Analysis) -> Option<Factors> {
     })
 }
 
-fn counts(run: &Run, timeline: &GlobalTimeline, sites: &mut SiteTable) -> Counts {
+fn counts(metrics: &Metrics, sites: &mut SiteTable) -> Counts {
     let mut counts = Counts::default();
-    let Ok(metrics) = Metrics::without_messages(run, timeline, &Selection::Whole) else {
-        return counts;
-    };
     let calls = metrics.calls.iter().filter(|row| row.class != Class::Compute);
     for row in calls.filter(|row| !is_poll(&row.function)) {
         counts.calls.insert(row.function.clone(), row.count);

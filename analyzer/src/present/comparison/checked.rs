@@ -97,7 +97,7 @@ impl Checked<'_> {
             ),
             None => "no number of runs would suffice: measure on a quieter machine".to_owned(),
         };
-        if let Some(why) = verdict::lack_of_cores(of) {
+        if let Some(why) = verdict::lack_of_cores(&of.basis) {
             return format!("Cannot tell: {why}. So far: {}.", words::change(decisive));
         }
         match check.because {

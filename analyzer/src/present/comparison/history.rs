@@ -77,6 +77,16 @@ fn series(of: &Series) -> Value {
             cause => cause(of, change.at).map(|text| printable(&text)),
         }
     });
+    let undecided = of.undecided.iter().map(|change| {
+        let run = of.runs[change.at];
+        context! {
+            run => printable(&run.run),
+            begun => baseline::begun(run),
+            version => printable(&baseline::labels(run)),
+            change => words::change(&change.estimate),
+            why => verdict::lack_of_cores(&change.basis),
+        }
+    });
     context! {
         name => printable(&name),
         machine => words::machine(first),
@@ -84,6 +94,7 @@ fn series(of: &Series) -> Value {
         figure => safe(figure(of).svg_for_page()),
         rows => rows.collect::<Vec<Value>>(),
         changes => changes.collect::<Vec<Value>>(),
+        undecided => undecided.collect::<Vec<Value>>(),
         counts => counts.collect::<Vec<Value>>(),
         spread => spread(of).map(percent),
     }
@@ -101,7 +112,8 @@ fn spread(of: &Series) -> Option<f64> {
 /// The cause of a change, found by comparing the runs on either side of it.
 fn cause(of: &Series, at: usize) -> Option<String> {
     let ends = |position: usize| {
-        of.changes.iter().map(|change| change.at).filter(move |end| *end != position)
+        let all = of.changes.iter().chain(&of.undecided);
+        all.map(|change| change.at).filter(move |end| *end != position)
     };
     let from = ends(at)
         .filter(|end| *end < at)

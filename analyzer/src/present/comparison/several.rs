@@ -41,7 +41,9 @@ impl<'a> Several<'a> {
             Some(checked) => words::verdict(checked.check.verdict),
             None if certain && of.decisive().difference() > 0.0 => "slower",
             None if certain => "faster",
-            None if verdict::lack_of_cores(of).is_some() => words::verdict(Verdict::CannotTell),
+            None if verdict::lack_of_cores(&of.basis).is_some() => {
+                words::verdict(Verdict::CannotTell)
+            }
             None => "no certain difference",
         };
         all.map(result).collect()

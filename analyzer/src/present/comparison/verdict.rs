@@ -54,7 +54,7 @@ fn time(of: &Comparison) -> String {
         true => format!("{} an iteration", seconds(decisive.difference().abs() * 1e-9)),
         false => seconds(decisive.difference().abs() * 1e-9),
     };
-    if let Some(why) = lack_of_cores(of) {
+    if let Some(why) = lack_of_cores(&of.basis) {
         return format!(
             "Cannot tell whether the time changed: {why}. After is {}.",
             words::change(decisive)
@@ -74,8 +74,8 @@ fn time(of: &Comparison) -> String {
 }
 
 /// Why times say little, if ranks lacked cores.
-pub(super) fn lack_of_cores(of: &Comparison) -> Option<String> {
-    let Basis::LackOfCores { shares } = of.basis else { return None };
+pub(super) fn lack_of_cores(basis: &Basis) -> Option<String> {
+    let Basis::LackOfCores { shares } = basis else { return None };
     let [before, after] = shares.map(|share| share.map_or("an unknown share".into(), percent));
     Some(format!("ranks waited for a core for {before} of their time before and for {after} after"))
 }
@@ -247,7 +247,7 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
             format!("Runs scatter by {spread}; it would take {wanted} to tell a difference of 1 %.")
         }));
     }
-    if lack_of_cores(of).is_some() {
+    if lack_of_cores(&of.basis).is_some() {
         notes.push(
             "Run where each rank has a core of its own and nothing else runs; counts can be compared all the same."
                 .to_owned(),
