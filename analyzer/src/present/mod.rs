@@ -22,6 +22,7 @@ pub mod clock;
 mod code_place;
 pub mod comparison;
 mod context;
+mod contradiction;
 pub mod dump;
 pub mod figure;
 pub mod html;

@@ -21,7 +21,7 @@ impl Part {
             work: 1.0,
             tau_s: points.times[i],
             computation: points.computations.get(i).copied(),
-            lacks_cores: points.lacks_cores.get(i).copied().unwrap_or(false),
+            lacks_cores: points.lacks.get(i).is_some_and(Option::is_some),
         };
         let all: Vec<Measured> = (0..points.len()).map(measured).collect();
         if let Some(wrong) = all.iter().position(|point| point.p <= 0.0) {

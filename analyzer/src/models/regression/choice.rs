@@ -107,7 +107,7 @@ pub fn compare(
             all.locations.extend(held.locations.iter().cloned());
             // Methods that fit columns do not use them.
             all.computations.clear();
-            all.lacks_cores.clear();
+            all.lacks.clear();
             let split = ((0..fit.len()).collect(), (fit.len()..all.len()).collect());
             (all, vec![split], HeldBack::Named)
         }

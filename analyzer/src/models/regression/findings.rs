@@ -1,6 +1,8 @@
 //! Everything that `gammachi model` found, for [`crate::present`].
 
-use super::{Comparison, FitQuality, Model, Points, Prediction, SELECTED, TwoStep};
+use super::{Comparison, FitQuality, Model, Part, Points, Prediction, SELECTED, TwoStep};
+use crate::models::evidence::{Contradiction, Evidence};
+use crate::models::observations::LackOfCores;
 
 /// A model, and what it was used for.
 #[derive(Debug, Clone)]
@@ -64,6 +66,24 @@ impl Findings {
     /// Quality of the fit, over the points of all parts.
     pub fn quality(&self) -> FitQuality {
         FitQuality::of(&self.model)
+    }
+
+    /// Measured times that contradict the curves through the points of a part: the part's label, the
+    /// time, and how its ranks lacked cores, if that is known.
+    pub fn contradictions(&self) -> Vec<(&str, Contradiction, Option<LackOfCores>)> {
+        let of_part = |part: &'_ Part| {
+            let found = part.evidence.as_ref().map(Evidence::contradictions).unwrap_or_default();
+            let lack_at = |p: f64| {
+                let at = part.points.values.iter().position(|values| values[0] == p)?;
+                *part.points.lacks.get(at)?
+            };
+            found.into_iter().map(|of| (of, lack_at(of.p))).collect::<Vec<_>>()
+        };
+        let parts = self.model.parts.iter();
+        let all = parts.flat_map(|part| {
+            of_part(part).into_iter().map(|(of, lack)| (part.label.as_str(), of, lack))
+        });
+        all.collect()
     }
 
     /// The point at which columns are compared: that of the last prediction, else the last fitted

@@ -104,7 +104,7 @@ pub fn points_from(
         };
         points.values.push(columns.iter().map(|column| column[row]).collect());
         points.locations.push(table.location(row));
-        points.lacks_cores.push(table.rows()[row].lack.is_some());
+        points.lacks.push(table.rows()[row].lack);
         points.computations.extend(computations.as_ref().map(|all| all[row]));
     }
     points.excess = Excess::of(repetitions.iter().map(Vec::as_slice));

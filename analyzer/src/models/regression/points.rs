@@ -6,6 +6,7 @@ use nalgebra::DMatrix;
 use super::RegressionError;
 use super::basis::Basis;
 use crate::models::evidence::Computation;
+use crate::models::observations::LackOfCores;
 
 /// Singular values below this share of the largest count as zero; columns are scaled first.
 const RANK_TOLERANCE: f64 = 1e-9;
@@ -30,8 +31,8 @@ pub struct Points {
     pub excess: Option<Excess>,
     /// Computation of the ranks at each point; empty unless known for all.
     pub computations: Vec<Computation>,
-    /// Whether the ranks of each point are known to have lacked cores; empty: of none.
-    pub lacks_cores: Vec<bool>,
+    /// How the ranks of each point lacked cores, where they did; empty: of none.
+    pub lacks: Vec<Option<LackOfCores>>,
 }
 
 /// By how much the smallest of several times exceeds the undisturbed time, relative to it. The
@@ -93,9 +94,9 @@ impl Points {
                 true => Vec::new(),
                 false => indices.iter().map(|&i| self.computations[i]).collect(),
             },
-            lacks_cores: match self.lacks_cores.is_empty() {
+            lacks: match self.lacks.is_empty() {
                 true => Vec::new(),
-                false => indices.iter().map(|&i| self.lacks_cores[i]).collect(),
+                false => indices.iter().map(|&i| self.lacks[i]).collect(),
             },
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::models::regression::{Comparison, Findings, Points, Prediction, Residual};
 
-use super::words::{error_sentence, held_back, warnings};
+use super::words::{contradictions, error_sentence, held_back, warnings};
 
 /// The document, with a newline at its end.
 pub fn json(findings: &Findings) -> String {
@@ -58,6 +58,7 @@ fn document(findings: &Findings) -> Value {
             "rms_relative": quality.rms_relative,
             "spread": first.spread,
         },
+        "contradictions": contradictions(findings),
         "predictions": predictions(&first.points.variables, &findings.predictions),
         "holdout": findings.held.as_ref().map(|held| {
             let mut predicted = predictions(&first.points.variables, &held.predictions);

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use crate::models::regression::{Comparison, Findings, Method, Points, Prediction, Residual, Term};
 use crate::present::context::plural;
+use crate::present::paragraph::wrapped;
 use crate::present::quantity::{percent, seconds, significant};
 use crate::present::table::Table;
 
-use super::words::{error_sentence, held_back, warnings};
+use super::words::{contradictions, error_sentence, held_back, warnings};
 
 /// Smallest share of the time for which a column that most candidates lack gets a line of its own.
 const MIN_LINE_SHARE: f64 = 0.005;
@@ -17,6 +18,9 @@ const MAX_LISTED: usize = 12;
 /// The screen.
 pub fn screen(findings: &Findings) -> String {
     let mut text = String::new();
+    for sentence in contradictions(findings) {
+        wrapped("", &sentence).iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    }
     head(&mut text, findings);
     columns(&mut text, findings);
     indistinguishable(&mut text, findings);

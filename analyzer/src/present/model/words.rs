@@ -1,7 +1,10 @@
 //! Words for errors and warnings of models, which name the options of `gammachi model`.
 
 use crate::models::evidence::MAX_FACTOR;
-use crate::models::regression::{HeldBack, Prediction, PredictionWarning, RegressionError};
+use crate::models::regression::{
+    Findings, HeldBack, Prediction, PredictionWarning, RegressionError,
+};
+use crate::present::contradiction;
 use crate::present::quantity::percent;
 
 /// Why a model cannot be fitted or evaluated: the option or place, what is wrong, and what to do.
@@ -31,6 +34,17 @@ pub fn error_sentence(error: &RegressionError) -> String {
         | RegressionError::NotDetermined { .. }
         | RegressionError::Solver { .. } => error.to_string(),
     }
+}
+
+/// A sentence on each measured time that contradicts the others, with its reason.
+pub(super) fn contradictions(findings: &Findings) -> Vec<String> {
+    let variable = &findings.model.parts[0].points.variables[0];
+    let all = findings.contradictions().into_iter();
+    let sentence = |(part, of, lack): (&str, _, _)| {
+        let sentence = contradiction::sentence(variable, &of, lack);
+        if part.is_empty() { sentence } else { format!("{part}: {sentence}") }
+    };
+    all.map(sentence).collect()
 }
 
 /// Describes which points were held back.
@@ -84,4 +98,51 @@ fn warning(warning: &PredictionWarning) -> String {
 fn short(value: f64) -> String {
     let text = if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::models::Observations;
+    use crate::models::observations::{LackOfCores, RankTimes, RunFigures, TAU_S};
+    use crate::models::regression::{Findings, Method, Model, Options, Part, points_from};
+    use crate::models::scaling;
+    use crate::present::model::{json, screen};
+
+    #[test]
+    fn a_point_that_contradicts_the_curve_stands_first_in_the_words_of_scaling() {
+        let run = |p: u32, tau_s: f64, lack: Option<LackOfCores>| {
+            let gamma_s = 0.2 / f64::from(p);
+            let rank = |rank| RankTimes { rank, gamma_s, chi_s: tau_s - gamma_s };
+            let ranks = (0..p).map(rank).collect();
+            let (name, params) = (format!("p{p}"), Vec::new());
+            RunFigures { name, p, tau_s, ranks, flops: None, params, rep: None, lack }
+        };
+        let lack = LackOfCores { shared: Some((4, 2)), waited_share: Some(0.48) };
+        let runs = [run(1, 0.25, None), run(2, 0.13, None), run(4, 3.98, Some(lack))];
+        let table = Observations::from_runs("study", &runs).unwrap();
+        let points = points_from(&table, Some(TAU_S), &["p".to_owned()], &[]).unwrap();
+        let options = Options::of(Method::Robust);
+        let part = Part::by_evidence(&points, &options, "study").unwrap();
+        let findings = Findings {
+            source: "study".into(),
+            rows: runs.len(),
+            minimum_over: Vec::new(),
+            response: TAU_S.into(),
+            model: Model::of(part, Method::Robust),
+            predictions: Vec::new(),
+            held: None,
+            comparison: None,
+            choice: None,
+            two_step: None,
+        };
+        let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let screen = one_line(screen(&findings));
+        let (first, rest) = screen.split_once(" MODEL ").unwrap();
+        assert!(first.starts_with("p = 4 contradicts the other points: it took 3.98 s"), "{first}");
+        assert!(first.contains("4 of its ranks shared 2 cores") && !rest.contains("contradicts"));
+        let scaling = scaling::Scaling::new(&table, &scaling::Options::default()).unwrap();
+        let of_scaling = one_line(crate::present::scaling::screen(&scaling, &[], false));
+        assert!(of_scaling.contains(first), "{of_scaling}");
+        assert!(json(&findings).contains(first));
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::models::scaling::{Definition, Fit, Isoefficiency, Model, Warning};
 
+use super::super::contradiction;
 use super::super::quantity::{count, percent, seconds, significant};
 use super::words;
 
@@ -34,16 +35,7 @@ pub(super) fn sentences(fit: &Fit) -> Vec<String> {
 fn contradictions(fit: &Fit) -> impl Iterator<Item = String> {
     fit.contradictions.iter().map(|of| {
         let point = fit.series.points.iter().find(|point| f64::from(point.p) == of.p);
-        let why = match point.and_then(|point| point.lack) {
-            Some(lack) => words::lack_of_cores(lack),
-            None => "the recording does not show why".to_owned(),
-        };
-        format!(
-            "p = {} contradicts the other points: it took {}, the curve through them gives {}; {why}.",
-            of.p,
-            seconds(of.measured_s),
-            seconds(of.curves_s)
-        )
+        contradiction::sentence("p", of, point.and_then(|point| point.lack))
     })
 }
 

@@ -1,11 +1,9 @@
 //! Words for the assumptions of predictions, for warnings and for errors, which name the options of `gammachi scaling`.
 
 use crate::models::evidence::{MAX_FACTOR, MIN_POINTS};
-use crate::models::observations::LackOfCores;
 use crate::models::scaling::{Fit, ScalingError, Unsupported, Warning};
 
-use super::super::context::plural;
-use super::super::quantity::{count, percent};
+use super::super::quantity::count;
 
 /// What predictions beyond the points assume; `None` if there are none.
 pub(super) fn assumption(fit: &Fit) -> Option<String> {
@@ -18,21 +16,6 @@ pub(super) fn assumption(fit: &Fit) -> Option<String> {
             count(u64::from(largest))
         )
     })
-}
-
-/// How the ranks of a run lacked cores.
-pub(super) fn lack_of_cores(lack: LackOfCores) -> String {
-    let waited = lack
-        .waited_share
-        .map(|share| format!("they waited for a core for {} of their time", percent(share)));
-    match (lack.shared, waited) {
-        (Some((ranks, cores)), waited) => {
-            let waited = waited.map_or_else(String::new, |waited| format!(", and {waited}"));
-            format!("{ranks} of its ranks shared {}{waited}", plural(cores, "core"))
-        }
-        (None, Some(waited)) => format!("its ranks lacked cores: {waited}"),
-        (None, None) => "its ranks lacked cores".to_owned(),
-    }
 }
 
 /// Why a time is not predicted, and what to measure.
