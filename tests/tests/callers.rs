@@ -28,8 +28,11 @@ fn installed(mpi: Mpi, folder: &Path) -> PathBuf {
     library
 }
 
-fn record(mpi: Mpi, library: &Path, level: &str) -> Recorded {
-    let job = Job::new(mpi, &victim(mpi, "calls_a_library")).ranks(2).argument(library);
+fn job(mpi: Mpi, library: &Path) -> Job {
+    Job::new(mpi, &victim(mpi, "calls_a_library")).ranks(2).argument(library)
+}
+
+fn record(job: Job, level: &str) -> Recorded {
     let recorded = job.environment("GAMMACHI_LEVEL", level).record();
     recorded.expect_code(0);
     recorded
@@ -51,10 +54,19 @@ fn reductions(recorded: &Recorded, culprit: u32) -> Vec<Value> {
     found.cloned().collect()
 }
 
+/// What a rank did that caused most waiting.
+fn costliest_context(recorded: &Recorded, rank: u32) -> String {
+    let why: Value = serde_json::from_str(&shown(&["why", "--json"], recorded)).expect("JSON");
+    let causes = why["causes"].as_array().expect("a list").iter();
+    let of_rank = causes.filter(|cause| cause["rank"] == rank);
+    let costliest = of_rank.max_by_key(|cause| cause["ticks"].as_i64()).expect("it was late");
+    costliest["context"].as_str().expect("a text").to_owned()
+}
+
 under_both! {
     fn waits_in_a_library_name_the_line_that_called_it(mpi) {
         let folder = TempDir::new();
-        let recorded = record(mpi, &installed(mpi, folder.path()), "2");
+        let recorded = record(job(mpi, &installed(mpi, folder.path())), "2");
         let lines: Vec<u64> = calling_lines().into_iter().collect();
         for (culprit, line) in [(1, lines[0]), (0, lines[1])] {
             let waits = reductions(&recorded, culprit);
@@ -69,12 +81,9 @@ under_both! {
             assert_eq!(wait["called_from"]["function"], "main");
         }
         // The late rank's own call is too short for a path.
-        let why: Value = serde_json::from_str(&shown(&["why", "--json"], &recorded)).expect("JSON");
         for (rank, line) in [(1, lines[0]), (0, lines[1])] {
-            let causes = why["causes"].as_array().expect("a list").iter();
-            let costliest = causes.filter(|cause| cause["rank"] == rank).max_by_key(|cause| cause["ticks"].as_i64());
-            let context = costliest.expect("both are late")["context"].as_str().expect("a text");
-            let end = format!("MPI_Allreduce at calls_a_library.c:{line} (in library_sum, libsum)");
+            let context = costliest_context(&recorded, rank);
+            let end = format!(" at calls_a_library.c:{line} (in library_sum, libsum)");
             assert!(context.ends_with(&end), "{context}");
         }
         // Both lines are places of their own, on all screens.
@@ -87,11 +96,25 @@ under_both! {
         }
     }
 
+    fn short_calls_come_from_the_only_line_that_calls_their_function(mpi) {
+        let folder = TempDir::new();
+        let library = installed(mpi, folder.path());
+        let recorded = record(job(mpi, &library).argument("once"), "2");
+        let line = calling_lines().into_iter().next().expect("two lines");
+        let place = format!("at calls_a_library.c:{line} (in library_sum, libsum)");
+        // Rank 1 is late before the library is called, rank 0 after that; calls of MPI_Comm_rank
+        // never have a path.
+        let begin = format!("between MPI_Allreduce {place} and MPI_Barrier at main");
+        assert!(costliest_context(&recorded, 0).starts_with(&begin), "{begin}");
+        let end = format!("and MPI_Comm_rank {place}");
+        assert!(costliest_context(&recorded, 1).ends_with(&end), "{end}");
+    }
+
     fn level_2_is_proposed_where_waits_are_in_a_library(mpi) {
         let folder = TempDir::new();
         let library = installed(mpi, folder.path());
         for attempt in 1.. {
-            let recorded = record(mpi, &library, "1");
+            let recorded = record(job(mpi, &library), "1");
             let wait = &reductions(&recorded, 1)[0];
             assert_eq!(wait["called_from"], Value::Null, "{wait:#}");
             assert_eq!(wait["library"]["function"], "library_sum", "{wait:#}");

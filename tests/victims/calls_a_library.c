@@ -1,5 +1,5 @@
-/* calls_a_library LIBRARY: two ranks add numbers in a library twenty times at either of two lines. Rank 1 sleeps before
- * the first, rank 0 before the second. */
+/* calls_a_library LIBRARY [ONCE]: two ranks add numbers in a library twenty times at either of two lines. Rank 1 sleeps
+ * before the first, rank 0 before the second. With a second argument the program makes the second call itself. */
 #include "victim.h"
 #include <dlfcn.h>
 
@@ -20,8 +20,11 @@ int main(int argc, char **argv)
         usleep(rank == 1 ? 5000 : 0);
         sum += library_sum(1); /* rank 1 is late */
         usleep(rank == 0 ? 4000 : 0);
-        sum += library_sum(2); /* rank 0 is late */
+        if (argc == 2)
+            sum += library_sum(2); /* rank 0 is late */
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Finalize();
-    return sum == 120 ? 0 : 3;
+    return sum == (argc == 2 ? 120 : 40) ? 0 : 3;
 }

@@ -1,9 +1,9 @@
 //! Finds where a user's own program called the library that called MPI, from call paths.
 //!
 //! Long calls have a path. A short call has none; it is taken to come from where all recorded paths
-//! of its call site come from, if that is one place and, on some rank, most calls at the site have a
-//! path. Else, what made a rank late for a collective operation is taken to lie before the place
-//! from which the waiting rank came, if both entered the operation at the same site.
+//! through its library's function come from, if that is one place and, on some rank, most calls at
+//! one of the function's sites have a path. Else, what made a rank late for a collective operation
+//! is taken to lie before the place from which the waiting rank came, if both were in one function.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,10 @@ use trace_format::header::{Definition, Module};
 
 use crate::metrics::{FrameKey, in_file, keys_of_paths, modules};
 use crate::trace::own_program::OwnProgram;
+use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
-use super::contexts::{Context, Contexts};
+use super::contexts::{CallSite, Context, Contexts};
 use super::local_site::LocalSite;
 use super::{NO_CONTEXT, State};
 
@@ -77,8 +78,44 @@ pub(super) struct CalledSite {
 pub(super) struct Callers<'r> {
     /// By rank.
     ranks: Vec<RankCallers<'r>>,
-    /// Of sites whose calls all come from one place, as far as is known.
-    sole: FxHashMap<SiteKey, FrameKey>,
+    /// Of functions that are called from one place, as far as is known.
+    sole: FxHashMap<FunctionKey, FrameKey>,
+}
+
+/// A function of a library: module path, build id, and its name or, if that is not known, the address
+/// of a call.
+type FunctionKey = (String, String, Result<String, u64>);
+
+fn function_of((path, id, address, _): &SiteKey, symbols: &mut Symbols) -> FunctionKey {
+    let name = symbols.location(path, id, *address).function;
+    (path.clone(), id.clone(), name.ok_or(*address))
+}
+
+/// Makes frames of one line equal: compilers copy calls, as out of a loop's first turn.
+#[derive(Default)]
+struct SourceLines {
+    /// By frame; of those of one line, the first.
+    known: FxHashMap<FrameKey, FrameKey>,
+    frames: FxHashMap<(String, String, SourceLocation), FrameKey>,
+}
+
+impl SourceLines {
+    fn frame(&mut self, frame: FrameKey, symbols: &mut Symbols) -> FrameKey {
+        if let Some(known) = self.known.get(&frame) {
+            return known.clone();
+        }
+        let (path, id, address) = &frame;
+        let location = symbols.location(path, id, *address);
+        let first = match location.line {
+            None => frame.clone(),
+            Some(_) => {
+                let line = (path.clone(), id.clone(), location);
+                self.frames.entry(line).or_insert_with(|| frame.clone()).clone()
+            }
+        };
+        self.known.insert(frame, first.clone());
+        first
+    }
 }
 
 struct RankCallers<'r> {
@@ -90,13 +127,19 @@ struct RankCallers<'r> {
 }
 
 impl<'r> RankCallers<'r> {
-    fn new(trace: &'r RankTrace, counts: Option<&&PathCounts>) -> Self {
+    /// `paths` are those definitions that hold the rank's paths; `own_frame` gives the frame that
+    /// stands for all of its line.
+    fn new(
+        trace: &'r RankTrace,
+        paths: &[Definition],
+        mut own_frame: impl FnMut(FrameKey) -> FrameKey,
+    ) -> Self {
         let own_program = OwnProgram::new(&trace.file.header);
-        let definitions = counts.map(|_| &trace.file.definitions[..]);
-        let frames = keys_of_paths(definitions.unwrap_or_default()).into_iter();
-        let paths = frames.filter_map(|(number, frames)| {
+        let mut paths: Vec<_> = keys_of_paths(paths).into_iter().collect();
+        paths.sort_unstable_by_key(|(number, _)| *number);
+        let paths = paths.into_iter().filter_map(|(number, frames)| {
             let own = frames.into_iter().find(|frame| own_program.contains(&frame.0))?;
-            Some((number, own))
+            Some((number, own_frame(own)))
         });
         let paths = paths.collect();
         Self { trace, modules: modules(trace), own_program, paths }
@@ -114,7 +157,7 @@ impl<'r> RankCallers<'r> {
     }
 }
 
-/// What is known of the callers of one site.
+/// What is known of the callers of one site, or of all sites in one function.
 #[derive(Debug, Default)]
 struct Known {
     /// `None` for paths without a frame in the user's program.
@@ -125,9 +168,12 @@ struct Known {
 
 impl<'r> Callers<'r> {
     /// `counts` is by rank; empty if paths do not matter.
-    pub fn new(run: &'r Run, counts: &[&PathCounts]) -> Self {
-        let ranks = run.ranks.iter().enumerate();
-        let ranks = ranks.map(|(position, trace)| RankCallers::new(trace, counts.get(position)));
+    pub fn new(run: &'r Run, counts: &[&PathCounts], symbols: &mut Symbols) -> Self {
+        let mut lines = SourceLines::default();
+        let ranks = run.ranks.iter().map(|trace| {
+            let paths = if counts.is_empty() { &[] } else { &trace.file.definitions[..] };
+            RankCallers::new(trace, paths, |frame| lines.frame(frame, symbols))
+        });
         let ranks: Vec<RankCallers> = ranks.collect();
         let mut sites: FxHashMap<SiteKey, Known> = FxHashMap::default();
         for (rank, counts) in ranks.iter().zip(counts) {
@@ -141,7 +187,13 @@ impl<'r> Callers<'r> {
                 }
             }
         }
-        let sole = sites.into_iter().filter_map(|(key, mut known)| {
+        let mut functions: FxHashMap<FunctionKey, Known> = FxHashMap::default();
+        for (key, mut of_site) in sites {
+            let known = functions.entry(function_of(&key, symbols)).or_default();
+            known.callers.append(&mut of_site.callers);
+            known.is_mostly_known |= of_site.is_mostly_known;
+        }
+        let sole = functions.into_iter().filter_map(|(key, mut known)| {
             let is_sole = known.is_mostly_known && known.callers.len() == 1;
             Some((key, known.callers.pop_first().filter(|_| is_sole)??))
         });
@@ -150,13 +202,20 @@ impl<'r> Callers<'r> {
     }
 
     /// A site of a rank, called along a path if that is known.
-    pub fn of(&self, position: usize, (site, path): (LocalSite, Option<u32>)) -> CalledSite {
+    pub fn of(
+        &self,
+        position: usize,
+        (site, path): (LocalSite, Option<u32>),
+        symbols: &mut Symbols,
+    ) -> CalledSite {
         let rank = &self.ranks[position];
         let key = rank.key(site);
         let is_in_library = rank.is_in_library(&key);
-        let caller = match path.filter(|_| is_in_library) {
+        let caller = match path {
+            _ if !is_in_library => None,
             Some(path) => rank.paths.get(&path).cloned(),
-            None => self.sole.get(&key).cloned(),
+            None if self.sole.is_empty() => None,
+            None => self.sole.get(&function_of(&key, symbols)).cloned(),
         };
         CalledSite { key, is_in_library, caller }
     }
@@ -182,7 +241,7 @@ impl<'c> DelayPlaces<'c> {
     }
 
     /// The context of a delay that led to a wait with this state and context. Between two operations
-    /// in which all wait for all, the culprit calls no other one at their site.
+    /// in which all wait for all, the culprit enters their function no other time.
     pub fn of(&mut self, delay: u32, (state, waiting): (State, u32)) -> u32 {
         let is_meeting = matches!(state, State::WaitAtBarrier | State::WaitAtNxn);
         if !self.has_callers || !is_meeting || waiting == NO_CONTEXT {
@@ -192,11 +251,10 @@ impl<'c> DelayPlaces<'c> {
         *self.known.entry((delay, waiting)).or_insert_with(|| {
             let named = match (contexts.get(delay), contexts.get(waiting)) {
                 (Context::Between(from, Some(to)), Context::Transfer(waiting))
-                    if to.caller.is_none()
-                        && waiting.caller.is_some()
-                        && to.is_same_call(waiting) =>
+                    if to.caller.is_none() && waiting.caller.is_some() && to.is_beside(waiting) =>
                 {
-                    Context::Between(from.clone(), Some(waiting.clone()))
+                    let to = CallSite { caller: waiting.caller.clone(), ..to.clone() };
+                    Context::Between(from.clone(), Some(to))
                 }
                 _ => return delay,
             };

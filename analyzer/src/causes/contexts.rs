@@ -26,14 +26,18 @@ pub struct CallSite {
     /// Whether the module is a library, not the user's own program.
     pub is_in_library: bool,
     /// Where the user's own program called that library, if a call path tells.
-    pub caller: Option<Frame>,
+    pub caller: Option<Box<Frame>>,
 }
 
 impl CallSite {
-    /// Whether both are the same call in the code, wherever its library was called.
-    pub(super) fn is_same_call(&self, other: &Self) -> bool {
-        (self.address, &self.module, &self.function)
-            == (other.address, &other.module, &other.function)
+    /// Whether both are in one function or, if its name is not known, the same call in the code,
+    /// wherever their library was called.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        let same_function = match &self.place.function {
+            None => self.address == other.address,
+            name => *name == other.place.function,
+        };
+        self.module == other.module && same_function
     }
 }
 
@@ -157,15 +161,18 @@ impl Contexts {
         of_ranks: &[&[LocalContext]],
         counts: &[&PathCounts],
     ) -> (Self, Vec<Vec<u32>>) {
-        let callers = Callers::new(run, counts);
         let mut merger = Merger::default();
+        let callers = Callers::new(run, counts, &mut merger.symbols);
         for fixed in [WAITING, WAITING_FOR_UNKNOWN, RECORDER, TOTALS] {
             merger.number(SharedContext::Fixed(fixed));
         }
         let maps = run.ranks.iter().zip(of_ranks).enumerate().map(|(position, (trace, local))| {
             let mut sites = FxHashMap::default();
             let mut on_path = |merger: &mut Merger, local: (LocalSite, Option<u32>)| {
-                *sites.entry(local).or_insert_with(|| merger.site(callers.of(position, local)))
+                *sites.entry(local).or_insert_with(|| {
+                    let called = callers.of(position, local, &mut merger.symbols);
+                    merger.site(called)
+                })
             };
             let numbers = local.iter().map(|context| {
                 let mut site = |merger: &mut Merger, local| on_path(merger, (local, None));
@@ -228,7 +235,7 @@ impl Merger {
                 };
                 let caller = caller.as_ref().map(|(path, id, address)| {
                     let place = symbols.location(path, id, *address);
-                    Frame { module: path.clone(), address: *address, place }
+                    Box::new(Frame { module: path.clone(), address: *address, place })
                 });
                 site_table.push(CallSite {
                     function: function.clone(),

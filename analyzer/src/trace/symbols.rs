@@ -17,7 +17,7 @@ const STRIPPED: &str = "is stripped: install its debugging symbols (Debian: its 
                         debuginfo), or build it with -g and without strip";
 
 /// Location of an address in the program's source.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceLocation {
     /// Name of the function; `None` if it was stripped from the module. A symbol that merely
     /// precedes the address belongs to another function.

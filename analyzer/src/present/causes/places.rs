@@ -112,7 +112,7 @@ mod tests {
             address: 0x4711,
             place: place(function, Some("mat.c"), 9),
             is_in_library: true,
-            caller: Some(caller),
+            caller: Some(Box::new(caller)),
         }
     }
 
