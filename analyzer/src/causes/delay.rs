@@ -44,9 +44,9 @@ const MAX_STRETCHES: usize = 100_000;
 /// Why the culprits of waits were late, wait by wait.
 #[derive(Debug, Clone, Default)]
 pub struct Reasons {
-    /// Index of each wait's first delay; one more entry ends the last.
-    first: Vec<usize>,
-    delays: Vec<(u32, i64)>,
+    delays: OfWaits<(u32, i64)>,
+    /// Kept where the culprit itself waited: if it waited for the line, it was late all the same.
+    balanced: OfWaits<Balanced>,
     /// The culprit's own waits in the interval: first number, and the one after the last.
     culprits_waits: Vec<(u32, u32)>,
     /// When the line of each wait last met its culprit.
@@ -57,6 +57,59 @@ pub struct Reasons {
     ticks_before: Vec<i64>,
     /// Waits whose interval is too long to search.
     pub too_long: u64,
+}
+
+/// Time of a culprit that is no delay, because the line that waited spent as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Balanced {
+    pub context: u32,
+    pub ticks: i64,
+    /// Whether the line that waited has this context, too; else it spent as much in contexts that it
+    /// alone has.
+    pub is_common: bool,
+}
+
+/// What each wait has several of.
+#[derive(Debug, Clone, Default)]
+struct OfWaits<T> {
+    /// Index of each wait's first one; one more entry ends the last.
+    first: Vec<usize>,
+    all: Vec<T>,
+}
+
+impl<T: Copy + Default> OfWaits<T> {
+    /// Joins those of several pieces; `of` gives how many a wait has, and those of all waits of a
+    /// piece.
+    fn join(
+        pieces: &[PieceReasons],
+        count: usize,
+        of: impl Fn(&PieceReasons) -> (fn(&PieceWait) -> u32, &[T]),
+    ) -> Self {
+        let mut first = vec![0usize; count + 1];
+        for piece in pieces {
+            let (count_of, _) = of(piece);
+            piece.waits.iter().for_each(|w| first[w.number as usize + 1] = count_of(w) as usize);
+        }
+        for at in 0..count {
+            first[at + 1] += first[at];
+        }
+        let mut all = vec![T::default(); first[count]];
+        for piece in pieces {
+            let (count_of, of_piece) = of(piece);
+            let mut from = 0;
+            for wait in &piece.waits {
+                let (to, count) = (first[wait.number as usize], count_of(wait) as usize);
+                all[to..to + count].copy_from_slice(&of_piece[from..from + count]);
+                from += count;
+            }
+        }
+        Self { first, all }
+    }
+
+    fn of(&self, wait: u32) -> &[T] {
+        let at = wait as usize;
+        &self.all[self.first[at]..self.first[at + 1]]
+    }
 }
 
 /// Number of pieces into which the run is cut.
@@ -75,10 +128,21 @@ struct Interval {
 /// Reasons of the waits that ended in one piece of the run.
 #[derive(Debug, Default)]
 struct PieceReasons {
-    /// The wait, how many delays it has, and the culprit's own waits.
-    waits: Vec<(u32, u32, (u32, u32))>,
+    waits: Vec<PieceWait>,
     delays: Vec<(u32, i64)>,
+    balanced: Vec<Balanced>,
     too_long: u64,
+}
+
+/// A wait of a piece.
+#[derive(Debug, Clone, Copy)]
+struct PieceWait {
+    number: u32,
+    /// How many delays and balanced contexts it has.
+    delays: u32,
+    balanced: u32,
+    /// The culprit's own waits.
+    culprits_waits: (u32, u32),
 }
 
 impl Reasons {
@@ -139,27 +203,13 @@ impl Reasons {
 
     /// Joins the parts, in order of the waits.
     fn join(parts: &[PieceReasons], count: usize) -> Self {
-        let mut first = vec![0usize; count + 1];
         let mut culprits_waits = vec![(0, 0); count];
-        for (number, delays, on_culprit) in parts.iter().flat_map(|part| &part.waits) {
-            first[*number as usize + 1] = *delays as usize;
-            culprits_waits[*number as usize] = *on_culprit;
-        }
-        for at in 0..count {
-            first[at + 1] += first[at];
-        }
-        let mut delays = vec![(0, 0); first[count]];
-        for part in parts {
-            let mut from = 0;
-            for (number, count, _) in &part.waits {
-                let (to, count) = (first[*number as usize], *count as usize);
-                delays[to..to + count].copy_from_slice(&part.delays[from..from + count]);
-                from += count;
-            }
+        for wait in parts.iter().flat_map(|part| &part.waits) {
+            culprits_waits[wait.number as usize] = wait.culprits_waits;
         }
         Self {
-            first,
-            delays,
+            delays: OfWaits::join(parts, count, |part| (|wait| wait.delays, &part.delays)),
+            balanced: OfWaits::join(parts, count, |part| (|wait| wait.balanced, &part.balanced)),
             culprits_waits,
             too_long: parts.iter().map(|part| part.too_long).sum(),
             ..Self::default()
@@ -169,8 +219,13 @@ impl Reasons {
     /// Contexts in which the culprit spent more time than the line that waited, with the excess
     /// d(c).
     pub fn delays(&self, wait: u32) -> &[(u32, i64)] {
-        let at = wait as usize;
-        &self.delays[self.first[at]..self.first[at + 1]]
+        self.delays.of(wait)
+    }
+
+    /// The culprit's time that is no delay because the line that waited spent as much; empty if the
+    /// culprit did not wait.
+    pub(super) fn balanced(&self, wait: u32) -> &[Balanced] {
+        self.balanced.of(wait)
     }
 
     /// Numbers of the culprit's own waits in the interval.
@@ -259,10 +314,18 @@ impl Finder<'_> {
                 continue;
             }
             times.add_other(own.sums_of(stretches));
-            let before = part.delays.len();
-            times.delays(&mut part.delays);
-            let count = (part.delays.len() - before) as u32;
-            part.waits.push((*number, count, self.culprits_waits(*number)));
+            let before = (part.delays.len(), part.balanced.len());
+            times.delays(&mut part.delays, &mut part.balanced);
+            let culprits_waits = self.culprits_waits(*number);
+            if culprits_waits.0 == culprits_waits.1 {
+                part.balanced.truncate(before.1);
+            }
+            part.waits.push(PieceWait {
+                number: *number,
+                delays: (part.delays.len() - before.0) as u32,
+                balanced: (part.balanced.len() - before.1) as u32,
+                culprits_waits,
+            });
         }
         times.clear_culprit();
     }
@@ -308,8 +371,9 @@ impl Times {
     }
 
     /// Adds by how much the culprit spent longer than the other line, by ascending context, and
-    /// clears the other line's times. Contexts that only one of the two has are pooled.
-    fn delays(&mut self, delays: &mut Vec<(u32, i64)>) {
+    /// clears the other line's times. Contexts that only one of the two has are pooled. Adds what
+    /// both spent to `balanced`.
+    fn delays(&mut self, delays: &mut Vec<(u32, i64)>, balanced: &mut Vec<Balanced>) {
         let first = delays.len();
         let of_other = self.of_other.drain(..);
         let other_alone: i64 =
@@ -320,21 +384,31 @@ impl Times {
             if *own == 0 {
                 alone += *culprit;
                 delays.push((*context, -*culprit));
-            } else if *culprit > *own {
-                delays.push((*context, *culprit - *own));
+            } else {
+                let ticks = (*culprit).min(*own);
+                balanced.push(Balanced { context: *context, ticks, is_common: true });
+                if *culprit > *own {
+                    delays.push((*context, *culprit - *own));
+                }
             }
             *own = 0;
         }
         // Negative entries are contexts that the other line does not have.
         let pooled = alone - other_alone;
+        let of_culprit = |context, ticks| Balanced { context, ticks, is_common: false };
         if pooled <= 0 {
+            let alone = delays[first..].iter().filter(|(_, delay)| *delay < 0);
+            balanced.extend(alone.map(|(context, delay)| of_culprit(*context, -delay)));
             let common: Vec<(u32, i64)> = delays.drain(first..).filter(|(_, d)| *d > 0).collect();
             delays.extend(common);
         } else if other_alone > 0 {
             let weights = delays[first..].iter().filter(|(_, delay)| *delay < 0);
             let shares = self.divider.divide(pooled, weights.map(|(_, delay)| -delay), alone);
             let pooled = delays[first..].iter_mut().filter(|(_, delay)| *delay < 0);
-            pooled.zip(shares).for_each(|((_, delay), share)| *delay = *share);
+            pooled.zip(shares).for_each(|((context, delay), share)| {
+                balanced.push(of_culprit(*context, -*delay - share));
+                *delay = *share;
+            });
         } else {
             delays[first..].iter_mut().for_each(|(_, delay)| *delay = delay.abs());
         }
@@ -435,20 +509,27 @@ mod tests {
     fn pools_contexts_that_only_one_side_has() {
         let mut times = Times { sums: vec![[0; 2]; 10], ..Times::default() };
         times.add_culprit(&[(8, 30), (5, 20), (5, 30), (6, 10), (WAITING, 7), (7, 60)]);
-        let mut delays = Vec::new();
+        let (mut delays, mut balanced) = (Vec::new(), Vec::new());
         // 90 against 45 in contexts of one side only: half of each. In context 6 the culprit was
         // quicker.
         times.add_other(&[(5, 20), (6, 40), (9, 45), (WAITING, 100)]);
-        times.delays(&mut delays);
+        times.delays(&mut delays, &mut balanced);
         assert_eq!(delays, [(5, 30), (7, 30), (8, 15)]);
+        let of = |all: &[Balanced], is_common| {
+            let of = all.iter().filter(|of| of.is_common == is_common);
+            of.map(|of| (of.context, of.ticks)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&balanced, false), [(7, 30), (8, 15)]);
+        assert_eq!(of(&balanced, true), [(5, 20), (6, 10)]);
         // The next line spent more in contexts of its own than the culprit, so none of the
         // culprit's is a delay.
-        delays.clear();
+        (delays, balanced) = Default::default();
         times.add_other(&[(9, 200), (5, 10)]);
-        times.delays(&mut delays);
+        times.delays(&mut delays, &mut balanced);
         assert_eq!(delays, [(5, 40)]);
+        assert_eq!(of(&balanced, false), [(6, 10), (7, 60), (8, 30)]);
         delays.clear();
-        times.delays(&mut delays);
+        times.delays(&mut delays, &mut balanced);
         assert_eq!(delays, [(5, 50), (6, 10), (7, 60), (8, 30)]);
         times.clear_culprit();
         assert!(times.sums.iter().all(|sums| *sums == [0, 0]));

@@ -62,10 +62,8 @@ pub(super) fn group_waits(
         if group.ranks.last() != Some(&rank) {
             group.ranks.push(rank);
         }
-        let found = reasons.explained(number, waits);
-        let share = found.by_delays as f64 / found.delays.max(1) as f64;
-        for (context, delay) in reasons.delays(number) {
-            *causes.entry((at, LateBy::Context(*context))).or_default() += share * *delay as f64;
+        for part in reasons.origins.of(number).iter().filter(|part| part.line == culprit) {
+            *causes.entry((at, LateBy::Context(part.context))).or_default() += part.ticks as f64;
         }
         if let Some((by, ticks)) = reasons.main_wait(number, waits) {
             *causes.entry((at, LateBy::WaitFor(by))).or_default() += ticks as f64;

@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use super::delay::{Divider, Explained, Reasons};
+use super::delay::{Balanced, Divider, Explained, Reasons};
 use super::order::Order;
 use super::waits::Waits;
 
@@ -84,6 +84,8 @@ struct Inherited {
 struct Finder {
     divider: Divider,
     inherited: Vec<Inherited>,
+    /// Context and ticks of the culprit's time that delays of the line excuse.
+    excused: Vec<(u32, i64)>,
     parts: Vec<Part>,
 }
 
@@ -109,10 +111,15 @@ impl Finder {
         }));
         if by_waits > 0 {
             self.inherit(number, waits, (reasons, origins));
-            if by_waits < culprits_waits {
-                self.drop_shared(wait.line, by_waits);
+            let balanced = reasons.balanced(number);
+            let mut by_balanced = 0;
+            if by_waits < culprits_waits || !balanced.is_empty() {
+                self.excuse(wait.line, balanced);
+                let missing = self.drop_shared(wait.line, by_waits);
+                by_balanced = self.add_excused(wait.culprit, missing);
+                self.restore(missing - by_balanced);
             }
-            self.add_inherited(by_waits);
+            self.add_inherited(by_waits - by_balanced);
         }
         &mut self.parts
     }
@@ -156,9 +163,43 @@ impl Finder {
         self.inherited.iter_mut().for_each(|inherited| inherited.left = inherited.of_culprit);
     }
 
+    /// Finds which of the culprit's own time the delays of the line excuse, although the culprit has
+    /// waited for these delays already: as much as they are, in the same context, or in contexts that
+    /// only one of the two has.
+    fn excuse(&mut self, line: u32, balanced: &[Balanced]) {
+        self.excused.clear();
+        let mut alone = 0;
+        for of in self.inherited.iter().filter(|of| of.delay.0 == line) {
+            match balanced.iter().find(|balanced| balanced.context == of.delay.1) {
+                Some(same) => self.excused.push((same.context, of.of_culprit.min(same.ticks))),
+                None => alone += of.of_culprit,
+            }
+        }
+        let pooled = balanced.iter().filter(|of| !of.is_common);
+        let all: i64 = pooled.clone().map(|of| of.ticks).sum();
+        let weights = pooled.clone().map(|of| of.ticks);
+        let shares = self.divider.divide(alone.min(all), weights, all);
+        self.excused.extend(pooled.zip(shares).map(|(of, share)| (of.context, *share)));
+    }
+
+    /// Adds so much of the culprit's excused time, or all of it; returns how much.
+    fn add_excused(&mut self, culprit: u32, missing: i64) -> i64 {
+        let all: i64 = self.excused.iter().map(|(_, ticks)| *ticks).sum();
+        let ticks = missing.min(all);
+        let weights = self.excused.iter().map(|(_, ticks)| *ticks);
+        let shares = self.divider.divide(ticks, weights, all);
+        let parts = self.excused.iter().zip(shares).filter(|(_, share)| **share > 0);
+        self.parts.extend(parts.map(|((context, _), share)| Part {
+            line: culprit,
+            context: *context,
+            ticks: *share,
+        }));
+        ticks
+    }
+
     /// Drops what did not make the culprit later than the line: delays of the line itself, and those
-    /// for which it had waited, too.
-    fn drop_shared(&mut self, line: u32, by_waits: i64) {
+    /// for which it had waited, too. Returns how much of the wait is then left to be explained.
+    fn drop_shared(&mut self, line: u32, by_waits: i64) -> i64 {
         let is_own = |inherited: &Inherited| inherited.delay.0 == line;
         let has_waited = |of: &Inherited| of.delay != UNKNOWN && of.of_line > 0;
         self.inherited.retain(|inherited| !is_own(inherited));
@@ -169,7 +210,7 @@ impl Finder {
         }
         let left: i64 = self.inherited.iter().map(|inherited| inherited.left).sum();
         if left < by_waits {
-            return self.restore(by_waits - left);
+            return by_waits - left;
         }
         // A line that computed longer before it waited for the same delay waited less for it, and
         // was made late by all of it.
@@ -179,6 +220,7 @@ impl Finder {
         let shares = self.divider.divide(more, shared, shared_ticks);
         let of_shared = self.inherited.iter_mut().filter(|of| has_waited(of));
         of_shared.zip(shares).for_each(|(of, share)| of.left -= share);
+        0
     }
 
     /// If more was dropped than explains nothing, takes some of it back.

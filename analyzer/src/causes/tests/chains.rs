@@ -72,13 +72,25 @@ fn each_of_two_late_ranks_is_charged_what_it_adds() {
     }
 }
 
+#[test]
+fn the_last_rank_to_enter_is_charged_its_own_delay() {
+    // Rank 0 is late before rank 2 waits for it, and waits for rank 2 later.
+    for (delays, waiting) in [([100, 50, 30], 2), ([100, 0, 100], 2), ([30, 20, 100], 2)] {
+        let (of_ranks, unattributed) = charged(&delays, 3);
+        for (found, delay) in of_ranks.iter().zip(delays) {
+            let expected = (3 * waiting * delay) as f64;
+            assert!((found - expected).abs() < 1.0, "{delays:?}: {of_ranks:?}, {unattributed}");
+        }
+        assert!(unattributed < 1.0, "{delays:?}: {unattributed} to nobody, {of_ranks:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn each_late_rank_of_a_chain_is_charged_what_it_adds(
-        late in proptest::collection::vec(0u64..100, 1..7),
+        delays in proptest::collection::vec(0u64..100, 2..8),
         turns in 1u64..4,
     ) {
-        let delays: Vec<u64> = late.into_iter().chain([0, 0]).collect();
         let (of_ranks, unattributed) = charged(&delays, turns);
         let others = (turns * (delays.len() as u64 - 1)) as f64;
         for (found, delay) in of_ranks.iter().zip(&delays) {
