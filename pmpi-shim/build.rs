@@ -23,15 +23,25 @@ use trace_format::procedures::{Parameter, Procedure, all};
 const NOT_EXPORTED: &[&str] =
     &["MPI_Get_version", "MPI_Get_library_version", "MPI_Abi_get_version"];
 
-/// Written by hand in `src/interpose/exceptions.rs`.
-const BY_HAND: &[&str] =
-    &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick"];
+/// Written by hand in `src/interpose/exceptions.rs` and `sessions.rs`.
+const BY_HAND: &[&str] = &[
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Session_init",
+    "MPI_Session_finalize",
+    "MPI_Pcontrol",
+    "MPI_Wtime",
+    "MPI_Wtick",
+];
 
 /// Functions whose numbers hand-written code refers to.
 const NUMBERED: &[&str] = &[
     "MPI_Init",
     "MPI_Init_thread",
     "MPI_Finalize",
+    "MPI_Session_init",
+    "MPI_Session_finalize",
     "MPI_Pcontrol",
     "MPI_Barrier",
     "MPI_Allreduce",
@@ -105,6 +115,9 @@ fn recording(
                  \x20   const PLAN: Plan = {expression};\n}}"
             )
             .expect("writing to a string");
+            if name == "MPI_Comm_create_from_group" {
+                return format!("recorded_from_group::<{kind}>(&REAL, ");
+            }
             format!("recorded::<{kind}, {}>(&REAL, ", parameters.len())
         }
     }

@@ -241,7 +241,11 @@ class RankFile:
             region = value.u32()
             self.regions[region] = value.string()
         elif number == 4:
-            self.begin_ticks = value.u64()
+            ticks = value.u64()
+            if self.end_ticks is None:
+                self.begin_ticks = ticks
+            else:  # Another session resumed the recording.
+                self.end_ticks, self.finalized = None, False
         elif number == 5:
             self.end_ticks = value.u64()
         elif number == 6:

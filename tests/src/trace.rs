@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use trace_format::files::rank_file_path;
-use trace_format::header::Definition;
+use trace_format::header::{Definition, is_finalized};
 use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
 use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RankFile};
@@ -156,7 +156,7 @@ impl RankTrace {
 
     /// Whether MPI_Finalize returned.
     pub fn is_finalized(&self) -> bool {
-        self.file.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. }))
+        is_finalized(&self.file.definitions)
     }
 
     /// Why recording stopped before the program ended; `None` if it did not.

@@ -69,12 +69,13 @@ pub enum Definition {
     },
     /// Resource usage of a thread so far.
     ThreadUsage(ThreadUsage),
-    /// τ_i begins: MPI_Init returns to the program.
+    /// τ_i begins: MPI_Init, or the first MPI_Session_init, returns to the program. After a RankEnd:
+    /// another session resumes the recording, and that end was none.
     RankBegin {
         /// Counter at that moment.
         ticks: u64,
     },
-    /// τ_i ends: the program enters MPI_Finalize.
+    /// τ_i ends: the program enters MPI_Finalize, or finalizes its last session.
     RankEnd {
         /// Counter at that moment.
         ticks: u64,
@@ -86,7 +87,7 @@ pub enum Definition {
         /// The reason, as a sentence.
         reason: String,
     },
-    /// The rank's file is complete: MPI_Finalize has returned.
+    /// The rank's file is complete: that call has returned.
     Finalized {
         /// Number of event slots that could not be written, over all threads.
         lost_events: u64,
@@ -440,4 +441,12 @@ pub struct ThreadUsage {
     pub minor_faults: u64,
     /// Core that it ran on.
     pub core: u32,
+}
+
+/// Whether a rank's file is complete, according to its definitions in their order.
+pub fn is_finalized(definitions: &[Definition]) -> bool {
+    let mut last = definitions.iter().rev();
+    let last =
+        last.find(|of| matches!(of, Definition::Finalized { .. } | Definition::RankBegin { .. }));
+    matches!(last, Some(Definition::Finalized { .. }))
 }

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::encoded;
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
 use crate::file_map::FileMap;
-use crate::header::{Definition, FileHeader};
+use crate::header::{Definition, FileHeader, is_finalized};
 use crate::layout::*;
 use crate::meaning::Meaning;
 use crate::regular_file;
@@ -503,14 +503,14 @@ impl RankFile {
             }
             at = at.saturating_add(chunk.length as usize);
         }
-        let finalized = |d: &Definition| matches!(d, Definition::Finalized { .. });
+        let finalized = is_finalized(&self.definitions);
         if let Some(source) = source
-            && !self.definitions.iter().any(finalized)
+            && !finalized
         {
             found.events.retain_mut(|chunk| !chunk.is_window() || self.hold(source, chunk));
         }
         if let Some(source) = source
-            && self.definitions.iter().any(finalized)
+            && finalized
         {
             // The file was finished and its end cut off since it was mapped.
             let bytes = source.metadata().map_or(0, |metadata| metadata.len());

@@ -31,10 +31,8 @@ struct Binary {
     is_symbolic: bool,
     /// It contains an MPI library: it defines `PMPI_Init`.
     defines_mpi: bool,
-    /// It calls MPI_Init or MPI_Init_thread (or Fortran's names) of another object.
+    /// It calls MPI_Init, MPI_Init_thread or MPI_Session_init (or Fortran's names) of another object.
     calls_mpi: bool,
-    /// It calls MPI_Session_init (or Fortran's name) of another object.
-    opens_session: bool,
 }
 
 /// Why the program certainly cannot be recorded; `None` if its file shows no reason.
@@ -95,22 +93,15 @@ pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
     };
     let libraries = libraries(program, &binary);
     let has_mpi = libraries.iter().any(|(_, library)| library.defines_mpi);
-    if binary.opens_session && !binary.calls_mpi {
-        return format!(
-            "{shown} begins MPI by MPI_Session_init and not by MPI_Init, where recording begins: \
-             programs with sessions alone are not recorded; a call of MPI_Init or MPI_Init_thread \
-             before the first session has it recorded"
-        );
-    }
     if !has_mpi && !binary.calls_mpi {
         return format!(
-            "no process completed MPI_Init under the recorder, and no MPI library is among the \
+            "no process initialised MPI under the recorder, and no MPI library is among the \
              libraries of {shown}: is it an MPI program? (One that loads MPI by dlopen is recorded \
              all the same, if it calls MPI_Init.)"
         );
     }
     format!(
-        "{shown} is linked with MPI, but no process completed MPI_Init under the recorder: it ended \
+        "{shown} is linked with MPI, but no process initialised MPI under the recorder: it ended \
          before, or something between the launcher and the program clears LD_PRELOAD, or the \
          recorder cannot be read on the host that ran it; `gammachi exec --` right before the \
          program sets it there"
@@ -196,14 +187,10 @@ impl Binary {
     fn note<'data>(&mut self, symbol: &impl ObjectSymbol<'data>) {
         match symbol.name() {
             Ok("PMPI_Init") if symbol.is_definition() => self.defines_mpi = true,
-            Ok("MPI_Init" | "MPI_Init_thread" | "mpi_init_" | "mpi_init_thread_")
-                if symbol.is_undefined() =>
-            {
-                self.calls_mpi = true;
-            }
-            Ok("MPI_Session_init" | "mpi_session_init_") if symbol.is_undefined() => {
-                self.opens_session = true;
-            }
+            Ok(
+                "MPI_Init" | "MPI_Init_thread" | "MPI_Session_init" | "mpi_init_"
+                | "mpi_init_thread_" | "mpi_session_init_",
+            ) if symbol.is_undefined() => self.calls_mpi = true,
             _ => {}
         }
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use trace_format::files::rank_file_path;
-use trace_format::header::Definition;
+use trace_format::header::is_finalized;
 use trace_format::private_directory;
 use trace_format::reader::{OpenError, RankFile};
 use trace_format::regular_file;
@@ -214,7 +214,7 @@ impl FoundFile {
             key: RunKey { id, world_size: file.fixed.world_size },
             world_and_rank: (file.fixed.world, file.fixed.rank),
             program: file.header.program.clone(),
-            finalized: file.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. })),
+            finalized: is_finalized(&file.definitions),
             bytes: bytes
                 .map_err(|source| UnreadableFile::Size { path: path.to_owned(), source })?,
         })

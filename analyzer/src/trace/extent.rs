@@ -28,7 +28,7 @@ pub struct ThreadExtent {
     pub last_ticks: Option<u64>,
     /// Counter at the end of MPI_Init or MPI_Init_thread.
     pub init_end_ticks: Option<u64>,
-    /// Whether MPI_Finalize was called.
+    /// Whether MPI_Finalize was called, or MPI_Session_finalize last of all.
     pub calls_finalize: bool,
     /// The last call, ignoring markers and tool time.
     pub last_call: Option<LastCall>,
@@ -51,14 +51,14 @@ impl ThreadExtent {
             index.map_or(0, |index| FIRST_FUNCTION + index as u16)
         };
         let (init, init_thread) = (number("MPI_Init"), number("MPI_Init_thread"));
-        let finalize = number("MPI_Finalize");
+        let (finalize, close_session) = (number("MPI_Finalize"), number("MPI_Session_finalize"));
         let mut extent = Self { number: thread.number, ..Self::default() };
         let mut events = file.events(thread);
-        let mut found = Scan { init, init_thread, finalize, ..Scan::default() };
+        let mut found = Scan { init, init_thread, finalize, close_session, ..Scan::default() };
         events.for_each_event(&mut found);
         extent.first_ticks = found.first;
         extent.init_end_ticks = found.init_end;
-        extent.calls_finalize = found.calls_finalize;
+        extent.calls_finalize = found.calls_finalize || found.closed_session_last;
         (extent.calls, extent.overlaps, extent.abandoned) =
             (found.calls, found.overlaps, found.abandoned);
         extent.last_call = found.last_call.map(|call| LastCall {
@@ -85,7 +85,8 @@ impl ThreadExtent {
         );
         self.last_ticks = self.last_ticks.max(Some(header.end_ticks));
         let name = |entry: &TotalsEntry| file.function_name(entry.function);
-        self.calls_finalize |= totals.calls.iter().any(|e| name(e) == Some("MPI_Finalize"));
+        let ends = ["MPI_Finalize", "MPI_Session_finalize"].map(Some);
+        self.calls_finalize |= totals.calls.iter().any(|e| ends.contains(&name(e)));
     }
 }
 
@@ -96,6 +97,7 @@ struct Scan {
     init: u16,
     init_thread: u16,
     finalize: u16,
+    close_session: u16,
     first: Option<u64>,
     before_last: u64,
     last: u64,
@@ -103,6 +105,7 @@ struct Scan {
     previous_end: u64,
     init_end: Option<u64>,
     calls_finalize: bool,
+    closed_session_last: bool,
     last_call: Option<Head>,
     calls: u64,
     abandoned: u64,
@@ -121,6 +124,7 @@ impl Scan {
     fn call(&mut self, call: &Head, returned: Option<u64>) {
         self.last_call = Some(*call);
         let function = call.function();
+        self.closed_session_last = function == self.close_session;
         if function == self.init || function == self.init_thread {
             self.init_end = returned;
         } else if function == self.finalize {

@@ -10,9 +10,9 @@ use trace_format::header::{
 /// The facts that a rank's definitions state.
 #[derive(Debug, Clone, Default)]
 pub struct RankFacts {
-    /// Counter when τ_i began: MPI_Init returned.
+    /// Counter when τ_i began: MPI_Init, or the first MPI_Session_init, returned.
     pub begin_ticks: Option<u64>,
-    /// Counter when τ_i ended: MPI_Finalize was entered.
+    /// Counter when τ_i ended: MPI_Finalize, or the last MPI_Session_finalize, was entered.
     pub end_ticks: Option<u64>,
     /// Counter when recording ended before the program did, and why.
     pub stopped: Option<(u64, String)>,
@@ -107,6 +107,29 @@ impl RankFacts {
         facts
     }
 
+    /// Takes back what was said of the end: another session resumed the recording.
+    fn resume(&mut self) {
+        (self.end_ticks, self.lost_events) = (None, None);
+        self.usages.retain(|of| of.phase != Phase::Finalize);
+        self.process_usages.retain(|of| of.phase != Phase::Finalize);
+        self.counter_readings.retain(|of| of.phase != Phase::Finalize);
+        for reading in &mut self.usage_readings {
+            if reading.phase == Phase::Finalize {
+                reading.phase = Phase::During;
+            }
+        }
+        for exchange in &mut self.exchanges {
+            if exchange.phase == Phase::Finalize {
+                exchange.phase = Phase::During;
+            }
+        }
+        for bound in &mut self.clock_bounds {
+            if bound.phase == Phase::Finalize {
+                bound.phase = Phase::During;
+            }
+        }
+    }
+
     fn add(&mut self, definition: &Definition) {
         match definition {
             Definition::ClockAnchor(anchor) => self.anchors.push(*anchor),
@@ -120,6 +143,7 @@ impl RankFacts {
             Definition::ThreadUsage(usage) => self.usages.push(*usage),
             Definition::ProcessUsage(usage) => self.process_usages.push(*usage),
             Definition::UsageReading(reading) => self.usage_readings.push(*reading),
+            Definition::RankBegin { .. } if self.end_ticks.is_some() => self.resume(),
             Definition::RankBegin { ticks } => self.begin_ticks = Some(*ticks),
             Definition::RankEnd { ticks } => self.end_ticks = Some(*ticks),
             Definition::Stopped { ticks, reason } => {

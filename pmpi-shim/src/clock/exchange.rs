@@ -19,7 +19,7 @@ use crate::host::counter;
 use crate::host::lock::Lock;
 use crate::host::peers;
 use crate::mpi::agreement::Participants;
-use crate::mpi::library::{Entry, MpiLibrary};
+use crate::mpi::library::{Entry, Family, Job};
 use crate::mpi::messages::{End, Messages};
 
 const TAG: i32 = 4711;
@@ -35,6 +35,9 @@ const ENOUGH: usize = 10;
 /// Time allowed for the second barrier at MPI_Finalize. All ranks have arrived and are polling.
 const SECOND_BARRIER: Duration = Duration::from_secs(2);
 
+/// Time allowed for the last rank where the end of a session would not wait for it.
+const SESSION_END: Duration = Duration::from_secs(2);
+
 /// Messages from child to parent.
 const GO_ON: u64 = 0;
 const ENOUGH_NOW: u64 = 1;
@@ -44,7 +47,10 @@ const GAVE_UP: u64 = u64::MAX;
 /// The partners of this rank, and the MPI calls that the exchanges need.
 #[derive(Debug)]
 pub struct Exchanger {
+    /// The communicator of all ranks.
     world: usize,
+    /// Whether the recorder made it, and must free it.
+    owns_world: bool,
     errors_return: usize,
     byte: usize,
     messages: Messages,
@@ -55,12 +61,14 @@ pub struct Exchanger {
     rounds: u32,
     deadline: Duration,
     finalize_deadline: Duration,
+    /// Whether MPI_Session_finalize, like MPI_Finalize, waits for the other ranks.
+    session_end_waits: bool,
     /// Send and receive buffers.
     outgoing: Cell<&'static AtomicU64>,
     incoming: Cell<&'static AtomicU64>,
 }
 
-/// This rank's exchanger. `None` before MPI_Init, during MPI_Finalize, and on a rank without one.
+/// This rank's exchanger. `None` before the ranks have met, during MPI_Finalize, and on a rank without one.
 static OWN: Lock<Option<Exchanger>> = Lock::new(None);
 
 /// This rank's exchanger while it is in use. It is put back when the value is dropped. The lock is not
@@ -150,19 +158,19 @@ fn gather_hosts(world: usize, byte: usize, host: u64, size: u32) -> Option<Vec<u
 }
 
 impl Exchanger {
-    /// Determines the host of every rank. If all ranks take part this is collective over
-    /// MPI_COMM_WORLD, which the program has not used yet; otherwise it is local.
+    /// Determines the host of every rank. If all ranks take part this is collective over the job's
+    /// communicator; otherwise it is local.
     ///
     /// Returns `None` if the library's constants are unknown or a call failed.
     pub fn new(
-        library: &MpiLibrary,
-        (rank, size): (u32, u32),
+        job: &Job,
         host: u64,
         participants: &Participants,
         rounds: u32,
         (deadline_s, finalize_deadline_s): (f64, f64),
     ) -> Option<Self> {
-        let (world, byte) = (library.comm_world()?, library.byte()?);
+        let (library, rank, size) = (job.library, job.rank, job.size);
+        let (world, byte) = (job.communicator?, library.byte()?);
         let partners = match participants {
             Participants::Everyone => {
                 let hosts = gather_hosts(world, byte, host, size)?;
@@ -173,21 +181,23 @@ impl Exchanger {
         };
         Some(Self {
             world,
+            owns_world: false,
             errors_return: library.errors_return()?,
             byte,
-            messages: Messages::new(library)?,
+            messages: Messages::new(job)?,
             partners,
             size,
             everyone: *participants == Participants::Everyone,
             rounds,
             deadline: Duration::from_secs_f64(deadline_s),
             finalize_deadline: Duration::from_secs_f64(finalize_deadline_s),
+            session_end_waits: library.family == Family::Mpich,
             outgoing: Cell::new(new_word()),
             incoming: Cell::new(new_word()),
         })
     }
 
-    /// Broadcasts bytes from rank 0. Collective; only allowed before the program runs.
+    /// Broadcasts bytes from rank 0. Collective; only allowed where all ranks meet.
     pub fn broadcast(&self, bytes: &mut [u8]) -> bool {
         let Some(entry) = Entry::of(c"PMPI_Bcast") else { return false };
         let (buffer, count) = (bytes.as_mut_ptr() as usize, bytes.len());
@@ -195,21 +205,50 @@ impl Exchanger {
         unsafe { entry.call([buffer, count, self.byte, 0, self.world]) }
     }
 
-    /// Makes this rank's exchanges inside MPI_Init.
-    pub fn measure_at_init(&self) -> Option<Measured> {
-        self.measure(Phase::Init)
+    /// Replaces the communicator of all ranks, which the program will free, by one of the recorder's
+    /// own. Collective. Returns whether it was made.
+    pub fn keep_world(&mut self) -> bool {
+        let Some(own) = self.like_world() else { return false };
+        self.messages.switch_to(own);
+        (self.world, self.owns_world) = (own, true);
+        true
+    }
+
+    /// Frees the communicator of all ranks if it is the recorder's own. Collective.
+    pub fn free_world(&mut self) {
+        if std::mem::take(&mut self.owns_world)
+            && let Some(free) = Entry::of(c"PMPI_Comm_free")
+        {
+            // SAFETY: the arguments of MPI_Comm_free; nobody else knows the communicator.
+            unsafe { free.call([&raw mut self.world as usize]) };
+        }
+    }
+
+    /// Makes this rank's exchanges where the ranks meet.
+    pub fn measure_at_meeting(&self, phase: Phase) -> Option<Measured> {
+        self.measure(phase)
     }
 
     /// Makes this rank's exchanges at MPI_Finalize, once all ranks have arrived. Returns `None` if
     /// a rank does not arrive before the deadline; then nobody waits for anybody.
     pub fn measure_at_finalize(mut self) -> Option<Measured> {
+        let measured = self.measure_once_all_arrived();
+        self.free_world();
+        measured
+    }
+
+    fn measure_once_all_arrived(&mut self) -> Option<Measured> {
         if !self.meets_everyone() {
             return None;
         }
         self.with_errors_returned(|this| {
             // The first barrier waits for the last rank. A rank that arrives after others have
             // given up may still pass it, but it does not pass the second barrier.
-            if !this.barrier(this.finalize_deadline) || !this.barrier(SECOND_BARRIER) {
+            let mut deadline = this.finalize_deadline;
+            if this.owns_world && !this.session_end_waits {
+                deadline = deadline.min(SESSION_END);
+            }
+            if !this.barrier(deadline) || !this.barrier(SECOND_BARRIER) {
                 return None;
             }
             this.measure_on_own_communicator(Phase::Finalize)
@@ -222,7 +261,7 @@ impl Exchanger {
         self.with_errors_returned(|this| this.measure_on_own_communicator(Phase::During))
     }
 
-    /// Returns rank 0's words on all ranks. Collective over MPI_COMM_WORLD, at a point where the
+    /// Returns rank 0's words on all ranks. Collective over all ranks, at a point where the
     /// program is about to make a collective call.
     pub fn told_by_root(&self, mut words: [u64; 2]) -> Option<[u64; 2]> {
         let entry = Entry::of(c"PMPI_Bcast")?;
@@ -237,12 +276,12 @@ impl Exchanger {
         self.size > 1 && self.everyone
     }
 
-    /// Handle of MPI_COMM_WORLD.
+    /// Handle of the communicator of all ranks.
     pub fn world(&self) -> usize {
         self.world
     }
 
-    /// Runs `work` with MPI_ERRORS_RETURN on MPI_COMM_WORLD, then restores the program's error
+    /// Runs `work` with MPI_ERRORS_RETURN on the communicator of all ranks, then restores the program's error
     /// handler.
     fn with_errors_returned(
         &mut self,
@@ -270,6 +309,17 @@ impl Exchanger {
 
     /// Measures over a communicator made and freed for this purpose. All ranks are present.
     fn measure_on_own_communicator(&mut self, phase: Phase) -> Option<Measured> {
+        let mut communicator = self.like_world()?;
+        self.messages.switch_to(communicator);
+        let measured = self.measure(phase);
+        self.messages.switch_to(self.world);
+        // SAFETY: the arguments of MPI_Comm_free.
+        unsafe { Entry::of(c"PMPI_Comm_free")?.call([&raw mut communicator as usize]) };
+        measured
+    }
+
+    /// A new communicator of all ranks, which returns errors. Collective.
+    fn like_world(&self) -> Option<usize> {
         let (mut group, mut communicator) = (0usize, 0usize);
         // SAFETY: as in `with_errors_returned`. The communicator is made from the group, because
         // MPI_Comm_dup would run the program's attribute callbacks.
@@ -282,14 +332,7 @@ impl Exchanger {
                 ])
                 && Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize])
                 && Entry::of(c"PMPI_Comm_set_errhandler")?.call([communicator, self.errors_return]);
-            if !made {
-                return None;
-            }
-            self.messages.switch_to(communicator);
-            let measured = self.measure(phase);
-            self.messages.switch_to(self.world);
-            Entry::of(c"PMPI_Comm_free")?.call([&raw mut communicator as usize]);
-            measured
+            made.then_some(communicator)
         }
     }
 

@@ -83,32 +83,62 @@ fn registry() -> Locked<'static, Option<Registry>> {
     REGISTRY.lock()
 }
 
-/// Registers the predefined communicators. Called once, before recording begins.
+/// Prepares the registry. Called once, before recording begins. The predefined communicators are not
+/// known yet, and neither is the group of all processes.
 pub fn begin(library: &MpiLibrary) {
     let (Some(world), Some(comm_self), Some(null)) =
         (library.comm_world(), library.comm_self(), library.comm_null())
     else {
         return;
     };
+    let new = Registry {
+        library: Some(Constants { world, comm_self, null }),
+        next_id: COMMUNICATOR_SELF + 1,
+        ..Registry::default()
+    };
+    *registry() = Some(new);
+}
+
+/// Registers the predefined communicators, once MPI_Init has made them.
+pub fn register_predefined() {
     let mut world_group = 0usize;
     // A handler that jumped out of the look-up would leave it unfinished for ever.
     let own = OwnWork::begin();
     let entry = GROUP.get();
     drop(own);
+    let mut guard = registry();
+    let Some(registry) = guard.as_mut() else { return };
+    let Some(Constants { world, comm_self, .. }) = registry.library else { return };
     if let Some(entry) = entry {
         // SAFETY: the arguments of MPI_Comm_group.
         unsafe { entry.call([world, &raw mut world_group as usize]) };
     }
-    let mut new = Registry {
-        library: Some(Constants { world, comm_self, null }),
-        world_group: abi::handle(world_group),
-        next_id: COMMUNICATOR_WORLD,
-        ..Registry::default()
-    };
-    new.register(world, world, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
-    new.register(comm_self, comm_self, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
-    debug_assert_eq!(new.next_id, COMMUNICATOR_SELF + 1);
-    *registry() = Some(new);
+    registry.world_group = abi::handle(world_group);
+    let (free, next_id) = (std::mem::take(&mut registry.free), registry.next_id);
+    registry.next_id = COMMUNICATOR_WORLD;
+    registry.register(world, world, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
+    registry.register(comm_self, comm_self, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
+    debug_assert_eq!(registry.next_id, COMMUNICATOR_SELF + 1);
+    (registry.free, registry.next_id) = (free, next_id);
+    drop(guard);
+    forget_handles();
+}
+
+/// Takes a group as that of all processes, in the order of their ranks. 0: there is none.
+pub fn set_world_group(group: usize) {
+    if let Some(registry) = registry().as_mut() {
+        registry.world_group = group;
+    }
+}
+
+/// Whether a communicator has all processes in the order of their ranks.
+pub fn has_everyone(handle: usize, processes: u32) -> bool {
+    let _own = OwnWork::begin();
+    let guard = registry();
+    let Some(registry) = guard.as_ref() else { return false };
+    let size = SIZE.ask(handle).filter(|size| u32::try_from(*size) == Ok(processes));
+    let members = size.and_then(|size| registry.world_ranks(handle, &GROUP, size));
+    members.is_some_and(|members| members.into_iter().eq(0..i64::from(processes)))
 }
 
 /// Codes the world ranks of a group as runs of (first, stride, count).
@@ -164,6 +194,9 @@ impl Registry {
 
     /// World ranks of a group of this size; −1 for ranks of another world.
     fn world_ranks_of(&self, group: usize, size: i32) -> Option<Vec<i64>> {
+        if self.world_group == 0 {
+            return None;
+        }
         let ranks: Vec<i32> = (0..size).collect();
         let mut world = vec![0i32; size as usize];
         // SAFETY: the arguments of MPI_Group_translate_ranks; the arrays hold `size` ints.

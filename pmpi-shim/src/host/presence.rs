@@ -122,6 +122,14 @@ fn local_key() -> u64 {
     hash(&[job_key(), proxy as u64, spawned.into(), size.into()].map(|n| n.to_string()))
 }
 
+/// A key that all ranks of a job share and, where they are on one host, other jobs most likely do not.
+pub fn shared_key() -> u64 {
+    match is_one_host() {
+        true => local_key(),
+        false => hash(&[job_key(), launchers_size().unwrap_or(0).into()].map(|n| n.to_string())),
+    }
+}
+
 /// Process that made a socket's other end.
 fn peer(descriptor: u32) -> Option<i32> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
@@ -150,7 +158,7 @@ fn socket_name(key: u64, rank: u32, process: u32) -> String {
     format!("{}{rank}-{process}", socket_prefix(key))
 }
 
-/// Leaves this process's marks. Called before MPI_Init.
+/// Leaves this process's marks. Called before MPI is initialised.
 pub fn announce(out: Option<&Path>) {
     let Some(rank) = launchers_rank() else { return };
     if launchers_size() == Some(1) {
@@ -203,7 +211,7 @@ pub fn withdraw() {
     }
 }
 
-/// Determines which ranks are present. Called after MPI_Init.
+/// Determines which ranks are present. Called once all have left their marks.
 pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
     let marked = {
         let marks = MARKS.lock();

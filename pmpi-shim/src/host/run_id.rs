@@ -29,6 +29,19 @@ pub fn without_messages() -> RunId {
     from_names(&settings::run_id(), &names.map(|name| std::env::var_os(name).unwrap_or_default()))
 }
 
+/// Like [`without_messages`], for one of several jobs that a command may start.
+pub fn of_job(key: u64) -> RunId {
+    with_key(without_messages(), key)
+}
+
+fn with_key(mut id: RunId, key: u64) -> RunId {
+    if id != [0; RUN_ID_BYTES] {
+        let both = [&id[..], &key.to_le_bytes()].concat();
+        id[COMMAND_BYTES..].copy_from_slice(&digest(0x9e37_79b9_7f4a_7c15, &both));
+    }
+    id
+}
+
 fn from_names(command: &OsString, launcher: &[OsString; 3]) -> RunId {
     let [_, slurm_job, slurm_step] = launcher;
     // PMIX_NAMESPACE alone is not unique: it recurs when process numbers do.
@@ -67,6 +80,16 @@ mod tests {
         assert_ne!(names("", ["", "7", "0"]), names("", ["", "7", "1"]));
         assert_eq!(names("", ["ns", "7", ""]), [0; RUN_ID_BYTES]);
         assert_ne!(fresh(), fresh());
+    }
+
+    #[test]
+    fn jobs_of_one_command_have_different_ids() {
+        let command = from_names(&OsString::from("r1"), &Default::default());
+        let (one, other) = (with_key(command, 1), with_key(command, 2));
+        assert_ne!(one, other);
+        assert_eq!(one[..COMMAND_BYTES], command[..COMMAND_BYTES], "the id contains the command's");
+        let unknown = [0; RUN_ID_BYTES];
+        assert_eq!(with_key(unknown, 1), unknown, "nothing tells it from other runs");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use trace_format::layout::{CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Sl
 
 use crate::event::path::{forwarded, recorded_plain};
 use crate::host::counter;
-use crate::life;
+use crate::life::{self, ending, sessions};
 use crate::mpi::invoke::Invoke;
 use crate::mpi::plan::numbers::{FINALIZE, INIT, INIT_THREAD, PCONTROL};
 use crate::mpi::real_entry::RealEntry;
@@ -31,6 +31,9 @@ unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, argume
             return arguments.invoke(entry.get());
         }
         let Some(early_anchor) = life::claim_start() else {
+            if sessions::are_alone() {
+                return initialise_after_session(entry, function, arguments);
+            }
             return recorded_plain(entry, function, arguments);
         };
         enter(block, here);
@@ -44,6 +47,43 @@ unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, argume
             state::give_back_start();
         }
         leave(block);
+        result
+    }
+}
+
+/// Calls MPI_Init or MPI_Init_thread in a program that opened a session before.
+///
+/// # Safety
+/// As for [`recorded_plain`].
+#[cold]
+#[inline(never)]
+unsafe fn initialise_after_session<A: Invoke>(
+    entry: &'static RealEntry,
+    function: u16,
+    arguments: A,
+) -> usize {
+    let block = thread_block();
+    // SAFETY: the block is the thread's own; the arguments are passed on unchanged.
+    unsafe {
+        // What the recorder calls may enter wrappers.
+        let entered = (*block).entered_stack;
+        within(block, sessions::announce);
+        (*block).entered_stack = entered;
+        let result = if state::is_between_sessions() {
+            enter(block, entered);
+            let begin = counter::read(block);
+            let result = arguments.invoke(entry.get());
+            if result as i32 == 0 {
+                sessions::resume(block, (function, begin, counter::read(block)));
+            }
+            leave(block);
+            result
+        } else {
+            recorded_plain(entry, function, arguments)
+        };
+        if result as i32 == 0 {
+            within(block, || sessions::enter_world(block));
+        }
         result
     }
 }
@@ -72,11 +112,11 @@ unsafe fn finalise(entry: &'static RealEntry) -> usize {
         more.write(Slot::default());
         publish(more, slot_word(CONTINUES_DURATION, CONTINUATION, 0));
         (*block).cursor = more.add(1);
-        life::before_finalize(block, begin);
+        ending::before_finalize(block, begin);
         let result = [].invoke(entry.get());
         (&raw mut (*more).begin).write_volatile(counter::read(block).wrapping_sub(begin));
         publish(slot, slot_word(DURATION_ESCAPE, FINALIZE, 0));
-        life::after_finalize(block);
+        ending::after_finalize(block, false);
         leave(block);
         result
     }

@@ -6,19 +6,13 @@ use trace_format::layout::*;
 
 use crate::host::counter;
 use crate::host::machine;
-use crate::host::run_id::RunId;
-use crate::host::settings::Settings;
-use crate::mpi::library::MpiLibrary;
+use crate::life::process::{Place, Process};
 use crate::store::trace_file;
 
-/// Writes the header.
-pub fn write(
-    settings: &Settings,
-    library: &MpiLibrary,
-    (rank, size, level): (u32, u32, u8),
-    run_id: RunId,
-    (host, boot_id): (String, String),
-) -> Result<(), String> {
+/// Writes the header, or replaces it.
+pub fn write(process: &Process, place: &Place) -> Result<(), String> {
+    let (settings, library) = (&process.settings, &process.library);
+    let (host, boot_id) = (process.host.clone(), process.boot_id.clone());
     let header = FileHeader {
         recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
         program: machine::program(),
@@ -43,17 +37,17 @@ pub fn write(
     let fixed = FixedHeader {
         magic: MAGIC,
         version: FORMAT_VERSION,
-        level,
+        level: process.level(),
         counter: counter::kind() as u8,
-        rank,
-        world_size: size,
+        rank: place.rank,
+        world_size: place.size,
         world: 0,
         pid: std::process::id(),
         payload_bytes: 0,
         payload_crc: 0,
         fixed_crc: 0,
         reserved: [0; 8],
-        run_id,
+        run_id: place.run_id,
     };
     trace_file::write_header(fixed, &header)
 }

@@ -1,57 +1,44 @@
-//! The recorder's life: its start after MPI_Init and its end at MPI_Finalize.
+//! The recorder's life: its start after MPI_Init or the first MPI_Session_init, and its end at
+//! MPI_Finalize or when the last session is finalized.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | this one | beginning and ending the recording |
+//! | this one | beginning to record with MPI_Init |
+//! | `sessions` | beginning, resuming and ending with sessions, in programs without MPI_Init |
+//! | `beginning`, `ending` | the steps of both |
+//! | `process` | what a rank knows of itself |
 //! | `run_directory` | where the run's files go |
 //! | `identity` | the header of the rank's file |
 //!
-//! A process that never calls MPI_Init stays in the first state and touches nothing. Once recording
+//! A process that initialises no MPI stays in the first state and touches nothing. Once recording
 //! stops, it never restarts; the program continues.
 
+pub mod beginning;
+pub mod ending;
 pub mod identity;
+pub mod process;
 pub mod run_directory;
+pub mod sessions;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::panic::catch_unwind;
 
-use trace_format::header::{ClockAnchor, CounterReading, Definition, Phase};
-use trace_format::layout::*;
+use trace_format::header::{ClockAnchor, Phase};
 
-use crate::clock::exchange::{self, Exchanger};
+use crate::clock::exchange;
 use crate::clock::schedule;
-use crate::event::call_paths::{self, PATHS_LEVEL};
-use crate::event::ignored_statuses;
 use crate::handles::communicators;
 use crate::host::counter;
-use crate::host::forks;
-use crate::host::loader;
-use crate::host::machine;
 use crate::host::own_work::OwnWork;
-use crate::host::perf_counters;
 use crate::host::presence;
-use crate::host::run_id::RunId;
-use crate::host::settings::{self, Settings};
-use crate::host::warn::warn;
-use crate::life::run_directory::{RunDirectory, agree_on_directory, create_rank_file};
-use crate::mpi::abi;
-use crate::mpi::agreement::{self, Participants, number_list};
-use crate::mpi::library::MpiLibrary;
-use crate::mpi::weak_references;
+use crate::host::settings;
+use crate::life::beginning::{begin_events, begin_or_refuse, describe, make_file, meet, open_file};
+use crate::life::process::{Place, Process};
+use crate::life::run_directory::RunDirectory;
+use crate::mpi::library::Job;
 use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
-use crate::store::keeping;
-use crate::store::regions;
-use crate::store::site_table::look_at_modules;
-use crate::store::slots::close;
-use crate::store::stage;
-use crate::store::thread_records;
-use crate::store::totals;
-use crate::store::trace_file::{self, CreateError, define};
-use crate::store::usage;
-use crate::store::window;
 
-/// Claims the start for the first call of MPI_Init. Returns a reading of the counter and the
+/// Claims the start for the first call that initialises MPI. Returns a reading of the counter and the
 /// system's clocks from before that call.
 pub fn claim_start() -> Option<ClockAnchor> {
     if !state::claim_start() {
@@ -68,14 +55,6 @@ pub fn claim_start() -> Option<ClockAnchor> {
     .ok()
 }
 
-extern "C" fn after_fork_in_child() {
-    // The child's copy of the thread's block refers to the parent's trace.
-    state::end_in_child();
-    forks::after_fork_in_child();
-    // SAFETY: the calling thread is the only one of the child.
-    unsafe { window::leave_to_parent(thread_block()) };
-}
-
 /// Begins recording. Called once, after MPI_Init returned successfully.
 ///
 /// # Safety
@@ -87,20 +66,8 @@ pub unsafe fn start(
     end: u64,
     early_anchor: ClockAnchor,
 ) {
-    let _own = OwnWork::begin_long();
     // SAFETY: the caller's promise.
-    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
-        try_start(block, function, begin, end, early_anchor)
-    }));
-    let refusal = match outcome {
-        Ok(Ok(())) => return,
-        Ok(Err(refusal)) => refusal,
-        Err(_) => Some("an internal error".to_owned()),
-    };
-    state::refuse(exchange::own().is_some());
-    if let Some(reason) = refusal {
-        warn(&format!("nothing is recorded; the program continues: {reason}"));
-    }
+    begin_or_refuse(|| unsafe { try_start(block, function, begin, end, early_anchor) });
 }
 
 /// Like [`start`]. The error is the message that this rank should print, if any.
@@ -111,216 +78,49 @@ unsafe fn try_start(
     end: u64,
     early_anchor: ClockAnchor,
 ) -> Result<(), Option<String>> {
-    // MPI_Init has loaded plug-ins. At the first call this would count as the program's time.
-    weak_references::repair();
-    let (settings, complaints) = settings::read();
-    let library = MpiLibrary::detect();
-    // Wrappers need these constants to read handles even if nothing is recorded.
-    abi::set(library.family, library.request_null(), library.datatype_null());
-    ignored_statuses::set(&library);
+    let process = Process::look();
+    let library = &process.library;
     let (rank, size) = library.rank_and_size().ok_or_else(|| {
         Some("this MPI library is unknown and its launcher does not tell the rank".to_owned())
     })?;
-    if rank == 0 {
-        for complaint in &complaints {
-            warn(complaint);
-        }
-    }
-    let (host, boot_id) = (machine::host(), machine::boot_id());
-    let number = machine::host_number(&host, &boot_id);
-    let participants = agreement::agree(&library, (rank, size), number, settings.out.as_deref());
-    let exchanger = Exchanger::new(
-        &library,
-        (rank, size),
-        number,
-        &participants,
-        settings.clock.rounds,
-        (settings.clock.exchange_deadline_s(), settings.clock.finalize_deadline_s()),
-    );
-    if let (Participants::Some(members), true, true) =
-        (&participants, rank == participants.root(), exchanger.is_some())
-    {
-        warn(&format!(
-            "as far as this host can see, only {} of {size} ranks ({}) load the recorder; \
-             the others are not recorded",
-            members.len(),
-            number_list(members.iter().map(|member| member.0))
-        ));
-    }
+    let job = Job { library, communicator: library.comm_world(), rank, size };
+    process.warn_of_settings(rank);
     // The exchanger exists from here on, whatever happens, because the other ranks exchange clocks
     // with this one.
-    let mut exchanger_slot = exchange::own();
-    *exchanger_slot = exchanger;
-    let chosen =
-        agree_on_directory(&settings, &library, rank, &participants, exchanger_slot.as_ref());
-    if participants == Participants::Everyone {
-        // All ranks have met in a collective call, so nobody looks for marks any more.
-        presence::withdraw();
-    }
+    let mut exchanger = exchange::own();
+    let (participants, chosen) = meet(&process, &job, &mut exchanger, None);
+    let is_root = rank == participants.root();
     let (directory, run_id) = match chosen {
         RunDirectory::Chosen(directory, run_id) => (directory, run_id),
         RunDirectory::Refused(reason) => {
             // No rank records, so none waits for another.
-            *exchanger_slot = None;
-            return Err((rank == participants.root()).then_some(reason));
+            *exchanger = None;
+            return Err(is_root.then_some(reason));
         }
     };
-    let level = if abi::is_known() { settings.level } else { 0 };
-    if u32::from(level) >= PATHS_LEVEL {
-        call_paths::prepare(settings.paths_from_us * 1e-6);
-    }
-    let is_root = rank == participants.root();
-    let opened = begin_file(&settings, &directory, (rank, &run_id), is_root, || {
-        identity::write(&settings, &library, (rank, size, level), run_id, (host, boot_id))?;
-        define(&Definition::Keeping(settings.keeping.clone()))?;
-        define(&Definition::ClockAnchor(early_anchor))?;
-        trace_file::limit(settings.keeping.max_bytes);
-        keeping::choose(settings.keeping.clone());
-        communicators::begin(&library);
-        if u32::from(level) >= window::SITES_LEVEL {
-            look_at_modules();
-        }
-        window::watch_threads();
-        window::set_level(level);
-        // SAFETY: the calling thread's block; opened at the call's begin, so that the call's event fits in.
-        unsafe { window::open(block, begin, 0) }
+    let rank_of = Place { rank, size, directory: &directory, run_id, describes: is_root };
+    let made = match is_root {
+        true => Ok(()),
+        false => make_file(&process.settings, &rank_of),
+    };
+    let opened = made.and_then(|()| {
+        // SAFETY: the caller's promise.
+        unsafe { open_file(block, &process, &rank_of, early_anchor, begin) }
     });
-    let measured = exchanger_slot.as_ref().and_then(|e| e.measure_at_init());
-    if let Some(exchanger) = exchanger_slot.as_ref() {
-        schedule::begin(exchanger, settings.clock.every_s);
+    if opened.is_ok() {
+        communicators::register_predefined();
     }
-    drop(exchanger_slot);
+    let measured = exchanger.as_ref().and_then(|e| e.measure_at_meeting(Phase::Init));
+    if let Some(exchanger) = exchanger.as_ref() {
+        schedule::begin(exchanger, process.settings.clock.every_s);
+    }
+    drop(exchanger);
     let described = opened.and_then(|()| {
         if let Some(measured) = &measured {
             schedule::write_to_trace(measured);
         }
-        if let Some(system_clock) = counter::system_clock() {
-            define(&Definition::SystemClock(system_clock))?;
-        }
-        let model = machine::processor();
-        if !model.is_empty() {
-            define(&Definition::Processor { model })?;
-        }
-        if is_root {
-            define(&Definition::Environment(machine::environment()))?;
-        }
-        for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Init) {
-            define(&Definition::ThreadUsage(usage))?;
-        }
-        if let Some(life) = machine::process_life() {
-            define(&Definition::ProcessLife(life))?;
-        }
-        define(&Definition::ProcessUsage(machine::process_usage(Phase::Init)))?;
-        usage::begin()?;
-        define(&Definition::ClockAnchor(counter::anchor()))
+        describe(is_root)
     });
-    if let Err(reason) = described {
-        // SAFETY: the calling thread's block.
-        unsafe { window::scratch(block) };
-        return Err(Some(reason));
-    }
-    loader::expect_forks();
-    // SAFETY: the handlers take no arguments.
-    unsafe {
-        libc::pthread_atfork(
-            Some(forks::before_fork),
-            Some(forks::after_fork_in_parent),
-            Some(after_fork_in_child),
-        )
-    };
-    state::choose_compute(settings.compute.as_str(), settings.flops);
-    regions::choose(settings.compute.as_str());
-    for counter in perf_counters::open(&settings.counters) {
-        let _ = define(&Definition::Counter(counter));
-    }
-    // SAFETY: the calling thread's block, whose window was opened above.
-    unsafe {
-        let slot = window::take_slot(block);
-        (&raw mut (*slot).begin).write_volatile(begin);
-        close(block, slot, end.wrapping_sub(begin), function, 0);
-        window::tool_event(block, ToolReason::Start, end);
-    }
-    state::record();
-    let ticks = counter::now();
-    totals::begin_elapsed(ticks);
-    define(&Definition::RankBegin { ticks }).map_err(Some)?;
-    write_counters(perf_counters::read(), Phase::Init, ticks);
-    Ok(())
-}
-
-/// Makes the rank's file (the rank that decided has already made its own) and writes its first
-/// records.
-fn begin_file(
-    settings: &Settings,
-    directory: &Path,
-    (rank, run_id): (u32, &RunId),
-    is_made: bool,
-    fill: impl FnOnce() -> Result<(), String>,
-) -> Result<(), String> {
-    if !is_made {
-        create_rank_file(settings, directory, (rank, run_id), false).map_err(|refused| {
-            match refused {
-                CreateError::Exists => {
-                    format!("{} already holds a trace of this rank", directory.display())
-                }
-                CreateError::Failed(reason) => reason,
-            }
-        })?;
-    }
-    fill()
-}
-
-/// Writes a reading of the performance counters, if there are any.
-fn write_counters(values: Vec<(u32, u64, u32)>, phase: Phase, ticks: u64) {
-    if !values.is_empty() {
-        let _ = define(&Definition::CounterReading(CounterReading { phase, ticks, values }));
-    }
-}
-
-/// Does what must be done before MPI is finalized. `begin` is when the program entered
-/// MPI_Finalize.
-///
-/// # Safety
-/// `block` is the calling thread's; its slot for MPI_Finalize is open.
-pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
-    let _own = OwnWork::begin_long();
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        let counted = perf_counters::read();
-        let work_begin = counter::now();
-        presence::withdraw();
-        schedule::end();
-        let exchanger = exchange::own().take();
-        totals::end_elapsed(begin);
-        let _ = define(&Definition::RankEnd { ticks: begin });
-        write_counters(counted, Phase::Finalize, begin);
-        for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Finalize) {
-            let _ = define(&Definition::ThreadUsage(usage));
-        }
-        let process = machine::process_usage(Phase::Finalize);
-        let _ = define(&Definition::ProcessUsage(process));
-        usage::end();
-        if let Some(measured) = exchanger.and_then(Exchanger::measure_at_finalize) {
-            schedule::write_to_trace(&measured);
-        }
-        let _ = define(&Definition::ClockAnchor(counter::anchor()));
-        // SAFETY: the caller's promise.
-        unsafe { window::tool_event(block, ToolReason::Finish, work_begin) };
-    }));
-}
-
-/// Completes the file after MPI_Finalize returned.
-///
-/// # Safety
-/// `block` is the calling thread's; its event of MPI_Finalize is complete.
-pub unsafe fn after_finalize(block: *mut ThreadBlock) {
-    let _own = OwnWork::begin_long();
-    let _ = catch_unwind(AssertUnwindSafe(|| {
-        let lost_events = state::lost_events();
-        state::end();
-        // SAFETY: the caller's promise; after this the thread has no window.
-        if let Err(reason) = unsafe { window::finish(block, lost_events) } {
-            warn(&format!("this rank's trace is incomplete: {reason}"));
-        }
-        stage::move_to_run_directory();
-    }));
+    // SAFETY: the caller's promise.
+    unsafe { begin_events(block, &process.settings, described, (function, begin, end)) }
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::host::presence::{self, Presence};
-use crate::mpi::library::MpiLibrary;
+use crate::mpi::library::Job;
 use crate::mpi::messages::Messages;
 
 /// Messages to rank 0, and its replies. Receives that the program posts with tags of its own never
@@ -30,7 +30,7 @@ const LOCAL_ANSWER: Duration = Duration::from_secs(60);
 /// The ranks that record together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Participants {
-    /// All of MPI_COMM_WORLD.
+    /// All of the job.
     Everyone,
     /// Only these, ascending: rank and number of its host.
     Some(Vec<(u32, u64)>),
@@ -71,18 +71,14 @@ impl Participants {
     }
 }
 
-/// Finds the ranks that record together with this one. Runs inside MPI_Init's wrapper. Every wait
-/// has a deadline.
-pub fn agree(
-    library: &MpiLibrary,
-    (rank, size): (u32, u32),
-    host: u64,
-    out: Option<&Path>,
-) -> Participants {
+/// Finds the ranks that record together with this one. Runs before the program uses the job's
+/// communicator. Every wait has a deadline.
+pub fn agree(job: &Job, host: u64, out: Option<&Path>) -> Participants {
+    let (rank, size) = (job.rank, job.size);
     if size == 1 {
         return Participants::Everyone;
     }
-    let Some(messages) = Messages::new(library) else {
+    let Some(messages) = Messages::new(job) else {
         return Participants::Some(vec![(rank, host)]);
     };
     let Presence { local, rank_zero, one_host } = presence::look(rank, size, out);
@@ -148,15 +144,10 @@ fn gather(messages: &Messages, mut members: Vec<(u32, u64)>, size: u32) -> Parti
 
 /// Sends bytes (a multiple of 8) from the root to the other participants if not all ranks take
 /// part. Returns whether they arrived.
-pub fn send_to_others(
-    library: &MpiLibrary,
-    rank: u32,
-    participants: &Participants,
-    bytes: &mut [u8],
-) -> bool {
-    let Some(messages) = Messages::new(library) else { return false };
+pub fn send_to_others(job: &Job, participants: &Participants, bytes: &mut [u8]) -> bool {
+    let Some(messages) = Messages::new(job) else { return false };
     let (pieces, _) = bytes.as_chunks_mut::<8>();
-    if rank == participants.root() {
+    if job.rank == participants.root() {
         let words: Vec<u64> = pieces.iter().map(|piece| u64::from_ne_bytes(*piece)).collect();
         for other in participants.others() {
             messages.send_words(other, TAG_DOWN, &words, ANSWER);

@@ -52,6 +52,17 @@ pub struct MpiLibrary {
     errors_return: usize,
 }
 
+/// The processes that record together, and the communicator of all of them over which they may talk.
+/// The program has not used it yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    pub library: &'a MpiLibrary,
+    /// `None` if the library's constants are unknown.
+    pub communicator: Option<usize>,
+    pub rank: u32,
+    pub size: u32,
+}
+
 /// Maximum length of a version text (MPI_MAX_LIBRARY_VERSION_STRING of MPICH).
 const VERSION_TEXT_BYTES: usize = 8192;
 
@@ -261,7 +272,8 @@ fn abi_version() -> Option<(i32, i32)> {
     (code == 0).then_some((major, minor))
 }
 
-fn rank_from_launcher() -> Option<(u32, u32)> {
+/// Rank and number of ranks from variables that launchers set.
+pub fn rank_from_launcher() -> Option<(u32, u32)> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
     let pairs = [
         ("PMI_RANK", "PMI_SIZE"),

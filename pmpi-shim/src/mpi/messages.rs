@@ -1,11 +1,12 @@
 //! The recorder's own messages, each with a deadline, between ranks known to load the recorder.
 //!
-//! Inside MPI_Init's wrapper they use MPI_COMM_WORLD, on which the program has not posted receives
-//! yet; at MPI_Finalize and during the run they use the recorder's own communicator.
+//! Inside the wrapper of MPI_Init they use MPI_COMM_WORLD, or in that of MPI_Comm_create_from_group the
+//! new communicator: the program has not posted receives on them yet. At the end and during the run
+//! they use the recorder's own communicator.
 
 use std::time::{Duration, Instant};
 
-use crate::mpi::library::{Entry, Family, MpiLibrary};
+use crate::mpi::library::{Entry, Family, Job};
 
 /// After this time the processor is yielded: a wait that long is not part of a clock exchange that
 /// counts.
@@ -42,10 +43,11 @@ pub enum End {
 }
 
 impl Messages {
-    /// Messages over MPI_COMM_WORLD. `None` if the library's constants are unknown.
-    pub fn new(library: &MpiLibrary) -> Option<Self> {
+    /// Messages over a job's communicator. `None` if the library's constants are unknown.
+    pub fn new(job: &Job) -> Option<Self> {
+        let library = job.library;
         Some(Self {
-            communicator: library.comm_world()?,
+            communicator: job.communicator?,
             byte: library.byte()?,
             any_source: if library.family == Family::Mpich { -2 } else { -1 },
             isend: Entry::of(c"PMPI_Isend")?,

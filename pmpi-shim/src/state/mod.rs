@@ -20,6 +20,8 @@ const RECORDING: u8 = 2;
 const STOPPED: u8 = 3;
 /// The program entered MPI_Finalize, or no rank records. Nothing is recorded or counted.
 const OVER: u8 = 4;
+/// The program closed its last session. Nothing is recorded or counted until it opens another one.
+const BETWEEN_SESSIONS: u8 = 5;
 
 static STATE: AtomicU8 = AtomicU8::new(UNSTARTED);
 /// Events that found no space after recording stopped.
@@ -90,6 +92,23 @@ pub fn end() {
     STATE.store(OVER, Relaxed);
 }
 
+/// Ends recording until another session is opened, unless recording has stopped.
+pub fn end_session() {
+    if !transition(RECORDING, BETWEEN_SESSIONS) {
+        end();
+    }
+}
+
+/// Whether recording has ended with the last session and may resume.
+pub fn is_between_sessions() -> bool {
+    STATE.load(Relaxed) == BETWEEN_SESSIONS
+}
+
+/// Resumes recording with another session. Returns whether this call did.
+pub fn resume() -> bool {
+    transition(BETWEEN_SESSIONS, RECORDING)
+}
+
 /// Ends recording and counting in a forked child. Other threads of the parent may have held any lock.
 pub fn end_in_child() {
     IS_CHILD.store(true, Relaxed);
@@ -145,6 +164,13 @@ mod tests {
         assert!(has_trace() && !is_recording());
         refuse(false);
         assert!(!has_trace() && !claim_start());
+        record();
+        end_session();
+        assert!(is_between_sessions() && !is_recording() && !has_trace() && !claim_start());
+        assert!(resume() && !resume() && is_recording());
+        refuse(true);
+        end_session();
+        assert!(!resume(), "recording that stopped never restarts");
     }
 
     #[test]

@@ -87,6 +87,16 @@ impl Archive {
         has_space && self.totals.as_ref().is_none_or(|totals| !totals.is_in_region())
     }
 
+    /// Makes room for further totals behind the end of a file that was completed.
+    pub fn resume(&mut self, thread: (u32, u32)) -> Result<(), String> {
+        match &mut self.totals {
+            Some(totals) if self.totals_offset.is_some() => {
+                totals.move_to(trace_file::totals_chunk(thread)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Archives the events of a window. `min_bytes` is the minimum size of its chunk, so that
     /// another may replace it; `next_opened` is when the next window was opened.
     pub fn keep(

@@ -87,6 +87,11 @@ pub fn recycle(cleared: impl IntoIterator<Item = Memory>) {
     recycled().extend(cleared);
 }
 
+/// Forgets cleared memory, which may lie behind the end of a completed file.
+pub fn forget_recycled() {
+    recycled().clear();
+}
+
 fn recycled() -> Locked<'static, Vec<Memory>> {
     SPARE.lock()
 }

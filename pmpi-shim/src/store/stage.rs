@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use trace_format::files::{STAGED_EXTENSION, rank_file_path};
 use trace_format::private_directory;
@@ -31,6 +32,7 @@ struct Staged {
 }
 
 static STAGED: Lock<Option<Staged>> = Lock::new(None);
+static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Makes the rank's file in the staging directory. `claims`: this rank chooses the run directory.
 pub fn create(
@@ -60,6 +62,7 @@ pub fn create(
         }
         return Err(error);
     }
+    IS_USED.store(true, Relaxed);
     *STAGED.lock() = Some(Staged { file, home, directory: directory.to_owned(), claim });
     Ok(())
 }
@@ -102,6 +105,21 @@ fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateEr
             Err(CreateError::Failed(format!("cannot create {}: {error}", path.display())))
         }
     }
+}
+
+/// Names another run directory as the one that this rank's file will be moved to. Returns whether the
+/// file is staged.
+pub fn change_home(directory: &Path, rank: u32) -> bool {
+    let mut staged = STAGED.lock();
+    let Some(staged) = staged.as_mut() else { return false };
+    staged.home = directory.join(rank_file_path(0, rank));
+    staged.directory = directory.to_owned();
+    true
+}
+
+/// Whether this rank's file is, or was, in the staging directory.
+pub fn is_used() -> bool {
+    IS_USED.load(Relaxed)
 }
 
 /// Moves the completed file to the run directory. If that fails the file stays, and one line says

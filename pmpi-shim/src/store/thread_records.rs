@@ -24,6 +24,9 @@ static OS_IDS: Lock<Vec<u32>> = Lock::new(Vec::new());
 /// Records of ended threads that may be continued, and when each ended.
 static ENDED: Lock<Vec<(ThreadRecord, u64)>> = Lock::new(Vec::new());
 
+/// The record of the thread that ended recording, if it may be resumed.
+static FINISHED: Lock<Option<ThreadRecord>> = Lock::new(None);
+
 /// Operating system's ids of the recorded threads; the index is the thread's number.
 pub fn os_ids() -> Vec<u32> {
     OS_IDS.lock().clone()
@@ -32,6 +35,11 @@ pub fn os_ids() -> Vec<u32> {
 /// The record of a thread whose first window is opened at `opened_ticks`: a new one, or, if memory
 /// is limited, that of a thread that had ended by then.
 pub fn begin(os_id: u32, opened_ticks: u64) -> Result<ThreadRecord, String> {
+    if let Some(mut finished) = FINISHED.lock().take() {
+        finished.thread.1 = os_id;
+        finished.archive.resume(finished.thread)?;
+        return Ok(ThreadRecord { continues_since: None, ..finished });
+    }
     if Archive::reuses()
         && let Some((ended, at_ticks)) = ended_by(opened_ticks)
     {
@@ -53,6 +61,11 @@ fn ended_by(ticks: u64) -> Option<(ThreadRecord, u64)> {
     let mut ended = ENDED.lock();
     let at = ended.iter().rposition(|(_, at_ticks)| *at_ticks <= ticks)?;
     Some(ended.remove(at))
+}
+
+/// Keeps the record of the thread that ended recording for the thread that resumes it.
+pub fn finish(record: ThreadRecord) {
+    *FINISHED.lock() = Some(record);
 }
 
 /// Keeps the record of a thread that has ended, all of whose events are archived, for another one.

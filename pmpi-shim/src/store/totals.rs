@@ -34,6 +34,11 @@ pub fn end_elapsed(ticks: u64) {
     ELAPSED[1].store(ticks, Relaxed);
 }
 
+/// Continues τ_i after its end.
+pub fn resume_elapsed() {
+    end_elapsed(u64::MAX);
+}
+
 /// What is folded for a function.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
@@ -358,6 +363,13 @@ impl ThreadTotals {
         self.published += 1;
         let selector = self.published << 1 | index as u64;
         trace_file::write_at(self.offset + SELECTOR_AT as u64, &selector.to_le_bytes())
+    }
+
+    /// Moves to another totals chunk, because definitions may lie behind the compacted one.
+    pub fn move_to(&mut self, offset: u64) -> Result<(), String> {
+        let old = std::mem::replace(&mut self.offset, offset);
+        self.publish()?;
+        trace_file::retire_chunk(old)
     }
 
     /// Copies the newest snapshot to the first position. Returns where the chunk begins and where

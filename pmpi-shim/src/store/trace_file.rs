@@ -7,6 +7,7 @@
 
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
@@ -138,6 +139,21 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
         replaced: Some([None; 2]),
     });
     Ok(())
+}
+
+/// Continues with the file at another path, to which it was linked.
+pub fn moved(path: &Path) {
+    if let (Some(file), Ok(there)) = (lock().as_mut(), std::fs::metadata(path)) {
+        file.path = path.to_owned();
+        file.identity = (there.dev(), there.ino());
+    }
+}
+
+/// Allows the file to grow again after [`finish`].
+pub fn resume() {
+    if let Some(file) = lock().as_mut() {
+        file.replaced = Some([None; 2]);
+    }
 }
 
 /// Limits the size of the file for events; 0: no limit.
@@ -334,7 +350,8 @@ impl TraceFile {
         let shorter = sealed(ChunkHeader { length: end - chunk, ..header });
         self.write(chunk, bytes_of(&shorter))?;
         self.definition_chunks.sort_unstable();
-        for (offset, length) in self.definition_chunks.clone() {
+        for index in 0..self.definition_chunks.len() {
+            let (offset, length) = self.definition_chunks[index];
             if offset < end {
                 continue;
             }
@@ -358,8 +375,11 @@ impl TraceFile {
                 let next = end + (current.next - offset);
                 self.definitions = Some(DefinitionChunk { offset: end, next, end: end + shorter });
             }
+            self.definition_chunks[index] = (end, shorter);
             end += shorter;
         }
+        // If recording resumes, the file grows from there.
+        self.end = end;
         Ok(end)
     }
 
@@ -526,6 +546,16 @@ pub fn totals_chunk((thread, thread_os_id): (u32, u32)) -> Result<u64, String> {
     file.write(offset, bytes_of(&sealed(header)))?;
     file.end += length;
     Ok(offset)
+}
+
+/// Marks a chunk as no longer valid.
+pub fn retire_chunk(offset: u64) -> Result<(), String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let mut header = [0; CHUNK_HEADER_BYTES];
+    file.read(offset, &mut header)?;
+    let header: ChunkHeader = read_plain(&header).ok_or("a chunk is too short")?;
+    file.write(offset, bytes_of(&sealed(ChunkHeader { kind: CHUNK_UNFINISHED, ..header })))
 }
 
 /// Writes bytes into space handed out before.

@@ -38,6 +38,11 @@ pub fn begin() -> Result<(), String> {
     Ok(())
 }
 
+/// Continues after the last reading.
+pub fn resume() {
+    schedule_next(counter::now());
+}
+
 /// Takes the last reading.
 pub fn end() {
     DUE.store(u64::MAX, Relaxed);

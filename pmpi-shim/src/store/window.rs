@@ -23,7 +23,7 @@ use crate::host::warn::warn;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::keeping;
-use crate::store::mapping::{Window, acquire, recycle};
+use crate::store::mapping::{Window, acquire, forget_recycled, recycle};
 use crate::store::outermost::within;
 use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
@@ -462,8 +462,20 @@ pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), St
                 given_end: at + bytes as u64,
             })
         };
-        trace_file::finish(cut, counter::now(), lost_events)
+        let outcome = trace_file::finish(cut, counter::now(), lost_events);
+        thread_records::finish(recorder.record);
+        outcome
     }
+}
+
+/// Resumes recording in a thread that begins its next window now.
+///
+/// # Safety
+/// `block` is the calling thread's, whose window was closed by [`finish`] or which has none.
+pub unsafe fn reopen(block: *mut ThreadBlock, opened_ticks: u64) -> Result<(), String> {
+    forget_recycled();
+    // SAFETY: the caller's promise.
+    unsafe { open(block, opened_ticks, 0) }
 }
 
 impl Recorder {

@@ -127,7 +127,10 @@ pub(super) fn class_of(name: &str) -> Class {
     let Some(rest) = name.strip_prefix("MPI_") else { return Class::Compute };
     let lower = rest.to_ascii_lowercase();
     let stem = lower.strip_suffix("_init").unwrap_or(&lower);
-    if matches!(lower.as_str(), "init" | "init_thread" | "finalize" | "abort") {
+    if matches!(
+        lower.as_str(),
+        "init" | "init_thread" | "finalize" | "abort" | "session_init" | "session_finalize"
+    ) {
         return Class::Lifetime;
     }
     if collective_stem(name).is_some() {
@@ -176,6 +179,8 @@ mod tests {
             ("MPI_Ineighbor_alltoallw", Class::Collective),
             ("MPI_Waitall", Class::Completion),
             ("MPI_Init", Class::Lifetime),
+            ("MPI_Session_finalize", Class::Lifetime),
+            ("MPI_Session_get_info", Class::Communicators),
             ("MPI_Improbe", Class::Probe),
             ("MPI_Get", Class::OneSided),
             ("MPI_Rget_accumulate", Class::OneSided),

@@ -11,7 +11,7 @@ use super::area::Area;
 use super::contents::Contents;
 use super::{Diagnosis, FunctionTable, RankFile, Thread, Totals};
 use crate::counter_kind::CounterKind;
-use crate::header::{Definition, FileHeader};
+use crate::header::{Definition, FileHeader, is_finalized};
 use crate::layout::FixedHeader;
 use crate::plain::{Plain, bytes_of, bytes_of_all, read_plain};
 use crate::totals::TotalsEntry;
@@ -162,10 +162,8 @@ impl RankFile {
     /// Whether an outline and the file are all there is to know: it is complete, and all its bytes are
     /// in the file.
     pub(super) fn is_outlined(&self) -> bool {
-        let finalized =
-            |definition: &Definition| matches!(definition, Definition::Finalized { .. });
         self.packed.is_none()
-            && self.definitions.iter().any(finalized)
+            && is_finalized(&self.definitions)
             && self.contents.unreadable_from().is_none()
     }
 }

@@ -177,7 +177,14 @@ fn state(rank: &RankMetrics) -> String {
 
 /// Whether a call's time lies before or after τ_i; such calls come last and have no share.
 pub(super) fn lies_outside(call: &CallMetrics) -> bool {
-    matches!(call.function.as_str(), "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
+    matches!(
+        call.function.as_str(),
+        "MPI_Init"
+            | "MPI_Init_thread"
+            | "MPI_Finalize"
+            | "MPI_Session_init"
+            | "MPI_Session_finalize"
+    )
 }
 
 /// Functions that have no row, because they took next to no time.

@@ -1,0 +1,163 @@
+//! The wrappers that begin, resume and end recording with MPI sessions, and the one that makes the
+//! communicator over which the ranks meet.
+
+use crate::event::path::{recorded, recorded_plain};
+use crate::host::counter;
+use crate::life;
+use crate::life::sessions;
+use crate::mpi::abi;
+use crate::mpi::invoke::Invoke;
+use crate::mpi::plan::Procedure;
+use crate::mpi::plan::numbers::{SESSION_FINALIZE, SESSION_INIT};
+use crate::mpi::real_entry::RealEntry;
+use crate::state;
+use crate::state::thread_block::{entry_stub, thread_block};
+use crate::store::outermost::{Spacer, enter, is_inside, leave, within};
+use crate::store::slots::{close, open};
+use crate::store::window::{self, take_slot};
+
+/// Calls MPI_Session_init. Begins or resumes recording if it succeeded.
+///
+/// # Safety
+/// As for [`recorded_plain`].
+unsafe fn open_session(entry: &'static RealEntry, arguments: [usize; 3]) -> usize {
+    let block = thread_block();
+    // SAFETY: the block is the thread's own; the arguments are passed on unchanged, and the last one
+    // points to the session once the call has succeeded.
+    unsafe {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
+            return arguments.invoke(entry.get());
+        }
+        let early_anchor = life::claim_start();
+        let resumes = early_anchor.is_none() && state::is_between_sessions();
+        if early_anchor.is_none() && !resumes {
+            let result = recorded_plain(entry, SESSION_INIT, arguments);
+            if result as i32 == 0 && sessions::are_alone() {
+                within(block, || sessions::reopened(abi::handle_at(arguments[2])));
+            }
+            return result;
+        }
+        enter(block, here);
+        let _spacer = Spacer::new();
+        if resumes {
+            sessions::announce();
+        }
+        let begin = counter::read(block);
+        let result = arguments.invoke(entry.get());
+        let call = (SESSION_INIT, begin, counter::read(block));
+        match early_anchor {
+            _ if result as i32 != 0 && resumes => {}
+            _ if result as i32 != 0 => state::give_back_start(),
+            // The width of handles is known once recording begins.
+            Some(anchor) => {
+                sessions::start(block, call, anchor, || abi::handle_at(arguments[2]));
+            }
+            None => {
+                sessions::resume(block, call);
+                sessions::reopened(abi::handle_at(arguments[2]));
+            }
+        }
+        leave(block);
+        result
+    }
+}
+
+/// Calls MPI_Session_finalize. Ends recording if the session is the last one.
+///
+/// # Safety
+/// As for [`recorded_plain`].
+unsafe fn close_session(entry: &'static RealEntry, session: usize) -> usize {
+    let block = thread_block();
+    // SAFETY: the block is the thread's own; the argument is passed on unchanged and points to the
+    // session.
+    unsafe {
+        if is_inside(block, (*block).entered_stack) || !sessions::are_alone() {
+            return recorded_plain(entry, SESSION_FINALIZE, [session]);
+        }
+        // What the recorder calls may enter wrappers.
+        let entered = (*block).entered_stack;
+        let handle = abi::handle_at(session);
+        if state::has_trace() && within(block, || sessions::is_last(handle)) {
+            return close_last_session(entry, session, handle, entered);
+        }
+        within(block, || sessions::closing(handle));
+        (*block).entered_stack = entered;
+        recorded_plain(entry, SESSION_FINALIZE, [session])
+    }
+}
+
+/// Calls MPI_Session_finalize for the last session between the two parts of ending the recording. The
+/// recorder's work comes before the event, because another session may resume.
+///
+/// # Safety
+/// As for [`recorded_plain`]; the call was entered at `entered`.
+unsafe fn close_last_session(
+    entry: &'static RealEntry,
+    session: usize,
+    handle: usize,
+    entered: usize,
+) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `recorded_plain`, whose steps this follows.
+    unsafe {
+        enter(block, entered);
+        let _spacer = Spacer::new();
+        window::resume(block);
+        sessions::before_end(block, handle, counter::read(block));
+        let slot = take_slot(block);
+        let begin = counter::read(block);
+        open(slot, begin, SESSION_FINALIZE, 0);
+        let result = [session].invoke(entry.get());
+        let duration = counter::read(block).wrapping_sub(begin);
+        close(block, slot, duration, SESSION_FINALIZE, 0);
+        sessions::after_end(block);
+        leave(block);
+        result
+    }
+}
+
+/// Forwards and records MPI_Comm_create_from_group. The ranks meet over the first communicator of all.
+///
+/// # Safety
+/// As for [`recorded`].
+#[inline(always)]
+pub unsafe fn recorded_from_group<P: Procedure>(
+    entry: &'static RealEntry,
+    arguments: [usize; 5],
+) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `recorded`; the last argument points to the new communicator.
+    unsafe {
+        let is_outermost = !is_inside(block, (*block).entered_stack);
+        let result = recorded::<P, 5>(entry, arguments);
+        if is_outermost && result as i32 == 0 && sessions::are_alone() {
+            let made = abi::handle_at(arguments[4]);
+            within(block, || sessions::communicator_made(block, made));
+        }
+        result
+    }
+}
+
+macro_rules! sessions {
+    ($($symbol:ident $inner:ident $name:literal $does:ident ($($argument:ident),*) $all:expr;)*) => {$(
+        entry_stub!($symbol, $inner);
+
+        unsafe extern "C-unwind" fn $inner($($argument: usize),*) -> usize {
+            static REAL: RealEntry = RealEntry::new($name);
+            // SAFETY: the words are passed on unchanged to the entry of this name.
+            unsafe { $does(&REAL, $all) }
+        }
+    )*};
+}
+
+sessions! {
+    MPI_Session_init mpi_session_init c"MPI_Session_init"
+        open_session (info, errhandler, session) [info, errhandler, session];
+    PMPI_Session_init pmpi_session_init c"PMPI_Session_init"
+        open_session (info, errhandler, session) [info, errhandler, session];
+    MPI_Session_finalize mpi_session_finalize c"MPI_Session_finalize"
+        close_session (session) session;
+    PMPI_Session_finalize pmpi_session_finalize c"PMPI_Session_finalize"
+        close_session (session) session;
+}

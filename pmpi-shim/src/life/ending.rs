@@ -1,0 +1,77 @@
+//! The end of recording.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use trace_format::header::{Definition, Phase};
+use trace_format::layout::*;
+
+use crate::clock::exchange::{self, Exchanger};
+use crate::clock::schedule;
+use crate::host::counter;
+use crate::host::machine;
+use crate::host::own_work::OwnWork;
+use crate::host::perf_counters;
+use crate::host::presence;
+use crate::host::warn::warn;
+use crate::life::beginning::write_counters;
+use crate::state;
+use crate::state::thread_block::ThreadBlock;
+use crate::store::stage;
+use crate::store::thread_records;
+use crate::store::totals;
+use crate::store::trace_file::define;
+use crate::store::usage;
+use crate::store::window;
+
+/// Does what must be done before MPI is finalized, or the last session. `begin` is when the program
+/// entered the call.
+///
+/// # Safety
+/// `block` is the calling thread's; its slot for that call is open.
+pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
+    let _own = OwnWork::begin_long();
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        let counted = perf_counters::read();
+        let work_begin = counter::now();
+        presence::withdraw();
+        schedule::end();
+        let exchanger = exchange::own().take();
+        totals::end_elapsed(begin);
+        let _ = define(&Definition::RankEnd { ticks: begin });
+        write_counters(counted, Phase::Finalize, begin);
+        for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Finalize) {
+            let _ = define(&Definition::ThreadUsage(usage));
+        }
+        let process = machine::process_usage(Phase::Finalize);
+        let _ = define(&Definition::ProcessUsage(process));
+        usage::end();
+        if let Some(measured) = exchanger.and_then(Exchanger::measure_at_finalize) {
+            schedule::write_to_trace(&measured);
+        }
+        let _ = define(&Definition::ClockAnchor(counter::anchor()));
+        // SAFETY: the caller's promise.
+        unsafe { window::tool_event(block, ToolReason::Finish, work_begin) };
+    }));
+}
+
+/// Completes the file after MPI, or the last session, was finalized. Another session may resume
+/// recording if `may_resume`.
+///
+/// # Safety
+/// `block` is the calling thread's; its event of that call is complete.
+pub unsafe fn after_finalize(block: *mut ThreadBlock, may_resume: bool) {
+    let _own = OwnWork::begin_long();
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        let lost_events = state::lost_events();
+        if may_resume {
+            state::end_session()
+        } else {
+            state::end()
+        }
+        // SAFETY: the caller's promise; after this the thread has no window.
+        if let Err(reason) = unsafe { window::finish(block, lost_events) } {
+            warn(&format!("this rank's trace is incomplete: {reason}"));
+        }
+        stage::move_to_run_directory();
+    }));
+}
