@@ -106,6 +106,13 @@ impl<T: Copy + Default> OfWaits<T> {
         Self { first, all }
     }
 
+    /// Changes each one; `change` also gets the number of its wait.
+    fn each_mut(&mut self, mut change: impl FnMut(u32, &mut T)) {
+        for (number, bounds) in (0u32..).zip(self.first.windows(2)) {
+            self.all[bounds[0]..bounds[1]].iter_mut().for_each(|one| change(number, one));
+        }
+    }
+
     fn of(&self, wait: u32) -> &[T] {
         let at = wait as usize;
         &self.all[self.first[at]..self.first[at + 1]]
@@ -191,10 +198,8 @@ impl Reasons {
         );
         let parts: Vec<PieceReasons> = parts.collect();
         let mut reasons = Self::join(&parts, waits.all.len());
-        for (number, bounds) in (0u32..).zip(reasons.first.windows(2)) {
-            let delays = &mut reasons.delays[bounds[0]..bounds[1]];
-            delays.iter_mut().for_each(|(context, _)| *context = name_delay(number, *context));
-        }
+        reasons.delays.each_mut(|number, (context, _)| *context = name_delay(number, *context));
+        reasons.balanced.each_mut(|number, of| of.context = name_delay(number, of.context));
         reasons.met = sync_points.iter().map(|point| point.moment).collect();
         reasons.ticks_before = ticks_before(waits);
         reasons.origins = Origins::new(waits, order, &reasons);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trace_format::header::Definition;
+
 use super::*;
 use crate::synthetic_trace::SyntheticRank;
 
