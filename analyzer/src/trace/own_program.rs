@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn interpreter_is_not_the_users_program() {
-        let script = own("/home/ada/env/bin/python3.11", "/home/ada/work");
+        let script = own("/home/ada/env/bin/python3.11", "/home/ada/jobs");
         assert!(script.is_interpreted);
         assert!(!script.contains("/home/ada/env/bin/python3.11"));
-        let package = "/home/ada/work/.venv/lib/python3.11/site-packages/mpi4py/MPI.so";
+        let package = "/home/ada/jobs/.venv/lib/python3.11/site-packages/mpi4py/MPI.so";
         assert!(!script.contains(package));
-        assert!(script.contains("/home/ada/work/kernels.so"));
+        assert!(script.contains("/home/ada/jobs/kernels.so"));
         assert!(!own("/home/ada/Rheo", "/").is_interpreted);
     }
 }
