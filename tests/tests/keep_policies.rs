@@ -185,7 +185,7 @@ under_both! {
     fn short_threads_stay_within_the_limit(mpi) {
         const THREADS: u64 = 400;
         for (keep, max_bytes, most_bytes) in
-            [("first", 1 << 17, 1 << 20), ("last", 1 << 17, 1 << 20), ("totals", 0, 600_000)]
+            [("first", 1 << 17, 1 << 20), ("last", 1 << 17, 1 << 20), ("totals", 0, 100_000)]
         {
             let recorded = Job::new(mpi, &victim(mpi, "starts_short_threads"))
                 .argument(THREADS.to_string())

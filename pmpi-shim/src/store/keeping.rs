@@ -169,6 +169,17 @@ impl Archive {
         self.fold(window, slots, next_opened)
     }
 
+    /// Bytes of the totals in a chunk of their own length; `None` if there are none.
+    pub fn compact_bytes(&self) -> Option<u64> {
+        self.totals.as_ref().map(|totals| totals.compact_bytes())
+    }
+
+    /// Moves the totals to a chunk of their own length at this offset of the file.
+    pub fn move_compacted(&mut self, thread: (u32, u32), offset: u64) -> Result<(), String> {
+        let totals = self.totals.as_mut().ok_or("there are no totals")?;
+        totals.move_compacted(thread, offset)
+    }
+
     /// Moves the totals to the front of their chunk. Returns where the chunk begins and where the
     /// totals end in the file.
     pub fn compact(&mut self) -> Option<(u64, u64)> {

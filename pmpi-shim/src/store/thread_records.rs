@@ -4,8 +4,12 @@
 //! other, these would exceed every limit. So under a limit the record of an ended thread is continued by the next thread
 //! that begins, under the same number. The time between them is an event of the tool.
 
+use trace_format::layout::CHUNK_GRANULE;
+use trace_format::totals::TOTALS_CHUNK_BYTES;
+
 use crate::host::lock::Lock;
 use crate::store::keeping::Archive;
+use crate::store::trace_file;
 
 /// What is kept of a thread besides its windows.
 #[derive(Debug)]
@@ -15,6 +19,8 @@ pub struct ThreadRecord {
     /// Sequence of the next window.
     pub sequence: u32,
     pub archive: Archive,
+    /// Whether its totals have no room to grow, because the file was completed.
+    is_compact: bool,
     /// When the thread before it ended, if it continues that one's record.
     pub continues_since: Option<u64>,
 }
@@ -41,8 +47,11 @@ pub fn begin(os_id: u32, opened_ticks: u64) -> Result<ThreadRecord, String> {
         return Ok(ThreadRecord { continues_since: None, ..finished });
     }
     if Archive::reuses()
-        && let Some((ended, at_ticks)) = ended_by(opened_ticks)
+        && let Some((mut ended, at_ticks)) = ended_by(opened_ticks)
     {
+        if std::mem::take(&mut ended.is_compact) {
+            ended.archive.resume(ended.thread)?;
+        }
         let thread = (ended.thread.0, os_id);
         if let Some(id) = OS_IDS.lock().get_mut(thread.0 as usize) {
             *id = os_id;
@@ -54,13 +63,40 @@ pub fn begin(os_id: u32, opened_ticks: u64) -> Result<ThreadRecord, String> {
     ids.push(os_id);
     drop(ids);
     let archive = Archive::begin(thread)?;
-    Ok(ThreadRecord { thread, sequence: 0, archive, continues_since: None })
+    Ok(ThreadRecord { thread, sequence: 0, archive, is_compact: false, continues_since: None })
 }
 
 fn ended_by(ticks: u64) -> Option<(ThreadRecord, u64)> {
     let mut ended = ENDED.lock();
     let at = ended.iter().rposition(|(_, at_ticks)| *at_ticks <= ticks)?;
     Some(ended.remove(at))
+}
+
+/// Moves the totals of all other threads, if all of them have ended, into the space behind the totals
+/// of the last thread, which begin and end there in the file. Returns the same of the last ones;
+/// `None` if a thread lives or they do not fit.
+pub fn gather_totals((chunk, used_end): (u64, u64)) -> Option<(u64, u64)> {
+    let threads = OS_IDS.lock().len();
+    let mut ended = ENDED.lock();
+    if ended.len() + 1 != threads {
+        return None;
+    }
+    let whole = |bytes: u64| bytes.next_multiple_of(CHUNK_GRANULE);
+    let sizes = ended.iter().map(|(record, _)| record.archive.compact_bytes().map(whole));
+    let needed: u64 = sizes.sum::<Option<u64>>()?;
+    if whole(used_end) + needed > chunk + TOTALS_CHUNK_BYTES as u64 {
+        return None;
+    }
+    let (mut last, mut end) = (chunk, used_end);
+    for (record, _) in ended.iter_mut() {
+        let offset = whole(end);
+        let bytes = record.archive.compact_bytes()?;
+        record.archive.move_compacted(record.thread, offset).ok()?;
+        record.is_compact = true;
+        trace_file::end_chunk_at(last, offset).ok()?;
+        (last, end) = (offset, offset + bytes);
+    }
+    Some((last, end))
 }
 
 /// Keeps the record of the thread that ended recording for the thread that resumes it.

@@ -372,14 +372,30 @@ impl ThreadTotals {
         trace_file::retire_chunk(old)
     }
 
+    /// Moves the newest snapshot to a chunk of its own length that begins at `offset`, and gives up the
+    /// old chunk.
+    pub fn move_compacted(&mut self, thread: (u32, u32), offset: u64) -> Result<(), String> {
+        let bytes = self.compact_bytes().next_multiple_of(CHUNK_GRANULE);
+        trace_file::write_totals_header(thread, offset, bytes)?;
+        self.published = 0;
+        let old = std::mem::replace(&mut self.offset, offset);
+        self.write_snapshot(0)?;
+        trace_file::retire_chunk(old)
+    }
+
+    /// Bytes of a chunk with one snapshot.
+    pub fn compact_bytes(&self) -> u64 {
+        let snapshot = size_of::<SnapshotHeader>() + self.entries.len() * size_of::<TotalsEntry>();
+        (snapshot_at(0) + snapshot) as u64
+    }
+
     /// Copies the newest snapshot to the first position. Returns where the chunk begins and where
     /// it ends in the file.
     pub fn compact(&mut self) -> Result<(u64, u64), String> {
         if self.published & 1 == 1 {
             self.write_snapshot(0)?;
         }
-        let used = size_of::<SnapshotHeader>() + self.entries.len() * size_of::<TotalsEntry>();
-        Ok((self.offset, self.offset + (snapshot_at(0) + used) as u64))
+        Ok((self.offset, self.offset + self.compact_bytes()))
     }
 }
 

@@ -343,12 +343,7 @@ impl TraceFile {
     /// exists at its old position, its new one, or both.
     fn gather_definitions(&mut self, chunk: u64, used_end: u64) -> Result<u64, String> {
         let mut end = used_end.next_multiple_of(CHUNK_GRANULE);
-        // A reader continues where the chunk's header says that the chunk ends.
-        let mut header = [0; CHUNK_HEADER_BYTES];
-        self.read(chunk, &mut header)?;
-        let header: ChunkHeader = read_plain(&header).ok_or("a chunk is too short")?;
-        let shorter = sealed(ChunkHeader { length: end - chunk, ..header });
-        self.write(chunk, bytes_of(&shorter))?;
+        self.end_chunk_at(chunk, end)?;
         self.definition_chunks.sort_unstable();
         for index in 0..self.definition_chunks.len() {
             let (offset, length) = self.definition_chunks[index];
@@ -381,6 +376,15 @@ impl TraceFile {
         // If recording resumes, the file grows from there.
         self.end = end;
         Ok(end)
+    }
+
+    /// A reader continues where a chunk's header says that the chunk ends.
+    fn end_chunk_at(&mut self, chunk: u64, end: u64) -> Result<(), String> {
+        let mut header = [0; CHUNK_HEADER_BYTES];
+        self.read(chunk, &mut header)?;
+        let header: ChunkHeader = read_plain(&header).ok_or("a chunk is too short")?;
+        let shorter = sealed(ChunkHeader { length: end - chunk, ..header });
+        self.write(chunk, bytes_of(&shorter))
     }
 
     /// Invalidates the contents of a definition chunk.
@@ -546,6 +550,21 @@ pub fn totals_chunk((thread, thread_os_id): (u32, u32)) -> Result<u64, String> {
     file.write(offset, bytes_of(&sealed(header)))?;
     file.end += length;
     Ok(offset)
+}
+
+/// Writes the header of a totals chunk into space handed out before.
+pub fn write_totals_header(
+    (thread, thread_os_id): (u32, u32),
+    offset: u64,
+    length: u64,
+) -> Result<(), String> {
+    let header = ChunkHeader { length, thread_os_id, ..empty_chunk(CHUNK_TOTALS, thread, 0) };
+    lock().as_mut().ok_or("no trace file")?.write(offset, bytes_of(&sealed(header)))
+}
+
+/// Has a chunk end where another one begins in its unused space.
+pub fn end_chunk_at(chunk: u64, end: u64) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.end_chunk_at(chunk, end)
 }
 
 /// Marks a chunk as no longer valid.

@@ -444,7 +444,6 @@ pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), St
             return trace_file::finish(None, counter::now(), lost_events);
         }
         let mut recorder = Box::from_raw(recorder);
-        let alone = thread_records::os_ids().len() == 1;
         let cut = if keeping::only_totals() || recorder.current.memory.offset.is_none() {
             let windows = recorder.windows().count();
             let cleared = recorder.archive_windows(used, counter::now());
@@ -452,8 +451,9 @@ pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), St
                 libc::munmap(memory.mapping.cast(), memory.bytes);
             }
             let totals = recorder.record.archive.compact();
-            let only_totals = keeping::only_totals() && alone && cleared.len() == windows;
-            totals.filter(|_| only_totals).map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
+            let only_totals = keeping::only_totals() && cleared.len() == windows;
+            let last = totals.filter(|_| only_totals).and_then(thread_records::gather_totals);
+            last.map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
         } else {
             let Memory { mapping, bytes, offset } = recorder.current.memory;
             libc::munmap(mapping.cast(), bytes);
