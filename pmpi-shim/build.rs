@@ -115,9 +115,6 @@ fn recording(
                  \x20   const PLAN: Plan = {expression};\n}}"
             )
             .expect("writing to a string");
-            if name == "MPI_Comm_create_from_group" {
-                return format!("recorded_from_group::<{kind}>(&REAL, ");
-            }
             format!("recorded::<{kind}, {}>(&REAL, ", parameters.len())
         }
     }

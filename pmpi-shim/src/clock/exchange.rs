@@ -19,7 +19,7 @@ use crate::host::counter;
 use crate::host::lock::Lock;
 use crate::host::peers;
 use crate::mpi::agreement::Participants;
-use crate::mpi::library::{Entry, Family, Job};
+use crate::mpi::library::{Entry, Job};
 use crate::mpi::messages::{End, Messages};
 
 const TAG: i32 = 4711;
@@ -35,9 +35,6 @@ const ENOUGH: usize = 10;
 /// Time allowed for the second barrier at MPI_Finalize. All ranks have arrived and are polling.
 const SECOND_BARRIER: Duration = Duration::from_secs(2);
 
-/// Time allowed for the last rank where the end of a session would not wait for it.
-const SESSION_END: Duration = Duration::from_secs(2);
-
 /// Messages from child to parent.
 const GO_ON: u64 = 0;
 const ENOUGH_NOW: u64 = 1;
@@ -49,8 +46,6 @@ const GAVE_UP: u64 = u64::MAX;
 pub struct Exchanger {
     /// The communicator of all ranks.
     world: usize,
-    /// Whether the recorder made it, and must free it.
-    owns_world: bool,
     errors_return: usize,
     byte: usize,
     messages: Messages,
@@ -61,8 +56,6 @@ pub struct Exchanger {
     rounds: u32,
     deadline: Duration,
     finalize_deadline: Duration,
-    /// Whether MPI_Session_finalize, like MPI_Finalize, waits for the other ranks.
-    session_end_waits: bool,
     /// Send and receive buffers.
     outgoing: Cell<&'static AtomicU64>,
     incoming: Cell<&'static AtomicU64>,
@@ -181,7 +174,6 @@ impl Exchanger {
         };
         Some(Self {
             world,
-            owns_world: false,
             errors_return: library.errors_return()?,
             byte,
             messages: Messages::new(job)?,
@@ -191,7 +183,6 @@ impl Exchanger {
             rounds,
             deadline: Duration::from_secs_f64(deadline_s),
             finalize_deadline: Duration::from_secs_f64(finalize_deadline_s),
-            session_end_waits: library.family == Family::Mpich,
             outgoing: Cell::new(new_word()),
             incoming: Cell::new(new_word()),
         })
@@ -205,50 +196,21 @@ impl Exchanger {
         unsafe { entry.call([buffer, count, self.byte, 0, self.world]) }
     }
 
-    /// Replaces the communicator of all ranks, which the program will free, by one of the recorder's
-    /// own. Collective. Returns whether it was made.
-    pub fn keep_world(&mut self) -> bool {
-        let Some(own) = self.like_world() else { return false };
-        self.messages.switch_to(own);
-        (self.world, self.owns_world) = (own, true);
-        true
-    }
-
-    /// Frees the communicator of all ranks if it is the recorder's own. Collective.
-    pub fn free_world(&mut self) {
-        if std::mem::take(&mut self.owns_world)
-            && let Some(free) = Entry::of(c"PMPI_Comm_free")
-        {
-            // SAFETY: the arguments of MPI_Comm_free; nobody else knows the communicator.
-            unsafe { free.call([&raw mut self.world as usize]) };
-        }
-    }
-
-    /// Makes this rank's exchanges where the ranks meet.
-    pub fn measure_at_meeting(&self, phase: Phase) -> Option<Measured> {
-        self.measure(phase)
+    /// Makes this rank's exchanges inside MPI_Init.
+    pub fn measure_at_init(&self) -> Option<Measured> {
+        self.measure(Phase::Init)
     }
 
     /// Makes this rank's exchanges at MPI_Finalize, once all ranks have arrived. Returns `None` if
     /// a rank does not arrive before the deadline; then nobody waits for anybody.
     pub fn measure_at_finalize(mut self) -> Option<Measured> {
-        let measured = self.measure_once_all_arrived();
-        self.free_world();
-        measured
-    }
-
-    fn measure_once_all_arrived(&mut self) -> Option<Measured> {
         if !self.meets_everyone() {
             return None;
         }
         self.with_errors_returned(|this| {
             // The first barrier waits for the last rank. A rank that arrives after others have
             // given up may still pass it, but it does not pass the second barrier.
-            let mut deadline = this.finalize_deadline;
-            if this.owns_world && !this.session_end_waits {
-                deadline = deadline.min(SESSION_END);
-            }
-            if !this.barrier(deadline) || !this.barrier(SECOND_BARRIER) {
+            if !this.barrier(this.finalize_deadline) || !this.barrier(SECOND_BARRIER) {
                 return None;
             }
             this.measure_on_own_communicator(Phase::Finalize)

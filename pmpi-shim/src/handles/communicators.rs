@@ -131,16 +131,6 @@ pub fn set_world_group(group: usize) {
     }
 }
 
-/// Whether a communicator has all processes in the order of their ranks.
-pub fn has_everyone(handle: usize, processes: u32) -> bool {
-    let _own = OwnWork::begin();
-    let guard = registry();
-    let Some(registry) = guard.as_ref() else { return false };
-    let size = SIZE.ask(handle).filter(|size| u32::try_from(*size) == Ok(processes));
-    let members = size.and_then(|size| registry.world_ranks(handle, &GROUP, size));
-    members.is_some_and(|members| members.into_iter().eq(0..i64::from(processes)))
-}
-
 /// Codes the world ranks of a group as runs of (first, stride, count).
 fn runs(ranks: &[i64]) -> Vec<(i64, i64, u32)> {
     let mut runs: Vec<(i64, i64, u32)> = Vec::new();

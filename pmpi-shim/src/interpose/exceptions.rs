@@ -30,7 +30,7 @@ unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, argume
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
-        let Some(early_anchor) = life::claim_start() else {
+        let Some(early_anchor) = life::claim_start(true) else {
             if sessions::are_alone() {
                 return initialise_after_session(entry, function, arguments);
             }
@@ -65,10 +65,7 @@ unsafe fn initialise_after_session<A: Invoke>(
     let block = thread_block();
     // SAFETY: the block is the thread's own; the arguments are passed on unchanged.
     unsafe {
-        // What the recorder calls may enter wrappers.
         let entered = (*block).entered_stack;
-        within(block, sessions::announce);
-        (*block).entered_stack = entered;
         let result = if state::is_between_sessions() {
             enter(block, entered);
             let begin = counter::read(block);
@@ -82,7 +79,7 @@ unsafe fn initialise_after_session<A: Invoke>(
             recorded_plain(entry, function, arguments)
         };
         if result as i32 == 0 {
-            within(block, || sessions::enter_world(block));
+            within(block, sessions::enter_world);
         }
         result
     }

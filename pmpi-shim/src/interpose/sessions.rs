@@ -1,13 +1,10 @@
-//! The wrappers that begin, resume and end recording with MPI sessions, and the one that makes the
-//! communicator over which the ranks meet.
+//! The wrappers that begin, resume and end recording with MPI sessions.
 
-use crate::event::path::{recorded, recorded_plain};
+use crate::event::path::recorded_plain;
 use crate::host::counter;
-use crate::life;
-use crate::life::sessions;
+use crate::life::{self, ending, sessions};
 use crate::mpi::abi;
 use crate::mpi::invoke::Invoke;
-use crate::mpi::plan::Procedure;
 use crate::mpi::plan::numbers::{SESSION_FINALIZE, SESSION_INIT};
 use crate::mpi::real_entry::RealEntry;
 use crate::state;
@@ -29,33 +26,36 @@ unsafe fn open_session(entry: &'static RealEntry, arguments: [usize; 3]) -> usiz
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
-        let early_anchor = life::claim_start();
+        let early_anchor = life::claim_start(false);
+        if early_anchor.is_some() {
+            sessions::begin();
+        }
         let resumes = early_anchor.is_none() && state::is_between_sessions();
         if early_anchor.is_none() && !resumes {
             let result = recorded_plain(entry, SESSION_INIT, arguments);
             if result as i32 == 0 && sessions::are_alone() {
-                within(block, || sessions::reopened(abi::handle_at(arguments[2])));
+                within(block, || sessions::note(abi::handle_at(arguments[2])));
             }
             return result;
         }
         enter(block, here);
         let _spacer = Spacer::new();
-        if resumes {
-            sessions::announce();
-        }
         let begin = counter::read(block);
         let result = arguments.invoke(entry.get());
         let call = (SESSION_INIT, begin, counter::read(block));
         match early_anchor {
             _ if result as i32 != 0 && resumes => {}
-            _ if result as i32 != 0 => state::give_back_start(),
+            _ if result as i32 != 0 => {
+                sessions::give_up();
+                state::give_back_start();
+            }
             // The width of handles is known once recording begins.
             Some(anchor) => {
                 sessions::start(block, call, anchor, || abi::handle_at(arguments[2]));
             }
             None => {
                 sessions::resume(block, call);
-                sessions::reopened(abi::handle_at(arguments[2]));
+                sessions::note(abi::handle_at(arguments[2]));
             }
         }
         leave(block);
@@ -78,12 +78,13 @@ unsafe fn close_session(entry: &'static RealEntry, session: usize) -> usize {
         // What the recorder calls may enter wrappers.
         let entered = (*block).entered_stack;
         let handle = abi::handle_at(session);
-        if state::has_trace() && within(block, || sessions::is_last(handle)) {
-            return close_last_session(entry, session, handle, entered);
-        }
-        within(block, || sessions::closing(handle));
+        let mut is_last = false;
+        within(block, || is_last = sessions::closing(handle));
         (*block).entered_stack = entered;
-        recorded_plain(entry, SESSION_FINALIZE, [session])
+        match is_last && state::has_trace() {
+            true => close_last_session(entry, session, entered),
+            false => recorded_plain(entry, SESSION_FINALIZE, [session]),
+        }
     }
 }
 
@@ -92,49 +93,22 @@ unsafe fn close_session(entry: &'static RealEntry, session: usize) -> usize {
 ///
 /// # Safety
 /// As for [`recorded_plain`]; the call was entered at `entered`.
-unsafe fn close_last_session(
-    entry: &'static RealEntry,
-    session: usize,
-    handle: usize,
-    entered: usize,
-) -> usize {
+unsafe fn close_last_session(entry: &'static RealEntry, session: usize, entered: usize) -> usize {
     let block = thread_block();
     // SAFETY: as in `recorded_plain`, whose steps this follows.
     unsafe {
         enter(block, entered);
         let _spacer = Spacer::new();
         window::resume(block);
-        sessions::before_end(block, handle, counter::read(block));
+        ending::before_finalize(block, counter::read(block));
         let slot = take_slot(block);
         let begin = counter::read(block);
         open(slot, begin, SESSION_FINALIZE, 0);
         let result = [session].invoke(entry.get());
         let duration = counter::read(block).wrapping_sub(begin);
         close(block, slot, duration, SESSION_FINALIZE, 0);
-        sessions::after_end(block);
+        ending::after_finalize(block, true);
         leave(block);
-        result
-    }
-}
-
-/// Forwards and records MPI_Comm_create_from_group. The ranks meet over the first communicator of all.
-///
-/// # Safety
-/// As for [`recorded`].
-#[inline(always)]
-pub unsafe fn recorded_from_group<P: Procedure>(
-    entry: &'static RealEntry,
-    arguments: [usize; 5],
-) -> usize {
-    let block = thread_block();
-    // SAFETY: as in `recorded`; the last argument points to the new communicator.
-    unsafe {
-        let is_outermost = !is_inside(block, (*block).entered_stack);
-        let result = recorded::<P, 5>(entry, arguments);
-        if is_outermost && result as i32 == 0 && sessions::are_alone() {
-            let made = abi::handle_at(arguments[4]);
-            within(block, || sessions::communicator_made(block, made));
-        }
         result
     }
 }

@@ -1,7 +1,6 @@
 //! The steps by which recording begins.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use trace_format::header::{ClockAnchor, CounterReading, Definition, Phase};
 use trace_format::layout::*;
@@ -16,7 +15,6 @@ use crate::host::machine;
 use crate::host::own_work::OwnWork;
 use crate::host::perf_counters;
 use crate::host::presence;
-use crate::host::run_id::RunId;
 use crate::host::settings::Settings;
 use crate::host::warn::warn;
 use crate::life::identity;
@@ -60,12 +58,10 @@ extern "C" fn after_fork_in_child() {
 }
 
 /// Finds out who records together, makes this rank's exchanger, and agrees on the run's directory.
-/// `present` is the directory and id of a file that this rank has already.
 pub fn meet(
     process: &Process,
     job: &Job,
     exchanger: &mut Option<Exchanger>,
-    present: Option<(&Path, RunId)>,
 ) -> (Participants, RunDirectory) {
     let Process { settings, host_number, .. } = process;
     let participants = agreement::agree(job, *host_number, settings.out.as_deref());
@@ -87,7 +83,7 @@ pub fn meet(
             number_list(members.iter().map(|member| member.0))
         ));
     }
-    let chosen = agree_on_directory(settings, job, &participants, exchanger.as_ref(), present);
+    let chosen = agree_on_directory(settings, job, &participants, exchanger.as_ref());
     if participants == Participants::Everyone {
         // All ranks have met in a collective call, so nobody looks for marks any more.
         presence::withdraw();

@@ -22,7 +22,7 @@ pub mod sessions;
 
 use std::panic::catch_unwind;
 
-use trace_format::header::{ClockAnchor, Phase};
+use trace_format::header::ClockAnchor;
 
 use crate::clock::exchange;
 use crate::clock::schedule;
@@ -39,14 +39,16 @@ use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
 
 /// Claims the start for the first call that initialises MPI. Returns a reading of the counter and the
-/// system's clocks from before that call.
-pub fn claim_start() -> Option<ClockAnchor> {
+/// system's clocks from before that call. Leaves this process's marks if it will meet the other ranks.
+pub fn claim_start(meets: bool) -> Option<ClockAnchor> {
     if !state::claim_start() {
         return None;
     }
     let _own = OwnWork::begin();
     catch_unwind(|| {
-        presence::announce(settings::out().as_deref());
+        if meets {
+            presence::announce(settings::out().as_deref());
+        }
         counter::choose(settings::test_clock());
         // SAFETY: the calling thread's own block.
         unsafe { (*thread_block()).counter_slow = u32::from(counter::is_slow()) };
@@ -88,7 +90,7 @@ unsafe fn try_start(
     // The exchanger exists from here on, whatever happens, because the other ranks exchange clocks
     // with this one.
     let mut exchanger = exchange::own();
-    let (participants, chosen) = meet(&process, &job, &mut exchanger, None);
+    let (participants, chosen) = meet(&process, &job, &mut exchanger);
     let is_root = rank == participants.root();
     let (directory, run_id) = match chosen {
         RunDirectory::Chosen(directory, run_id) => (directory, run_id),
@@ -110,7 +112,7 @@ unsafe fn try_start(
     if opened.is_ok() {
         communicators::register_predefined();
     }
-    let measured = exchanger.as_ref().and_then(|e| e.measure_at_meeting(Phase::Init));
+    let measured = exchanger.as_ref().and_then(|e| e.measure_at_init());
     if let Some(exchanger) = exchanger.as_ref() {
         schedule::begin(exchanger, process.settings.clock.every_s);
     }

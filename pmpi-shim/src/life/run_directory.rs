@@ -38,15 +38,13 @@ pub enum RunDirectory {
     Refused(String),
 }
 
-/// Has one rank make the directory and its own file and tell the others. A rank that has a file
-/// already keeps it if it decides. If MPI's constants are unknown, every rank uses the directory from
+/// Has one rank make the directory and its own file and tell the others. If MPI's constants are unknown, every rank uses the directory from
 /// the environment.
 pub fn agree_on_directory(
     settings: &Settings,
     job: &Job,
     participants: &Participants,
     exchanger: Option<&Exchanger>,
-    present: Option<(&Path, RunId)>,
 ) -> RunDirectory {
     let rank = job.rank;
     let decides = rank == participants.root();
@@ -72,10 +70,7 @@ pub fn agree_on_directory(
         } else {
             run_id::without_messages()
         };
-        chosen = match present {
-            Some((directory, id)) => RunDirectory::Chosen(directory.to_owned(), id),
-            None => make_run_directory(settings, &out, rank, id),
-        };
+        chosen = make_run_directory(settings, &out, rank, id);
         if let RunDirectory::Chosen(directory, id) = &chosen {
             let bytes = directory.as_os_str().as_encoded_bytes();
             if bytes.len() < MAX_PATH_BYTES {
@@ -164,27 +159,6 @@ fn all_hold_runs(wanted: &Path) -> RunDirectory {
         "{} and the directories numbered after it already hold runs",
         wanted.display()
     ))
-}
-
-/// Moves this rank's file to another directory, where the other ranks' files are. Gives its path
-/// there.
-pub fn move_rank_file(from: &Path, to: &Path, rank: u32) -> Result<(), String> {
-    if stage::change_home(to, rank) {
-        return Ok(());
-    }
-    let (old, new) = (from.join(rank_file_path(0, rank)), to.join(rank_file_path(0, rank)));
-    trace_file::make_directories(to, &new)?;
-    // Unlike a rename, a link never replaces another run's file.
-    std::fs::hard_link(&old, &new).map_err(|error| format!("{}: {error}", new.display()))?;
-    trace_file::moved(&new);
-    let _ = std::fs::remove_file(&old);
-    // The folder and the directory, if they are empty now.
-    for folder in old.ancestors().skip(1).take(2) {
-        if std::fs::remove_dir(folder).is_err() {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Makes the directory and the rank's file in it. Tries `DIR-2`, `DIR-3` … if `DIR` already holds a

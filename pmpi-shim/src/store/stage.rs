@@ -107,16 +107,6 @@ fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateEr
     }
 }
 
-/// Names another run directory as the one that this rank's file will be moved to. Returns whether the
-/// file is staged.
-pub fn change_home(directory: &Path, rank: u32) -> bool {
-    let mut staged = STAGED.lock();
-    let Some(staged) = staged.as_mut() else { return false };
-    staged.home = directory.join(rank_file_path(0, rank));
-    staged.directory = directory.to_owned();
-    true
-}
-
 /// Whether this rank's file is, or was, in the staging directory.
 pub fn is_used() -> bool {
     IS_USED.load(Relaxed)

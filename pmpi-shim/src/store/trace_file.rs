@@ -7,7 +7,6 @@
 
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
@@ -139,14 +138,6 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
         replaced: Some([None; 2]),
     });
     Ok(())
-}
-
-/// Continues with the file at another path, to which it was linked.
-pub fn moved(path: &Path) {
-    if let (Some(file), Ok(there)) = (lock().as_mut(), std::fs::metadata(path)) {
-        file.path = path.to_owned();
-        file.identity = (there.dev(), there.ino());
-    }
 }
 
 /// Allows the file to grow again after [`finish`].
