@@ -118,7 +118,7 @@ fn check_report(
 ) {
     let (run, timeline) = (analysis.run, analysis.timeline);
     let metrics = Metrics::new(run, timeline, selection).unwrap();
-    let efficiency = metrics.efficiency.clone().unwrap();
+    let efficiency = metrics.efficiency.unwrap();
     for (one, other) in [
         (Some(tree.parallel), Some(efficiency.parallel)),
         (tree.load_balance, efficiency.load_balance),

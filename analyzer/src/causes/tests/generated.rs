@@ -251,9 +251,9 @@ impl Simulator {
         let moments = self.now.iter().zip(&self.now_on_thread);
         for (number, (rank, (now, on_thread))) in self.ranks.iter_mut().zip(moments).enumerate() {
             mark(rank, 0, SOLVE, *now);
-            if turn % 3 == 0 {
+            if turn.is_multiple_of(3) {
                 mark(rank, 1, SOLVE, *on_thread);
-            } else if number % 3 == 0 {
+            } else if number.is_multiple_of(3) {
                 mark(rank, 1, HELP, *on_thread);
             }
         }
