@@ -167,3 +167,30 @@ impl RankFacts {
         self.lost_events.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn end_is_taken_back_when_another_session_resumes() {
+        let usage = |phase, ticks| {
+            let (on_cpu_ns, ended_threads_ns) = (0, 0);
+            Definition::ProcessUsage(ProcessUsage { phase, ticks, on_cpu_ns, ended_threads_ns })
+        };
+        let once = [
+            Definition::RankBegin { ticks: 10 },
+            Definition::RankEnd { ticks: 20 },
+            usage(Phase::Finalize, 21),
+            Definition::Finalized { lost_events: 0 },
+        ];
+        let resumed = [&once[..], &[Definition::RankBegin { ticks: 30 }]].concat();
+        let facts = RankFacts::from_definitions(&resumed);
+        assert_eq!((facts.begin_ticks, facts.end_ticks), (Some(10), None));
+        assert!(!facts.finalized() && facts.process_usages.is_empty());
+        let ended = [Definition::RankEnd { ticks: 40 }, Definition::Finalized { lost_events: 0 }];
+        let facts = RankFacts::from_definitions(&[&resumed[..], &ended].concat());
+        assert_eq!((facts.begin_ticks, facts.end_ticks), (Some(10), Some(40)));
+        assert!(facts.finalized());
+    }
+}
