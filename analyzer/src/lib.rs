@@ -36,6 +36,7 @@ pub mod calibration;
 pub mod causes;
 pub mod cli;
 pub mod comparison;
+pub mod diagnosis;
 mod did_you_mean;
 pub mod export;
 pub mod formats;

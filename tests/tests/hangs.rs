@@ -1,5 +1,6 @@
 //! Which rank waits for which: reports of jobs that hang, while they run and after their end.
 
+use gammachi_analyzer::diagnosis::{Diagnosis, Evidence};
 use gammachi_analyzer::metrics::{CauseKind, Metrics, Selection, Unfinished};
 use gammachi_analyzer::present::{Report, report as presented};
 use gammachi_analyzer::timeline::GlobalTimeline;
@@ -12,17 +13,8 @@ fn report(directory: &std::path::Path) -> (String, Unfinished) {
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
-    let screen = presented::screen(
-        &Report {
-            run: &run,
-            timeline: &timeline,
-            metrics: &metrics,
-            causes: None,
-            savings: &[],
-            ideal: None,
-        },
-        false,
-    );
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    let screen = presented::screen(&Report::new(&diagnosis, &[]), false);
     (screen, metrics.unfinished.expect("some rank did not finish"))
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gammachi_analyzer::diagnosis::{Diagnosis, Evidence};
 use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::present::{self, Report};
 use gammachi_analyzer::timeline::GlobalTimeline;
@@ -16,17 +17,8 @@ fn screen(directory: &Path) -> String {
     let timeline = GlobalTimeline::new(&run);
     let metrics =
         Metrics::new(&run, &timeline, &Selection::Whole).expect("metrics of the whole run");
-    present::report::screen(
-        &Report {
-            run: &run,
-            timeline: &timeline,
-            metrics: &metrics,
-            causes: None,
-            savings: &[],
-            ideal: None,
-        },
-        false,
-    )
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    present::report::screen(&Report::new(&diagnosis, &[]), false)
 }
 
 fn compile(sources: &[&str], made: &Path, more: &[&str]) {

@@ -11,6 +11,7 @@ use super::selection_arguments::{self, selection_sentence};
 use super::timeline::{clamped, rows, window};
 use super::whatif::accurate_replay_of;
 use crate::analysis::Analysis;
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::detail::{Budget, Detail};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
@@ -175,8 +176,8 @@ fn draw_figures(
     let selection = arguments.region.clone().map_or(Selection::Whole, Selection::Region);
     let metrics = Metrics::new(run, timeline, &selection)
         .map_err(|error| CommandError::failed(selection_sentence(&error)))?;
-    let report =
-        Report { run, timeline, metrics: &metrics, causes: None, savings: &[], ideal: None };
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(run, timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
     let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));
     let drawn = |figure: Option<Figure>, what: &str| {
         figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))

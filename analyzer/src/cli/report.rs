@@ -15,6 +15,7 @@ use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::cli::terminal::has_colours;
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError};
@@ -156,9 +157,9 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     }
     let causes = causes.as_ref();
     let (savings, ideal) = savings_for_report(&Analysis::of(&run, &timeline), causes);
-    let savings = &savings;
-    let report =
-        Report { run: &run, timeline: &timeline, metrics: &metrics, causes, savings, ideal };
+    let (run, timeline, metrics, choice) = (&run, &timeline, &metrics, &ALL_WAITS);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let report = Report::new(&diagnosis, &savings);
     let text = if arguments.json {
         json(&report).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
@@ -237,7 +238,9 @@ fn page(
     let causes = causes_of(&analysis, &metrics, arguments);
     let (savings, ideal) = savings_for_report(&Analysis::of(run, timeline), causes.as_ref());
     let causes = causes.as_ref();
-    let report = Report { run, timeline, metrics: &metrics, causes, savings: &savings, ideal };
+    let (metrics, choice) = (&metrics, &ALL_WAITS);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let report = Report::new(&diagnosis, &savings);
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,

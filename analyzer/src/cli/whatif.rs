@@ -12,14 +12,18 @@ use rayon::prelude::*;
 use super::error::{CommandError, notify, print};
 use super::newest_run::named_or_newest;
 use super::remember::{Prediction, remember};
+use super::selection_arguments::selection_sentence;
 use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
+use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::cli::terminal::has_colours;
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::imagined::Imagined;
 use crate::ledger::{Predictor, Subject};
+use crate::metrics::{Metrics, Selection};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sentence};
-use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf};
+use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, is_replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use amount::{Amount, bandwidth, factor, time};
@@ -134,6 +138,19 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let tolerances: Vec<Tolerance> =
         SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
+    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
+    let metrics = metrics.map_err(|error| CommandError::failed(selection_sentence(&error)))?;
+    let is_small = what_if.graph.calls() as u64 <= MAX_CALLS_FOR_SUMMARY;
+    let causes = is_small.then(|| Causes::new(&analysis));
+    let ideal = what_if.is_exact() && is_replayed_aside(&run);
+    let diagnosis = Diagnosis::new(Evidence {
+        run: &run,
+        timeline: &timeline,
+        metrics: &metrics,
+        causes: causes.as_ref(),
+        choice: &ALL_WAITS,
+        ideal: ideal.then(|| what_if.ideal()),
+    });
     let asked = WhatIfResults {
         run: &run,
         timeline: &timeline,
@@ -143,6 +160,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         placement: question.placement.as_ref().unwrap_or(&what_if.placement),
         network: &question.network.assembled,
         notes: &question.network.notes,
+        diagnosis: &diagnosis,
     };
     let text = match arguments.json {
         true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,

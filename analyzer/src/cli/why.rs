@@ -6,14 +6,16 @@ use clap::Args;
 
 use super::error::{CommandError, print};
 use super::newest_run::named_or_newest;
+use super::selection_arguments::selection_sentence;
 use super::several_processes::agreed;
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes, WaitFilter};
 use crate::cli::terminal::has_colours;
-use crate::metrics::SelectionError;
-use crate::present::causes::{Why, json, screen};
+use crate::diagnosis::{Diagnosis, Evidence, Why};
+use crate::metrics::{Metrics, Selection, SelectionError};
+use crate::present::causes::{json, screen};
 use crate::processes::Processes;
-use crate::replay::{NoIdeal, ideal_time};
+use crate::replay::{NoIdeal, ideal_time, is_replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -81,6 +83,7 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
         return Err(CommandError::usage(format!("--region: {unknown}")));
     }
     let choice = WaitFilter { region: arguments.region.clone(), iteration: arguments.iteration };
+    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
     let causes = Causes::of_divided(&analysis, &choice);
     run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
     let Some(causes) = causes else { return Ok(()) };
@@ -105,13 +108,16 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     // The replay has read events, too.
     run.check_readable().map_err(CommandError::unreadable_run)?;
     let (rank, choice) = (arguments.rank, &choice);
-    let why = Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank, choice };
+    let metrics = metrics.map_err(|error| CommandError::failed(selection_sentence(&error)))?;
+    let (run, timeline, metrics) = (&run, &timeline, &metrics);
+    let why = Why { run, timeline, causes: &causes, ideal, rank, choice };
+    // A report judges by the same.
+    let ideal = ideal.ok().filter(|_| is_replayed_aside(run));
+    let causes = Some(&causes);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
     let text = match arguments.json {
-        true => json(&why).map_err(|error| CommandError::failed(error.to_string()))?,
-        false => {
-            let colour = has_colours();
-            screen(&why, colour)
-        }
+        true => json(&why, &diagnosis).map_err(|error| CommandError::failed(error.to_string()))?,
+        false => screen(&why, &diagnosis, has_colours()),
     };
     print(&text)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use trace_format::header::{Phase, ThreadUsage, UsageReading};
 
 use crate::timeline::{GlobalTimeline, RankTime};
@@ -40,7 +41,8 @@ impl SystemFacts {
 }
 
 /// Ranks that shared cores.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Oversubscription {
     /// Ranks of one host that may only run on the same single core.
     OneCore {
@@ -73,7 +75,8 @@ pub enum Oversubscription {
 }
 
 /// What occupied the cores that a rank waited for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Competitor {
     /// Other ranks: there are more ranks than cores, or ranks share a core.
     Ranks,
@@ -85,7 +88,7 @@ pub enum Competitor {
 }
 
 /// How much of the cores that a rank may use this job used.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CoreUse {
     /// Average number of cores on which processes of the job ran.
     pub used: f64,

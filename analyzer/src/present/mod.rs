@@ -6,6 +6,7 @@
 //! | folder | subject |
 //! |---|---|
 //! | [`report`] | one run: [`Report`] |
+//! | [`findings`] | what a run's figures mean, in sentences |
 //! | [`causes`] | why ranks waited |
 //! | `unfinished` | ranks that did not finish, within a report |
 //! | [`dump`] | single events and messages |
@@ -25,6 +26,7 @@ mod context;
 mod contradiction;
 pub mod dump;
 pub mod figure;
+pub(crate) mod findings;
 pub mod html;
 pub mod ledger;
 pub mod logpq;
@@ -47,8 +49,8 @@ pub(crate) use context::{number_list, range_list};
 pub(crate) use report::{counter_sentences, run_note, time_note};
 
 use crate::causes::Causes;
+use crate::diagnosis::{Diagnosis, Evidence, Why};
 use crate::metrics::Metrics;
-use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::{FileDiagnosis, FileFault, Run};
 
@@ -67,20 +69,20 @@ pub struct Report<'a> {
     pub savings: &'a [whatif::Saving],
     /// T₀ of the efficiency tree over τ; `None` without a replay.
     pub ideal: Option<f64>,
+    /// What all that means.
+    pub diagnosis: &'a Diagnosis<'a>,
 }
 
 impl<'a> Report<'a> {
+    /// The report of a run that was judged.
+    pub fn new(diagnosis: &'a Diagnosis<'a>, savings: &'a [whatif::Saving]) -> Self {
+        let Evidence { run, timeline, metrics, causes, ideal, .. } = diagnosis.of;
+        Self { run, timeline, metrics, causes, savings, ideal, diagnosis }
+    }
+
     /// The analysis of causes with its context, if there is one.
-    pub fn why(&self) -> Option<causes::Why<'a>> {
-        let Self { run, timeline, ideal, .. } = *self;
-        self.causes.map(|causes| causes::Why {
-            run,
-            timeline,
-            causes,
-            ideal: ideal.ok_or(NoIdeal::NotAsked),
-            rank: None,
-            choice: &crate::causes::ALL_WAITS,
-        })
+    pub fn why(&self) -> Option<Why<'a>> {
+        self.diagnosis.of.why()
     }
 
     /// What is wrong with the files, as found by all stages.

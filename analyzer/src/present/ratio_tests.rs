@@ -9,9 +9,10 @@ use serde_json::Value;
 use super::{Report, causes, report, whatif};
 use crate::analysis::Analysis;
 use crate::causes::tests::{finished, generated};
-use crate::causes::{Causes, RankTime, Tree, WaitFilter};
+use crate::causes::{ALL_WAITS, Causes, RankTime, Tree, WaitFilter};
 use crate::comparison::RunRecord;
 use crate::comparison::record::Kind;
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::{Metrics, Selection};
 use crate::replay::{Answer, Assembled, Graph, WhatIf, ideal_time};
 use crate::synthetic_messages::on_world;
@@ -87,18 +88,20 @@ fn check(ranks: &[SyntheticRank]) {
         let region = Some(region.name.clone());
         [None, Some(3)].map(|iteration| WaitFilter { region: region.clone(), iteration })
     }));
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     for choice in &choices {
         let found = Causes::of(&analysis, choice);
-        let why = causes::Why {
+        let diagnosis = Diagnosis::new(Evidence {
             run: &run,
             timeline: &timeline,
-            causes: &found,
-            ideal,
-            rank: None,
+            metrics: &metrics,
+            causes: Some(&found),
             choice,
-        };
-        assert_ratios(&serde_json::from_str(&causes::json(&why).unwrap()).unwrap());
-        assert_percentages(&causes::screen(&why, false));
+            ideal: ideal.ok(),
+        });
+        let why = diagnosis.of.why().unwrap();
+        assert_ratios(&serde_json::from_str(&causes::json(&why, &diagnosis).unwrap()).unwrap());
+        assert_percentages(&causes::screen(&why, &diagnosis, false));
     }
     check_report(&analysis, &Selection::Whole, (&all, ideal.ok()), all.tree(&run, None).unwrap());
     for region in regions() {
@@ -127,8 +130,9 @@ fn check_report(
         let differ = one.zip(other).is_some_and(|(one, other)| (one - other).abs() >= ROUNDING);
         assert!(!differ, "{selection:?}: why {tree:?}, report {efficiency:?}");
     }
-    let report =
-        Report { run, timeline, metrics: &metrics, causes: Some(causes), savings: &[], ideal };
+    let (metrics, causes, choice) = (&metrics, Some(causes), &ALL_WAITS);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let report = Report::new(&diagnosis, &[]);
     assert_ratios(&serde_json::from_str(&report::json(&report).unwrap()).unwrap());
     assert_percentages(&report::screen(&report, false));
 }
@@ -165,6 +169,9 @@ fn check_what_if(analysis: &Analysis) {
     let what_if = WhatIf::new(Graph::new(analysis).unwrap());
     let answers: Vec<Answer> =
         what_if.standard().iter().map(|question| what_if.ask(question)).collect();
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let metrics = Metrics::new(run, timeline, &Selection::Whole).unwrap();
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(run, timeline, &metrics));
     let asked = whatif::WhatIfResults {
         run: analysis.run,
         timeline: analysis.timeline,
@@ -174,6 +181,7 @@ fn check_what_if(analysis: &Analysis) {
         placement: &what_if.placement,
         network: &Assembled::of_run(what_if.calibration.network, [true; 2], [true; 2]),
         notes: &[],
+        diagnosis: &diagnosis,
     };
     assert_ratios(&serde_json::from_str(&whatif::json(&asked).unwrap()).unwrap());
     assert_percentages(&whatif::screen(&asked, false));

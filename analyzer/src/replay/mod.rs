@@ -82,10 +82,15 @@ fn calls(run: &crate::trace::Run) -> u64 {
     threads.map(|thread| thread.calls).sum()
 }
 
+/// Whether a run is small enough to be replayed along with a report.
+pub fn is_replayed_aside(run: &crate::trace::Run) -> bool {
+    calls(run) <= MAX_CALLS_ASIDE
+}
+
 /// Answers the standard questions about a run, if it can be replayed and is not too large to do so
 /// along with a report.
 pub fn standard_answers<'a>(analysis: &Analysis<'a>) -> Option<(WhatIf<'a>, Vec<Answer>)> {
-    if calls(analysis.run) > MAX_CALLS_ASIDE {
+    if !is_replayed_aside(analysis.run) {
         return None;
     }
     let what_if = WhatIf::new(Graph::new(analysis).ok()?);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
 use trace_format::reader::Diagnosis;
 
 /// A fault `W` in a file of the run.
@@ -108,7 +109,8 @@ pub enum FileFault {
 }
 
 /// State of a rank whose MPI_Init did not return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NotBegun {
     /// Its process is gone.
     #[error("died before its MPI_Init returned")]

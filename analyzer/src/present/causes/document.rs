@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, NO_CULPRIT, State};
+use crate::diagnosis::{Diagnosis, Why};
 use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
+use crate::present::findings::FindingPart;
 use crate::trace::symbols::SourceLocation;
 
 use super::stretches_document::{
     IterationsPart, PhasePart, RegionPart, TreePart, iterations, phases, regions,
 };
-use super::{Why, places, words};
+use super::{places, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;
@@ -29,6 +31,7 @@ struct Document<'a> {
     program: String,
     complete: bool,
     missing: Vec<String>,
+    findings: Vec<FindingPart<'a>>,
     clock: crate::present::clock::ClockPart,
     ticks_per_s: f64,
     elapsed_s: f64,
@@ -182,7 +185,7 @@ struct OnContext {
 ///
 /// # Errors
 /// If it cannot be serialised.
-pub fn json(why: &Why) -> Result<String, serde_json::Error> {
+pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde_json::Error> {
     let Why { run, timeline, causes, .. } = *why;
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let (waits, waits_omitted) = waits(why);
@@ -193,7 +196,8 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
         run: run.directory.display().to_string(),
         program: context::program(run),
         complete: run.all_finished() && run.missing.is_empty(),
-        missing: why.missing(),
+        missing: super::missing(why),
+        findings: FindingPart::all(diagnosis),
         clock: crate::present::clock::ClockPart::new(timeline),
         ticks_per_s: causes.clock.ticks_per_s,
         elapsed_s: s(causes.whole.1 - causes.whole.0),
@@ -231,7 +235,7 @@ pub(crate) fn summary<'a>(why: &Why<'a>, most: usize) -> Summary<'a> {
     let (dearest, omitted) = costliest_causes(why, most);
     let (waiting, states) = (waiting(why.causes), states(why.causes));
     let (regions, phases) = (regions(why), phases(why));
-    Summary { waiting, states, dearest, omitted, regions, phases, missing: why.missing() }
+    Summary { waiting, states, dearest, omitted, regions, phases, missing: super::missing(why) }
 }
 
 fn waiting(causes: &Causes) -> WaitingPart {

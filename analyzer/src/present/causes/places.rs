@@ -7,7 +7,7 @@ use crate::present::code_place::{code_place, file_name, offset};
 use crate::trace::symbols::SourceLocation;
 
 /// `MPI_Recv at solve (heat.c:42)`, or `MPI_Recv at solve.c:120 (in MatMult, libpetsc)`.
-pub(super) fn call_site(site: &CallSite) -> String {
+pub(in crate::present) fn call_site(site: &CallSite) -> String {
     match (site.module.is_empty(), &site.caller) {
         (true, _) => site.function.clone(),
         (false, Some(_)) => format!("{} at {}", site.function, short_site(site)),
@@ -51,7 +51,7 @@ fn in_library(site: &CallSite) -> String {
 }
 
 /// The name of a library without its version: `libpetsc`.
-pub(super) fn library_name(module: &str) -> &str {
+pub(in crate::present) fn library_name(module: &str) -> &str {
     let name = file_name(module);
     [".so", ".cpython-", ".abi3"]
         .into_iter()

@@ -3,7 +3,8 @@
 use crate::causes::{Group, NO_CULPRIT};
 use crate::present::context::plural;
 
-use super::{Why, words};
+use super::words;
+use crate::diagnosis::Why;
 
 /// Waits in one state, at one call site, for one culprit.
 #[derive(Debug)]

@@ -3,26 +3,30 @@
 use std::collections::BTreeMap;
 
 use crate::causes::{Cost, RankTime, State, Tree};
+use crate::diagnosis::{Diagnosis, Figures, Why};
 use crate::metrics::OwnTime;
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
+use crate::present::findings;
 use crate::present::quantity::{count, seconds, significant};
 use crate::present::table::Table;
 use crate::shell_word::shell_word;
 
 use super::rows::wait_rows;
 use super::words::{self, seconds_of, share};
-use super::{Why, hosts, stretches, verdict};
+use super::{hosts, stretches};
 
 /// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10;
 /// The screen. With `colour`, labels are emphasised; colour alone never carries information.
-pub fn screen(why: &Why, colour: bool) -> String {
-    let mut blocks = Blocks::new(why.run, &verdict::sentences(why).join(" "), colour);
-    blocks.block("EFFICIENCY", efficiency(why));
+pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
+    let sentences = findings::sentences(diagnosis).join(" ");
+    let marked = |figures, lines| findings::marked(diagnosis, figures, lines);
+    let mut blocks = Blocks::new(why.run, &sentences, colour);
+    blocks.block("EFFICIENCY", marked(Figures::Efficiency, efficiency(why)));
     blocks.block("STATES", states(why));
-    blocks.block("WAITS", waits(why));
-    blocks.block("CAUSES", causes(why));
+    blocks.block("WAITS", marked(Figures::Waits, waits(why)));
+    blocks.block("CAUSES", marked(Figures::Delays, causes(why)));
     blocks.block("CHAIN", chain(why));
     if why.is_of_all() {
         blocks.block("PATH", path(why));
@@ -32,12 +36,18 @@ pub fn screen(why: &Why, colour: bool) -> String {
         blocks.block("PHASES", stretches::phase_lines(why.run, why.causes));
         blocks.block("ITERATIONS", stretches::iteration_lines(why.causes));
     }
-    for what in why.missing() {
+    for what in super::missing(why) {
         blocks.note(&format!("Not known: {what}."));
     }
-    if why.ideal.is_ok() {
-        let run = shell_word(&why.run.directory.display().to_string());
-        blocks.block("NEXT", vec![format!("gammachi whatif {run}      what a change would save")]);
+    let (command, purpose) = match diagnosis.invalidated_by(Figures::Predictions) {
+        Some(_) => findings::next_step(diagnosis),
+        None => {
+            let run = shell_word(&why.run.directory.display().to_string());
+            (format!("gammachi whatif {run}"), "what a change would save".to_owned())
+        }
+    };
+    if why.ideal.is_ok() || diagnosis.invalidated_by(Figures::Predictions).is_some() {
+        blocks.block("NEXT", vec![format!("{command}      {purpose}")]);
     }
     blocks.finish()
 }

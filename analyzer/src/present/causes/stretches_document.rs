@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::causes::{Causes, Iteration, Phase, Region, Tree};
 use crate::present::context::Omitted;
 
-use super::Why;
 use super::stretches::begins_at;
+use crate::diagnosis::Why;
 
 /// Maximum lengths of lists.
 const MAX_SLOW: usize = 100;

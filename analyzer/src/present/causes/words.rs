@@ -6,7 +6,7 @@ use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
 
 use super::places::{brief_site, brief_stretch, call_site, short_site};
-use super::{OwnTimes, Why};
+use crate::diagnosis::{OwnTimes, Why};
 
 /// A context in a table: `heat.c:42 to :61`.
 pub(super) fn brief(found: &Context) -> String {
@@ -72,7 +72,7 @@ pub(super) fn place(causes: &Causes, place: u32) -> String {
 }
 
 /// What a rank does longer where its own code takes longer.
-pub(super) fn own_verb(own: OwnTime) -> &'static str {
+pub(in crate::present) fn own_verb(own: OwnTime) -> &'static str {
     match own {
         OwnTime::Computes => "computes",
         OwnTime::Asleep => "sleeps or is blocked",
@@ -128,7 +128,7 @@ pub(crate) fn why_late(causes: &Causes, number: u32, own_times: &OwnTimes) -> St
 }
 
 /// Where a context is, as the end of a sentence: `in region smooth`, `between …`.
-pub(super) fn where_phrase(found: &Context) -> String {
+pub(in crate::present) fn where_phrase(found: &Context) -> String {
     match found {
         Context::Region(_) | Context::Recorder | Context::Totals => {
             format!("in {}", context(found))

@@ -6,8 +6,9 @@ use minijinja::context;
 use minijinja::value::Value;
 use serde::Serialize;
 
-use super::super::causes::{Why, state_name, why_late};
+use super::super::causes::{state_name, why_late};
 use crate::causes::{NO_CULPRIT, Phase, Tree};
+use crate::diagnosis::Why;
 use crate::plain_text::printable;
 use crate::trace::Run;
 

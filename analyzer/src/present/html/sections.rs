@@ -8,10 +8,11 @@ use minijinja::value::Value;
 
 use super::safe;
 use crate::causes::State;
+use crate::diagnosis::Why;
 use crate::metrics::{SiteMetrics, Unfinished};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
-use crate::present::causes::{Why, longest_waits, wait_rows};
+use crate::present::causes::{longest_waits, wait_rows};
 use crate::present::report::sites;
 use crate::present::{roofline, unfinished};
 

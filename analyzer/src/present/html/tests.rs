@@ -1,6 +1,7 @@
 use super::study::Study;
 use super::*;
 use crate::analysis::Analysis;
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::exchanges::Exchanges;
 use crate::metrics::{Metrics, Selection};
@@ -24,14 +25,8 @@ fn page_of(ranks: &[SyntheticRank], bins: usize) -> (String, serde_json::Value) 
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report {
-        run: &run,
-        timeline: &timeline,
-        metrics: &metrics,
-        causes: None,
-        savings: &[],
-        ideal: None,
-    };
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
     let activity = Activity::new(&run, &timeline, bins);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
     let json = serde_json::from_str(&present::report::json(&report).unwrap()).unwrap();
@@ -200,14 +195,8 @@ fn shows_the_numbers_of_the_roofline_document() {
     };
     let activity = Activity::new(&run, &timeline, 64);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
-    let report = Report {
-        run: &run,
-        timeline: &timeline,
-        metrics: &metrics,
-        causes: None,
-        savings: &[],
-        ideal: None,
-    };
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
     let page = page(&report, &activity, &detail, Some(&findings)).unwrap();
     let document: serde_json::Value =
         serde_json::from_str(&roofline::json(&findings).unwrap()).unwrap();

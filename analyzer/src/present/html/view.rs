@@ -14,11 +14,11 @@ use super::data::{NameTable, TOOL_NAME};
 use super::{PageError, environment, parts, safe};
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes};
+use crate::diagnosis::{Diagnosis, Evidence, Why};
 use crate::metrics::activity::detail::Budget;
 use crate::metrics::activity::index::IndexReader;
 use crate::metrics::activity::{self, Kind, bins_for};
 use crate::metrics::{Answer, Page, Question, Selection};
-use crate::present::causes::Why;
 use crate::present::context::plural;
 use crate::present::dump::Dump;
 use crate::present::whatif::savings_for_report;
@@ -334,8 +334,10 @@ impl<'a> View<'a> {
             let (activity, _) = page?;
             let causes = self.causes_of(most_calls);
             let (savings, ideal) = savings_for_report(&analysis, causes);
-            let savings = &savings;
-            let report = Report { run, timeline, metrics: &metrics, causes, savings, ideal };
+            let (metrics, choice) = (&metrics, &ALL_WAITS);
+            let evidence = Evidence { run, timeline, metrics, causes, choice, ideal };
+            let diagnosis = Diagnosis::new(evidence);
+            let report = Report::new(&diagnosis, &savings);
             let context = parts::parts(&report, &activity, None);
             let html = environment().ok()?.get_template("parts.html").ok()?.render(context).ok()?;
             Some(json!({ "html": html, "computing": parts::computing_kinds(metrics.compute) }))

@@ -13,9 +13,9 @@ use super::messages::{MAX_RANKS, MessagesPart, Polls};
 use super::sites::{PathDocument, SiteDocument};
 use super::totals::TotalsPart;
 use super::trust::tool_share;
-use super::verdict;
 use crate::present::causes::{Summary, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
+use crate::present::findings::{self, FindingPart};
 use crate::present::unfinished::UnfinishedPart;
 use crate::present::whatif::Saving;
 use crate::present::{Report, context};
@@ -75,6 +75,7 @@ struct Document<'a> {
     clock: ClockPart,
     trust: Trust,
     verdict: Vec<String>,
+    findings: Vec<FindingPart<'a>>,
     causes: Option<Summary<'a>>,
     what_if: Vec<SavingPart<'a>>,
     diagnoses: Vec<DiagnosisDocument>,
@@ -270,7 +271,8 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             runs: 1,
             oversubscribed: !metrics.oversubscription.is_empty(),
         },
-        verdict: verdict::sentences(report),
+        verdict: findings::sentences(report.diagnosis),
+        findings: FindingPart::all(report.diagnosis),
         causes: report.why().map(|why| summary(&why, MAX_CAUSES)),
         what_if: report.savings.iter().map(SavingPart::from).collect(),
         diagnoses: diagnoses

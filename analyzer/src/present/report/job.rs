@@ -8,7 +8,8 @@ use crate::metrics::{Pinning, RankMetrics};
 use crate::plain_text::printable;
 
 use crate::present::Report;
-use crate::present::context::{number_list, plural, shortened};
+use crate::present::context::{number_list, shortened};
+use crate::present::findings::unequal_pinning;
 use crate::present::quantity::{TimeUnit, percent};
 use crate::present::table::Table;
 
@@ -137,23 +138,7 @@ fn pinning(pinning: &Pinning) -> String {
             format!("not pinned: every rank may use all {cores} cores")
         }
         Pinning::Equal { cores, .. } => format!("each rank pinned to {cores} cores"),
-        Pinning::Unequal(groups) => {
-            let group = |(cores, ranks): &(usize, Vec<u32>)| {
-                let list = number_list(ranks.iter().copied());
-                format!("rank {list} may use {}", plural(*cores, "core"))
-            };
-            format!("pinned unequally: {}", groups.iter().map(group).collect::<Vec<_>>().join("; "))
-        }
-    }
-}
-
-/// The verdict's sentence on ranks that may use more cores than others.
-pub(super) fn unequal_pinning(report: &Report) -> Option<String> {
-    match &report.metrics.pinning {
-        unequal @ Pinning::Unequal(_) => {
-            Some(format!("Ranks are {}; check the launcher's binding.", pinning(unequal)))
-        }
-        _ => None,
+        Pinning::Unequal(groups) => unequal_pinning(groups),
     }
 }
 

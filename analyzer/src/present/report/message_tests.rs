@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{json, screen};
 
 use crate::analysis::Analysis;
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::{Metrics, Selection};
 use crate::present::Report;
 use crate::present::dump::Dump;
@@ -98,14 +99,8 @@ fn report_texts(path: &std::path::Path) -> [String; 2] {
     let run = Run::open(path).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report {
-        run: &run,
-        timeline: &timeline,
-        metrics: &metrics,
-        causes: None,
-        savings: &[],
-        ideal: None,
-    };
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
     [screen(&report, false), json(&report).unwrap()]
 }
 

@@ -3,24 +3,19 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `screen`, `next` | the lines of the screen and their order; the next step that it proposes |
+//! | `screen` | the lines of the screen and their order |
 //! | `document` | the keys of the document |
-//! | `verdict`, `job_end` | the few sentences that matter most |
-//! | `basis` | what the figures allow to be said |
 //! | `tables`, `rank_groups` | ranks, threads and functions |
 //! | `notes` | notes of all stages as sentences |
 //! | `trust` | how far the figures can be trusted |
 //! | `job`, `sites`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
 //! | [`late_partner`] | waiting for late partners, as tables |
 
-mod basis;
 mod counters;
 mod document;
 mod job;
-mod job_end;
 pub mod late_partner;
 mod messages;
-mod next;
 mod notes;
 mod rank_groups;
 mod screen;
@@ -28,7 +23,6 @@ pub(in crate::present) mod sites;
 mod tables;
 mod totals;
 mod trust;
-mod verdict;
 
 #[cfg(test)]
 mod many_ranks_tests;

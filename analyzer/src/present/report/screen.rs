@@ -3,11 +3,10 @@
 //! The first screen holds what a reader wants to know in ten seconds: is the run efficient, what is the cause and
 //! where is it, can the figures be trusted, what to do next. The tables follow below.
 
-use super::basis::{hides_waiting, is_stuck, lacks_cores, serialisation_and_transfer};
-use super::next::next_step;
 use super::tables::{call_table, rank_table, thread_table, time_of_threads};
 use super::trust::{causal_line, trust_parts};
-use super::{counters, job, messages, sites, totals, verdict};
+use super::{counters, job, messages, sites, totals};
+use crate::diagnosis::{Figures, Finding};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
@@ -16,7 +15,7 @@ use crate::present::context::{mpi_library, number_list, placement, plural, progr
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
 use crate::present::whatif::Saving;
-use crate::present::{Report, unfinished, width};
+use crate::present::{Report, findings, unfinished, width};
 use crate::shell_word::shell_word;
 use crate::timeline::Ending;
 
@@ -27,7 +26,8 @@ const MAX_WAITS: usize = 3;
 
 /// The screen of a report. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(report: &Report, colour: bool) -> String {
-    let mut blocks = Blocks::headed(&header(report), &verdict::sentences(report).join(" "), colour);
+    let mut blocks =
+        Blocks::headed(&header(report), &findings::sentences(report.diagnosis).join(" "), colour);
     summary(report, &mut blocks);
     let mut details = Blocks::continued(colour);
     tables(report, &mut details);
@@ -57,11 +57,17 @@ fn summary(report: &Report, blocks: &mut Blocks) {
             label = "";
         }
     }
-    let is_stuck = is_stuck(report);
-    if !is_stuck {
-        blocks.block("EFFICIENCY", efficiency_lines(report));
-        if !hides_waiting(report) {
-            blocks.block("WAITS", wait_lines(report));
+    let diagnosis = report.diagnosis;
+    if !diagnosis.findings.contains(&Finding::Stuck) {
+        blocks.block(
+            "EFFICIENCY",
+            findings::marked(report.diagnosis, Figures::Efficiency, efficiency_lines(report)),
+        );
+        if diagnosis.of.waiting_not_recorded().is_none() {
+            blocks.block(
+                "WAITS",
+                findings::marked(report.diagnosis, Figures::Waits, wait_lines(report)),
+            );
         }
     }
     if let Some(causes) = report.causes {
@@ -76,7 +82,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     }
     let (unit, ranks) = rank_table(report);
     blocks.block(&format!("RANKS ({unit})"), ranks);
-    if !is_stuck && !lacks_cores(report) {
+    if diagnosis.invalidated_by(Figures::Predictions).is_none() {
         blocks.block("WHAT IF", saving_lines(report));
     }
     blocks.sentence("TRUST", &trust_parts(report).join(" | "));
@@ -84,7 +90,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     for note in report.notes() {
         blocks.note(&note);
     }
-    let (command, purpose) = next_step(report);
+    let (command, purpose) = findings::next_step(report.diagnosis);
     let both = format!("{command}      {purpose}");
     blocks.block(
         "NEXT",
@@ -177,7 +183,7 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
         None => "unknown".to_owned(),
         Some(efficiency) => {
             let balance = efficiency.load_balance.map_or("unknown".into(), |b| format!("{b:.2}"));
-            let communication = match serialisation_and_transfer(report) {
+            let communication = match report.diagnosis.of.serialisation_and_transfer() {
                 Some((serialisation, transfer)) => {
                     format!("serialisation {serialisation:.2} x transfer {transfer:.2}")
                 }

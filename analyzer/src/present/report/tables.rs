@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::basis::hides_waiting;
-use super::{rank_groups, verdict};
+use super::rank_groups;
 use crate::causes::RankTime;
+use crate::diagnosis::Finding;
 use crate::metrics::{
     CallMetrics, ComputeMode, Memory, Metrics, Pinning, RankMetrics, RankState, Selection,
     ThreadMetrics,
@@ -42,7 +42,7 @@ pub(super) struct InMpi {
 /// the begin and end of the run is included.
 fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
     let causes = report.causes.filter(|_| report.metrics.selection == Selection::Whole)?;
-    if hides_waiting(report) {
+    if report.diagnosis.of.waiting_not_recorded().is_some() {
         return None;
     }
     let s = |ticks: i64| causes.clock.seconds(ticks);
@@ -106,7 +106,8 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
             .right("waited for a core", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
     }
     // Not a part of the computing: how much of it lies inside MPI is not known.
-    if verdict::anyone_slept(report) {
+    let slept = |finding: &Finding| matches!(finding, Finding::Asleep(_));
+    if report.diagnosis.findings.iter().any(slept) {
         let asleep = |r: &&RankMetrics| r.cpu_time.map_or("?".into(), |cpu| time(cpu.slept_s));
         table.right("asleep", ranks.iter().map(asleep));
     }

@@ -1,7 +1,7 @@
 mod damage;
-mod next_step;
 
 use super::{json, screen};
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::{Metrics, Selection};
 use crate::present::Report;
 use crate::synthetic_messages::on_world;
@@ -51,14 +51,8 @@ pub(super) fn texts(path: &std::path::Path, selection: &Selection) -> Result<[St
     let run = Run::open(path).map_err(|error| error.to_string())?;
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).map_err(|error| error.to_string())?;
-    let report = Report {
-        run: &run,
-        timeline: &timeline,
-        metrics: &metrics,
-        causes: None,
-        savings: &[],
-        ideal: None,
-    };
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
     Ok([screen(&report, false), json(&report).map_err(|e| e.to_string())?])
 }
 
@@ -474,14 +468,8 @@ fn colour_only_emphasises() {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report {
-        run: &run,
-        timeline: &timeline,
-        metrics: &metrics,
-        causes: None,
-        savings: &[],
-        ideal: None,
-    };
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
     let coloured = screen(&report, true);
     assert!(coloured.contains("\x1b[1mEFFICIENCY\x1b[0m"));
     let plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "");

@@ -1,12 +1,11 @@
 //! How far the figures can be trusted: the clocks' bound, the recorder's share, and what is missing.
 
+use crate::diagnosis::cores::share_held_up;
 use crate::metrics::RankState;
 use crate::present::Report;
 use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
-
-use super::basis::{lacks_cores, share_held_up};
 
 /// Share of the ranks' time off the CPU from which it is mentioned.
 const NOTABLE_OFF_CPU: f64 = 0.01;
@@ -25,13 +24,14 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
         0 => bound,
         count => format!("{bound}, but {} not aligned", plural(count, "rank")),
     }];
-    if lacks_cores(report) {
+    if report.diagnosis.lacks_cores() {
         parts.insert(0, "ranks lacked cores: times say little".to_owned());
     }
     let off_cpu = report.metrics.share_off_cpu().filter(|share| *share >= NOTABLE_OFF_CPU);
-    if let Some(share) = off_cpu.filter(|_| !lacks_cores(report)) {
+    if let Some(share) = off_cpu.filter(|_| !report.diagnosis.lacks_cores()) {
         // A rank that waits for others in a loop loses nothing without a core.
-        let harmless = share_held_up(report).is_some_and(|held_up| held_up < HARMLESS * share);
+        let harmless =
+            share_held_up(&report.diagnosis.of).is_some_and(|held_up| held_up < HARMLESS * share);
         let when = if harmless { ", perhaps only while they waited for others" } else { "" };
         let text = format!("ranks waited for a core for {} of the time{when}", percent(share));
         // What limits the figures most comes first.

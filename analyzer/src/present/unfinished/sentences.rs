@@ -2,6 +2,7 @@
 
 use super::screen::lasted;
 use super::words::{call_text, missing_text, process_word};
+use crate::diagnosis::Finding;
 use crate::metrics::{
     Cause, CauseKind, OpenCollective, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor,
 };
@@ -130,28 +131,30 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
     format!("{who} for rank {}, {which}.", cause.rank)
 }
 
-/// The gravest finding in few words, for the verdict.
-pub(in crate::present) fn short(unfinished: &Unfinished) -> Option<String> {
-    if let Some(deadlock) = unfinished.deadlocks.first() {
-        let mut ranks = deadlock.ranks.clone();
-        ranks.sort_unstable();
-        let what = if deadlock.certain { "Deadlock" } else { "Circular wait" };
-        return Some(match ranks.len() {
-            1 => format!("{what}: rank {} {} for itself.", ranks[0], waits(unfinished, 1)),
-            _ => {
-                let waits = waits(unfinished, ranks.len());
-                let place = common_call(unfinished, &ranks);
-                format!("{what}: ranks {} {waits} for each other{place}.", number_list(ranks))
-            }
-        });
+/// A deadlock or a hang in few words; `None` for other findings.
+pub(in crate::present) fn short(finding: &Finding, unfinished: &Unfinished) -> Option<String> {
+    match finding {
+        Finding::Deadlock { ranks, certain } => {
+            let what = if *certain { "Deadlock" } else { "Circular wait" };
+            let waits = waits(unfinished, ranks.len());
+            Some(match ranks[..] {
+                [rank] => format!("{what}: rank {rank} {waits} for itself."),
+                _ => {
+                    let place = common_call(unfinished, ranks);
+                    let ranks = number_list(ranks.iter().copied());
+                    format!("{what}: ranks {ranks} {waits} for each other{place}.")
+                }
+            })
+        }
+        Finding::Hang { by, waiting } => {
+            let who = match waiting[..] {
+                [one] => format!("Rank {one}"),
+                ref several => plural(several.len(), "rank"),
+            };
+            Some(format!("{who} {} for rank {by}.", waits(unfinished, waiting.len())))
+        }
+        _ => None,
     }
-    let cause = unfinished.causes.first()?;
-    let who = match cause.waiting.0[..] {
-        [one] => format!("Rank {one}"),
-        ref several => plural(several.len(), "rank"),
-    };
-    let waits = waits(unfinished, cause.waiting.0.len());
-    Some(format!("{who} {waits} for rank {}.", cause.rank))
 }
 
 /// Where all these ranks are, `" in MPI_Recv (ring.c:42)"`; empty if they are inside different calls.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::present::clock::ClockPart;
 use crate::present::context;
+use crate::present::findings::FindingPart;
 use crate::replay::{Assembled, Network};
 
 use super::screen::notes;
@@ -16,13 +17,14 @@ const VERSION: u32 = 1;
 const COVERAGE: f64 = 0.9;
 
 #[derive(Debug, Serialize)]
-struct Document {
+struct Document<'a> {
     version: u32,
     gammachi: &'static str,
     run: String,
     program: String,
     complete: bool,
     missing: Vec<String>,
+    findings: Vec<FindingPart<'a>>,
     clock: ClockPart,
     self_replay: SelfReplay,
     parameters: Parameters,
@@ -165,6 +167,7 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
         program: context::program_line(results.run),
         complete: results.run.all_finished() && results.run.missing.is_empty(),
         missing: notes(results),
+        findings: FindingPart::all(results.diagnosis),
         clock: ClockPart::new(results.timeline),
         self_replay: SelfReplay {
             recorded_s: what_if.graph.elapsed_s,

@@ -6,6 +6,7 @@ mod savings;
 mod screen;
 mod words;
 
+use crate::diagnosis::Diagnosis;
 use crate::replay::{Answer, Assembled, NotReplayable, Origin, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -35,6 +36,8 @@ pub struct WhatIfResults<'a> {
     pub network: &'a Assembled,
     /// Remarks on that network.
     pub notes: &'a [String],
+    /// What the run's figures mean.
+    pub diagnosis: &'a Diagnosis<'a>,
 }
 
 /// The latency that a run tolerates.

@@ -1,6 +1,8 @@
 //! Renders the answers of `gammachi whatif` for the terminal.
 
+use crate::diagnosis::Figures;
 use crate::present::blocks::Blocks;
+use crate::present::findings;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
@@ -10,9 +12,13 @@ use super::{WhatIfResults, origin, words};
 
 /// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(results: &WhatIfResults, colour: bool) -> String {
-    let mut blocks = Blocks::new(results.run, &verdict(results), colour);
+    let diagnosis = results.diagnosis;
+    let doubts = findings::doubts(diagnosis, Figures::Predictions);
+    let verdict = doubts.into_iter().chain([verdict(results)]).collect::<Vec<_>>().join(" ");
+    let mut blocks = Blocks::new(results.run, &verdict, colour);
     if results.what_if.is_accurate() {
-        blocks.block("WHAT IF", answers(results));
+        let answers = findings::marked(diagnosis, Figures::Predictions, answers(results));
+        blocks.block("WHAT IF", answers);
         blocks.block("TOLERATES", tolerances(results));
     }
     blocks.block("NETWORK", network(results));

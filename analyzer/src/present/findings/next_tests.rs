@@ -1,11 +1,16 @@
 //! What a report proposes to do next.
 
-use trace_format::header::Module;
+use trace_format::header::{Definition, Module};
 
-use super::*;
+use super::next_step;
 use crate::analysis::Analysis;
-use crate::causes::Causes;
-use crate::present::report::next::next_step;
+use crate::causes::{ALL_WAITS, Causes};
+use crate::diagnosis::{Diagnosis, Evidence};
+use crate::metrics::{Metrics, Selection};
+use crate::synthetic_messages::on_world;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
 
 /// Two ranks of a program that wait at barriers in a library.
 fn waits_in_library() -> [SyntheticRank; 2] {
@@ -42,14 +47,9 @@ fn proposed(ranks: &[SyntheticRank]) -> (String, String) {
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     let causes = Causes::new(&Analysis::of(&run, &timeline));
-    next_step(&Report {
-        run: &run,
-        timeline: &timeline,
-        metrics: &metrics,
-        causes: Some(&causes),
-        savings: &[],
-        ideal: None,
-    })
+    let (run, timeline, metrics) = (&run, &timeline, &metrics);
+    let (causes, choice, ideal) = (Some(&causes), &ALL_WAITS, None);
+    next_step(&Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal }))
 }
 
 #[test]

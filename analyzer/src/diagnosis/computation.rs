@@ -1,0 +1,78 @@
+//! What the time says that counts as computing: efficiency, balance, sleep.
+
+use crate::metrics::{ComputeMode, OwnTime, RankMetrics};
+
+use super::evidence::Evidence;
+use super::finding::{Asleep, Computing, Efficiency, Finding};
+
+/// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
+/// `--compute` mode does not fit the program.
+const MISFIT_SHARE: f64 = 0.5;
+/// Share of τ that a rank must sleep within its computing time before it is mentioned.
+const ASLEEP_SHARE: f64 = 0.05;
+/// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
+const ASLEEP_MIN_S: f64 = 0.02;
+
+/// Parallel efficiency, and which ranks compute longest and shortest.
+pub(super) fn efficiency(of: &Evidence) -> Efficiency {
+    let metrics = of.metrics;
+    let participants: Vec<&RankMetrics> = metrics.participants().collect();
+    let by_compute = |a: &&&RankMetrics, b: &&&RankMetrics| a.compute_s.total_cmp(&b.compute_s);
+    let computing = |rank: &&RankMetrics| Computing {
+        rank: rank.rank,
+        seconds: rank.compute_s,
+        does: own_time(rank).into(),
+    };
+    Efficiency {
+        parallel: metrics.efficiency.map(|efficiency| efficiency.parallel),
+        load_balance: metrics.efficiency.and_then(|efficiency| efficiency.load_balance),
+        longest: participants.iter().max_by(by_compute).map(computing),
+        shortest: participants.iter().min_by(by_compute).map(computing),
+        ranks: participants.len(),
+        mode: metrics.compute,
+        complete: of.is_whole(),
+    }
+}
+
+/// A `--compute` mode that counts only little of the program as computing.
+pub(super) fn mode_does_not_fit(of: &Evidence) -> Option<Finding> {
+    let metrics = of.metrics;
+    let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
+    let other_s: f64 = metrics.participants().map(|rank| rank.other_s).sum();
+    let misfit = metrics.compute != ComputeMode::Outside
+        && total_s > 0.0
+        && other_s > MISFIT_SHARE * total_s;
+    misfit.then(|| Finding::ModeDoesNotFit { mode: metrics.compute, share: other_s / total_s })
+}
+
+/// The rank that loses most, if it loses a notable part of the run.
+pub(super) fn loses_most(of: &Evidence) -> Option<Finding> {
+    let metrics = of.metrics;
+    let worst = metrics.participants().max_by(|a, b| a.overhead_s.total_cmp(&b.overhead_s))?;
+    let notable = worst.overhead_s >= super::NOTABLE_SHARE * metrics.elapsed_s;
+    (metrics.efficiency.is_some() && notable)
+        .then_some(Finding::LosesMost { rank: worst.rank, seconds: worst.overhead_s })
+}
+
+/// Ranks that slept for a notable part of the run in what counts as computing.
+pub(super) fn asleep(of: &Evidence) -> Option<Finding> {
+    let min_s = (ASLEEP_SHARE * of.metrics.elapsed_s).max(ASLEEP_MIN_S);
+    let slept: Vec<_> = of.metrics.participants().filter(|rank| asleep_s(rank) > min_s).collect();
+    let worst = slept.iter().max_by(|a, b| asleep_s(a).total_cmp(&asleep_s(b)))?;
+    Some(Finding::Asleep(Asleep {
+        rank: worst.rank,
+        compute_s: worst.compute_s,
+        on_cpu_s: worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s),
+        nearly_all: own_time(worst) == OwnTime::Asleep,
+        ranks: slept.len(),
+        all: slept.len() == of.metrics.participants().count(),
+    }))
+}
+
+fn own_time(rank: &RankMetrics) -> OwnTime {
+    rank.cpu_time.map_or(OwnTime::default(), |cpu_time| cpu_time.own_time(rank.compute_s))
+}
+
+fn asleep_s(rank: &RankMetrics) -> f64 {
+    rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
+}

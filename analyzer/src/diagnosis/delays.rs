@@ -1,0 +1,256 @@
+//! How long ranks waited, and what cost most.
+
+use std::collections::BTreeMap;
+
+use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
+
+use super::finding::{Delay, Does, Finding, NotRecorded, Waiting};
+use super::why::Why;
+
+/// Share of the waiting below which a cause is not mentioned.
+const NOTABLE_CAUSE: f64 = 0.05;
+/// Share of the waiting from which a place is one of those where ranks wait.
+const LARGE_PART: f64 = 0.25;
+/// Share of the ranks' time in waiting from which slow iterations are worth mentioning.
+const WORTHWHILE: f64 = 0.05;
+/// Share of the waiting from which a rank is said to make the others wait.
+const MAIN_SHARE: f64 = 0.25;
+/// Share of the waiting from which a cause explains all of it.
+const EXPLAINING_SHARE: f64 = 0.9;
+/// Share of the waiting from which a host is said to cause it, and of a host's part from which one rank is.
+const HOST_SHARE: f64 = 0.75;
+
+/// Whether ranks waited, or may have waited, long enough for the causes to be worth explaining.
+pub(super) fn is_notable(why: &Why) -> bool {
+    let (found, ranks) = (why.causes, why.run.ranks.len() as f64);
+    let all = ranks * (found.whole.1 - found.whole.0) as f64;
+    (found.ranks_waited() + found.uncertain) as f64 >= super::NOTABLE_SHARE * all
+}
+
+/// How long ranks waited, then what is known of the reasons.
+pub(super) fn waiting(why: &Why) -> Vec<Finding> {
+    let mut findings = vec![Finding::Waiting(total(why))];
+    if is_mostly_uncertain(why) {
+        findings.push(Finding::UncertainWaits { seconds: why.seconds(why.causes.uncertain) });
+        return findings;
+    }
+    if why.causes.waiting() > 0 {
+        findings.extend(slow_iterations(why));
+        findings.extend(slow_host(why));
+        findings.extend(costliest(why));
+        findings.extend(unattributed(why));
+    }
+    findings
+}
+
+/// How much the ranks waited, with the most that waits too short to be explained can add.
+fn total(why: &Why) -> Waiting {
+    let causes = why.causes;
+    let ranks = causes.rank_times.len().max(1) as i64;
+    let all = (ranks * why.elapsed()).max(1);
+    let waiting = why.ranks_waited();
+    let part = waiting as f64 / all as f64;
+    let clock = &causes.clock;
+    let short = causes.unknown.iter().find_map(|unknown| match unknown {
+        Unknown::Short { sum_ns, below_ns, .. } => Some((*sum_ns, *below_ns)),
+        _ => None,
+    });
+    let at_most = short.map(|(sum_ns, below_ns)| {
+        let most_s = clock.seconds(waiting) + sum_ns as f64 * 1e-9;
+        ((most_s / clock.seconds(all)).min(1.0), below_ns as f64 * 1e-9)
+    });
+    Waiting {
+        share: part,
+        seconds: clock.seconds(waiting),
+        per_rank_s: clock.seconds(waiting / ranks),
+        at_most,
+    }
+}
+
+/// Why the waiting inside most calls is not known. What is known then lies before and after the ranks' calls
+/// alone, and says nothing about who makes the others wait.
+pub(super) fn hidden(why: &Why) -> Option<NotRecorded> {
+    let causes = why.causes;
+    if causes.unknown.contains(&Unknown::NoAttributes) {
+        return Some(NotRecorded::Level0);
+    }
+    let (mut in_totals, mut in_calls) = (0, 0);
+    for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
+        match causes.contexts.get(*number) {
+            Context::Totals => in_totals += ticks,
+            Context::Transfer(_) | Context::Waiting | Context::WaitingForUnknown => {
+                in_calls += ticks
+            }
+            _ => {}
+        }
+    }
+    (in_totals > in_calls).then_some(NotRecorded::OnlyTotals)
+}
+
+/// Whether more time lies in waits shorter than the clocks' uncertainty than in all others, which
+/// then say little about who is late. Known of the whole run only.
+fn is_mostly_uncertain(why: &Why) -> bool {
+    why.is_of_all() && why.causes.uncertain > why.causes.waiting()
+}
+
+/// The costliest delay, or that none costs much.
+fn costliest(why: &Why) -> Option<Finding> {
+    let causes = why.causes;
+    let waiting = causes.waiting().max(1);
+    let costliest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
+    let ((line, context), cost) = costliest?;
+    let share = cost.total() as f64 / waiting as f64;
+    if share < NOTABLE_CAUSE {
+        return None;
+    }
+    if share < MAIN_SHARE {
+        return Some(Finding::NoMainDelay { share });
+    }
+    let Line { rank, thread, .. } = causes.lines.all[*line as usize];
+    let place = causes.contexts.get(*context);
+    let does = match place.is_computing() {
+        true => why.own_times().of(causes, *line).into(),
+        false => Does::InLibrary,
+    };
+    Some(Finding::Delay(Delay {
+        rank,
+        thread,
+        does,
+        place: place.clone(),
+        seconds: why.seconds(cost.total()),
+        share,
+        ranks: causes.rank_times.len(),
+    }))
+}
+
+fn unattributed(why: &Why) -> Option<Finding> {
+    let (waiting, nobodys) = (why.causes.waiting().max(1), why.causes.charges.unattributed);
+    let share = nobodys as f64 / waiting as f64;
+    (share >= NOTABLE_CAUSE).then_some(Finding::Unattributed { share })
+}
+
+/// Whether a single cause explains the waiting, so that following it back tells nothing new.
+pub(super) fn is_explained(why: &Why) -> bool {
+    let costs = why.causes.charges.causes.values().map(|cost| cost.total());
+    let most = costs.max().unwrap_or(0);
+    hidden(why).is_none()
+        && !is_mostly_uncertain(why)
+        && most as f64 >= EXPLAINING_SHARE * why.causes.waiting().max(1) as f64
+}
+
+/// The host whose ranks cause most of the waiting, if no single rank of it does.
+fn slow_host(why: &Why) -> Option<Finding> {
+    let causes = why.causes;
+    let mut of_rank: BTreeMap<usize, i64> = BTreeMap::new();
+    for ((line, _), cost) in &causes.charges.causes {
+        *of_rank.entry(causes.lines.all[*line as usize].position).or_default() += cost.total();
+    }
+    // What each host's ranks cause together, and the most of any of them.
+    let mut hosts: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+    for (position, rank) in why.run.ranks.iter().enumerate() {
+        let caused = of_rank.get(&position).copied().unwrap_or(0);
+        let host = hosts.entry(rank.file.header.host.as_str()).or_default();
+        *host = (host.0 + caused, host.1.max(caused));
+    }
+    if hosts.len() < 2 {
+        return None;
+    }
+    let (host, (caused, most)) = hosts.into_iter().max_by_key(|(_, (caused, _))| *caused)?;
+    let share = caused as f64 / causes.waiting().max(1) as f64;
+    (share >= HOST_SHARE && most as f64 <= HOST_SHARE * caused as f64)
+        .then(|| Finding::SlowHost { host: host.to_owned(), share })
+}
+
+/// The call sites, at most two, with the larger part of all waiting, the longest first.
+pub(super) fn longest_wait_places(why: &Why) -> Vec<CallSite> {
+    let causes = why.causes;
+    let mut ticks_at: BTreeMap<u32, i64> = BTreeMap::new();
+    for group in causes.groups.iter().filter(|group| group.context != NO_CONTEXT) {
+        *ticks_at.entry(group.context).or_default() += group.ticks;
+    }
+    let all: i64 = ticks_at.values().sum();
+    let mut longest: Vec<(u32, i64)> = ticks_at.into_iter().collect();
+    longest.sort_by_key(|(number, ticks)| (std::cmp::Reverse(*ticks), *number));
+    let large =
+        longest.iter().take(2).filter(|(_, ticks)| *ticks as f64 >= LARGE_PART * all as f64);
+    let site = |(number, _): &(u32, i64)| match causes.contexts.get(*number) {
+        Context::Transfer(site) => Some(site.clone()),
+        _ => None,
+    };
+    large.filter_map(site).collect()
+}
+
+/// The path of the library with a large part of all waiting in its calls, if it is not known where the program
+/// called it.
+pub(super) fn library_without_caller(why: &Why) -> Option<String> {
+    let mut ticks_in: BTreeMap<&str, i64> = BTreeMap::new();
+    let placed = || why.causes.groups.iter().filter(|group| group.context != NO_CONTEXT);
+    for group in placed() {
+        if let Context::Transfer(site) = why.causes.contexts.get(group.context)
+            && site.is_in_library
+            && site.caller.is_none()
+        {
+            *ticks_in.entry(&site.module).or_default() += group.ticks;
+        }
+    }
+    let all: i64 = placed().map(|group| group.ticks).sum();
+    let (library, most) = ticks_in.into_iter().max_by_key(|(_, ticks)| *ticks)?;
+    (most > 0 && most as f64 >= LARGE_PART * all as f64).then(|| library.to_owned())
+}
+
+/// Whether a large part of all waiting is in MPI_Barrier, called again and again.
+pub(super) fn waits_at_repeated_barrier(why: &Why) -> bool {
+    let placed = || why.causes.groups.iter().filter(|group| group.context != NO_CONTEXT);
+    let all: i64 = placed().map(|group| group.ticks).sum();
+    let is_barrier = |context: u32| match why.causes.contexts.get(context) {
+        Context::Transfer(site) => site.function == "MPI_Barrier",
+        _ => false,
+    };
+    let barriers = placed().filter(|group| is_barrier(group.context));
+    let (ticks, count) =
+        barriers.fold((0, 0), |(ticks, count), group| (ticks + group.ticks, count + group.count));
+    ticks as f64 >= LARGE_PART * all as f64 && count > why.run.ranks.len() as u64
+}
+
+/// Few slow iterations of the longest phase, if more than half of all waiting lies in them.
+fn slow_iterations(why: &Why) -> Option<Finding> {
+    let phase = why.causes.phases.first()?;
+    let Statistics { median, slow, .. } = phase.statistics();
+    let ranks = why.run.ranks.len() as i64;
+    let all = ranks as f64 * why.elapsed() as f64;
+    if (why.causes.ranks_waited() as f64) < WORTHWHILE * all {
+        return None;
+    }
+    let are_few = slow.len() * 10 <= phase.iterations.len();
+    let slowest = slow.iter().copied().max_by_key(|at| phase.iterations[*at].ticks)?;
+    let decisive = are_few && waiting_inside(why, phase, &slow) * 2 >= why.causes.waiting();
+    decisive.then(|| Finding::SlowIterations {
+        slow: slow.len(),
+        of: phase.iterations.len(),
+        slowest,
+        slowest_s: why.seconds(phase.iterations[slowest].ticks),
+        median_s: why.seconds(median),
+    })
+}
+
+/// Ticks of waiting inside some iterations, by the bounds of all ranks together: the wait of a rank
+/// for the last one to begin the next iteration is part of this one.
+fn waiting_inside(why: &Why, phase: &Phase, iterations: &[usize]) -> i64 {
+    let mut chosen = vec![false; phase.iterations.len()];
+    iterations.iter().for_each(|at| chosen[*at] = true);
+    let inside = |wait: &Wait| {
+        let first = phase.bounds.partition_point(|bound| *bound <= wait.begin).saturating_sub(1);
+        let of_wait = (first..chosen.len()).take_while(|at| phase.bounds[*at] < wait.until);
+        let overlap = |at: usize| {
+            let (from, to) = (phase.bounds[at], phase.bounds[at + 1]);
+            (wait.until.min(to) - wait.begin.max(from)).max(0)
+        };
+        // A run of polls waits for a part of its time only.
+        let length = (wait.until - wait.begin).max(1);
+        let overlapping: i64 = of_wait.filter(|at| chosen[*at]).map(overlap).sum();
+        (overlapping as f64 * wait.ticks as f64 / length as f64) as i64
+    };
+    let waits = (0u32..).zip(&why.causes.waits);
+    let selected = waits.filter(|(number, _)| why.causes.is_selected(*number));
+    selected.map(|(_, wait)| inside(wait)).sum()
+}

@@ -1,0 +1,102 @@
+//! How a job ended, from the launcher's exit code and the ranks' positions.
+
+use std::path::Path;
+
+use crate::metrics::{CauseKind, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
+use crate::trace::run_json::Exit;
+
+use super::evidence::Evidence;
+use super::finding::{End, Finding};
+
+/// Signals caused by a fault of the process itself.
+pub const CRASH_SIGNALS: [u8; 6] = [4, 6, 7, 8, 11, 5];
+
+/// Exit code of `timeout` after it ended its command.
+const TIMED_OUT: u8 = 124;
+
+/// How the job ended, and who waited for whom at its end, the likelier reason first.
+pub(super) fn endings(of: &Evidence) -> Vec<Finding> {
+    let unfinished = of.metrics.unfinished.as_ref();
+    let description = of.run.description.as_ref();
+    let exit = description.and_then(|description| description.exit);
+    let is_asked = description.is_some_and(|description| description.termination.is_some());
+    let asked = is_asked.then_some(Finding::EndRequested);
+    let hang = unfinished.and_then(hang);
+    if let Some(aborted) = unfinished.and_then(|unfinished| aborted(unfinished, exit)) {
+        return asked.into_iter().chain([aborted]).chain(hang).collect();
+    }
+    let end = exit.and_then(|exit| end_of(exit, of));
+    let crashed = matches!(end, Some(End::Signal { signal }) if CRASH_SIGNALS.contains(&signal));
+    let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
+    let ended_early = crashed || matches!(end, Some(End::ExitCode { .. }));
+    let ended_early = ended_early || is_asked && !has_finished(of);
+    let known = unfinished.filter(|_| !deadlock);
+    let crashed = known.filter(|_| crashed).and_then(crashed_rank);
+    // Who crashed also tells for whom the others waited.
+    let hang = hang.filter(|_| crashed.is_none());
+    let ended = end.map(|end| Finding::Ended { end, after_finalize: has_finished(of) });
+    let positions = crashed.or_else(|| known.and_then(positions));
+    let ends = [asked.or(ended), positions].into_iter().flatten();
+    match ended_early && !deadlock {
+        true => ends.chain(hang).collect(),
+        false => hang.into_iter().chain(ends).collect(),
+    }
+}
+
+/// How the program ended; `None` if normally, or in an unknown way.
+fn end_of(exit: Exit, of: &Evidence) -> Option<End> {
+    let argv = of.run.description.as_ref().and_then(|description| description.argv.first());
+    let timeout =
+        argv.is_some_and(|word| Path::new(word).file_name().is_some_and(|name| name == "timeout"));
+    Some(match (exit.signal, exit.code) {
+        (Some(signal), _) => End::LauncherKilled { signal },
+        (None, 0) => return None,
+        (None, TIMED_OUT) if timeout => End::TimedOut,
+        (None, code @ 129..=192) => End::Signal { signal: code - 128 },
+        (None, code) => End::ExitCode { code },
+    })
+}
+
+/// Whether every rank finalized MPI.
+fn has_finished(of: &Evidence) -> bool {
+    of.metrics.unfinished.is_none() && of.run.missing.is_empty()
+}
+
+/// The ranks that called MPI_Abort.
+fn aborted(unfinished: &Unfinished, exit: Option<Exit>) -> Option<Finding> {
+    let since = |rank: &UnfinishedRank| {
+        let aborting = |thread: &&ThreadPosition| thread.waits_for == Some(WaitsFor::Aborts);
+        let call = rank.threads.iter().find(aborting)?.last_calls.last()?;
+        Some((call.begin_s, rank.rank))
+    };
+    let all: Vec<(f64, u32)> = unfinished.ranks.iter().filter_map(since).collect();
+    let (at_s, rank) = all.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let code = exit.filter(|exit| exit.code != 0 && exit.signal.is_none()).map(|exit| exit.code);
+    Some(Finding::Aborted { rank, at_s, ranks: all.len(), exit_code: code })
+}
+
+/// The rank that probably crashed: the only one outside MPI, for which others waited.
+fn crashed_rank(unfinished: &Unfinished) -> Option<Finding> {
+    let mut outside = unfinished.causes.iter().filter(|cause| cause.kind == CauseKind::OutsideMpi);
+    let (cause, None) = (outside.next()?, outside.next()) else { return None };
+    unfinished.rank(cause.rank)?;
+    Some(Finding::Crashed { rank: cause.rank, waiting: cause.waiting.0.clone() })
+}
+
+/// Where the ranks are that did not finish.
+fn positions(unfinished: &Unfinished) -> Option<Finding> {
+    let known = unfinished.ranks.iter().filter(|rank| rank.known).map(|rank| rank.rank);
+    let ranks: Vec<u32> = known.collect();
+    (!ranks.is_empty()).then_some(Finding::Unfinished { ranks })
+}
+
+/// The gravest reason why ranks do not go on: a circle, or a rank that does not come.
+fn hang(unfinished: &Unfinished) -> Option<Finding> {
+    if let Some(deadlock) = unfinished.deadlocks.first() {
+        let mut ranks = deadlock.ranks.clone();
+        ranks.sort_unstable();
+        return Some(Finding::Deadlock { ranks, certain: deadlock.certain });
+    }
+    let cause = unfinished.causes.first()?;
+    Some(Finding::Hang { by: cause.rank, waiting: cause.waiting.0.clone() })
+}

@@ -1,0 +1,107 @@
+//! What a diagnosis is made from.
+
+use std::collections::BTreeMap;
+
+use crate::causes::{ALL_WAITS, Causes, State, WaitFilter};
+use crate::metrics::{ComputeMode, Metrics, RankMetrics, Selection};
+use crate::replay::NoIdeal;
+use crate::timeline::{Ending, GlobalTimeline};
+use crate::trace::Run;
+
+use super::delays;
+use super::finding::NotRecorded;
+use super::why::Why;
+
+/// Share of all time in calls that never returned above which the rest of the run is not judged.
+const STUCK_SHARE: f64 = 0.3;
+
+/// What is known of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its timeline.
+    pub timeline: &'a GlobalTimeline,
+    /// Metrics of the selected part of the run.
+    pub metrics: &'a Metrics,
+    /// Why ranks waited; `None` unless asked for.
+    pub causes: Option<&'a Causes<'a>>,
+    /// The waits that were selected.
+    pub choice: &'a WaitFilter,
+    /// T₀ of the efficiency tree over τ; `None` without a replay.
+    pub ideal: Option<f64>,
+}
+
+impl<'a> Evidence<'a> {
+    /// Evidence without causes of waiting and without a replay.
+    pub fn of_metrics(run: &'a Run, timeline: &'a GlobalTimeline, metrics: &'a Metrics) -> Self {
+        Self { run, timeline, metrics, causes: None, choice: &ALL_WAITS, ideal: None }
+    }
+
+    /// The causes with their context, if there are any.
+    pub fn why(&self) -> Option<Why<'a>> {
+        let Self { run, timeline, ideal, choice, .. } = *self;
+        let ideal = ideal.ok_or(NoIdeal::NotAsked);
+        self.causes.map(|causes| Why { run, timeline, causes, ideal, rank: None, choice })
+    }
+
+    /// Why it is not known who waited for whom, if so.
+    pub fn waiting_not_recorded(&self) -> Option<NotRecorded> {
+        match self.keeps_mostly_totals() {
+            true => Some(NotRecorded::OnlyTotals),
+            false => self.why().as_ref().and_then(delays::hidden),
+        }
+    }
+
+    /// Whether nearly all calls are kept only as totals.
+    pub fn keeps_mostly_totals(&self) -> bool {
+        let totals = self.metrics.totals.as_ref();
+        totals.is_some_and(|totals| totals.kept_calls < totals.calls / 10)
+    }
+
+    /// Whether efficiency and causes of waiting say nothing about the run: ranks were deadlocked, or calls that
+    /// never returned take much of the time.
+    pub fn is_stuck(&self) -> bool {
+        let Some(unfinished) = &self.metrics.unfinished else { return false };
+        let open = self.causes.map_or(0.0, |found| {
+            let open = found.groups.iter().filter(|group| group.state == State::OpenAtEnd);
+            let all = found.lines.all.len() as i64 * (found.whole.1 - found.whole.0).max(1);
+            open.map(|group| group.ticks).sum::<i64>() as f64 / all as f64
+        });
+        !unfinished.deadlocks.is_empty() || open > STUCK_SHARE
+    }
+
+    /// Whether the run finished and was recorded completely.
+    pub fn is_complete(&self) -> bool {
+        self.is_whole() && self.metrics.unfinished.is_none()
+    }
+
+    /// Whether every rank was recorded up to its end.
+    pub fn is_whole(&self) -> bool {
+        let cut = |rank: &RankMetrics| matches!(rank.ending, Ending::Damaged | Ending::Stopped);
+        self.run.missing.is_empty() && !self.metrics.ranks.iter().any(cut)
+    }
+
+    /// Serialisation and transfer, whose product is the communication efficiency. `None` without a replay, and if
+    /// the replay and the metrics do not count the same time as computing.
+    pub fn serialisation_and_transfer(&self) -> Option<(f64, f64)> {
+        let is_whole = self.metrics.selection == Selection::Whole;
+        let is_same = is_whole && self.metrics.compute == ComputeMode::Outside;
+        self.why().filter(|_| is_same)?.serialisation_and_transfer()
+    }
+
+    /// Seconds that each rank waited for others, by rank; `None` if that is not known.
+    pub fn waiting_s(&self) -> Option<BTreeMap<u32, f64>> {
+        let found = self.causes.filter(|_| self.waiting_not_recorded().is_none())?;
+        let ranks = self.run.ranks.iter().zip(&found.rank_times);
+        Some(ranks.map(|(rank, time)| (rank.rank, found.clock.seconds(time.waiting))).collect())
+    }
+
+    /// Share of the ranks' time in waiting for others; 0 if that is not known.
+    pub fn waiting_share(&self) -> f64 {
+        self.causes.map_or(0.0, |found| {
+            let all = self.run.ranks.len() as f64 * (found.whole.1 - found.whole.0) as f64;
+            found.ranks_waited() as f64 / all.max(1.0)
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! What can be found: each kind with its evidence in numbers and units. Nothing here is a sentence.
+
+use serde::Serialize;
+
+use crate::causes::{CallSite, Context};
+use crate::metrics::{ComputeMode, Oversubscription, OwnTime};
+use crate::trace::NotBegun;
+
+/// Something that the figures of a run mean. Shares are fractions, times seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Finding {
+    /// Files of the run are damaged.
+    DamagedFiles {
+        /// How many.
+        files: usize,
+    },
+    /// Ranks never returned from MPI_Init.
+    NotBegun {
+        /// The ranks, and what is known of their processes.
+        ranks: Vec<(u32, NotBegun)>,
+        /// Size of MPI_COMM_WORLD.
+        world: u32,
+    },
+    /// Ranks without a readable file.
+    RanksMissing {
+        /// How many.
+        count: usize,
+        /// First and last of each range.
+        ranks: Vec<(u32, u32)>,
+        /// Size of MPI_COMM_WORLD.
+        world: u32,
+    },
+    /// Somebody asked `gammachi run` to end.
+    EndRequested,
+    /// Ranks called MPI_Abort.
+    Aborted {
+        /// The first of them.
+        rank: u32,
+        /// When it called.
+        at_s: f64,
+        /// How many called it.
+        ranks: usize,
+        /// Exit code of the launcher, if that says something.
+        exit_code: Option<u8>,
+    },
+    /// The program did not end normally.
+    Ended {
+        /// How.
+        end: End,
+        /// Whether every rank had finalized MPI before.
+        after_finalize: bool,
+    },
+    /// The only rank outside MPI, for which others waited when a process crashed.
+    Crashed {
+        /// The rank.
+        rank: u32,
+        /// Those that waited for it.
+        waiting: Vec<u32>,
+    },
+    /// Ranks that did not finish, and where they were.
+    Unfinished {
+        /// The ranks whose positions are known.
+        ranks: Vec<u32>,
+    },
+    /// Ranks wait for each other in a circle.
+    Deadlock {
+        /// The ranks, ascending.
+        ranks: Vec<u32>,
+        /// Whether nothing unrecorded can resolve it.
+        certain: bool,
+    },
+    /// Ranks wait for one that does not come.
+    Hang {
+        /// The rank at the end of the chain.
+        by: u32,
+        /// Those that wait for it.
+        waiting: Vec<u32>,
+    },
+    /// Calls that never returned take so much of the time that the rest is not judged.
+    Stuck,
+    /// What counts as computing is a small part of what the program does.
+    ModeDoesNotFit {
+        /// The mode.
+        mode: ComputeMode,
+        /// Share of the ranks' time in own code that does not count.
+        share: f64,
+    },
+    /// Ranks waited for cores.
+    LackOfCores {
+        /// Whether it explains more than anything else, so that other figures say little.
+        decisive: bool,
+        /// Share of the ranks' time without a core.
+        share: Option<f64>,
+        /// Least share for which it held them up: they did not wait for other ranks meanwhile.
+        held_up: Option<f64>,
+        /// What shows it.
+        shown_by: Vec<Oversubscription>,
+    },
+    /// Ranks may use different numbers of cores.
+    UnequalPinning {
+        /// Number of cores, and the ranks that may use so many.
+        groups: Vec<(usize, Vec<u32>)>,
+    },
+    /// Parallel efficiency, and who computes longest.
+    Efficiency(Efficiency),
+    /// Who waited for whom is not recorded.
+    WaitingNotRecorded {
+        /// Why.
+        because: NotRecorded,
+    },
+    /// Transfer takes more of the ranks' time than waiting.
+    Transfer {
+        /// Share of the ranks' time.
+        share: f64,
+        /// The call site with most of it, and its part.
+        at: Option<(CallSite, f64)>,
+        /// Whether it takes so much more that causes of waiting do not matter.
+        dominates: bool,
+    },
+    /// Ranks waited for others, or no wait is known.
+    Waiting(Waiting),
+    /// Most waits are shorter than the clocks' uncertainty.
+    UncertainWaits {
+        /// Their sum.
+        seconds: f64,
+    },
+    /// Half of the waiting lies in few slow iterations.
+    SlowIterations {
+        /// How many.
+        slow: usize,
+        /// Number of all iterations.
+        of: usize,
+        /// The slowest, counted from 0.
+        slowest: usize,
+        /// What it takes.
+        slowest_s: f64,
+        /// What iterations take in the median.
+        median_s: f64,
+    },
+    /// The ranks of a host cause most of the waiting, no single one of them.
+    SlowHost {
+        /// The host.
+        host: String,
+        /// Share of the waiting.
+        share: f64,
+    },
+    /// The costliest delay: a rank that is late, and where.
+    Delay(Delay),
+    /// No single delay costs much.
+    NoMainDelay {
+        /// Share of the waiting that the costliest causes.
+        share: f64,
+    },
+    /// Waiting without a known cause.
+    Unattributed {
+        /// Share of the waiting.
+        share: f64,
+    },
+    /// Ranks compute equally long, but one after the other.
+    InTurn {
+        /// Serialisation of the efficiency tree.
+        serialisation: f64,
+        /// Where they wait longest.
+        places: Vec<CallSite>,
+        /// Whether that is a barrier that is called again and again.
+        at_barrier: bool,
+    },
+    /// What overlapping transfers with computation would save at most.
+    Overlap {
+        /// Share of the run's time.
+        share: f64,
+    },
+    /// The rank that loses most, where causes are not known.
+    LosesMost {
+        /// The rank.
+        rank: u32,
+        /// What it loses (χ).
+        seconds: f64,
+    },
+    /// Ranks slept in what counts as computing.
+    Asleep(Asleep),
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum End {
+    /// A process exited with this code.
+    ExitCode {
+        /// The code.
+        code: u8,
+    },
+    /// A process was killed.
+    Signal {
+        /// The signal's number.
+        signal: u8,
+    },
+    /// The launcher was killed.
+    LauncherKilled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// `timeout` ended the job.
+    TimedOut,
+}
+
+/// Parallel efficiency ε_p = Σγ/(p·τ), and how γ differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Efficiency {
+    /// ε_p; `None` if the selected stretch has no length.
+    pub parallel: Option<f64>,
+    /// Mean γ over the largest; `None` if no rank computes.
+    pub load_balance: Option<f64>,
+    /// The rank that computes longest.
+    pub longest: Option<Computing>,
+    /// The rank that computes shortest.
+    pub shortest: Option<Computing>,
+    /// Number of ranks that take part.
+    pub ranks: usize,
+    /// What counts as computing.
+    pub mode: ComputeMode,
+    /// Whether every rank was recorded up to its end.
+    pub complete: bool,
+}
+
+/// How long a rank computes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Computing {
+    /// The rank.
+    pub rank: u32,
+    /// γ_i.
+    pub seconds: f64,
+    /// What it did in that time.
+    pub does: Does,
+}
+
+/// What a rank does in the time that counts as its computation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Does {
+    /// It computes, as far as known.
+    Computes,
+    /// It is asleep or blocked.
+    Asleep,
+    /// It may do either.
+    Unclear,
+    /// It is inside MPI or the recorder.
+    InLibrary,
+}
+
+impl From<OwnTime> for Does {
+    fn from(own: OwnTime) -> Self {
+        match own {
+            OwnTime::Computes => Self::Computes,
+            OwnTime::Asleep => Self::Asleep,
+            OwnTime::Unclear => Self::Unclear,
+        }
+    }
+}
+
+/// Why it is not recorded who waited for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotRecorded {
+    /// The run was recorded at level 0, without partners.
+    Level0,
+    /// Most calls are kept only as totals.
+    OnlyTotals,
+}
+
+/// How long ranks waited for others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Waiting {
+    /// Share of the ranks' time.
+    pub share: f64,
+    /// Time of all ranks together.
+    pub seconds: f64,
+    /// Time per rank, on average.
+    pub per_rank_s: f64,
+    /// If waits too short to be explained are not contained: the share with all of them, and the limit
+    /// below which waits are too short.
+    pub at_most: Option<(f64, f64)>,
+}
+
+/// A rank that makes others wait.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Delay {
+    /// The rank that is late.
+    pub rank: u32,
+    /// Its thread.
+    pub thread: u32,
+    /// What it does longer.
+    pub does: Does,
+    /// Where.
+    pub place: Context,
+    /// Waiting that this causes, directly and indirectly.
+    pub seconds: f64,
+    /// Share of all waiting.
+    pub share: f64,
+    /// Number of ranks of the run.
+    pub ranks: usize,
+}
+
+/// Ranks that slept in what counts as computing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Asleep {
+    /// The rank that slept longest.
+    pub rank: u32,
+    /// Its γ.
+    pub compute_s: f64,
+    /// The longest that it was on a core meanwhile.
+    pub on_cpu_s: f64,
+    /// Whether it slept nearly all the time.
+    pub nearly_all: bool,
+    /// How many ranks slept for a notable part of the run.
+    pub ranks: usize,
+    /// Whether these are all.
+    pub all: bool,
+}

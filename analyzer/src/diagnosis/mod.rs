@@ -1,0 +1,162 @@
+//! What a run's figures mean: findings, in order, and what each makes invalid.
+//!
+//! Every command shows the same findings of a run; nothing is judged while sentences are made. Nothing here makes a
+//! sentence: `present` words a [`Finding`].
+//!
+//! | file | what it finds |
+//! |---|---|
+//! | `finding` | the kinds of findings, each with its evidence |
+//! | `invalidates` | what a finding takes from others: one table |
+//! | [`Evidence`] | what is known of a run |
+//! | `completeness` | damaged files, missing ranks |
+//! | `endings` | how the job ended, deadlocks, hangs |
+//! | `cores` | ranks that lacked cores |
+//! | `computation` | efficiency, balance, sleep |
+//! | `delays` | how long ranks waited, and what cost most |
+//! | `transfer` | what transfer costs |
+//! | `next` | what to do next |
+
+mod completeness;
+mod computation;
+pub mod cores;
+mod delays;
+mod endings;
+mod evidence;
+pub mod finding;
+mod invalidates;
+mod next;
+mod transfer;
+mod why;
+
+#[cfg(test)]
+mod tests;
+
+pub use endings::CRASH_SIGNALS;
+pub use evidence::Evidence;
+pub use finding::Finding;
+pub use invalidates::Figures;
+pub use next::{Purpose, Step};
+pub use why::{OwnTimes, Why};
+
+/// Share of τ below which a part of the lost time is not mentioned.
+const NOTABLE_SHARE: f64 = 0.01;
+/// Efficiency at or above which the causes of what is lost are left to the tables.
+const HARDLY_LOST: f64 = 0.97;
+/// Load balance at or above which ranks compute equally long.
+pub const BALANCED: f64 = 0.95;
+/// Serialisation below which waiting in turn is mentioned.
+const NOTABLE_SERIALISATION: f64 = 0.9;
+
+/// The findings of a run, the gravest first.
+#[derive(Debug, Clone)]
+pub struct Diagnosis<'a> {
+    /// What it was made from.
+    pub of: Evidence<'a>,
+    /// What was found; nothing that another finding makes invalid.
+    pub findings: Vec<Finding>,
+}
+
+impl<'a> Diagnosis<'a> {
+    /// Judges a run: what is missing and how it ended, then what makes figures worthless, then what was lost.
+    pub fn new(evidence: Evidence<'a>) -> Self {
+        let of = &evidence;
+        let mut findings = Vec::new();
+        findings.extend(completeness::damage(of));
+        findings.extend(completeness::not_begun(of));
+        findings.extend(completeness::missing_ranks(of));
+        findings.extend(endings::endings(of));
+        findings.extend(computation::mode_does_not_fit(of));
+        let cores = cores::lack_of_cores(of);
+        let is_decisive = matches!(cores, Some(Finding::LackOfCores { decisive: true, .. }));
+        let (first, later) = if is_decisive { (cores, None) } else { (None, cores) };
+        findings.extend(first);
+        if of.is_stuck() {
+            findings.push(Finding::Stuck);
+        } else {
+            findings.extend(losses(of));
+            findings.extend(later);
+            findings.extend(cores::unequal_pinning(of));
+            findings.extend(computation::asleep(of));
+        }
+        let mut diagnosis = Self { of: evidence, findings };
+        diagnosis.suppress();
+        diagnosis
+    }
+
+    /// The finding that makes some figures invalid, if one does.
+    pub fn invalidated_by(&self, figures: Figures) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.invalidates().contains(&figures))
+    }
+
+    /// Whether a lack of cores explains more than anything else.
+    pub fn lacks_cores(&self) -> bool {
+        let decisive =
+            |finding: &Finding| matches!(finding, Finding::LackOfCores { decisive: true, .. });
+        self.findings.iter().any(decisive)
+    }
+
+    /// Removes what is about figures that another finding makes invalid.
+    fn suppress(&mut self) {
+        let is_said = |finding: &Finding| {
+            let others = self.findings.iter().filter(|other| !std::ptr::eq(*other, finding));
+            let mut invalid = others.flat_map(Finding::invalidates);
+            !invalid.any(|figures| finding.is_about().contains(figures))
+        };
+        let said: Vec<Finding> =
+            self.findings.iter().filter(|finding| is_said(finding)).cloned().collect();
+        self.findings = said;
+    }
+}
+
+/// Efficiency, and why it is lost.
+fn losses(of: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let why = of.why();
+    let is_whole = why.is_none_or(|why| why.is_of_all());
+    if is_whole {
+        findings.push(Finding::Efficiency(computation::efficiency(of)));
+        let efficiency = of.metrics.efficiency;
+        if efficiency.is_some_and(|one| one.parallel >= HARDLY_LOST) {
+            return findings;
+        }
+    }
+    if let Some(because) = of.waiting_not_recorded() {
+        findings.push(Finding::WaitingNotRecorded { because });
+        return findings;
+    }
+    let Some(why) = why else {
+        findings.extend(computation::loses_most(of));
+        return findings;
+    };
+    let transfer = transfer::transfer(&why).filter(|_| is_whole);
+    let is_notable = !is_whole || delays::is_notable(&why);
+    if !is_notable && transfer.is_none() {
+        findings.extend(computation::loses_most(of));
+        return findings;
+    }
+    let dominates = matches!(transfer, Some(Finding::Transfer { dominates: true, .. }));
+    findings.extend(transfer);
+    if is_notable {
+        let waiting = delays::waiting(&why).into_iter();
+        match in_turn(of) {
+            // In a chain of ranks that wait in turn, the first is as little to blame as the others.
+            Some(in_turn) => findings.extend(waiting.take(1).chain([in_turn])),
+            None if dominates => findings.extend(waiting.take(1)),
+            None => findings.extend(waiting),
+        }
+    }
+    findings.extend(transfer::overlap(&why).filter(|_| is_whole && of.is_complete()));
+    findings
+}
+
+/// Ranks that compute equally long and wait all the same, as in a pipeline.
+fn in_turn(of: &Evidence) -> Option<Finding> {
+    let why = of.why().filter(Why::is_of_all)?;
+    let balance = of.metrics.efficiency?.load_balance?;
+    let (serialisation, _) = of.serialisation_and_transfer()?;
+    (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| Finding::InTurn {
+        serialisation,
+        places: delays::longest_wait_places(&why),
+        at_barrier: delays::waits_at_repeated_barrier(&why),
+    })
+}

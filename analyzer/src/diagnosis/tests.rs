@@ -1,0 +1,133 @@
+//! Which findings runs have, and in which order.
+
+use trace_format::header::Definition;
+
+use crate::analysis::Analysis;
+use crate::causes::{ALL_WAITS, Causes};
+use crate::metrics::{Metrics, Selection};
+use crate::synthetic_messages::on_world;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+use super::finding::NotRecorded;
+use super::*;
+
+const BEGIN: u64 = 1_000_000;
+const TURNS: u64 = 40;
+
+/// The findings on a run.
+fn findings_of(ranks: &[SyntheticRank]) -> Vec<Finding> {
+    let directory = RunDirectory::of(ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    let (run, timeline, metrics) = (&run, &timeline, &metrics);
+    let (causes, choice, ideal) = (Some(&causes), &ALL_WAITS, None);
+    Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal }).findings
+}
+
+/// The findings on ranks that compute and meet again and again; `work` is by rank and turn.
+fn findings_on(ranks: &[SyntheticRank], work: impl Fn(usize, u64) -> u64) -> Vec<Finding> {
+    let mut ranks = ranks.to_vec();
+    let mut met = BEGIN;
+    for turn in 0..TURNS {
+        let entered: Vec<u64> = (0..ranks.len()).map(|rank| met + work(rank, turn)).collect();
+        met = entered.iter().max().unwrap() + 10;
+        for (rank, entered) in ranks.iter_mut().zip(entered) {
+            rank.call_with("MPI_Allreduce", entered, met, on_world(0, 8, 8));
+        }
+    }
+    for rank in &mut ranks {
+        rank.definitions.retain(|of| !matches!(of, Definition::RankEnd { .. }));
+        rank.definitions.push(Definition::RankEnd { ticks: met });
+        rank.finalize(met, met + 10);
+    }
+    findings_of(&ranks)
+}
+
+fn world(count: u32) -> Vec<SyntheticRank> {
+    (0..count).map(|rank| SyntheticRank::level_1(rank, count, 4_000_000)).collect()
+}
+
+fn delayed_by(findings: &[Finding]) -> Option<u32> {
+    findings.iter().find_map(|finding| match finding {
+        Finding::Delay(delay) => Some(delay.rank),
+        _ => None,
+    })
+}
+
+#[test]
+fn slow_iterations_are_blamed_only_for_waiting_that_they_contain() {
+    let usual = |rank: usize| if rank == 1 { 9_000 } else { 5_000 };
+    let slow = |findings: &[Finding]| {
+        findings.iter().any(|finding| matches!(finding, Finding::SlowIterations { slow: 1, .. }))
+    };
+    // All ranks take longer in one iteration: nobody waits longer there.
+    let all_slow = |rank: usize, turn: u64| usual(rank) + if turn == 19 { 900_000 } else { 0 };
+    let findings = findings_on(&world(2), all_slow);
+    assert!(!slow(&findings) && delayed_by(&findings) == Some(1), "{findings:?}");
+    let one_slow =
+        |rank: usize, turn: u64| usual(rank) + if (rank, turn) == (1, 19) { 900_000 } else { 0 };
+    let findings = findings_on(&world(2), one_slow);
+    assert!(slow(&findings), "{findings:?}");
+}
+
+#[test]
+fn no_rank_is_blamed_where_most_waits_are_below_the_clocks_uncertainty() {
+    let mut ranks = world(3);
+    (ranks[1].header.host, ranks[1].header.boot_id) = ("n1".into(), "boot-n1".into());
+    for definition in &mut ranks[1].definitions {
+        if let Definition::ClockExchange(exchange) = definition {
+            (exchange.same_host, exchange.bound_ticks) = (false, 20_000);
+        }
+    }
+    // Rank 0 reads the clock of rank 2 and waits a little; rank 1 on another host waits longer.
+    let work = |rank: usize, _| [9_900, 5_000, 10_000][rank];
+    let findings = findings_on(&ranks, work);
+    let uncertain = |finding: &Finding| matches!(finding, Finding::UncertainWaits { .. });
+    assert!(findings.iter().any(uncertain) && delayed_by(&findings).is_none(), "{findings:?}");
+    // On one host the same is certain.
+    assert_eq!(delayed_by(&findings_on(&world(3), work)), Some(2));
+}
+
+/// Four ranks on the given hosts, of which ranks 2 and 3 take turns in being late at a barrier.
+fn slow_host_of(hosts: [&str; 4]) -> Option<String> {
+    let end = 3_000_000;
+    let mut ranks: [SyntheticRank; 4] =
+        std::array::from_fn(|rank| SyntheticRank::level_1(rank as u32, 4, end));
+    for (number, (rank, host)) in ranks.iter_mut().zip(hosts).enumerate() {
+        rank.header.host = host.into();
+        for turn in 0..20 {
+            let begin = 2_000_000 + turn * 10_000;
+            let is_late = number >= 2 && turn as usize % 2 == number - 2;
+            let entered = begin + if is_late { 8_000 } else { 1_000 };
+            rank.call_with("MPI_Barrier", entered, begin + 8_010, on_world(0, 0, 0));
+        }
+        rank.finalize(end, end + 10);
+    }
+    findings_of(&ranks).into_iter().find_map(|finding| match finding {
+        Finding::SlowHost { host, .. } => Some(host),
+        _ => None,
+    })
+}
+
+#[test]
+fn slow_host_is_named_where_no_single_rank_of_it_is_to_blame() {
+    assert_eq!(slow_host_of(["a", "a", "b", "b"]).as_deref(), Some("b"));
+    assert_eq!(slow_host_of(["a", "b", "a", "b"]), None);
+    assert_eq!(slow_host_of(["a"; 4]), None);
+}
+
+#[test]
+fn runs_without_partners_say_so_and_blame_nobody() {
+    let mut ranks = [0, 1].map(|rank| SyntheticRank::complete(rank, 2, BEGIN, 4_000_000));
+    for (number, rank) in ranks.iter_mut().enumerate() {
+        rank.call(0, "MPI_Barrier", BEGIN + 100_000 * number as u64, BEGIN + 900_000);
+        rank.finalize(4_000_000, 4_000_010);
+    }
+    let findings = findings_of(&ranks);
+    let unknown = Finding::WaitingNotRecorded { because: NotRecorded::Level0 };
+    assert!(findings.contains(&unknown) && delayed_by(&findings).is_none(), "{findings:?}");
+}

@@ -1,0 +1,225 @@
+//! Sentences on a job that did not end well.
+
+use std::path::Path;
+
+use crate::diagnosis::finding::End;
+use crate::diagnosis::{CRASH_SIGNALS, Evidence};
+use crate::metrics::{ThreadPosition, Unfinished, UnfinishedRank};
+use crate::plain_text::printable;
+use crate::present::code_place::file_and_line;
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::seconds;
+use crate::present::unfinished::{self, call_text};
+use crate::trace::ProcessState;
+use crate::trace::run_json::{Exit, RunJson, Sender, Termination};
+
+/// Signals: number, name, and usual cause.
+const SIGNALS: [(u8, &str, &str); 11] = [
+    (1, "SIGHUP", "its terminal or session ended"),
+    (2, "SIGINT", "Ctrl-C"),
+    (4, "SIGILL", "an illegal instruction"),
+    (6, "SIGABRT", "abort(), often a failed assertion"),
+    (7, "SIGBUS", "a bad memory access"),
+    (8, "SIGFPE", "an arithmetic error"),
+    (9, "SIGKILL", "killed from outside, or for want of memory"),
+    (11, "SIGSEGV", "an invalid memory access"),
+    (15, "SIGTERM", "ended from outside"),
+    (24, "SIGXCPU", "its limit on CPU time"),
+    (25, "SIGXFSZ", "its limit on file size"),
+];
+
+const SIGKILL: u8 = 9;
+
+/// How the program ended.
+pub(super) fn ended(end: End, after_finalize: bool, of: &Evidence) -> String {
+    let after = match after_finalize {
+        true => ", after every rank had finalized MPI",
+        false => "",
+    };
+    match end {
+        End::ExitCode { code } => {
+            let signal = bare_signal(code).filter(|_| !after_finalize && is_mpich(of));
+            let signal = signal.map_or(String::new(), |signal| {
+                format!(", which MPICH's launcher also gives for {}", signal_text(signal))
+            });
+            format!("The program ended with exit code {code}{signal}{after}.")
+        }
+        End::Signal { signal } => {
+            let name = signal_text(signal);
+            format!("A process was killed by {name}: the exit code is {}{after}.", signal + 128)
+        }
+        End::LauncherKilled { signal } => {
+            let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), signal_text);
+            format!("The launcher was killed by {name}.")
+        }
+        End::TimedOut => "The run took too long: `timeout` ended it.".into(),
+    }
+}
+
+/// Who asked the run to end, and how its command then ended.
+pub(super) fn request(of: &Evidence) -> Option<String> {
+    let run = of.run.description.as_ref()?;
+    Some(request_text(run.termination.as_ref()?, run))
+}
+
+fn request_text(termination: &Termination, run: &RunJson) -> String {
+    let Termination { signal, after_s, sender, forwarded } = termination;
+    let name = signal_name(*signal);
+    let who = match sender {
+        None => "the system".to_owned(),
+        Some(Sender { pid: 0, .. }) => "a process outside this container".into(),
+        Some(Sender { pid, name: Some(name) }) => format!("`{}` (process {pid})", printable(name)),
+        Some(Sender { pid, name: None }) => format!("process {pid} (gone by now)"),
+    };
+    let to = match (sender, *signal) {
+        (Some(_), _) => "gammachi run",
+        (None, libc::SIGINT) => "the whole job (Ctrl-C)",
+        (None, libc::SIGHUP) => "the whole job (its terminal was closed)",
+        (None, _) => "the whole job",
+    };
+    let launcher = run.argv.first().map_or("", String::as_str);
+    let launcher = Path::new(launcher).file_name().unwrap_or_default().to_string_lossy();
+    let launcher = printable(&launcher);
+    let passed_on = match forwarded {
+        true => ", which passed it on",
+        false => "",
+    };
+    // How much later it ended tells whether the signal was the reason.
+    let later = run.duration_s.map(|duration_s| (duration_s - after_s).max(0.0));
+    let later = later.map_or(String::new(), |later| format!(" {} later", seconds(later)));
+    let end = match run.exit {
+        None => String::new(),
+        Some(Exit { signal: Some(signal), .. }) => {
+            format!("; `{launcher}` was killed{later} by {}", signal_name(signal))
+        }
+        Some(Exit { code, signal: None }) => {
+            format!("; `{launcher}` ended{later} with exit code {code}")
+        }
+    };
+    format!("After {}, {who} sent {name} to {to}{passed_on}{end}.", seconds(*after_s))
+}
+
+fn signal_name(signal: i32) -> String {
+    let known = SIGNALS.iter().find(|(number, ..)| i32::from(*number) == signal);
+    known.map_or_else(|| format!("signal {signal}"), |(_, name, _)| (*name).to_owned())
+}
+
+/// The signal of a crash that an exit code may stand for: MPICH's launcher gives the bare number.
+fn bare_signal(code: u8) -> Option<u8> {
+    (code == SIGKILL || CRASH_SIGNALS.contains(&code)).then_some(code)
+}
+
+fn is_mpich(of: &Evidence) -> bool {
+    of.run.ranks.first().is_some_and(|rank| rank.file.header.mpi_family == "mpich")
+}
+
+fn signal_text(signal: u8) -> String {
+    match SIGNALS.iter().find(|(number, ..)| *number == signal) {
+        Some((_, name, meaning)) => format!("{name} (signal {signal}: {meaning})"),
+        None => format!("signal {signal}"),
+    }
+}
+
+/// The first rank that called MPI_Abort, and when, of how many.
+pub(super) fn aborted((rank, at_s): (u32, f64), ranks: usize, exit_code: Option<u8>) -> String {
+    let code = exit_code.map_or(String::new(), |code| format!("; the exit code is {code}"));
+    let others = match ranks {
+        1 => String::new(),
+        count => format!(" (the first of {count})"),
+    };
+    format!("Rank {rank} called MPI_Abort at {}{others}: it ended the run{code}.", seconds(at_s))
+}
+
+/// The rank that probably crashed, and those that waited for it.
+pub(super) fn crashed(rank: u32, waiting: &[u32], of: &Evidence) -> Option<String> {
+    let unfinished = of.metrics.unfinished.as_ref()?;
+    let others = number_list(waiting.iter().copied());
+    let ranks = if waiting.len() == 1 { "rank" } else { "ranks" };
+    let position = position_text(unfinished.rank(rank)?, unfinished);
+    Some(format!("It was probably rank {rank}, {position}: {ranks} {others} waited for it."))
+}
+
+/// Whether the job is known to be over.
+fn is_over(of: &Evidence, unfinished: &Unfinished) -> bool {
+    let ended = of.run.description.as_ref().is_some_and(|description| description.end.is_some());
+    let gone = unfinished.ranks.iter().all(|rank| rank.process == ProcessState::Gone);
+    !unfinished.running && (ended || gone)
+}
+
+/// Where the unfinished ranks are. Names ranks outside MPI first: they are the likelier cause.
+pub(super) fn positions(ranks: &[u32], of: &Evidence) -> Option<String> {
+    let unfinished = of.metrics.unfinished.as_ref()?;
+    let known: Vec<&UnfinishedRank> =
+        ranks.iter().filter_map(|rank| unfinished.rank(*rank)).collect();
+    let who = match &known[..] {
+        [] => return None,
+        [one] => format!("Rank {}", one.rank),
+        ranks => {
+            let list = number_list(ranks.iter().map(|rank| rank.rank));
+            format!("{} ({list})", plural(ranks.len(), "rank"))
+        }
+    };
+    let one = known.len() == 1;
+    let (state, is) = match (unfinished.running, is_over(of, unfinished)) {
+        (true, _) if one => ("has not finished", "is"),
+        (true, _) => ("have not finished", "is"),
+        (false, true) => ("ended before MPI_Finalize", "was"),
+        (false, false) => ("never returned from MPI_Finalize (died, or still running)", "was"),
+    };
+    let position_text = |rank: &UnfinishedRank| position_text(rank, unfinished);
+    if let [one] = known[..] {
+        return Some(format!("{who} {state}: it {is} {}.", position_text(one)));
+    }
+    let since = |rank: &UnfinishedRank| {
+        let inside = rank.position().and_then(ThreadPosition::inside);
+        inside.map_or(f64::INFINITY, |call| call.begin_s)
+    };
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        known.into_iter().partition(|rank| since(rank).is_finite());
+    let first = outside.iter().min_by(|a, b| a.last_stamp_s.total_cmp(&b.last_stamp_s));
+    let longest = inside.iter().min_by(|a, b| since(a).total_cmp(&since(b)));
+    let part = |rank: &UnfinishedRank, others: String| {
+        format!("rank {} {is} {}{others}", rank.rank, position_text(rank))
+    };
+    let first = first.map(|rank| {
+        part(
+            rank,
+            match outside.len() {
+                1 => String::new(),
+                count => format!(", first of the {count} outside"),
+            },
+        )
+    });
+    let longest = longest.map(|rank| {
+        part(
+            rank,
+            match inside.len() {
+                1 => String::new(),
+                count => format!(", longest of the {count} inside MPI"),
+            },
+        )
+    });
+    let parts: Vec<String> = first.into_iter().chain(longest).collect();
+    Some(format!("{who} {state}: {}.", parts.join("; ")))
+}
+
+/// A rank's position, worded to follow "is" or "was".
+fn position_text(rank: &UnfinishedRank, unfinished: &Unfinished) -> String {
+    let position = rank.position();
+    match (position.and_then(ThreadPosition::inside), position.and_then(|p| p.last_calls.last())) {
+        (Some(call), _) => {
+            let lasted = unfinished::lasted(unfinished, call.begin_s);
+            format!("inside {} for {lasted}", printable(&call_text(call)))
+        }
+        (None, Some(last)) => {
+            let line = position.and_then(|position| file_and_line(&position.place));
+            let line = line.map_or(String::new(), |line| format!(" ({line})"));
+            format!(
+                "outside MPI, after {} at {}",
+                printable(&(call_text(last) + &line)),
+                seconds(last.end_s.unwrap_or(last.begin_s))
+            )
+        }
+        (None, None) => "outside MPI, without a call".into(),
+    }
+}

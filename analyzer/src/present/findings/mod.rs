@@ -1,0 +1,164 @@
+//! Words findings: one sentence each, if any. What is found, and in which order, is decided in [`crate::diagnosis`].
+
+mod computation;
+mod cores;
+mod endings;
+mod next;
+mod waiting;
+
+#[cfg(test)]
+mod next_tests;
+
+pub(super) use cores::unequal_pinning;
+pub(super) use next::next_step;
+
+use serde::Serialize;
+
+use crate::diagnosis::finding::NotRecorded;
+use crate::diagnosis::{Diagnosis, Evidence, Figures, Finding};
+use crate::trace::NotBegun;
+
+use super::context::{number_list, plural, range_list};
+use super::quantity::percent;
+use super::unfinished;
+
+/// The sentences of all findings, in order.
+pub(crate) fn sentences(diagnosis: &Diagnosis) -> Vec<String> {
+    diagnosis.findings.iter().filter_map(|finding| sentence(finding, &diagnosis.of)).collect()
+}
+
+/// What is said of a run before figures that say little because of it; empty if they are valid.
+pub(crate) fn doubts(diagnosis: &Diagnosis, figures: Figures) -> Vec<String> {
+    match diagnosis.invalidated_by(figures) {
+        None => Vec::new(),
+        // How it ended says why calls never returned.
+        Some(Finding::Stuck) => sentences(diagnosis),
+        Some(finding) => sentence(finding, &diagnosis.of).into_iter().collect(),
+    }
+}
+
+/// The sentence of a finding; `None` if it is told by others.
+fn sentence(finding: &Finding, of: &Evidence) -> Option<String> {
+    Some(match finding {
+        Finding::DamagedFiles { files: 1 } => "1 file is damaged (see DAMAGE).".to_owned(),
+        Finding::DamagedFiles { files } => {
+            format!("{} are damaged (see DAMAGE).", plural(*files, "file"))
+        }
+        Finding::NotBegun { ranks, world } => not_begun(ranks, *world),
+        Finding::RanksMissing { count, ranks, world } => format!(
+            "{count} of {} left no readable file ({}); all figures are those of the others.",
+            plural(*world as usize, "rank"),
+            range_list(ranks.iter().copied())
+        ),
+        Finding::EndRequested => endings::request(of)?,
+        Finding::Aborted { rank, at_s, ranks, exit_code } => {
+            endings::aborted((*rank, *at_s), *ranks, *exit_code)
+        }
+        Finding::Ended { end, after_finalize } => endings::ended(*end, *after_finalize, of),
+        Finding::Crashed { rank, waiting } => endings::crashed(*rank, waiting, of)?,
+        Finding::Unfinished { ranks } => endings::positions(ranks, of)?,
+        Finding::Deadlock { .. } | Finding::Hang { .. } => {
+            unfinished::short(finding, of.metrics.unfinished.as_ref()?)?
+        }
+        // How it ended says why.
+        Finding::Stuck => return None,
+        Finding::ModeDoesNotFit { mode, share } => computation::mode_does_not_fit(*mode, *share)?,
+        Finding::LackOfCores { decisive, shown_by, .. } => {
+            let lack = cores::lack_of_cores(shown_by, of)?;
+            match decisive {
+                true => format!("{lack} So the other figures say little."),
+                false => lack,
+            }
+        }
+        Finding::UnequalPinning { groups } => {
+            format!("Ranks are {}; check the launcher's binding.", unequal_pinning(groups))
+        }
+        Finding::Efficiency(efficiency) => computation::efficiency(efficiency),
+        Finding::WaitingNotRecorded { because } => {
+            let why = match because {
+                NotRecorded::OnlyTotals => "calls were kept only as totals",
+                NotRecorded::Level0 => "calls were recorded without partners (level 0)",
+            };
+            format!("Who waited for whom is not known: {why}.")
+        }
+        Finding::Transfer { share, at, .. } => waiting::transfer(*share, at.as_ref()),
+        Finding::Waiting(found) => waiting::waiting(found),
+        Finding::UncertainWaits { seconds } => waiting::uncertain(*seconds),
+        Finding::SlowIterations { slow, of, slowest, slowest_s, median_s } => {
+            waiting::slow_iterations((*slow, *of), *slowest, (*slowest_s, *median_s))
+        }
+        Finding::SlowHost { host, share } => {
+            format!("The ranks on host {host} together cause {} of the waiting.", percent(*share))
+        }
+        Finding::Delay(delay) => waiting::delay(delay),
+        Finding::NoMainDelay { share } => {
+            format!("No single delay causes more than {} of the waiting.", percent(*share))
+        }
+        Finding::Unattributed { share } => {
+            format!("{} of the waiting has no known cause.", percent(*share))
+        }
+        Finding::InTurn { serialisation, places, at_barrier } => {
+            waiting::in_turn(*serialisation, places, *at_barrier)
+        }
+        Finding::Overlap { share } => {
+            format!(
+                "Overlapping transfers with computation would save at most {}.",
+                percent(*share)
+            )
+        }
+        Finding::LosesMost { rank, .. } => computation::loses_most(*rank, of)?,
+        Finding::Asleep(asleep) => computation::asleep(asleep),
+    })
+}
+
+fn not_begun(ranks: &[(u32, NotBegun)], world: u32) -> String {
+    let who = match ranks {
+        [(rank, state)] => format!("Rank {rank} {state}"),
+        _ => format!(
+            "{} of {} never returned from MPI_Init ({})",
+            ranks.len(),
+            plural(world as usize, "rank"),
+            number_list(ranks.iter().map(|(rank, _)| *rank))
+        ),
+    };
+    format!("{who}; all figures are those of the others.")
+}
+
+/// Lines with figures, marked if a finding makes them invalid.
+pub(crate) fn marked(
+    diagnosis: &Diagnosis,
+    figures: Figures,
+    mut lines: Vec<String>,
+) -> Vec<String> {
+    let mark = diagnosis.invalidated_by(figures).filter(|_| !lines.is_empty());
+    lines.extend(mark.map(|finding| {
+        match finding {
+            Finding::LackOfCores { .. } => "(ranks lacked cores: this says little)",
+            Finding::Stuck => "(calls never returned: this says little)",
+            _ => "(this says little: see above)",
+        }
+        .to_owned()
+    }));
+    lines
+}
+
+/// A finding in a document, with what it makes invalid.
+#[derive(Debug, Serialize)]
+pub(crate) struct FindingPart<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    sentence: Option<String>,
+    invalidates: &'static [Figures],
+}
+
+impl<'a> FindingPart<'a> {
+    /// All findings, in order.
+    pub fn all(diagnosis: &'a Diagnosis) -> Vec<Self> {
+        let part = |finding: &'a Finding| Self {
+            finding,
+            sentence: sentence(finding, &diagnosis.of),
+            invalidates: finding.invalidates(),
+        };
+        diagnosis.findings.iter().map(part).collect()
+    }
+}

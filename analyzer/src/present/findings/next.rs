@@ -1,0 +1,69 @@
+//! Words the one thing to do next.
+
+use crate::diagnosis::{Diagnosis, Purpose, Step};
+use crate::plain_text::printable;
+use crate::present::causes::places;
+use crate::shell_word::shell_word;
+
+/// A command and its purpose.
+pub(crate) fn next_step(diagnosis: &Diagnosis) -> (String, String) {
+    let run = shell_word(&diagnosis.of.run.directory.display().to_string());
+    let (command, purpose) = match diagnosis.next() {
+        Step::View(purpose) => (format!("gammachi view {run}"), words(purpose)),
+        Step::Record { options, purpose } => {
+            let options: String = options.iter().map(|option| format!("{option} ")).collect();
+            (format!("gammachi run {options}-- …"), words(purpose))
+        }
+        Step::RecordPaths { library } => {
+            let library = printable(places::library_name(&library));
+            let purpose = format!("shows which lines of your program call {library}");
+            return (with_paths(diagnosis), purpose);
+        }
+        Step::Why(None) => {
+            (format!("gammachi why {run}"), "follows the waiting back to its causes")
+        }
+        Step::Why(Some(iteration)) => (
+            format!("gammachi why {run} --iteration {iteration}"),
+            "shows what made that iteration slow",
+        ),
+        Step::WhatIf(purpose) => (format!("gammachi whatif {run}"), words(purpose)),
+        Step::Sweep(counts) => {
+            let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+            let command = format!("gammachi sweep --np {} -- …", counts.join(","));
+            (command, "little is lost: tells how far it scales")
+        }
+        Step::Region(name) => (
+            format!("gammachi report {run} --region {}", shell_word(&printable(&name))),
+            "looks at one region",
+        ),
+    };
+    (command, purpose.to_owned())
+}
+
+/// The command that recorded the run, as far as it is known, with call paths.
+fn with_paths(diagnosis: &Diagnosis) -> String {
+    let words = diagnosis.of.run.description.iter().flat_map(|description| &description.argv);
+    let words: Vec<String> = words.map(|word| shell_word(word)).collect();
+    let command = if words.is_empty() { "…".to_owned() } else { words.join(" ") };
+    format!("gammachi run --level 2 -- {command}")
+}
+
+fn words(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::LastActions => "shows what every rank did last",
+        Purpose::SingleCalls => {
+            "without --profile-only keeps single calls, which tell who waits for whom"
+        }
+        Purpose::Partners => "tells who waits for whom",
+        Purpose::Surroundings => "shows this stretch among the others",
+        Purpose::FewerRanks => {
+            "with no more ranks than cores: times of ranks that share cores say little"
+        }
+        Purpose::FreeCores => {
+            "with a free core for every thread: times of ranks that wait for cores say little"
+        }
+        Purpose::Transfer => "tells what depends on latency and what on bandwidth",
+        Purpose::Savings => "predicts what changes would save",
+        Purpose::WhenLost => "shows when the time was lost",
+    }
+}

@@ -1,0 +1,90 @@
+//! Sentences on waiting and transfer.
+
+use crate::causes::CallSite;
+use crate::diagnosis::finding::{Delay, Does, Waiting};
+use crate::metrics::OwnTime;
+use crate::present::causes::{places, words};
+use crate::present::context::plural;
+use crate::present::quantity::{percent, seconds};
+
+pub(super) fn waiting(found: &Waiting) -> String {
+    let Waiting { share, seconds: waiting_s, per_rank_s, at_most } = found;
+    if *waiting_s <= 0.0 {
+        return "No rank is known to have waited for another.".to_owned();
+    }
+    let (of_time, each) = (percent(*share), seconds(*per_rank_s));
+    match at_most {
+        None => format!("The ranks wait for {of_time} of their time, {each} each on average."),
+        Some((most, below_s)) => format!(
+            "The ranks wait for at least {of_time} of their time, {each} each on average, and for at most {}: waits of \
+             less than {} are too many to be explained.",
+            percent(*most),
+            seconds(*below_s)
+        ),
+    }
+}
+
+pub(super) fn uncertain(of_short_s: f64) -> String {
+    format!(
+        "Who delays whom cannot be said: another {} is in waits shorter than the clocks' uncertainty.",
+        seconds(of_short_s)
+    )
+}
+
+pub(super) fn slow_iterations(
+    (slow, of): (usize, usize),
+    slowest: usize,
+    (slowest_s, median_s): (f64, f64),
+) -> String {
+    format!(
+        "Most of that is due to {} of {of}: #{slowest} takes {}, the median {}.",
+        plural(slow, "slow iteration"),
+        seconds(slowest_s),
+        seconds(median_s)
+    )
+}
+
+pub(super) fn delay(delay: &Delay) -> String {
+    let who = match delay.thread {
+        0 => format!("Rank {}", delay.rank),
+        thread => format!("Rank {}, thread {thread}", delay.rank),
+    };
+    let verb = match delay.does {
+        Does::Computes => words::own_verb(OwnTime::Computes),
+        Does::Asleep => words::own_verb(OwnTime::Asleep),
+        Does::Unclear => words::own_verb(OwnTime::Unclear),
+        Does::InLibrary => "spends",
+    };
+    format!(
+        "{who} makes {} wait: it {verb} longer {}. That causes {} of the waiting.",
+        if delay.ranks == 2 { "the other" } else { "the others" },
+        words::where_phrase(&delay.place),
+        percent(delay.share)
+    )
+}
+
+pub(super) fn transfer(share: f64, at: Option<&(CallSite, f64)>) -> String {
+    let place = at.map_or(String::new(), |(site, part)| {
+        format!(", {} of that in {}", percent(*part), places::call_site(site))
+    });
+    format!("Transfer takes {} of the ranks' time{place}.", percent(share))
+}
+
+pub(super) fn in_turn(serialisation: f64, places: &[CallSite], at_barrier: bool) -> String {
+    let places: Vec<String> = places.iter().map(places::call_site).collect();
+    let place = match places.is_empty() {
+        true => String::new(),
+        false => format!(", and wait in {}", places.join(" and ")),
+    };
+    let barrier = match at_barrier {
+        true => {
+            " If the program does not need MPI_Barrier, the first ranks can begin their next pieces while the \
+             last still compute."
+        }
+        false => "",
+    };
+    format!(
+        "They compute equally long, but one after the other (serialisation {serialisation:.2}){place}. \
+         Smaller pieces, each sent as soon as it is ready, let the next rank begin sooner.{barrier}"
+    )
+}
