@@ -185,3 +185,34 @@ fn newer_version_is_refused_by_name_with_advice() {
     assert!(words.contains("format version 99, this gammachi reads versions 1 to 2"), "{stderr}");
     assert!(words.contains("read it with the gammachi that recorded it"), "{stderr}");
 }
+
+/// The findings in the document that a command prints; `None` if the run cannot be replayed.
+fn findings(version: u16, command: &str, run: &str) -> Option<Value> {
+    let output = gammachi(&folder(version), &[command, "--json", run]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    if command == "whatif" && text.is_empty() {
+        return None;
+    }
+    let document: Value = serde_json::from_str(&text).expect("a JSON document");
+    Some(document["findings"].clone())
+}
+
+#[test]
+fn every_command_finds_the_same() {
+    let mut compared = 0;
+    for version in [1, 2] {
+        let entries = fs::read_dir(folder(version)).expect("the folder of runs").flatten();
+        for run in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+            let run = run.file_name().expect("a name").to_string_lossy().into_owned();
+            let of_report = findings(version, "report", &run);
+            assert!(of_report.as_ref().is_some_and(Value::is_array), "{run}: {of_report:?}");
+            for command in ["why", "whatif"] {
+                let of_command = findings(version, command, &run);
+                compared += usize::from(of_command.is_some());
+                let same = of_command.is_none() || of_command == of_report;
+                assert!(same, "{command} of {run}: {of_command:#?}\nreport: {of_report:#?}");
+            }
+        }
+    }
+    assert!(compared > 25, "{compared} documents were compared");
+}
