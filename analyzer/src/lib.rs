@@ -12,17 +12,19 @@
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: computing (γ), lost (χ), efficiency, calls, messages |
 //! | [`causes`] | what `analysis` reads | [`causes::Causes`]: who waited for whom, what made them late |
 //! | [`replay`] | what `analysis` reads | the elapsed time of the run on another machine |
-//! | [`imagined`] | a run, its replay with a change | a run directory with the replay's times |
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`ledger`] | predictions, and later runs | predicted times compared with measured ones |
-//! | [`comparison`] | runs, reduced to small documents | what differs between two sets of them, and why |
 //! | [`models`] | tables of runs | models of their times, and predictions |
+//! | [`comparison`] | runs, reduced to small documents | what differs between two sets of them, and why |
+//! | [`diagnosis`] | metrics, causes, the replay's time | [`diagnosis::Diagnosis`]: what the figures mean, what they invalidate, what to do next |
 //! | [`present`] | all of these | the screen for the terminal, the JSON document, the lines of a dump |
 //! | [`export`] | a run, its timeline, its communicators | what all writers of other formats share |
 //! | [`import`] | calls recorded by another tool | rank files of a run |
+//! | [`imagined`] | a run, its replay with a change | a run directory with the replay's times |
 //! | [`formats`] | the data that `export` and `import` share | files of other tools, written and read |
+//! | [`cli`] | a command line | the stages, called in order |
 //!
-//! [`cli`] calls them in that order. Words and symbols: elapsed time (τ), computing (γ), lost (χ),
+//! Words and symbols: elapsed time (τ), computing (γ), lost (χ),
 //! parallel efficiency (ε_p) = Σγ/(p·τ).
 //!
 //! Comparisons of times across ranks are only as good as the clock bound that every report states.
@@ -54,6 +56,8 @@ pub mod spill;
 pub mod timeline;
 pub mod trace;
 
+#[cfg(test)]
+mod stages;
 #[cfg(test)]
 mod synthetic_messages;
 #[cfg(test)]

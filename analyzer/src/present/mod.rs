@@ -49,7 +49,7 @@ pub(crate) use context::{number_list, range_list};
 pub(crate) use report::{counter_sentences, run_note, time_note};
 
 use crate::causes::Causes;
-use crate::diagnosis::{Diagnosis, Evidence, Why};
+use crate::diagnosis::{Diagnosis, Evidence, Figures, Why};
 use crate::metrics::Metrics;
 use crate::timeline::GlobalTimeline;
 use crate::trace::{FileDiagnosis, FileFault, Run};
@@ -74,8 +74,12 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// The report of a run that was judged.
+    /// The report of a run that was judged. What changes would save is left out where predictions are invalid.
     pub fn new(diagnosis: &'a Diagnosis<'a>, savings: &'a [whatif::Saving]) -> Self {
+        let savings = match diagnosis.invalidated_by(Figures::Predictions) {
+            None => savings,
+            Some(_) => &[],
+        };
         let Evidence { run, timeline, metrics, causes, ideal, .. } = diagnosis.of;
         Self { run, timeline, metrics, causes, savings, ideal, diagnosis }
     }

@@ -124,21 +124,23 @@ fn not_begun(ranks: &[(u32, NotBegun)], world: u32) -> String {
     format!("{who}; all figures are those of the others.")
 }
 
-/// Lines with figures, marked if a finding makes them invalid.
+/// What stands beside figures that a finding makes invalid.
+pub(crate) fn mark(diagnosis: &Diagnosis, figures: Figures) -> Option<&'static str> {
+    diagnosis.invalidated_by(figures).map(|finding| match finding {
+        Finding::LackOfCores { .. } => "ranks lacked cores: this says little",
+        Finding::Stuck => "calls never returned: this says little",
+        _ => "this says little: see above",
+    })
+}
+
+/// Lines with figures, with a mark if a finding makes them invalid.
 pub(crate) fn marked(
     diagnosis: &Diagnosis,
     figures: Figures,
     mut lines: Vec<String>,
 ) -> Vec<String> {
-    let mark = diagnosis.invalidated_by(figures).filter(|_| !lines.is_empty());
-    lines.extend(mark.map(|finding| {
-        match finding {
-            Finding::LackOfCores { .. } => "(ranks lacked cores: this says little)",
-            Finding::Stuck => "(calls never returned: this says little)",
-            _ => "(this says little: see above)",
-        }
-        .to_owned()
-    }));
+    let mark = mark(diagnosis, figures).filter(|_| !lines.is_empty());
+    lines.extend(mark.map(|mark| format!("({mark})")));
     lines
 }
 

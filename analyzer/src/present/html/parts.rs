@@ -9,11 +9,12 @@ use super::super::context::{mpi_library, placement, plural, program_line};
 use super::super::figure::Figure;
 use super::super::picture::matrix::{self, CellValue, LabelledMatrix};
 use super::{causes, ranks, safe, sections};
+use crate::diagnosis::Figures;
 use crate::metrics::activity::{Activity, Kind};
 use crate::metrics::{ComputeMode, Selection};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
-use crate::present::{picture, quantity};
+use crate::present::{findings, picture, quantity};
 use crate::trace::Run;
 
 /// Pairs of ranks in the table of messages.
@@ -57,6 +58,8 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     });
     context! {
         selection => selection(report),
+        efficiency_mark => findings::mark(report.diagnosis, Figures::Efficiency),
+        waits_mark => findings::mark(report.diagnosis, Figures::Delays),
         bars => bars,
         bar_legend => ranks::legend(report, activity),
         ranks => Value::from_serialize(&rank_rows),

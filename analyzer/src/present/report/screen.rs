@@ -82,9 +82,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     }
     let (unit, ranks) = rank_table(report);
     blocks.block(&format!("RANKS ({unit})"), ranks);
-    if diagnosis.invalidated_by(Figures::Predictions).is_none() {
-        blocks.block("WHAT IF", saving_lines(report));
-    }
+    blocks.block("WHAT IF", saving_lines(report));
     blocks.sentence("TRUST", &trust_parts(report).join(" | "));
     labelled(blocks, causal_line(report));
     for note in report.notes() {
