@@ -39,12 +39,6 @@ impl Answer {
         let (shortest, longest) = self.divided_s;
         (longest <= MAX_DIVIDED * shortest).then_some(self.elapsed_s)
     }
-
-    /// The distance between the time and the end of the interval that is further away, seconds.
-    pub fn uncertain_s(&self) -> f64 {
-        let (lo, hi) = self.interval_s;
-        (self.elapsed_s - lo).max(hi - self.elapsed_s)
-    }
 }
 
 /// A run that has been replayed for comparison, ready for questions.

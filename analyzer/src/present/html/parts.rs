@@ -51,7 +51,8 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let savings = report.savings.iter().take(MAX_SAVINGS).map(|saving| {
         context! {
             part => saving.part,
-            uncertain_s => saving.uncertain_s,
+            least_s => saving.interval_s.0,
+            most_s => saving.interval_s.1,
             seconds => saving.seconds,
             sentence => printable(&saving.sentence),
         }

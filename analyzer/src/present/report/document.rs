@@ -30,13 +30,14 @@ const MAX_CAUSES: usize = 3;
 struct SavingPart<'a> {
     question: &'a str,
     saves_s: f64,
-    uncertain_s: f64,
+    lo_s: f64,
+    hi_s: f64,
 }
 
 impl<'a> From<&'a Saving> for SavingPart<'a> {
     fn from(saving: &'a Saving) -> Self {
-        let Saving { question, seconds, uncertain_s, .. } = saving;
-        Self { question, saves_s: *seconds, uncertain_s: *uncertain_s }
+        let Saving { question, seconds, interval_s: (lo_s, hi_s), .. } = saving;
+        Self { question, saves_s: *seconds, lo_s: *lo_s, hi_s: *hi_s }
     }
 }
 

@@ -246,11 +246,14 @@ fn saving_lines(report: &Report) -> Vec<String> {
         return Vec::new();
     }
     let rows = report.savings.iter();
-    let give_or_take = |row: &Saving| format!("± {}", seconds(row.uncertain_s));
+    let interval = |row: &Saving| {
+        let (least, most) = row.interval_s;
+        format!("{} to {}", seconds(least), seconds(most))
+    };
     let mut table = Table::default();
     table.right("saves", rows.clone().map(|row| percent(row.part)));
     table.right("time", rows.clone().map(|row| seconds(row.seconds)));
-    table.left("90 %", rows.clone().map(give_or_take));
+    table.left("90 % interval", rows.clone().map(interval));
     table.left("if", rows.map(|row| row.sentence.clone()));
     table.lines().iter().map(|line| printable(line)).collect()
 }

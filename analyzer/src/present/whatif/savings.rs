@@ -22,8 +22,8 @@ pub struct Saving {
     pub sentence: String,
     /// Seconds saved.
     pub seconds: f64,
-    /// Seconds by which the prediction may be off: in nine of ten cases it is off by less.
-    pub uncertain_s: f64,
+    /// The least and the most that it saves in nine of ten cases, seconds; negative where it may cost time.
+    pub interval_s: (f64, f64),
     /// Share of the run's time.
     pub part: f64,
 }
@@ -50,12 +50,11 @@ fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
         question: words::keys(&answer.changes),
         sentence: words::sentence(&answer.changes, what_if),
         seconds: recorded - answer.elapsed_s,
-        uncertain_s: answer.uncertain_s(),
+        interval_s: (recorded - answer.interval_s.1, recorded - answer.interval_s.0),
         part: 1.0 - answer.elapsed_s / recorded,
     };
-    let at_least_s = |saving: &Saving| saving.seconds - saving.uncertain_s;
     let counts = |saving: &Saving| {
-        saving.part >= MIN_PART && at_least_s(saving) >= MIN_CERTAIN_PART * recorded
+        saving.part >= MIN_PART && saving.interval_s.0 >= MIN_CERTAIN_PART * recorded
     };
     let told = answers.iter().filter(|answer| answer.time_s().is_some());
     let mut all: Vec<Saving> = told.map(of).filter(counts).collect();
