@@ -45,5 +45,5 @@ pub(super) fn missing_ranks(of: &Evidence) -> Option<Finding> {
         ranks.extend((next <= *range.end()).then(|| (next, *range.end())));
     }
     let count = (of.run.missing_count() as usize).saturating_sub(not_begun.len());
-    (count > 0).then(|| Finding::RanksMissing { count, ranks, world: of.run.world_size })
+    (count > 0).then_some(Finding::RanksMissing { count, ranks, world: of.run.world_size })
 }

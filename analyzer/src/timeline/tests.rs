@@ -41,7 +41,7 @@ fn two_hosts(mut child: SyntheticRank, parent: u32) -> SyntheticRank {
 fn ranks_that_share_a_counter_are_mapped_to_themselves() {
     let mut late = complete(1, 2);
     late.definitions.retain(|d| !matches!(d, Definition::RankBegin { .. }));
-    late.definitions.push(Definition::RankBegin { ticks: BASE + 350 * MS });
+    late.definitions.insert(0, Definition::RankBegin { ticks: BASE + 350 * MS });
     let timeline = timeline_of(&[complete(0, 2), late]);
     assert_near_ns(timeline.ranks[0].begin_s(), 0.0, 0.0);
     assert_near_ns(timeline.ranks[1].begin_s(), 0.25, 0.001);
