@@ -57,7 +57,7 @@ impl PathCounts {
             *known.entry(*site).or_default() += count;
         }
         let all = |site: &LocalSite| self.at_sites.get(site).copied().unwrap_or(0);
-        known.into_iter().filter(|(site, count)| count * 2 >= all(site)).map(|of| of.0).collect()
+        known.into_iter().filter(|(site, count)| count * 2 > all(site)).map(|of| of.0).collect()
     }
 }
 
@@ -151,6 +151,10 @@ impl<'r> RankCallers<'r> {
         (path.to_owned(), id.to_owned(), address, name.to_owned())
     }
 
+    fn has_loaded(&self, path: &str) -> bool {
+        self.modules.iter().any(|module| module.path == path)
+    }
+
     /// Code without a module may be the program's.
     fn is_in_library(&self, (module, ..): &SiteKey) -> bool {
         !module.is_empty() && !self.own_program.contains(module)
@@ -215,7 +219,11 @@ impl<'r> Callers<'r> {
             _ if !is_in_library => None,
             Some(path) => rank.paths.get(&path).cloned(),
             None if self.sole.is_empty() => None,
-            None => self.sole.get(&function_of(&key, symbols)).cloned(),
+            None => {
+                let sole = self.sole.get(&function_of(&key, symbols));
+                // Another program of the run may share the library.
+                sole.filter(|frame| rank.has_loaded(&frame.0)).cloned()
+            }
         };
         CalledSite { key, is_in_library, caller }
     }
@@ -228,6 +236,8 @@ pub(super) struct DelayPlaces<'c> {
     known: FxHashMap<(u32, u32), u32>,
     /// Whether any waiting call is known to come from somewhere.
     has_callers: bool,
+    /// From where on contexts were made here.
+    first_named: usize,
 }
 
 impl<'c> DelayPlaces<'c> {
@@ -237,7 +247,8 @@ impl<'c> DelayPlaces<'c> {
             _ => false,
         };
         let has_callers = contexts.all.iter().any(has_caller);
-        Self { contexts, known: FxHashMap::default(), has_callers }
+        let first_named = contexts.all.len();
+        Self { contexts, known: FxHashMap::default(), has_callers, first_named }
     }
 
     /// The context of a delay that led to a wait with this state and context. Between two operations
@@ -247,7 +258,7 @@ impl<'c> DelayPlaces<'c> {
         if !self.has_callers || !is_meeting || waiting == NO_CONTEXT {
             return delay;
         }
-        let contexts = &mut self.contexts;
+        let Self { contexts, first_named, .. } = self;
         *self.known.entry((delay, waiting)).or_insert_with(|| {
             let named = match (contexts.get(delay), contexts.get(waiting)) {
                 (Context::Between(from, Some(to)), Context::Transfer(waiting))
@@ -258,8 +269,12 @@ impl<'c> DelayPlaces<'c> {
                 }
                 _ => return delay,
             };
-            contexts.all.push(named);
-            contexts.all.len() as u32 - 1
+            let same = contexts.all[*first_named..].iter().position(|other| *other == named);
+            let at = same.map_or(contexts.all.len(), |at| *first_named + at);
+            if at == contexts.all.len() {
+                contexts.all.push(named);
+            }
+            at as u32
         })
     }
 }

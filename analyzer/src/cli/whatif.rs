@@ -140,7 +140,8 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
     let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
     let metrics = metrics.map_err(|error| CommandError::failed(selection_sentence(&error)))?;
-    let is_small = what_if.graph.calls() as u64 <= MAX_CALLS_FOR_SUMMARY;
+    let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
+    let is_small = calls <= MAX_CALLS_FOR_SUMMARY;
     let causes = is_small.then(|| Causes::new(&analysis));
     let ideal = what_if.is_exact() && is_replayed_aside(&run);
     let diagnosis = Diagnosis::new(Evidence {

@@ -30,17 +30,20 @@ pub(super) fn is_notable(why: &Why) -> bool {
 /// How long ranks waited, then what is known of the reasons.
 pub(super) fn waiting(why: &Why) -> Vec<Finding> {
     let mut findings = vec![Finding::Waiting(total(why))];
-    if is_mostly_uncertain(why) {
-        findings.push(Finding::UncertainWaits { seconds: why.seconds(why.causes.uncertain) });
-        return findings;
-    }
-    if why.causes.waiting() > 0 {
+    // Threads may wait while their ranks compute.
+    if why.ranks_waited() > 0 {
         findings.extend(slow_iterations(why));
         findings.extend(slow_host(why));
         findings.extend(costliest(why));
         findings.extend(unattributed(why));
     }
     findings
+}
+
+/// Waits shorter than the clocks' uncertainty, if there is more time in them than in all others.
+pub(super) fn uncertain(why: &Why) -> Option<Finding> {
+    is_mostly_uncertain(why)
+        .then(|| Finding::UncertainWaits { seconds: why.seconds(why.causes.uncertain) })
 }
 
 /// How much the ranks waited, with the most that waits too short to be explained can add.
@@ -63,6 +66,7 @@ fn total(why: &Why) -> Waiting {
         share: part,
         seconds: clock.seconds(waiting),
         per_rank_s: clock.seconds(waiting / ranks),
+        at_least: hidden(why).is_some(),
         at_most,
     }
 }
@@ -84,7 +88,7 @@ pub(super) fn hidden(why: &Why) -> Option<NotRecorded> {
             _ => {}
         }
     }
-    (in_totals > in_calls).then_some(NotRecorded::OnlyTotals)
+    (in_totals > in_calls).then_some(NotRecorded::MostlyTotals)
 }
 
 /// Whether more time lies in waits shorter than the clocks' uncertainty than in all others, which

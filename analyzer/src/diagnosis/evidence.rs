@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{ALL_WAITS, Causes, State, WaitFilter};
+use crate::causes::{ALL_WAITS, Causes, State, Unknown, WaitFilter};
 use crate::metrics::{ComputeMode, Metrics, RankMetrics, Selection};
 use crate::replay::NoIdeal;
 use crate::timeline::{Ending, GlobalTimeline};
@@ -45,12 +45,18 @@ impl<'a> Evidence<'a> {
         self.causes.map(|causes| Why { run, timeline, causes, ideal, rank: None, choice })
     }
 
-    /// Why it is not known who waited for whom, if so.
+    /// Why it is not known who waited for whom in most calls, if so.
     pub fn waiting_not_recorded(&self) -> Option<NotRecorded> {
         match self.keeps_mostly_totals() {
             true => Some(NotRecorded::OnlyTotals),
             false => self.why().as_ref().and_then(delays::hidden),
         }
+    }
+
+    /// Whether it is not known at all who waited for whom.
+    pub fn hides_waiting(&self) -> bool {
+        let no_partners = |causes: &Causes| causes.unknown.contains(&Unknown::NoAttributes);
+        self.keeps_mostly_totals() || self.causes.is_some_and(no_partners)
     }
 
     /// Whether nearly all calls are kept only as totals.
@@ -64,9 +70,10 @@ impl<'a> Evidence<'a> {
     pub fn is_stuck(&self) -> bool {
         let Some(unfinished) = &self.metrics.unfinished else { return false };
         let open = self.causes.map_or(0.0, |found| {
-            let open = found.groups.iter().filter(|group| group.state == State::OpenAtEnd);
+            // Of the whole run, whatever is selected.
+            let open = found.waits.iter().filter(|wait| wait.state == State::OpenAtEnd);
             let all = found.lines.all.len() as i64 * (found.whole.1 - found.whole.0).max(1);
-            open.map(|group| group.ticks).sum::<i64>() as f64 / all as f64
+            open.map(|wait| wait.ticks).sum::<i64>() as f64 / all as f64
         });
         !unfinished.deadlocks.is_empty() || open > STUCK_SHARE
     }
@@ -92,7 +99,7 @@ impl<'a> Evidence<'a> {
 
     /// Seconds that each rank waited for others, by rank; `None` if that is not known.
     pub fn waiting_s(&self) -> Option<BTreeMap<u32, f64>> {
-        let found = self.causes.filter(|_| self.waiting_not_recorded().is_none())?;
+        let found = self.causes.filter(|_| !self.hides_waiting())?;
         let ranks = self.run.ranks.iter().zip(&found.rank_times);
         Some(ranks.map(|(rank, time)| (rank.rank, found.clock.seconds(time.waiting))).collect())
     }

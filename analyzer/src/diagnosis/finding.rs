@@ -265,8 +265,10 @@ impl From<OwnTime> for Does {
 pub enum NotRecorded {
     /// The run was recorded at level 0, without partners.
     Level0,
-    /// Most calls are kept only as totals.
+    /// Nearly all calls are kept only as totals.
     OnlyTotals,
+    /// Most of the time in calls is in those that are kept only as totals.
+    MostlyTotals,
 }
 
 /// How long ranks waited for others.
@@ -278,6 +280,8 @@ pub struct Waiting {
     pub seconds: f64,
     /// Time per rank, on average.
     pub per_rank_s: f64,
+    /// Whether there is more in calls that are kept only as totals.
+    pub at_least: bool,
     /// If waits too short to be explained are not contained: the share with all of them, and the limit
     /// below which waits are too short.
     pub at_most: Option<(f64, f64)>,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::finding::Finding;
+use super::finding::{Finding, NotRecorded};
 
 /// A group of figures that may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -26,6 +26,7 @@ impl Finding {
         match self {
             Self::Stuck => &[Efficiency, Waits, Delays, Predictions],
             Self::LackOfCores { decisive: true, .. } => &[Efficiency, Waits, Delays, Predictions],
+            Self::WaitingNotRecorded { because: NotRecorded::MostlyTotals } => &[Delays],
             Self::WaitingNotRecorded { .. } => &[Waits, Delays],
             Self::UncertainWaits { .. } => &[Delays],
             Self::DamagedFiles { .. }

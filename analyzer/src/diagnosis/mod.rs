@@ -85,7 +85,10 @@ impl<'a> Diagnosis<'a> {
 
     /// The finding that makes some figures invalid, if one does.
     pub fn invalidated_by(&self, figures: Figures) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.invalidates().contains(&figures))
+        let invalidates = |finding: &&Finding| finding.invalidates().contains(&figures);
+        // How a run got stuck says more than that its ranks lacked cores.
+        let stuck = self.findings.iter().find(|finding| **finding == Finding::Stuck);
+        stuck.filter(invalidates).or_else(|| self.findings.iter().find(invalidates))
     }
 
     /// Whether a lack of cores explains more than anything else.
@@ -113,24 +116,30 @@ fn losses(of: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
     let why = of.why();
     let is_whole = why.is_none_or(|why| why.is_of_all());
+    let is_notable = why.is_some_and(|why| !is_whole || delays::is_notable(&why));
+    let not_recorded = of.waiting_not_recorded();
+    let uncertain = why.as_ref().filter(|_| is_notable).and_then(delays::uncertain);
+    // What makes waits and delays worthless is found whether or not they matter.
+    let doubts = not_recorded.map(|because| Finding::WaitingNotRecorded { because });
+    let doubts = doubts.or(uncertain);
     if is_whole {
         findings.push(Finding::Efficiency(computation::efficiency(of)));
-        let efficiency = of.metrics.efficiency;
+        let efficiency = of.metrics.efficiency.as_ref();
         if efficiency.is_some_and(|one| one.parallel >= HARDLY_LOST) {
+            findings.extend(doubts);
             return findings;
         }
     }
-    if let Some(because) = of.waiting_not_recorded() {
-        findings.push(Finding::WaitingNotRecorded { because });
-        return findings;
-    }
-    let Some(why) = why else {
-        findings.extend(computation::loses_most(of));
+    let Some(why) = why.filter(|_| !of.hides_waiting()) else {
+        match doubts {
+            Some(doubts) => findings.push(doubts),
+            None => findings.extend(computation::loses_most(of)),
+        }
         return findings;
     };
     let transfer = transfer::transfer(&why).filter(|_| is_whole);
-    let is_notable = !is_whole || delays::is_notable(&why);
     if !is_notable && transfer.is_none() {
+        findings.extend(doubts);
         findings.extend(computation::loses_most(of));
         return findings;
     }
@@ -139,12 +148,13 @@ fn losses(of: &Evidence) -> Vec<Finding> {
     if is_notable {
         let waiting = delays::waiting(&why).into_iter();
         match in_turn(of) {
+            _ if dominates => findings.extend(waiting.take(1)),
             // In a chain of ranks that wait in turn, the first is as little to blame as the others.
             Some(in_turn) => findings.extend(waiting.take(1).chain([in_turn])),
-            None if dominates => findings.extend(waiting.take(1)),
             None => findings.extend(waiting),
         }
     }
+    findings.extend(doubts);
     findings.extend(transfer::overlap(&why).filter(|_| is_whole && of.is_complete()));
     findings
 }

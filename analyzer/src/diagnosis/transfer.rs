@@ -12,6 +12,9 @@ const NOTABLE_TRANSFER: f64 = 0.05;
 /// How many times the waiting transfer must take for the causes of waiting not to matter.
 const DOMINANT_TRANSFER: f64 = 3.0;
 
+/// Share of the transfer from which as much uncertain waiting hides where it is.
+const UNCERTAIN_PART: f64 = 0.1;
+
 /// Transfer that takes more of the ranks' time than waiting does.
 pub(super) fn transfer(why: &Why) -> Option<Finding> {
     let found = why.causes;
@@ -23,7 +26,8 @@ pub(super) fn transfer(why: &Why) -> Option<Finding> {
     let waiting = found.ranks_waited() as f64;
     (transfer > waiting && transfer >= NOTABLE_TRANSFER * all).then(|| Finding::Transfer {
         share: transfer / all,
-        at: largest(why),
+        // What is uncertain may lie in any of them.
+        at: largest(why).filter(|_| (found.uncertain as f64) < UNCERTAIN_PART * transfer),
         dominates: transfer >= DOMINANT_TRANSFER * waiting,
     })
 }

@@ -6,7 +6,7 @@
 //! | folder | subject |
 //! |---|---|
 //! | [`report`] | one run: [`Report`] |
-//! | [`findings`] | what a run's figures mean, in sentences |
+//! | `findings` | what a run's figures mean, in sentences |
 //! | [`causes`] | why ranks waited |
 //! | `unfinished` | ranks that did not finish, within a report |
 //! | [`dump`] | single events and messages |

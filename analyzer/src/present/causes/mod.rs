@@ -1,4 +1,5 @@
-//! Renders [`Causes`] as the screen and the JSON document of `gammachi why`, and as parts of a report.
+//! Renders [`Causes`](crate::causes::Causes) as the screen and the JSON document of `gammachi why`, and as parts of a
+//! report.
 
 mod document;
 mod hosts;

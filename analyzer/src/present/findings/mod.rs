@@ -76,10 +76,15 @@ fn sentence(finding: &Finding, of: &Evidence) -> Option<String> {
         Finding::Efficiency(efficiency) => computation::efficiency(efficiency),
         Finding::WaitingNotRecorded { because } => {
             let why = match because {
-                NotRecorded::OnlyTotals => "calls were kept only as totals",
-                NotRecorded::Level0 => "calls were recorded without partners (level 0)",
+                NotRecorded::OnlyTotals => "is not known: calls were kept only as totals",
+                NotRecorded::MostlyTotals => {
+                    "inside most calls is not known: they are kept only as totals"
+                }
+                NotRecorded::Level0 => {
+                    "is not known: calls were recorded without partners (level 0)"
+                }
             };
-            format!("Who waited for whom is not known: {why}.")
+            format!("Who waited for whom {why}.")
         }
         Finding::Transfer { share, at, .. } => waiting::transfer(*share, at.as_ref()),
         Finding::Waiting(found) => waiting::waiting(found),

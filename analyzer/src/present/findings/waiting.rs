@@ -8,13 +8,16 @@ use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 
 pub(super) fn waiting(found: &Waiting) -> String {
-    let Waiting { share, seconds: waiting_s, per_rank_s, at_most } = found;
+    let Waiting { share, seconds: waiting_s, per_rank_s, at_least, at_most } = found;
     if *waiting_s <= 0.0 {
         return "No rank is known to have waited for another.".to_owned();
     }
     let (of_time, each) = (percent(*share), seconds(*per_rank_s));
     match at_most {
-        None => format!("The ranks wait for {of_time} of their time, {each} each on average."),
+        None => {
+            let at_least = if *at_least { "at least " } else { "" };
+            format!("The ranks wait for {at_least}{of_time} of their time, {each} each on average.")
+        }
         Some((most, below_s)) => format!(
             "The ranks wait for at least {of_time} of their time, {each} each on average, and for at most {}: waits of \
              less than {} are too many to be explained.",

@@ -63,7 +63,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
             "EFFICIENCY",
             findings::marked(report.diagnosis, Figures::Efficiency, efficiency_lines(report)),
         );
-        if diagnosis.of.waiting_not_recorded().is_none() {
+        if !diagnosis.of.hides_waiting() {
             blocks.block(
                 "WAITS",
                 findings::marked(report.diagnosis, Figures::Waits, wait_lines(report)),

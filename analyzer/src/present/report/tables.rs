@@ -42,7 +42,7 @@ pub(super) struct InMpi {
 /// the begin and end of the run is included.
 fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
     let causes = report.causes.filter(|_| report.metrics.selection == Selection::Whole)?;
-    if report.diagnosis.of.waiting_not_recorded().is_some() {
+    if report.diagnosis.of.hides_waiting() {
         return None;
     }
     let s = |ticks: i64| causes.clock.seconds(ticks);
