@@ -14,6 +14,7 @@
 //! | `computation` | efficiency, balance, sleep |
 //! | `delays` | how long ranks waited, and what cost most |
 //! | `transfer` | what transfer costs |
+//! | [`Why`] | causes of waiting with their context |
 //! | `next` | what to do next |
 
 mod completeness;
@@ -39,7 +40,7 @@ pub use next::{Purpose, Step};
 pub use why::{OwnTimes, Why};
 
 /// Share of τ below which a part of the lost time is not mentioned.
-const NOTABLE_SHARE: f64 = 0.01;
+pub const NOTABLE_SHARE: f64 = 0.01;
 /// Efficiency at or above which the causes of what is lost are left to the tables.
 const HARDLY_LOST: f64 = 0.97;
 /// Load balance at or above which ranks compute equally long.

@@ -19,7 +19,7 @@ const VERY_GOOD_EFFICIENCY: f64 = 0.95;
 /// Efficiency at or above which a run is considered good.
 const GOOD_EFFICIENCY: f64 = 0.9;
 
-/// Something to do next, as the words of a command after `gammachi`; the run stands for itself.
+/// Something to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Look at the run in the viewer.

@@ -9,7 +9,7 @@ use crate::host::machine;
 use crate::life::process::{Place, Process};
 use crate::store::trace_file;
 
-/// Writes the header, or replaces it.
+/// Writes the header.
 pub fn write(process: &Process, place: &Place) -> Result<(), String> {
     let (settings, library) = (&process.settings, &process.library);
     let (host, boot_id) = (process.host.clone(), process.boot_id.clone());

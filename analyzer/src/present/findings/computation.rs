@@ -1,7 +1,7 @@
 //! Sentences on efficiency, balance, sleep and lost time.
 
 use crate::diagnosis::finding::{Asleep, Does, Efficiency};
-use crate::diagnosis::{BALANCED, Evidence};
+use crate::diagnosis::{BALANCED, Evidence, NOTABLE_SHARE};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
@@ -9,9 +9,6 @@ use crate::timeline::Ending;
 
 /// Load balance below which a run is called unbalanced.
 const UNBALANCED: f64 = 0.85;
-/// Share of τ below which a part of the lost time is not mentioned.
-const NOTABLE_SHARE: f64 = 0.01;
-
 pub(super) fn efficiency(of: &Efficiency) -> String {
     let text = parts(of);
     match of.complete {

@@ -1,13 +1,10 @@
 //! Sentences on cores.
 
-use crate::diagnosis::Evidence;
 use crate::diagnosis::cores::waits_for_other_programs;
+use crate::diagnosis::{Evidence, NOTABLE_SHARE};
 use crate::metrics::{Competitor, CoreUse, Oversubscription};
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::{percent, seconds};
-
-/// Share of τ below which a part of the time is not mentioned.
-const NOTABLE_SHARE: f64 = 0.01;
 
 pub(super) fn lack_of_cores(shown_by: &[Oversubscription], of: &Evidence) -> Option<String> {
     let Some(shared) = shared_cores(shown_by.first()?, of) else {
