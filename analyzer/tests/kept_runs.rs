@@ -49,13 +49,13 @@ fn document(text: &str) -> Value {
     let mut has_threads = false;
     for rank in ranks.filter(|rank| rank["threads"].as_u64().is_some_and(|threads| threads > 1)) {
         let rank = rank.as_object_mut().expect("an object");
-        for key in ["overhead_s", "mpi_s", "tool_s", "other_s"] {
+        for key in ["lost_s", "mpi_s", "recorder_s", "other_s"] {
             rank.remove(key);
         }
         has_threads = true;
     }
     if has_threads && let Some(trust) = keys.get_mut("trust").and_then(Value::as_object_mut) {
-        trust.remove("tool_share");
+        trust.remove("recorder_share");
     }
     document
 }

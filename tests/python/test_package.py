@@ -93,10 +93,10 @@ class Tables(unittest.TestCase):
         members = run.collectives().to_polars().filter(polars.col("function") == "MPI_Allreduce")
         self.assertEqual(len(members), RANKS * ITERATIONS)
 
-    def test_waits_name_their_culprit(self):
+    def test_waits_name_the_delaying_rank(self):
         waits = run.waits().to_polars()
-        self.assertGreater(waits.filter(polars.col("culprit") == 2)["waited_ns"].sum(), 0)
-        # A rank that waited itself is the next one's culprit; the cost goes to whoever was late first.
+        self.assertGreater(waits.filter(polars.col("delayed_by") == 2)["waited_ns"].sum(), 0)
+        # A rank that waited itself is the next one's delaying rank; the cost goes to whoever was late first.
         cost = polars.col("direct_ns") + polars.col("indirect_ns")
         by_rank = run.causes().to_polars().group_by("rank").agg(cost.sum().alias("cost"))
         self.assertEqual(by_rank.sort("cost")["rank"][-1], 2)
@@ -161,7 +161,7 @@ class Guide(unittest.TestCase):
         self.assertLess((has["profile"].sum() - total).abs().max(), 1)
         self.assertEqual(has["matrix"].shape, (RANKS, RANKS))
         self.assertEqual(has["matrix"].sum().sum(), run.messages().to_pandas()["bytes"].sum())
-        self.assertEqual(has["late"].sum(), run.waits().to_pandas().dropna(subset="culprit")["waited_ns"].sum())
+        self.assertEqual(has["late"].sum(), run.waits().to_pandas().dropna(subset="delayed_by")["waited_ns"].sum())
         self.assertGreater(has["late"][2], 0)
         self.assertGreater(len(has["path"]), 0)
 

@@ -47,10 +47,11 @@ fn shown(arguments: &[&str], recorded: &Recorded) -> String {
 }
 
 /// The waits in reductions for a rank, longest first.
-fn reductions(recorded: &Recorded, culprit: u32) -> Vec<Value> {
+fn reductions(recorded: &Recorded, delayed_by: u32) -> Vec<Value> {
     let why: Value = serde_json::from_str(&shown(&["why", "--json"], recorded)).expect("JSON");
     let waits = why["waits"].as_array().expect("a list").iter();
-    let found = waits.filter(|of| of["function"] == "MPI_Allreduce" && of["culprit"] == culprit);
+    let found =
+        waits.filter(|of| of["function"] == "MPI_Allreduce" && of["delayed_by"] == delayed_by);
     found.cloned().collect()
 }
 
@@ -68,8 +69,8 @@ under_both! {
         let folder = TempDir::new();
         let recorded = record(job(mpi, &installed(mpi, folder.path())), "2");
         let lines: Vec<u64> = calling_lines().into_iter().collect();
-        for (culprit, line) in [(1, lines[0]), (0, lines[1])] {
-            let waits = reductions(&recorded, culprit);
+        for (delayed_by, line) in [(1, lines[0]), (0, lines[1])] {
+            let waits = reductions(&recorded, delayed_by);
             // The longest one may have been prolonged by the machine at the other line.
             let at = |wait: &&Value| wait["called_from"]["line"] == line;
             let count = waits.iter().filter(at).count();

@@ -129,7 +129,7 @@ under_both! {
         let sentence = "Rank 2 makes the others wait: it computes longer between MPI_Sendrecv";
         assert!(said.contains(sentence), "{screen}");
         let longest = &why["waits"][0];
-        assert_eq!((&longest["culprit"], &longest["state"]), (&2.into(), &"wait_at_nxn".into()));
+        assert_eq!((&longest["delayed_by"], &longest["state"]), (&2.into(), &"wait_at_nxn".into()));
         assert_eq!(longest["function"], "MPI_Allreduce");
     }
 
@@ -159,10 +159,10 @@ under_both! {
         assert_eq!(iterations["count"], 20, "{iterations:#}");
         let slow = iterations["slow"].as_array().expect("a list");
         // A busy machine may prolong either iteration.
-        for (index, culprit) in [(7, 2), (12, 1)] {
+        for (index, delayed_by) in [(7, 2), (12, 1)] {
             let matches = |one: &&serde_json::Value| one["index"] == index;
-            let found = slow.iter().take(2).find(matches).map(|one| &one["culprit"]);
-            assert_eq!(found, Some(&culprit.into()), "iteration {index}: {iterations:#}");
+            let found = slow.iter().take(2).find(matches).map(|one| &one["delayed_by"]);
+            assert_eq!(found, Some(&delayed_by.into()), "iteration {index}: {iterations:#}");
         }
         assert!(screen.contains("ITERATIONS  20 iterations"), "{screen}");
         assert!(all["phases"][0]["tree"]["moving_imbalance"].is_number(), "{all:#}");
@@ -221,7 +221,7 @@ under_both! {
         let (_, why) = why(&recorded, &[]);
         assert_sums(&why);
         let waits = why["waits"].as_array().expect("a list");
-        for (rank, culprit, state, function) in [
+        for (rank, delayed_by, state, function) in [
             (0, 1, "late_sender", "MPI_Probe"),
             (0, 2, "one_sided", "MPI_Win_fence"),
             (1, 2, "one_sided", "MPI_Win_fence"),
@@ -232,7 +232,7 @@ under_both! {
                 wait["rank"] == rank && wait["function"] == function && number_of(&wait["seconds"]) > 0.15
             };
             let found = waits.iter().find(matches).unwrap_or_else(|| panic!("{function}: {why:#}"));
-            assert_eq!((&found["state"], &found["culprit"]), (&state.into(), &culprit.into()), "{why:#}");
+            assert_eq!((&found["state"], &found["delayed_by"]), (&state.into(), &delayed_by.into()), "{why:#}");
         }
         let missing = why["missing"].to_string();
         assert!(!missing.contains("one-sided") && !missing.contains("probe"), "{missing}");
@@ -246,13 +246,13 @@ under_both! {
         let waits = why["waits"].as_array().expect("a list");
         let long = |wait: &&serde_json::Value| number_of(&wait["seconds"]) > 0.15;
         // Libraries block for a post and for a lock in different calls.
-        for (rank, culprit, state) in
+        for (rank, delayed_by, state) in
             [(1, 0, "one_sided"), (0, 1, "one_sided"), (1, 2, "lock"), (2, 3, "wait_at_nxn")]
         {
             let is_state = |wait: &&&serde_json::Value| wait["rank"] == rank && wait["state"] == state;
             let found = waits.iter().filter(long).find(|wait| is_state(&wait));
             let found = found.unwrap_or_else(|| panic!("{state}: {why:#}"));
-            assert_eq!(found["culprit"], culprit, "{found:#}");
+            assert_eq!(found["delayed_by"], delayed_by, "{found:#}");
         }
         // Rank 1 is no neighbour of the late rank.
         let of_row = waits.iter().filter(long).filter(|wait| wait["function"] == "MPI_Neighbor_allgather");
@@ -280,7 +280,7 @@ under_both! {
         assert!(parts.iter().all(|part| first.contains(part)), "{first}");
         let document: serde_json::Value =
             serde_json::from_str(&report(&recorded, &["--json"])).expect("JSON");
-        assert_eq!(document["causes"]["dearest"][0]["rank"], 2, "{document:#}");
+        assert_eq!(document["causes"]["costliest"][0]["rank"], 2, "{document:#}");
         let page = recorded.directory().with_file_name("page.html");
         report(&recorded, &["--html", page.to_str().expect("UTF-8")]);
         let page = std::fs::read_to_string(page).expect("a page");

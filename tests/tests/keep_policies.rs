@@ -45,7 +45,7 @@ fn expect_all_calls(metrics: &Metrics) {
         assert_eq!(call(name).bytes, Some(bytes), "{name}");
     }
     assert_eq!(call("MPI_Barrier").count, 2 * (MESSAGES / 100));
-    let sum: f64 = metrics.ranks.iter().map(|rank| rank.compute_s + rank.overhead_s).sum();
+    let sum: f64 = metrics.ranks.iter().map(|rank| rank.compute_s + rank.lost_s).sum();
     let all = metrics.elapsed_s * metrics.ranks.len() as f64;
     assert!((sum - all).abs() < 1e-6 * all, "{sum} s of {all} s");
 }
@@ -198,7 +198,7 @@ under_both! {
             assert_eq!(calls.map(|call| call.count), Some(10 * THREADS), "{keep}");
             let bytes = run.ranks[0].file.file_bytes();
             assert!(bytes < most_bytes, "{keep}: {bytes} bytes");
-            let sum: f64 = metrics.ranks.iter().map(|rank| rank.compute_s + rank.overhead_s).sum();
+            let sum: f64 = metrics.ranks.iter().map(|rank| rank.compute_s + rank.lost_s).sum();
             assert!((sum - metrics.elapsed_s).abs() < 1e-6 * sum, "{keep}: {sum} s");
         }
     }

@@ -229,7 +229,7 @@ impl<'r> Callers<'r> {
     }
 }
 
-/// Finds what delays lie before, where the culprit's own call has no path.
+/// Finds what delays lie before, where the delaying rank's own call has no path.
 pub(super) struct DelayPlaces<'c> {
     contexts: &'c mut Contexts,
     /// By the contexts of the delay and of the waiting call.
@@ -252,7 +252,7 @@ impl<'c> DelayPlaces<'c> {
     }
 
     /// The context of a delay that led to a wait with this state and context. Between two operations
-    /// in which all wait for all, the culprit enters their function no other time.
+    /// in which all wait for all, the delaying rank enters their function no other time.
     pub fn of(&mut self, delay: u32, (state, waiting): (State, u32)) -> u32 {
         let is_meeting = matches!(state, State::WaitAtBarrier | State::WaitAtNxn);
         if !self.has_callers || !is_meeting || waiting == NO_CONTEXT {

@@ -1,5 +1,5 @@
 //! The critical path: back from the latest end of the run to its earliest begin, along a line until
-//! it waited and then along its culprit.
+//! it waited and then along its delaying rank.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl CriticalPath {
             let first = waits.first[line as usize];
             let found = (first..next).rev().find(|number| {
                 let wait = &waits.all[*number];
-                wait.has_culprit() && !order.cut.contains(&(*number as u32))
+                wait.has_delaying_rank() && !order.cut.contains(&(*number as u32))
             });
             let Some(number) = found else {
                 // A thread that began later: the path continues on its rank's first thread.
@@ -84,9 +84,9 @@ impl CriticalPath {
             let wait = &waits.all[number];
             let from = wait.until.min(at);
             path.go_back(line, (from, at), &mut profiles);
-            path.switches += u64::from(lines.all[wait.culprit as usize].rank != on_line.rank);
-            (at, line) = (from, wait.culprit);
-            next = order.culprits_before[number] as usize;
+            path.switches += u64::from(lines.all[wait.delayed_by as usize].rank != on_line.rank);
+            (at, line) = (from, wait.delayed_by);
+            next = order.delaying_before[number] as usize;
             next = next.max(waits.first[line as usize]);
         }
         path.stretches.reverse();

@@ -1,5 +1,5 @@
 //! Delay costs (Böhme et al. 2016): charges every tick of waiting once, to whatever made the
-//! culprit late.
+//! delaying rank late.
 
 use std::collections::BTreeMap;
 
@@ -41,15 +41,15 @@ pub struct Charges {
 /// Intervals with more stretches of the profile than this are not searched for delays.
 const MAX_STRETCHES: usize = 100_000;
 
-/// Why the culprits of waits were late, wait by wait.
+/// Why the delaying ranks of waits were late, wait by wait.
 #[derive(Debug, Clone, Default)]
 pub struct Reasons {
     delays: OfWaits<(u32, i64)>,
-    /// Kept where the culprit itself waited: if it waited for the line, it was late all the same.
+    /// Kept where the delaying rank itself waited: if it waited for the line, it was late all the same.
     balanced: OfWaits<Balanced>,
-    /// The culprit's own waits in the interval: first number, and the one after the last.
-    culprits_waits: Vec<(u32, u32)>,
-    /// When the line of each wait last met its culprit.
+    /// The delaying rank's own waits in the interval: first number, and the one after the last.
+    delaying_waits: Vec<(u32, u32)>,
+    /// When the line of each wait last met its delaying rank.
     pub(super) met: Vec<i64>,
     /// The delays to which each wait goes back.
     pub(super) origins: Origins,
@@ -59,7 +59,7 @@ pub struct Reasons {
     pub too_long: u64,
 }
 
-/// Time of a culprit that is no delay, because the line that waited spent as much.
+/// Time of a delaying rank that is no delay, because the line that waited spent as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Balanced {
     pub context: u32,
@@ -122,11 +122,11 @@ impl<T: Copy + Default> OfWaits<T> {
 /// Number of pieces into which the run is cut.
 const PIECES: u64 = 256;
 
-/// The interval of a culprit's time that is searched to explain a wait.
+/// The interval of a delaying rank's time that is searched to explain a wait.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Interval {
     piece: u32,
-    culprit: u32,
+    delayed_by: u32,
     to: i64,
     from: i64,
     number: u32,
@@ -148,8 +148,8 @@ struct PieceWait {
     /// How many delays and balanced contexts it has.
     delays: u32,
     balanced: u32,
-    /// The culprit's own waits.
-    culprits_waits: (u32, u32),
+    /// The delaying rank's own waits.
+    delaying_waits: (u32, u32),
 }
 
 impl Reasons {
@@ -163,19 +163,20 @@ impl Reasons {
     ) -> Self {
         let finder = Finder { waits, sync_points, order, profiles };
         // Piece by piece, so that the profiles fit into the processor's caches; within a piece by
-        // culprit and interval, because several lines often wait for the same.
+        // delaying rank and interval, because several lines often wait for the same.
         let ends = waits.all.iter().map(|wait| wait.fulfilled);
         let (begin, end) = ends.fold((i64::MAX, i64::MIN), |(a, b), at| (a.min(at), b.max(at)));
         let piece = |at: i64| at.abs_diff(begin) / (end.abs_diff(begin) / PIECES + 1);
-        let wanted = |number: u32, wait: &Wait| wait.has_culprit() && !order.cut.contains(&number);
+        let wanted =
+            |number: u32, wait: &Wait| wait.has_delaying_rank() && !order.cut.contains(&number);
         let all = (0u32..).zip(waits.all.iter().zip(sync_points));
         let mut intervals: Vec<Interval> = all
             .filter(|(number, (wait, _))| wanted(*number, wait))
             .map(|(number, (wait, sync_point))| Interval {
                 piece: piece(wait.fulfilled) as u32,
-                culprit: wait.culprit,
+                delayed_by: wait.delayed_by,
                 to: wait.fulfilled,
-                from: sync_point.on_culprit,
+                from: sync_point.on_delaying,
                 number,
             })
             .collect();
@@ -189,7 +190,7 @@ impl Reasons {
             },
             |times, intervals| {
                 let mut part = PieceReasons::default();
-                let key = |of: &Interval| (of.culprit, of.to, of.from);
+                let key = |of: &Interval| (of.delayed_by, of.to, of.from);
                 for group in intervals.chunk_by(|a, b| key(a) == key(b)) {
                     finder.interval(group, times, &mut part);
                 }
@@ -208,50 +209,50 @@ impl Reasons {
 
     /// Joins the parts, in order of the waits.
     fn join(parts: &[PieceReasons], count: usize) -> Self {
-        let mut culprits_waits = vec![(0, 0); count];
+        let mut delaying_waits = vec![(0, 0); count];
         for wait in parts.iter().flat_map(|part| &part.waits) {
-            culprits_waits[wait.number as usize] = wait.culprits_waits;
+            delaying_waits[wait.number as usize] = wait.delaying_waits;
         }
         Self {
             delays: OfWaits::join(parts, count, |part| (|wait| wait.delays, &part.delays)),
             balanced: OfWaits::join(parts, count, |part| (|wait| wait.balanced, &part.balanced)),
-            culprits_waits,
+            delaying_waits,
             too_long: parts.iter().map(|part| part.too_long).sum(),
             ..Self::default()
         }
     }
 
-    /// Contexts in which the culprit spent more time than the line that waited, with the excess
+    /// Contexts in which the delaying rank spent more time than the line that waited, with the excess
     /// d(c).
     pub fn delays(&self, wait: u32) -> &[(u32, i64)] {
         self.delays.of(wait)
     }
 
-    /// The culprit's time that is no delay because the line that waited spent as much; empty if the
-    /// culprit did not wait.
+    /// The delaying rank's time that is no delay because the line that waited spent as much; empty if the
+    /// delaying rank did not wait.
     pub(super) fn balanced(&self, wait: u32) -> &[Balanced] {
         self.balanced.of(wait)
     }
 
-    /// Numbers of the culprit's own waits in the interval.
+    /// Numbers of the delaying rank's own waits in the interval.
     pub fn waits(&self, wait: u32) -> std::ops::Range<u32> {
-        let (from, to) = self.culprits_waits[wait as usize];
+        let (from, to) = self.delaying_waits[wait as usize];
         from..to
     }
 
-    /// How much of a wait the culprit's delays and the culprit's own waits explain.
+    /// How much of a wait the delaying rank's delays and the delaying rank's own waits explain.
     ///
     /// Their sum (S) exceeds the wait by what the waiting line itself spent longer and waited since
-    /// the two last met. That time made the culprit wait, or both lines waited for it, so it is
-    /// first deducted from the culprit's waits.
+    /// the two last met. That time made the delaying rank wait, or both lines waited for it, so it is
+    /// first deducted from the delaying rank's waits.
     pub(super) fn explained(&self, wait: u32, waits: &Waits) -> Explained {
         let length = waits.all[wait as usize].ticks;
         let delays: i64 = self.delays(wait).iter().map(|(_, ticks)| *ticks).sum();
-        let (from, to) = self.culprits_waits[wait as usize];
-        let culprits_waits = self.ticks_before[to as usize] - self.ticks_before[from as usize];
+        let (from, to) = self.delaying_waits[wait as usize];
+        let delaying_waits = self.ticks_before[to as usize] - self.ticks_before[from as usize];
         let by_delays = delays.min(length);
-        let by_waits = culprits_waits.min(length - by_delays);
-        Explained { delays, culprits_waits, by_delays, by_waits }
+        let by_waits = delaying_waits.min(length - by_delays);
+        Explained { delays, delaying_waits, by_delays, by_waits }
     }
 }
 
@@ -269,20 +270,20 @@ fn ticks_before(waits: &Waits) -> Vec<i64> {
 /// How much of a wait is explained, ticks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Explained {
-    /// Sum of the culprit's delays, and of its own waits.
+    /// Sum of the delaying rank's delays, and of its own waits.
     pub delays: i64,
-    pub culprits_waits: i64,
+    pub delaying_waits: i64,
     /// The part of the wait that each of them explains.
     pub by_delays: i64,
     pub by_waits: i64,
 }
 
-/// Ticks by context, of the culprit and of the line that waited.
+/// Ticks by context, of the delaying rank and of the line that waited.
 #[derive(Debug, Default)]
 struct Times {
     sums: Vec<[i64; 2]>,
-    /// Contexts of the culprit.
-    on_culprit: Vec<u32>,
+    /// Contexts of the delaying rank.
+    on_delaying: Vec<u32>,
     /// Contexts that only the line that waited has.
     of_other: Vec<u32>,
     /// By line the position of the last search.
@@ -298,16 +299,16 @@ struct Finder<'c> {
 }
 
 impl Finder<'_> {
-    /// Adds the delays of waits that share an interval of one culprit.
+    /// Adds the delays of waits that share an interval of one delaying rank.
     fn interval(&self, group: &[Interval], times: &mut Times, part: &mut PieceReasons) {
-        let Interval { culprit: line, from, to, .. } = group[0];
-        let culprit = &self.profiles[line as usize];
-        let stretches = culprit.stretches((from, to), &mut times.hints[line as usize]);
+        let Interval { delayed_by: line, from, to, .. } = group[0];
+        let delayed_by = &self.profiles[line as usize];
+        let stretches = delayed_by.stretches((from, to), &mut times.hints[line as usize]);
         if stretches.len() > MAX_STRETCHES {
             part.too_long += group.len() as u64;
             return;
         }
-        times.add_culprit(culprit.sums_of(stretches));
+        times.add_delaying(delayed_by.sums_of(stretches));
         for Interval { number, .. } in group {
             let (wait, sync_point) =
                 (&self.waits.all[*number as usize], self.sync_points[*number as usize]);
@@ -321,42 +322,42 @@ impl Finder<'_> {
             times.add_other(own.sums_of(stretches));
             let before = (part.delays.len(), part.balanced.len());
             times.delays(&mut part.delays, &mut part.balanced);
-            let culprits_waits = self.culprits_waits(*number);
-            if culprits_waits.0 == culprits_waits.1 {
+            let delaying_waits = self.delaying_waits(*number);
+            if delaying_waits.0 == delaying_waits.1 {
                 part.balanced.truncate(before.1);
             }
             part.waits.push(PieceWait {
                 number: *number,
                 delays: (part.delays.len() - before.0) as u32,
                 balanced: (part.balanced.len() - before.1) as u32,
-                culprits_waits,
+                delaying_waits,
             });
         }
-        times.clear_culprit();
+        times.clear_delaying();
     }
 
-    /// The culprit's own waits in the interval.
-    fn culprits_waits(&self, number: u32) -> (u32, u32) {
+    /// The delaying rank's own waits in the interval.
+    fn delaying_waits(&self, number: u32) -> (u32, u32) {
         let wait = &self.waits.all[number as usize];
         let sync_point = self.sync_points[number as usize];
-        let on_culprit = self.waits.first[wait.culprit as usize];
-        let last = (self.order.culprits_before[number as usize] as usize).max(on_culprit);
-        let in_interval = |at: &usize| self.waits.all[*at].begin >= sync_point.on_culprit;
-        let first = (on_culprit..last).rev().take_while(in_interval).last().unwrap_or(last);
+        let on_delaying = self.waits.first[wait.delayed_by as usize];
+        let last = (self.order.delaying_before[number as usize] as usize).max(on_delaying);
+        let in_interval = |at: &usize| self.waits.all[*at].begin >= sync_point.on_delaying;
+        let first = (on_delaying..last).rev().take_while(in_interval).last().unwrap_or(last);
         (first as u32, last as u32)
     }
 }
 
 impl Times {
-    fn add_culprit(&mut self, sums: &[(u32, i64)]) {
+    fn add_delaying(&mut self, sums: &[(u32, i64)]) {
         for (context, ticks) in sums.iter().filter(|(context, _)| !is_waiting(*context)) {
             let sums = &mut self.sums[*context as usize];
             if sums[0] == 0 {
-                self.on_culprit.push(*context);
+                self.on_delaying.push(*context);
             }
             sums[0] += ticks;
         }
-        self.on_culprit.sort_unstable();
+        self.on_delaying.sort_unstable();
     }
 
     fn add_other(&mut self, sums: &[(u32, i64)]) {
@@ -369,13 +370,13 @@ impl Times {
         }
     }
 
-    fn clear_culprit(&mut self) {
-        for context in self.on_culprit.drain(..) {
+    fn clear_delaying(&mut self) {
+        for context in self.on_delaying.drain(..) {
             self.sums[context as usize] = [0; 2];
         }
     }
 
-    /// Adds by how much the culprit spent longer than the other line, by ascending context, and
+    /// Adds by how much the delaying rank spent longer than the other line, by ascending context, and
     /// clears the other line's times. Contexts that only one of the two has are pooled. Adds what
     /// both spent to `balanced`.
     fn delays(&mut self, delays: &mut Vec<(u32, i64)>, balanced: &mut Vec<Balanced>) {
@@ -384,26 +385,26 @@ impl Times {
         let other_alone: i64 =
             of_other.map(|context| std::mem::take(&mut self.sums[context as usize])[1]).sum();
         let mut alone = 0;
-        for context in &self.on_culprit {
-            let [culprit, own] = &mut self.sums[*context as usize];
+        for context in &self.on_delaying {
+            let [delayed_by, own] = &mut self.sums[*context as usize];
             if *own == 0 {
-                alone += *culprit;
-                delays.push((*context, -*culprit));
+                alone += *delayed_by;
+                delays.push((*context, -*delayed_by));
             } else {
-                let ticks = (*culprit).min(*own);
+                let ticks = (*delayed_by).min(*own);
                 balanced.push(Balanced { context: *context, ticks, is_common: true });
-                if *culprit > *own {
-                    delays.push((*context, *culprit - *own));
+                if *delayed_by > *own {
+                    delays.push((*context, *delayed_by - *own));
                 }
             }
             *own = 0;
         }
         // Negative entries are contexts that the other line does not have.
         let pooled = alone - other_alone;
-        let of_culprit = |context, ticks| Balanced { context, ticks, is_common: false };
+        let of_delaying = |context, ticks| Balanced { context, ticks, is_common: false };
         if pooled <= 0 {
             let alone = delays[first..].iter().filter(|(_, delay)| *delay < 0);
-            balanced.extend(alone.map(|(context, delay)| of_culprit(*context, -delay)));
+            balanced.extend(alone.map(|(context, delay)| of_delaying(*context, -delay)));
             let common: Vec<(u32, i64)> = delays.drain(first..).filter(|(_, d)| *d > 0).collect();
             delays.extend(common);
         } else if other_alone > 0 {
@@ -411,7 +412,7 @@ impl Times {
             let shares = self.divider.divide(pooled, weights.map(|(_, delay)| -delay), alone);
             let pooled = delays[first..].iter_mut().filter(|(_, delay)| *delay < 0);
             pooled.zip(shares).for_each(|((context, delay), share)| {
-                balanced.push(of_culprit(*context, -*delay - share));
+                balanced.push(of_delaying(*context, -*delay - share));
                 *delay = *share;
             });
         } else {
@@ -438,7 +439,7 @@ impl Charges {
             unattributed += wait.ticks;
             for Part { line, context, ticks } in reasons.origins.of(number) {
                 let cost = causes.entry((*line, *context)).or_default();
-                let is_direct = *line == wait.culprit;
+                let is_direct = *line == wait.delayed_by;
                 *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += ticks;
                 unattributed -= ticks;
             }
@@ -513,9 +514,9 @@ mod tests {
     #[test]
     fn pools_contexts_that_only_one_side_has() {
         let mut times = Times { sums: vec![[0; 2]; 10], ..Times::default() };
-        times.add_culprit(&[(8, 30), (5, 20), (5, 30), (6, 10), (WAITING, 7), (7, 60)]);
+        times.add_delaying(&[(8, 30), (5, 20), (5, 30), (6, 10), (WAITING, 7), (7, 60)]);
         let (mut delays, mut balanced) = (Vec::new(), Vec::new());
-        // 90 against 45 in contexts of one side only: half of each. In context 6 the culprit was
+        // 90 against 45 in contexts of one side only: half of each. In context 6 the delaying rank was
         // quicker.
         times.add_other(&[(5, 20), (6, 40), (9, 45), (WAITING, 100)]);
         times.delays(&mut delays, &mut balanced);
@@ -526,8 +527,8 @@ mod tests {
         };
         assert_eq!(of(&balanced, false), [(7, 30), (8, 15)]);
         assert_eq!(of(&balanced, true), [(5, 20), (6, 10)]);
-        // The next line spent more in contexts of its own than the culprit, so none of the
-        // culprit's is a delay.
+        // The next line spent more in contexts of its own than the delaying rank, so none of the
+        // delaying rank's is a delay.
         (delays, balanced) = Default::default();
         times.add_other(&[(9, 200), (5, 10)]);
         times.delays(&mut delays, &mut balanced);
@@ -536,7 +537,7 @@ mod tests {
         delays.clear();
         times.delays(&mut delays, &mut balanced);
         assert_eq!(delays, [(5, 50), (6, 10), (7, 60), (8, 30)]);
-        times.clear_culprit();
+        times.clear_delaying();
         assert!(times.sums.iter().all(|sums| *sums == [0, 0]));
     }
 }

@@ -1,5 +1,5 @@
 //! Groups waits of the same state, in calls from the same site, for the same line, and finds what
-//! mostly made their culprits late.
+//! mostly made their delaying ranks late.
 
 use rustc_hash::FxHashMap;
 
@@ -8,26 +8,26 @@ use super::delay::Reasons;
 use super::lines::Lines;
 use super::waits::Waits;
 
-/// Waits of the same state, call site and culprit.
+/// Waits of the same state, call site and delaying rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Kind of wait.
     pub state: State,
     /// Context of the waiting calls; [`super::NO_CONTEXT`] outside calls.
     pub context: u32,
-    /// Line that they waited for, or [`super::NO_CULPRIT`].
-    pub culprit: u32,
+    /// Line that they waited for, or [`super::DELAYED_BY_UNKNOWN`].
+    pub delayed_by: u32,
     /// Number of waits.
     pub count: u64,
     /// Sum of their lengths.
     pub ticks: i64,
     /// Ranks that waited.
     pub ranks: Vec<u32>,
-    /// What made the culprit late for most of the time; `None` if unknown.
+    /// What made the delaying rank late for most of the time; `None` if unknown.
     pub late_by: Option<LateBy>,
 }
 
-/// What made a culprit late.
+/// What made a delaying rank late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LateBy {
     /// It spent more time in this context than the line that waited.
@@ -48,10 +48,10 @@ pub(super) fn group_waits(
     let mut causes: FxHashMap<(usize, LateBy), f64> = FxHashMap::default();
     let all = (0u32..).zip(waits.all.iter().zip(wait_contexts));
     for (number, (wait, context)) in all.filter(|(number, _)| is_selected(*number)) {
-        let (state, context, culprit) = (wait.state, *context, wait.culprit);
-        let at = *numbers.entry((state, context, culprit)).or_insert_with(|| {
+        let (state, context, delayed_by) = (wait.state, *context, wait.delayed_by);
+        let at = *numbers.entry((state, context, delayed_by)).or_insert_with(|| {
             let (count, ticks, ranks, late_by) = Default::default();
-            groups.push(Group { state, context, culprit, count, ticks, ranks, late_by });
+            groups.push(Group { state, context, delayed_by, count, ticks, ranks, late_by });
             groups.len() - 1
         });
         let group = &mut groups[at];
@@ -62,7 +62,7 @@ pub(super) fn group_waits(
         if group.ranks.last() != Some(&rank) {
             group.ranks.push(rank);
         }
-        for part in reasons.origins.of(number).iter().filter(|part| part.line == culprit) {
+        for part in reasons.origins.of(number).iter().filter(|part| part.line == delayed_by) {
             *causes.entry((at, LateBy::Context(part.context))).or_default() += part.ticks as f64;
         }
         if let Some((by, ticks)) = reasons.main_wait(number, waits) {
@@ -78,7 +78,7 @@ pub(super) fn group_waits(
         }
     }
     groups.sort_by_key(|group| {
-        (std::cmp::Reverse(group.ticks), group.state, group.context, group.culprit)
+        (std::cmp::Reverse(group.ticks), group.state, group.context, group.delayed_by)
     });
     groups
 }

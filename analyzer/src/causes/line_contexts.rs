@@ -54,7 +54,7 @@ pub(super) struct LineContexts {
     gap: Vec<(i64, Gap)>,
     before: Option<LocalSite>,
     regions: Vec<u32>,
-    /// Ticks of polls that have not been added yet: waiting with a culprit, waiting without one,
+    /// Ticks of polls that have not been added yet: waiting with a delaying rank, waiting without one,
     /// transfer.
     pending_polls: [i64; 3],
     polls_site: LocalSite,
@@ -73,7 +73,7 @@ enum Gap {
 const MAX_PENDING: usize = 1 << 16;
 
 fn fixed_of(wait: &Wait) -> u32 {
-    if wait.has_culprit() { WAITING } else { WAITING_FOR_UNKNOWN }
+    if wait.has_delaying_rank() { WAITING } else { WAITING_FOR_UNKNOWN }
 }
 
 impl LineContexts {

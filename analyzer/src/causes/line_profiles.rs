@@ -70,8 +70,9 @@ impl Asked {
             phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
         }
         let mut ended: Vec<Vec<(i64, u32)>> = vec![Vec::new(); lines.all.len()];
-        for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_culprit()) {
-            ended[wait.culprit as usize].push((wait.fulfilled, number));
+        for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_delaying_rank())
+        {
+            ended[wait.delayed_by as usize].push((wait.fulfilled, number));
         }
         ended.par_iter_mut().for_each(|of_line| of_line.sort_unstable());
         Self { waits, moments, ended }
@@ -124,8 +125,8 @@ fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i
     let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
     let of_line: [fn(&Wait, &SyncPoint) -> i64; 3] =
         [|wait, _| wait.begin, |wait, _| wait.until, |_, point| point.moment];
-    let of_culprit: [fn(&Wait, &SyncPoint) -> i64; 3] =
-        [|wait, _| wait.fulfilled, |wait, _| wait.until, |_, point| point.on_culprit];
+    let of_delaying: [fn(&Wait, &SyncPoint) -> i64; 3] =
+        [|wait, _| wait.fulfilled, |wait, _| wait.until, |_, point| point.on_delaying];
     let mut add = |line: u32, moment: i64| {
         let moments = &mut moments[line as usize];
         if moments.last() != Some(&moment) {
@@ -138,9 +139,9 @@ fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i
         for moment in of_line {
             all().for_each(|(wait, point)| add(line, moment(wait, point)));
         }
-        for moment in of_culprit {
-            let with_culprit = all().filter(|(wait, _)| wait.has_culprit());
-            with_culprit.for_each(|(wait, point)| add(wait.culprit, moment(wait, point)));
+        for moment in of_delaying {
+            let explained = all().filter(|(wait, _)| wait.has_delaying_rank());
+            explained.for_each(|(wait, point)| add(wait.delayed_by, moment(wait, point)));
         }
     }
     moments
@@ -153,7 +154,7 @@ pub(super) struct Profiled {
     pub contexts: Contexts,
     pub profiles: Profiles,
     pub wait_contexts: Vec<u32>,
-    pub culprit_contexts: Vec<u32>,
+    pub delayed_by_contexts: Vec<u32>,
     /// For each wait the ticks for which its rank waits.
     pub rank_waits: Vec<i64>,
 }
@@ -197,15 +198,15 @@ impl Profiled {
             contexts,
             profiles: Profiles { of_lines, together: BTreeMap::new() },
             wait_contexts: vec![NO_CONTEXT; waits.len()],
-            culprit_contexts: vec![NO_CONTEXT; waits.len()],
+            delayed_by_contexts: vec![NO_CONTEXT; waits.len()],
             rank_waits: waits.iter().map(|wait| wait.ticks).collect(),
         };
         for (position, (rank, numbers)) in of_ranks.into_iter().zip(numbers).enumerate() {
             for (number, context) in rank.wait_contexts {
                 all.wait_contexts[number as usize] = numbers[context as usize];
             }
-            for (number, context) in rank.culprit_contexts {
-                all.culprit_contexts[number as usize] = numbers[context as usize];
+            for (number, context) in rank.delayed_by_contexts {
+                all.delayed_by_contexts[number as usize] = numbers[context as usize];
             }
             for (line, mut profile) in rank.profiles {
                 profile.renumber(&numbers);

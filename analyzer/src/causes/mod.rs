@@ -1,4 +1,4 @@
-//! Explains why the ranks of a run waited: who waited for whom, what made the culprits late, what
+//! Explains why the ranks of a run waited: who waited for whom, what made the delaying ranks late, what
 //! that cost, and where the critical path runs ([`Causes`]). docs/causes.md defines the terms.
 //!
 //! | file | content |
@@ -20,11 +20,11 @@
 //! | `together` | what the threads of a rank did together |
 //! | `line_profiles` | profiles of all lines and ranks |
 //! | `rank_times` | what each rank did, over all its threads |
-//! | `sync_points` | where a line and its culprit last met before a wait |
+//! | `sync_points` | where a line and its delaying rank last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
 //! | `delay`, `origins` | delay costs |
-//! | `groups` | waits grouped by state, call and culprit |
+//! | `groups` | waits grouped by state, call and delaying rank |
 //! | `off_cpu` | how much of the waiting may have been without a core |
 //! | `critical_path` | the critical path |
 //! | `tree` | the efficiency tree |
@@ -104,7 +104,7 @@ use semantics::CallSemantics;
 pub use states::{State, Unknown};
 pub use tree::Tree;
 use waits::Waits;
-pub use waits::{NO_CULPRIT, Wait};
+pub use waits::{DELAYED_BY_UNKNOWN, Wait};
 pub use whole_ticks::WholeTicks;
 use windows::Windows;
 
@@ -144,8 +144,8 @@ pub struct Causes<'a> {
     pub contexts: Contexts,
     /// For each wait the context of its call; [`NO_CONTEXT`] outside calls.
     pub wait_contexts: Vec<u32>,
-    /// For each wait the context of the culprit's call that ended it; [`NO_CONTEXT`] outside calls.
-    pub culprit_contexts: Vec<u32>,
+    /// For each wait the context of the delaying rank's call that ended it; [`NO_CONTEXT`] outside calls.
+    pub delayed_by_contexts: Vec<u32>,
     /// For each wait the ticks for which its rank waits: while another thread computes, a rank does
     /// not wait, and what several threads wait at once counts for one of them.
     pub rank_waits: Vec<i64>,
@@ -155,7 +155,7 @@ pub struct Causes<'a> {
     pub rank_times: Vec<RankTime>,
     /// Who caused how much waiting.
     pub charges: Charges,
-    /// Why the culprit of each wait was late.
+    /// Why the delaying rank of each wait was late.
     pub reasons: Reasons,
     /// Groups of similar waits, most time first.
     pub groups: Vec<Group>,
@@ -249,7 +249,7 @@ impl<'a> Causes<'a> {
         if !analysis.processes.is_first() {
             return None;
         }
-        let Profiled { mut contexts, profiles, wait_contexts, culprit_contexts, rank_waits } =
+        let Profiled { mut contexts, profiles, wait_contexts, delayed_by_contexts, rank_waits } =
             Profiled::new(analysis, &lines, of_ranks, (&waits.all, &mut phases));
         let rank_times = (0..run.ranks.len()).map(|position| {
             let of_rank = RankTime::of_profile(profiles.of_rank(&lines, position), &contexts);
@@ -309,7 +309,7 @@ impl<'a> Causes<'a> {
             for_own_threads,
             contexts,
             wait_contexts,
-            culprit_contexts,
+            delayed_by_contexts,
             rank_waits,
             profiles,
             rank_times,

@@ -14,9 +14,9 @@ use super::waits::Waits;
 pub(super) struct Order {
     /// Numbers of all waits, each after those that happened before it.
     pub forward: Vec<u32>,
-    /// For each wait the first of its culprit's waits that was not over when the culprit entered
+    /// For each wait the first of its delaying rank's waits that was not over when the delaying rank entered
     /// the call that ended it; all earlier ones were over.
-    pub culprits_before: Vec<u32>,
+    pub delaying_before: Vec<u32>,
     /// Waits that would depend on themselves, because clocks are wrong.
     pub cut: BTreeSet<u32>,
 }
@@ -28,24 +28,24 @@ impl Order {
         let ends = &ends;
         let before = (0..lines.all.len() as u32).into_par_iter().flat_map_iter(|line| {
             let mut hints: FxHashMap<u32, usize> = FxHashMap::default();
-            waits.of(line).iter().map(move |wait| match wait.has_culprit() {
+            waits.of(line).iter().map(move |wait| match wait.has_delaying_rank() {
                 true => {
-                    let culprit = wait.culprit as usize;
-                    let hint = hints.entry(wait.culprit).or_default();
-                    let of_culprit = &ends[waits.first[culprit]..waits.first[culprit + 1]];
+                    let delayed_by = wait.delayed_by as usize;
+                    let hint = hints.entry(wait.delayed_by).or_default();
+                    let of_delaying = &ends[waits.first[delayed_by]..waits.first[delayed_by + 1]];
                     let is_over = |end: &i64| *end <= wait.fulfilled;
-                    let over = hinted_search::partition_point(of_culprit, hint, is_over);
-                    (waits.first[culprit] + over) as u32
+                    let over = hinted_search::partition_point(of_delaying, hint, is_over);
+                    (waits.first[delayed_by] + over) as u32
                 }
                 false => 0,
             })
         });
-        let mut order = Self { culprits_before: before.collect(), ..Self::default() };
+        let mut order = Self { delaying_before: before.collect(), ..Self::default() };
         order.sort(waits, lines);
         order
     }
 
-    /// Advances along all lines, each up to a wait whose culprit has not come far enough.
+    /// Advances along all lines, each up to a wait whose delaying rank has not come far enough.
     fn sort(&mut self, waits: &Waits, lines: &Lines) {
         let mut next: Vec<usize> = waits.first[..lines.all.len()].to_vec();
         // For each line the lines that it blocks: up to which wait it has to advance, and which
@@ -57,9 +57,9 @@ impl Order {
                 let at = line as usize;
                 while next[at] < waits.first[at + 1] {
                     let (number, wait) = (next[at] as u32, &waits.all[next[at]]);
-                    let needs = self.culprits_before[next[at]];
-                    if wait.has_culprit() && (next[wait.culprit as usize] as u32) < needs {
-                        blocked[wait.culprit as usize].push((needs, line));
+                    let needs = self.delaying_before[next[at]];
+                    if wait.has_delaying_rank() && (next[wait.delayed_by as usize] as u32) < needs {
+                        blocked[wait.delayed_by as usize].push((needs, line));
                         break;
                     }
                     self.forward.push(number);
@@ -80,7 +80,7 @@ impl Order {
         }
     }
 
-    /// If lines block each other in a cycle, lets the earliest wait proceed without its culprit.
+    /// If lines block each other in a cycle, lets the earliest wait proceed without its delaying rank.
     fn cut_one(
         &mut self,
         waits: &Waits,
@@ -95,8 +95,8 @@ impl Order {
         let number = next[line];
         let wait = &waits.all[number];
         self.cut.insert(number as u32);
-        self.culprits_before[number] = 0;
-        blocked[wait.culprit as usize].retain(|(_, other)| *other as usize != line);
+        self.delaying_before[number] = 0;
+        blocked[wait.delayed_by as usize].retain(|(_, other)| *other as usize != line);
         ready.push(line as u32);
         true
     }

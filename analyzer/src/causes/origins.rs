@@ -1,8 +1,8 @@
 //! To which delays each wait goes back, and how much of it to each (decision 103).
 //!
-//! A wait goes back to delays of its culprit and, through the culprit's own waits, to delays of
-//! other lines. Since the two lines met, both may have waited for the same delay, or the culprit for
-//! a delay of the line itself. Neither made the culprit later than the line, so these parts are
+//! A wait goes back to delays of its delaying rank and, through the delaying rank's own waits, to delays of
+//! other lines. Since the two lines met, both may have waited for the same delay, or the delaying rank for
+//! a delay of the line itself. Neither made the delaying rank later than the line, so these parts are
 //! dropped; every other part is kept, so that each delay is charged what it adds.
 
 use std::cmp::Reverse;
@@ -68,14 +68,14 @@ impl Origins {
     }
 }
 
-/// A delay to which waits of the culprit go back.
+/// A delay to which waits of the delaying rank go back.
 #[derive(Debug, Clone, Copy)]
 struct Inherited {
     delay: Delay,
-    /// Ticks of the culprit's waits, and of those of the line that waits.
-    of_culprit: i64,
+    /// Ticks of the delaying rank's waits, and of those of the line that waits.
+    of_delaying: i64,
     of_line: i64,
-    /// What made the culprit later than the line.
+    /// What made the delaying rank later than the line.
     left: i64,
 }
 
@@ -84,7 +84,7 @@ struct Inherited {
 struct Finder {
     divider: Divider,
     inherited: Vec<Inherited>,
-    /// Context and ticks of the culprit's time that delays of the line excuse.
+    /// Context and ticks of the delaying rank's time that delays of the line excuse.
     excused: Vec<(u32, i64)>,
     parts: Vec<Part>,
 }
@@ -96,16 +96,16 @@ impl Finder {
         waits: &Waits,
         (reasons, origins): (&Reasons, &Origins),
     ) -> &mut Vec<Part> {
-        let Explained { delays, culprits_waits, by_delays, by_waits } =
+        let Explained { delays, delaying_waits, by_delays, by_waits } =
             reasons.explained(number, waits);
         let wait = &waits.all[number as usize];
         let contexts = reasons.delays(number);
         self.parts.clear();
         let weights = contexts.iter().map(|(_, ticks)| *ticks);
         let shares = self.divider.divide(by_delays, weights, delays);
-        let of_culprit = contexts.iter().zip(shares).filter(|(_, share)| **share > 0);
-        self.parts.extend(of_culprit.map(|((context, _), share)| Part {
-            line: wait.culprit,
+        let of_delaying = contexts.iter().zip(shares).filter(|(_, share)| **share > 0);
+        self.parts.extend(of_delaying.map(|((context, _), share)| Part {
+            line: wait.delayed_by,
             context: *context,
             ticks: *share,
         }));
@@ -113,10 +113,10 @@ impl Finder {
             self.inherit(number, waits, (reasons, origins));
             let balanced = reasons.balanced(number);
             let mut by_balanced = 0;
-            if by_waits < culprits_waits || !balanced.is_empty() {
+            if by_waits < delaying_waits || !balanced.is_empty() {
                 self.excuse(wait.line, balanced);
                 let missing = self.drop_shared(wait.line, by_waits);
-                by_balanced = self.add_excused(wait.culprit, missing);
+                by_balanced = self.add_excused(wait.delayed_by, missing);
                 self.restore(missing - by_balanced);
             }
             self.add_inherited(by_waits - by_balanced);
@@ -124,7 +124,7 @@ impl Finder {
         &mut self.parts
     }
 
-    /// Sums the waits of the culprit and of the line since the two met, by delay.
+    /// Sums the waits of the delaying rank and of the line since the two met, by delay.
     fn inherit(&mut self, number: u32, waits: &Waits, (reasons, origins): (&Reasons, &Origins)) {
         let sides = [reasons.waits(number), reasons.waits_of_line(number, waits)];
         let parts_of = |wait| origins.of(wait).len().max(1);
@@ -138,8 +138,8 @@ impl Finder {
             for wait in numbers {
                 let ticks = waits.all[wait as usize].ticks;
                 let mut add = |delay, ticks| {
-                    let [of_culprit, of_line] = if side == 0 { [ticks, 0] } else { [0, ticks] };
-                    self.inherited.push(Inherited { delay, of_culprit, of_line, left: 0 });
+                    let [of_delaying, of_line] = if side == 0 { [ticks, 0] } else { [0, ticks] };
+                    self.inherited.push(Inherited { delay, of_delaying, of_line, left: 0 });
                 };
                 match origins.of(wait) {
                     [largest, ..] if too_many => add((largest.line, largest.context), ticks),
@@ -154,16 +154,16 @@ impl Finder {
         self.inherited.dedup_by(|next, sum| {
             let is_same = next.delay == sum.delay;
             if is_same {
-                sum.of_culprit += next.of_culprit;
+                sum.of_delaying += next.of_delaying;
                 sum.of_line += next.of_line;
             }
             is_same
         });
-        self.inherited.retain(|inherited| inherited.of_culprit > 0);
-        self.inherited.iter_mut().for_each(|inherited| inherited.left = inherited.of_culprit);
+        self.inherited.retain(|inherited| inherited.of_delaying > 0);
+        self.inherited.iter_mut().for_each(|inherited| inherited.left = inherited.of_delaying);
     }
 
-    /// Finds which of the culprit's own time the delays of the line excuse, although the culprit has
+    /// Finds which of the delaying rank's own time the delays of the line excuse, although the delaying rank has
     /// waited for these delays already: as much as they are, in the same context, or in contexts that
     /// only one of the two has.
     fn excuse(&mut self, line: u32, balanced: &[Balanced]) {
@@ -171,8 +171,8 @@ impl Finder {
         let mut alone = 0;
         for of in self.inherited.iter().filter(|of| of.delay.0 == line) {
             match balanced.iter().find(|balanced| balanced.context == of.delay.1) {
-                Some(same) => self.excused.push((same.context, of.of_culprit.min(same.ticks))),
-                None => alone += of.of_culprit,
+                Some(same) => self.excused.push((same.context, of.of_delaying.min(same.ticks))),
+                None => alone += of.of_delaying,
             }
         }
         let pooled = balanced.iter().filter(|of| !of.is_common);
@@ -182,22 +182,22 @@ impl Finder {
         self.excused.extend(pooled.zip(shares).map(|(of, share)| (of.context, *share)));
     }
 
-    /// Adds so much of the culprit's excused time, or all of it; returns how much.
-    fn add_excused(&mut self, culprit: u32, missing: i64) -> i64 {
+    /// Adds so much of the delaying rank's excused time, or all of it; returns how much.
+    fn add_excused(&mut self, delayed_by: u32, missing: i64) -> i64 {
         let all: i64 = self.excused.iter().map(|(_, ticks)| *ticks).sum();
         let ticks = missing.min(all);
         let weights = self.excused.iter().map(|(_, ticks)| *ticks);
         let shares = self.divider.divide(ticks, weights, all);
         let parts = self.excused.iter().zip(shares).filter(|(_, share)| **share > 0);
         self.parts.extend(parts.map(|((context, _), share)| Part {
-            line: culprit,
+            line: delayed_by,
             context: *context,
             ticks: *share,
         }));
         ticks
     }
 
-    /// Drops what did not make the culprit later than the line: delays of the line itself, and those
+    /// Drops what did not make the delaying rank later than the line: delays of the line itself, and those
     /// for which it had waited, too. Returns how much of the wait is then left to be explained.
     fn drop_shared(&mut self, line: u32, by_waits: i64) -> i64 {
         let is_own = |inherited: &Inherited| inherited.delay.0 == line;
@@ -205,7 +205,7 @@ impl Finder {
         self.inherited.retain(|inherited| !is_own(inherited));
         for inherited in &mut self.inherited {
             if has_waited(inherited) {
-                inherited.left = (inherited.of_culprit - inherited.of_line).max(0);
+                inherited.left = (inherited.of_delaying - inherited.of_line).max(0);
             }
         }
         let left: i64 = self.inherited.iter().map(|inherited| inherited.left).sum();
@@ -225,13 +225,13 @@ impl Finder {
 
     /// If more was dropped than explains nothing, takes some of it back.
     fn restore(&mut self, missing: i64) {
-        let dropped = self.inherited.iter().map(|of| of.of_culprit - of.left);
+        let dropped = self.inherited.iter().map(|of| of.of_delaying - of.left);
         let all_dropped: i64 = dropped.clone().sum();
         let shares = self.divider.divide(missing.min(all_dropped), dropped, all_dropped);
         self.inherited.iter_mut().zip(shares).for_each(|(of, share)| of.left += share);
     }
 
-    /// Divides what the culprit's waits explain in proportion to what is left of them.
+    /// Divides what the delaying rank's waits explain in proportion to what is left of them.
     fn add_inherited(&mut self, by_waits: i64) {
         let left = self.inherited.iter().map(|inherited| inherited.left);
         let all_left: i64 = left.clone().sum();
@@ -250,11 +250,12 @@ impl Finder {
 const MAX_OWN: usize = 1_000;
 
 impl Reasons {
-    /// The line for which the culprit of a wait had itself waited, by the largest delay that it took
+    /// The line for which the delaying rank of a wait had itself waited, by the largest delay that it took
     /// over, and the ticks of all that it took over.
     pub(super) fn main_wait(&self, number: u32, waits: &Waits) -> Option<(u32, i64)> {
         let wait = &waits.all[number as usize];
-        let inherited = || self.origins.of(number).iter().filter(|part| part.line != wait.culprit);
+        let inherited =
+            || self.origins.of(number).iter().filter(|part| part.line != wait.delayed_by);
         let largest = inherited().next()?;
         let of_largest = |earlier: u32| {
             let parts = self.origins.of(earlier).iter();
@@ -264,10 +265,10 @@ impl Reasons {
         let longest =
             self.waits(number).max_by_key(|earlier| (of_largest(*earlier), Reverse(*earlier)))?;
         let ticks = inherited().map(|part| part.ticks).sum();
-        Some((waits.all[longest as usize].culprit, ticks))
+        Some((waits.all[longest as usize].delayed_by, ticks))
     }
 
-    /// The waits of the line itself since it met the culprit.
+    /// The waits of the line itself since it met the delaying rank.
     fn waits_of_line(&self, number: u32, waits: &Waits) -> std::ops::Range<u32> {
         let line = waits.all[number as usize].line as usize;
         let first = waits.first[line] as u32;

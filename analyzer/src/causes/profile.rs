@@ -1,6 +1,6 @@
 //! Sums what each line did between the moments that matter, by context.
 //!
-//! Those moments are the begins and ends of waits, the culprits' entries into the calls that ended
+//! Those moments are the begins and ends of waits, the delaying ranks' entries into the calls that ended
 //! them, and the points where lines met. Only sums are kept between two moments, so memory grows
 //! with waits, not with calls.
 
@@ -154,7 +154,7 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
             wait_contexts: Vec::new(),
-            culprit_contexts: Vec::new(),
+            delayed_by_contexts: Vec::new(),
             line: LineState::default(),
         }
     }
@@ -172,7 +172,7 @@ pub(super) struct ProfilerOfRank<'c> {
     contexts: LocalContexts,
     profiles: Vec<(u32, Profile)>,
     wait_contexts: Vec<(u32, u32)>,
-    culprit_contexts: Vec<(u32, u32)>,
+    delayed_by_contexts: Vec<(u32, u32)>,
     line: LineState,
 }
 
@@ -185,7 +185,7 @@ struct LineState {
     profile: ProfileBuilder,
     /// Position of the next wait that its calls ended.
     next_ended: usize,
-    /// The call right before, with its numbers of waits, and of culprits' calls.
+    /// The call right before, with its numbers of waits, and of delaying ranks' calls.
     last_call: Option<(LocalSite, [usize; 2])>,
 }
 
@@ -198,8 +198,8 @@ pub(super) struct RankProfile {
     pub profiles: Vec<(u32, Profile)>,
     /// Numbers of waits, and the contexts of the waiting calls.
     pub wait_contexts: Vec<(u32, u32)>,
-    /// Numbers of waits, and the contexts of the culprits' calls that ended them.
-    pub culprit_contexts: Vec<(u32, u32)>,
+    /// Numbers of waits, and the contexts of the delaying ranks' calls that ended them.
+    pub delayed_by_contexts: Vec<(u32, u32)>,
     /// Its calls with and without paths.
     pub path_counts: PathCounts,
     /// What its threads did together, if it has several; added later.
@@ -219,13 +219,13 @@ impl ProfilerOfRank<'_> {
     /// What was found, when all events are read.
     pub fn finish(mut self) -> RankProfile {
         self.add_silent_line();
-        let Self { contexts, profiles, wait_contexts, culprit_contexts, path_counts, .. } = self;
+        let Self { contexts, profiles, wait_contexts, delayed_by_contexts, path_counts, .. } = self;
         let contexts = contexts.into_all();
         RankProfile {
             contexts,
             profiles,
             wait_contexts,
-            culprit_contexts,
+            delayed_by_contexts,
             path_counts,
             together: None,
         }
@@ -259,7 +259,7 @@ impl ProfilerOfRank<'_> {
         let Some((site, [waits, ended])) = self.line.last_call else { return };
         self.path_counts.add_path(site, path);
         let (waits, ended) =
-            (&mut self.wait_contexts[waits..], &mut self.culprit_contexts[ended..]);
+            (&mut self.wait_contexts[waits..], &mut self.delayed_by_contexts[ended..]);
         if !waits.is_empty() || !ended.is_empty() {
             let on_path = self.contexts.number(LocalContext::OnPath(site, path));
             waits.iter_mut().chain(ended).for_each(|(_, context)| *context = on_path);
@@ -286,7 +286,7 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
         let mut add = |stretch: Stretch| profile.add(stretch.context, stretch.to);
         let called = contexts.span(span, &self.reader, &mut self.contexts, &mut add);
         let Some(called) = called else { return };
-        let numbers = [self.wait_contexts.len(), self.culprit_contexts.len()];
+        let numbers = [self.wait_contexts.len(), self.delayed_by_contexts.len()];
         self.wait_contexts.extend(called.wait.map(|wait| (wait, called.context)));
         if called.polls {
             return;
@@ -296,7 +296,7 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
         let ended = &self.ended[*number as usize];
         while let Some((moment, wait)) = ended.get(*next_ended).filter(|of| of.0 <= called.begin) {
             if *moment == called.begin {
-                self.culprit_contexts.push((*wait, called.context));
+                self.delayed_by_contexts.push((*wait, called.context));
             }
             *next_ended += 1;
         }

@@ -1,4 +1,4 @@
-//! Finds where a line and its culprit last met before a wait: the moment from which delays count
+//! Finds where a line and its delaying rank last met before a wait: the moment from which delays count
 //! (decision 85).
 
 use std::cmp::Reverse;
@@ -17,8 +17,8 @@ use super::waits::{Wait, Waits};
 pub struct SyncPoint {
     /// Time on the waiting line.
     pub moment: i64,
-    /// Time on the culprit's line.
-    pub on_culprit: i64,
+    /// Time on the delaying rank's line.
+    pub on_delaying: i64,
 }
 
 /// A moment at which a line met another one.
@@ -40,8 +40,8 @@ struct Group<'w> {
 /// Most groups of a line in which its meetings are looked for: those that synchronised most often.
 const MAX_GROUPS: usize = 64;
 
-/// For each wait where the line and the culprit last met. If they never did, or the wait has no
-/// culprit, that is the begin of the lines.
+/// For each wait where the line and the delaying rank last met. If they never did, or the wait has no
+/// delaying rank, that is the begin of the lines.
 pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
     let groups = groups(&waits.collective_syncs);
     let mut groups_of: Vec<Vec<&Group>> = vec![Vec::new(); lines.all.len()];
@@ -54,10 +54,10 @@ pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
         });
     }
     let mut meetings: Vec<Vec<Meeting>> = vec![Vec::new(); lines.all.len()];
-    for wait in waits.all.iter().filter(|wait| wait.has_culprit()) {
-        let Wait { line, culprit, until: own, fulfilled: other, .. } = *wait;
-        meetings[line as usize].push(Meeting { moment: own, with: culprit, on_other: other });
-        meetings[culprit as usize].push(Meeting { moment: other, with: line, on_other: own });
+    for wait in waits.all.iter().filter(|wait| wait.has_delaying_rank()) {
+        let Wait { line, delayed_by, until: own, fulfilled: other, .. } = *wait;
+        meetings[line as usize].push(Meeting { moment: own, with: delayed_by, on_other: other });
+        meetings[delayed_by as usize].push(Meeting { moment: other, with: line, on_other: own });
     }
     let of_line = |(number, (mut meetings, groups)): (usize, (Vec<Meeting>, Vec<&Group>))| {
         meetings.sort_by_key(|meeting| meeting.moment);
@@ -70,9 +70,9 @@ pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
             while let Some(meeting) = meetings.next_if(|meeting| meeting.moment <= wait.begin) {
                 last.add(meeting);
             }
-            let never = |on_culprit| SyncPoint { moment: own_begin, on_culprit };
-            match wait.has_culprit() {
-                true => last.before(wait).unwrap_or_else(|| never(begin(wait.culprit))),
+            let never = |on_delaying| SyncPoint { moment: own_begin, on_delaying };
+            match wait.has_delaying_rank() {
+                true => last.before(wait).unwrap_or_else(|| never(begin(wait.delayed_by))),
                 false => never(wait.begin),
             }
         };
@@ -114,23 +114,23 @@ struct LastMeetings<'w> {
 
 impl LastMeetings<'_> {
     fn add(&mut self, Meeting { moment, with, on_other }: Meeting) {
-        self.pairs.insert(with, SyncPoint { moment, on_culprit: on_other });
+        self.pairs.insert(with, SyncPoint { moment, on_delaying: on_other });
     }
 
-    /// Where the line last met the culprit of a wait, which had been there when it ended the wait.
+    /// Where the line last met the delaying rank of a wait, which had been there when it ended the wait.
     fn before(&mut self, wait: &Wait) -> Option<SyncPoint> {
         let by = wait.fulfilled;
         let mut last =
-            self.pairs.get(&wait.culprit).copied().filter(|point| point.on_culprit <= by);
+            self.pairs.get(&wait.delayed_by).copied().filter(|point| point.on_delaying <= by);
         for (group, hint) in self.groups.iter().zip(&mut self.hints) {
-            if group.lines.binary_search(&wait.culprit).is_err() {
+            if group.lines.binary_search(&wait.delayed_by).is_err() {
                 continue;
             }
             let is_before = |moment: &i64| *moment <= wait.begin.min(by);
             let count = hinted_search::partition_point(&group.moments, hint, is_before);
             let Some(moment) = count.checked_sub(1).map(|at| group.moments[at]) else { continue };
             if last.is_none_or(|last| moment > last.moment) {
-                last = Some(SyncPoint { moment, on_culprit: moment });
+                last = Some(SyncPoint { moment, on_delaying: moment });
             }
         }
         last

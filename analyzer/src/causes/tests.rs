@@ -99,7 +99,7 @@ pub(crate) fn finished(ranks: &[SyntheticRank]) -> RunDirectory {
     RunDirectory::of(&ranks)
 }
 
-/// State, waiting rank, culprit's rank, begin and length in ticks, without waits at the ends of
+/// State, waiting rank, delaying rank's rank, begin and length in ticks, without waits at the ends of
 /// ranks.
 fn waits(causes: &Causes) -> Vec<(State, u32, Option<u32>, i64, i64)> {
     let rank = |line: u32| causes.lines.all.get(line as usize).map(|line| line.rank);
@@ -109,7 +109,7 @@ fn waits(causes: &Causes) -> Vec<(State, u32, Option<u32>, i64, i64)> {
         .filter(|wait| !matches!(wait.state, State::WaitAtFinalize | State::StartSkew));
     let since = T as i64 - BEGIN;
     inside
-        .map(|w| (w.state, rank(w.line).unwrap(), rank(w.culprit), w.begin - since, w.ticks))
+        .map(|w| (w.state, rank(w.line).unwrap(), rank(w.delayed_by), w.begin - since, w.ticks))
         .collect()
 }
 
@@ -390,7 +390,7 @@ fn matched_probe_waits_for_the_send_of_its_message() {
 }
 
 #[test]
-fn abandoned_polls_have_no_culprit() {
+fn abandoned_polls_have_no_delaying_rank() {
     let [mut a, mut b] = world();
     b.call_with("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
     b.polls("MPI_Test", at(10), at(130), 20, 60);
@@ -410,7 +410,7 @@ fn abandoned_polls_have_no_culprit() {
 }
 
 #[test]
-fn open_call_has_no_culprit() {
+fn open_call_has_no_delaying_rank() {
     let [mut a, mut b] = world();
     a.killed();
     b.killed();
@@ -421,8 +421,8 @@ fn open_call_has_no_culprit() {
     with_causes(&[a, b], |causes| {
         let found = waits(causes);
         assert_eq!(found.len(), 1, "{found:?}");
-        let (state, rank, culprit, begin, _) = found[0];
-        assert_eq!((state, rank, culprit, begin), (State::OpenAtEnd, 1, None, 20));
+        let (state, rank, delayed_by, begin, _) = found[0];
+        assert_eq!((state, rank, delayed_by, begin), (State::OpenAtEnd, 1, None, 20));
         assert_eq!(causes.charges.unattributed, causes.waiting());
     });
 }

@@ -1,5 +1,5 @@
 //! Wait states: turns the conditions of a call into the stretch in which it waited, and its
-//! culprit. docs/causes.md defines the states.
+//! delaying rank. docs/causes.md defines the states.
 
 use std::cmp::Reverse;
 
@@ -10,8 +10,8 @@ use super::State;
 use super::conditions::{CollectiveSync, Condition, Found, PollRun};
 use super::lines::{EndBounds, Lines};
 
-/// In place of a line: the culprit is not known.
-pub const NO_CULPRIT: u32 = u32::MAX;
+/// In place of a line: the delaying rank is not known.
+pub const DELAYED_BY_UNKNOWN: u32 = u32::MAX;
 
 /// A stretch in which a call did nothing but wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,9 +27,9 @@ pub struct Wait {
     pub ticks: i64,
     /// When it left the call.
     pub left: i64,
-    /// The line that it waited for, or [`NO_CULPRIT`].
-    pub culprit: u32,
-    /// When the culprit entered the call that ended the wait (A).
+    /// The line that it waited for, or [`DELAYED_BY_UNKNOWN`].
+    pub delayed_by: u32,
+    /// When the delaying rank entered the call that ended the wait (A).
     pub fulfilled: i64,
     /// Kind of wait.
     pub state: State,
@@ -39,8 +39,8 @@ pub struct Wait {
 
 impl Wait {
     /// Whether the late line is known.
-    pub fn has_culprit(&self) -> bool {
-        self.culprit != NO_CULPRIT
+    pub fn has_delaying_rank(&self) -> bool {
+        self.delayed_by != DELAYED_BY_UNKNOWN
     }
 }
 
@@ -172,7 +172,7 @@ impl Waits {
             until,
             ticks,
             left,
-            culprit: condition.partner,
+            delayed_by: condition.partner,
             fulfilled: condition.fulfilled,
             state: condition.state,
             function: condition.function,
@@ -191,7 +191,7 @@ impl Waits {
                         until: begin + inside,
                         ticks: inside,
                         left: end,
-                        culprit: NO_CULPRIT,
+                        delayed_by: DELAYED_BY_UNKNOWN,
                         fulfilled: begin + inside,
                         state: State::Polling,
                         function: run.function,
@@ -213,13 +213,13 @@ impl Waits {
         open: &[(u32, i64, u16)],
         (begin, end): (i64, i64),
     ) {
-        let without_culprit = |line, from: i64, to: i64, state, function| Wait {
+        let of_nobody = |line, from: i64, to: i64, state, function| Wait {
             line,
             begin: from,
             until: to,
             ticks: to - from,
             left: to,
-            culprit: NO_CULPRIT,
+            delayed_by: DELAYED_BY_UNKNOWN,
             fulfilled: to,
             state,
             function,
@@ -232,9 +232,7 @@ impl Waits {
             match skew < begin_bound {
                 true => self.uncertain += skew,
                 false if skew == 0 => {}
-                false => {
-                    self.all.push(without_culprit(number, begin, line.begin, State::StartSkew, 0))
-                }
+                false => self.all.push(of_nobody(number, begin, line.begin, State::StartSkew, 0)),
             }
             let open = open.iter().find(|(open, ..)| *open == number);
             let waits = line.finalizes && line.end < end;
@@ -243,14 +241,14 @@ impl Waits {
                     self.uncertain += end - line.end;
                     continue;
                 }
-                let wait = without_culprit(number, line.end, end, State::WaitAtFinalize, 0);
-                self.all.push(Wait { culprit: last, ..wait });
+                let wait = of_nobody(number, line.end, end, State::WaitAtFinalize, 0);
+                self.all.push(Wait { delayed_by: last, ..wait });
             }
         }
         for &(number, from, function) in open {
             let to = lines.all[number as usize].end;
             if to > from {
-                self.all.push(without_culprit(number, from, to, State::OpenAtEnd, function));
+                self.all.push(of_nobody(number, from, to, State::OpenAtEnd, function));
             }
         }
     }

@@ -16,13 +16,13 @@ pub struct Key {
     /// Place in the program, without lines.
     pub spot: Spot,
     /// Rank that was waited for, for waiting.
-    pub culprit: Option<u32>,
+    pub delayed_by: Option<u32>,
 }
 
 impl Key {
     fn of(part: &Part, record: &RunRecord) -> Self {
         let spot = Spot::key(&part.place, &record.sites);
-        Self { kind: part.kind, state: part.state.clone(), spot, culprit: part.culprit }
+        Self { kind: part.kind, state: part.state.clone(), spot, delayed_by: part.delayed_by }
     }
 }
 

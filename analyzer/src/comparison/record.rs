@@ -162,7 +162,7 @@ pub struct Part {
     pub state: Option<String>,
     /// For waiting: the rank that was waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub culprit: Option<u32>,
+    pub delayed_by: Option<u32>,
     /// Nanoseconds, summed over the ranks.
     pub ns: i64,
     /// For computing: the same by group of ranks.

@@ -213,7 +213,7 @@ impl Sums {
             kind,
             place,
             state: None,
-            culprit: None,
+            delayed_by: None,
             ns,
             by_ranks: Vec::new(),
         };
@@ -223,12 +223,12 @@ impl Sums {
         };
         let mut parts = vec![computed(0, "smooth"), computed(1, "norm")];
         let mut for_rank: BTreeMap<u32, i64> = BTreeMap::new();
-        for ((_, culprit), ns) in &self.waiting {
-            *for_rank.entry(*culprit).or_default() += ns;
+        for ((_, delayed_by), ns) in &self.waiting {
+            *for_rank.entry(*delayed_by).or_default() += ns;
         }
-        parts.extend(for_rank.into_iter().map(|(culprit, ns)| Part {
+        parts.extend(for_rank.into_iter().map(|(delayed_by, ns)| Part {
             state: Some("wait_at_nxn".to_owned()),
-            culprit: Some(culprit),
+            delayed_by: Some(delayed_by),
             ..plain(Kind::Waiting, Place::Inside(1), ns)
         }));
         let transfer = TRANSFER * ITERATIONS as i64 * i64::from(RANKS);

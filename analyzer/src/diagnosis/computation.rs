@@ -48,10 +48,10 @@ pub(super) fn mode_does_not_fit(of: &Evidence) -> Option<Finding> {
 /// The rank that loses most, if it loses a notable part of the run.
 pub(super) fn loses_most(of: &Evidence) -> Option<Finding> {
     let metrics = of.metrics;
-    let worst = metrics.participants().max_by(|a, b| a.overhead_s.total_cmp(&b.overhead_s))?;
-    let notable = worst.overhead_s >= super::NOTABLE_SHARE * metrics.elapsed_s;
+    let worst = metrics.participants().max_by(|a, b| a.lost_s.total_cmp(&b.lost_s))?;
+    let notable = worst.lost_s >= super::NOTABLE_SHARE * metrics.elapsed_s;
     (metrics.efficiency.is_some() && notable)
-        .then_some(Finding::LosesMost { rank: worst.rank, seconds: worst.overhead_s })
+        .then_some(Finding::LosesMost { rank: worst.rank, seconds: worst.lost_s })
 }
 
 /// Ranks that slept for a notable part of the run in what counts as computing.

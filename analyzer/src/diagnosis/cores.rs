@@ -40,7 +40,7 @@ pub fn share_held_up(of: &Evidence) -> Option<f64> {
         .participants()
         .map(|rank| {
             let waiting_s = waiting_s.as_ref().and_then(|of| of.get(&rank.rank).copied());
-            Some((rank.off_cpu_s? - waiting_s.unwrap_or(rank.overhead_s)).max(0.0))
+            Some((rank.off_cpu_s? - waiting_s.unwrap_or(rank.lost_s)).max(0.0))
         })
         .collect();
     let held_up_s = held_up_s.filter(|held_up| !held_up.is_empty())?;

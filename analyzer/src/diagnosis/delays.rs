@@ -134,7 +134,7 @@ fn unattributed(why: &Why) -> Option<Finding> {
 }
 
 /// Whether a single cause explains the waiting, so that following it back tells nothing new.
-pub(super) fn is_explained(why: &Why) -> bool {
+pub(super) fn has_delaying_rank(why: &Why) -> bool {
     let costs = why.causes.charges.causes.values().map(|cost| cost.total());
     let most = costs.max().unwrap_or(0);
     hidden(why).is_none()

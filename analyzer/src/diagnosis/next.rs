@@ -119,9 +119,9 @@ impl Diagnosis<'_> {
             if let Some(library) = library_to_look_behind(of) {
                 return Step::RecordPaths { library };
             }
-            let is_explained = of.why().is_some_and(|why| delays::is_explained(&why));
+            let has_delaying_rank = of.why().is_some_and(|why| delays::has_delaying_rank(&why));
             let in_turn = |finding: &Finding| matches!(finding, Finding::InTurn { .. });
-            return match is_explained || self.findings.iter().any(in_turn) {
+            return match has_delaying_rank || self.findings.iter().any(in_turn) {
                 true if self.invalidated_by(Figures::Predictions).is_none() => {
                     Step::WhatIf(Purpose::Savings)
                 }

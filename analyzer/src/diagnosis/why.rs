@@ -101,7 +101,7 @@ impl Why<'_> {
         OwnTimes(computing_s.into_iter().filter_map(of_rank).collect())
     }
 
-    /// Whether a line (or [`crate::causes::NO_CULPRIT`]) belongs to the selected rank, if one is selected.
+    /// Whether a line (or [`crate::causes::DELAYED_BY_UNKNOWN`]) belongs to the selected rank, if one is selected.
     pub(crate) fn concerns(&self, line: u32) -> bool {
         let rank = self.causes.lines.all.get(line as usize).map(|line| line.rank);
         self.rank.is_none_or(|selected| rank == Some(selected))

@@ -118,7 +118,7 @@ fn sums_outermost_occurrences() {
     // Reading counters is time of the recorder, not of the region.
     let (metrics, _) = of(&ranks, &region("inner"));
     assert!((metrics.elapsed_s - 2e-3).abs() < 1e-12);
-    assert_eq!(metrics.ranks[0].tool_s, 0.0);
+    assert_eq!(metrics.ranks[0].recorder_s, 0.0);
 }
 
 #[test]

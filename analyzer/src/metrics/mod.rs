@@ -96,7 +96,7 @@ pub struct ThreadMetrics {
     /// Seconds in MPI calls.
     pub mpi_s: f64,
     /// Seconds in the recorder.
-    pub tool_s: f64,
+    pub recorder_s: f64,
     /// Useful seconds. The first thread is assumed to exist from the rank's start to its end, any
     /// other from its first to its last event. γ_i is the union over the threads, not their sum.
     pub compute_s: f64,
@@ -122,11 +122,11 @@ pub struct RankMetrics {
     /// Computing (γ_i).
     pub compute_s: f64,
     /// Lost (χ_i).
-    pub overhead_s: f64,
+    pub lost_s: f64,
     /// In MPI calls while none of its threads computes.
     pub mpi_s: f64,
     /// In the recorder, outside the recorded calls, in the rest of the time.
-    pub tool_s: f64,
+    pub recorder_s: f64,
     /// Neither in MPI nor in the recorder nor computing.
     pub other_s: f64,
     /// Before its start and after its end, relative to the earliest start and latest end.
@@ -417,9 +417,9 @@ fn rank_metrics(
     let RankSelection { takes_part, outside_s, .. } = &resolved.ranks[index];
     let threads = trace.threads.len().max(1);
     let compute_s = seconds(pass.compute_ticks);
-    let (mpi_s, tool_s, other_s) =
+    let (mpi_s, recorder_s, other_s) =
         (seconds(pass.mpi_ticks), seconds(pass.tool_ticks), seconds(pass.other_ticks));
-    let overhead_s = if *takes_part { mpi_s + tool_s + other_s + outside_s } else { 0.0 };
+    let lost_s = if *takes_part { mpi_s + recorder_s + other_s + outside_s } else { 0.0 };
     let system = system::SystemFacts::new(trace);
     let useful_s = pass.threads.iter().map(|thread| (thread.number, seconds(thread.compute_ticks)));
     let mut useful_s: BTreeMap<u32, f64> = useful_s.collect();
@@ -443,16 +443,16 @@ fn rank_metrics(
                 number: thread.number,
                 calls: thread.calls,
                 mpi_s: seconds(thread.mpi_ticks),
-                tool_s: seconds(thread.tool_ticks),
+                recorder_s: seconds(thread.tool_ticks),
                 compute_s: seconds(thread.compute_ticks),
             })
             .collect(),
         end_s: time.end_s(),
         elapsed_s: seconds(pass.elapsed_ticks),
         compute_s,
-        overhead_s,
+        lost_s,
         mpi_s,
-        tool_s,
+        recorder_s,
         other_s,
         outside_s: *outside_s,
         off_cpu_s: system.off_cpu_s.filter(|_| readings_apply),

@@ -59,7 +59,7 @@ fn ms(seconds: f64) -> f64 {
 
 fn assert_identity(metrics: &Metrics) {
     let p = metrics.participants().count() as f64;
-    let sum: f64 = metrics.participants().map(|r| r.compute_s + r.overhead_s).sum();
+    let sum: f64 = metrics.participants().map(|r| r.compute_s + r.lost_s).sum();
     let expected = p * metrics.elapsed_s;
     assert!((sum - expected).abs() <= 1e-9 * expected, "{sum} is not {expected}");
     for rank in metrics.participants() {
@@ -76,10 +76,11 @@ fn whole_run_has_known_times() {
     let metrics = whole(&two_ranks());
     assert_eq!((ms(metrics.elapsed_s), ms(metrics.run_elapsed_s)), (100.0, 100.0));
     let [first, second] = &metrics.ranks[..] else { panic!() };
-    let parts = |r: &RankMetrics| [r.compute_s, r.mpi_s, r.tool_s, r.other_s, r.outside_s].map(ms);
+    let parts =
+        |r: &RankMetrics| [r.compute_s, r.mpi_s, r.recorder_s, r.other_s, r.outside_s].map(ms);
     assert_eq!(parts(first), [58.0, 40.0, 2.0, 0.0, 0.0]);
     assert_eq!(parts(second), [60.0, 20.0, 0.0, 0.0, 20.0]);
-    assert_eq!((ms(first.overhead_s), ms(second.overhead_s)), (42.0, 40.0));
+    assert_eq!((ms(first.lost_s), ms(second.lost_s)), (42.0, 40.0));
     assert_eq!(first.top_calls.iter().map(|t| ms(t.1)).collect::<Vec<_>>(), [30.0, 10.0]);
     assert_eq!(first.state, RankState::Finalized);
     let efficiency = metrics.efficiency.unwrap();
@@ -115,7 +116,7 @@ fn a_window_in_seconds_clips_all_figures() {
     let metrics = window(&two_ranks(), "0.020,0.065");
     assert_eq!(ms(metrics.elapsed_s), 45.0);
     let [first, second] = &metrics.ranks[..] else { panic!() };
-    assert_eq!([first.compute_s, first.mpi_s, first.tool_s].map(ms), [18.0, 25.0, 2.0]);
+    assert_eq!([first.compute_s, first.mpi_s, first.recorder_s].map(ms), [18.0, 25.0, 2.0]);
     assert_eq!([second.compute_s, second.mpi_s, second.outside_s].map(ms), [25.0, 20.0, 0.0]);
     assert!(call(&metrics, "MPI_Send").is_none(), "it began before the window");
     let receive = call(&metrics, "MPI_Recv").unwrap();
@@ -324,7 +325,7 @@ fn several_threads_compute_for_the_union_of_their_useful_time() {
     let metrics = whole(&[finish(hybrid, 100)]);
     let rank = &metrics.ranks[0];
     // 0–30, 40–70 and 80–100 ms; the rest is in MPI.
-    assert_eq!([rank.compute_s, rank.overhead_s, rank.mpi_s].map(ms), [80.0, 20.0, 20.0]);
+    assert_eq!([rank.compute_s, rank.lost_s, rank.mpi_s].map(ms), [80.0, 20.0, 20.0]);
     assert_identity(&metrics);
     assert_eq!((rank.threads, rank.events), (3, 8));
     assert!(metrics.notes.contains(&Note::SeveralThreads));

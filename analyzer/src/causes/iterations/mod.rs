@@ -93,7 +93,7 @@ pub struct Iteration {
     /// The rank that computes longest, by its position.
     pub slowest: usize,
     /// The line for which the others wait longest; `None` if nobody waits.
-    pub culprit: Option<u32>,
+    pub delayed_by: Option<u32>,
 }
 
 /// A loop that all ranks have.
@@ -246,19 +246,20 @@ impl Phase {
             iteration.ticks = to - from;
         }
         self.busiest = longest.iter().sum();
-        // By iteration the ticks of waiting for each culprit.
-        let mut culprits: Vec<BTreeMap<u32, i64>> = vec![BTreeMap::new(); count];
+        // By iteration the ticks of waiting for each delaying rank.
+        let mut delaying_ranks: Vec<BTreeMap<u32, i64>> = vec![BTreeMap::new(); count];
         let mut hint = 0;
-        for wait in waits.iter().filter(|wait| wait.has_culprit()) {
+        for wait in waits.iter().filter(|wait| wait.has_delaying_rank()) {
             let position = lines.all[wait.line as usize].position;
             if let Some(at) = self.iteration_near(position, wait.until, &mut hint) {
-                *culprits[at].entry(wait.culprit).or_default() += wait.ticks;
+                *delaying_ranks[at].entry(wait.delayed_by).or_default() += wait.ticks;
             }
         }
-        for (iteration, culprits) in iterations.iter_mut().zip(culprits) {
-            let dominant =
-                culprits.into_iter().max_by_key(|(line, ticks)| (*ticks, std::cmp::Reverse(*line)));
-            iteration.culprit = dominant.map(|(line, _)| line);
+        for (iteration, delaying_ranks) in iterations.iter_mut().zip(delaying_ranks) {
+            let dominant = delaying_ranks
+                .into_iter()
+                .max_by_key(|(line, ticks)| (*ticks, std::cmp::Reverse(*line)));
+            iteration.delayed_by = dominant.map(|(line, _)| line);
         }
         self.iterations = iterations;
     }

@@ -11,7 +11,10 @@ fn nobody_waits_for_a_message_to_oneself() {
     a.call_with("MPI_Test", at(102), at(103), completed(11, 0, 5, 8));
     with_causes(&[a, b], |causes| {
         let found = waits(causes);
-        assert!(found.iter().all(|(_, rank, culprit, ..)| Some(*rank) != *culprit), "{found:?}");
+        assert!(
+            found.iter().all(|(_, rank, delayed_by, ..)| Some(*rank) != *delayed_by),
+            "{found:?}"
+        );
         assert_eq!(causes.for_own_threads, 0);
     });
 }
@@ -66,7 +69,7 @@ fn sparse_alltoallv_waits_for_its_partners_only() {
     }
     with_causes(&ranks, |causes| {
         assert_eq!((causes.violations, causes.unknown.as_slice()), (0, [].as_slice()));
-        assert!(waits(causes).iter().all(|(_, _, culprit, ..)| *culprit != Some(2)));
+        assert!(waits(causes).iter().all(|(_, _, delayed_by, ..)| *delayed_by != Some(2)));
     });
 }
 

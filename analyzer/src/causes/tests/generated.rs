@@ -149,7 +149,7 @@ pub(crate) fn runs_with_loops() -> impl Strategy<Value = Vec<SyntheticRank>> {
 /// Ticks that a call takes apart from waiting.
 const CALL: u64 = 7;
 
-/// A wait that the simulation produced: state, rank, culprit, begin, length.
+/// A wait that the simulation produced: state, rank, delaying rank, begin, length.
 type ExpectedWait = (State, u32, u32, i64, i64);
 
 /// Simulates programs.
@@ -196,11 +196,11 @@ impl Simulator {
         Self { ranks, now, now_on_thread, request, windows, expected, received, late_senders }
     }
 
-    fn note(&mut self, state: State, rank: usize, culprit: usize, (begin, until): (u64, u64)) {
+    fn note(&mut self, state: State, rank: usize, delayed_by: usize, (begin, until): (u64, u64)) {
         if until > begin {
             let begin_ticks = begin as i64 - BEGIN;
             let ticks = (until - begin) as i64;
-            self.expected.push((state, rank as u32, culprit as u32, begin_ticks, ticks));
+            self.expected.push((state, rank as u32, delayed_by as u32, begin_ticks, ticks));
         }
     }
 
@@ -413,7 +413,7 @@ impl Simulator {
             // The tag field of a collective operation holds the bytes received.
             let arguments = on_world(root as i32, receives, sends);
             self.ranks[rank].call_with(name, entered[rank], until + CALL, arguments);
-            if let Some((at, std::cmp::Reverse(culprit))) = needs {
+            if let Some((at, std::cmp::Reverse(delayed_by))) = needs {
                 let state = match name {
                     "MPI_Barrier" => State::WaitAtBarrier,
                     "MPI_Win_fence" => State::OneSided,
@@ -422,7 +422,7 @@ impl Simulator {
                     "MPI_Scan" => State::EarlyScan,
                     _ => State::WaitAtNxn,
                 };
-                self.note(state, rank, culprit, (entered[rank], at));
+                self.note(state, rank, delayed_by, (entered[rank], at));
             }
             self.now[rank] = until + CALL;
         }
@@ -474,8 +474,8 @@ impl Simulator {
             let last = last_of(others.map(|other| (*other, entered[*other])));
             let call = (entered[*rank], last.map(|(_, at)| at));
             self.call_until(*rank, "MPI_Allreduce", call, on_world(0, 8, 8).communicator(EVEN));
-            if let Some((culprit, at)) = last {
-                self.note(State::WaitAtNxn, *rank, culprit, (entered[*rank], at));
+            if let Some((delayed_by, at)) = last {
+                self.note(State::WaitAtNxn, *rank, delayed_by, (entered[*rank], at));
             }
         }
     }
@@ -491,8 +491,8 @@ impl Simulator {
             let last = last_of(others.map(|other| (other, begun[other])));
             let wait = (entered, last.map(|(_, at)| at));
             self.call_until(rank, "MPI_Wait", wait, completed(request, 0, 0, 0));
-            if let Some((culprit, at)) = last {
-                self.note(State::WaitAtNxn, rank, culprit, (entered, at));
+            if let Some((delayed_by, at)) = last {
+                self.note(State::WaitAtNxn, rank, delayed_by, (entered, at));
             }
         }
     }
@@ -516,8 +516,8 @@ impl Simulator {
             let call = (entered[rank], last.map(|(_, at)| at));
             let attributes = on_world(0, 8, 8).communicator(ROW);
             self.call_until(rank, "MPI_Neighbor_allgather", call, attributes);
-            if let Some((culprit, at)) = last {
-                self.note(State::WaitAtNxn, rank, culprit, (entered[rank], at));
+            if let Some((delayed_by, at)) = last {
+                self.note(State::WaitAtNxn, rank, delayed_by, (entered[rank], at));
             }
         }
     }
@@ -531,9 +531,9 @@ proptest! {
         program.iter().for_each(|planned| simulator.simulate(planned));
         with_causes(&simulator.ranks, |causes| {
             let rank = |line: u32| causes.lines.all[line as usize].rank;
-            let found = causes.waits.iter().filter(|wait| wait.has_culprit());
+            let found = causes.waits.iter().filter(|wait| wait.has_delaying_rank());
             let mut found: Vec<ExpectedWait> =
-                found.map(|w| (w.state, rank(w.line), rank(w.culprit), w.begin, w.ticks)).collect();
+                found.map(|w| (w.state, rank(w.line), rank(w.delayed_by), w.begin, w.ticks)).collect();
             let mut expected = simulator.all();
             found.sort_unstable();
             expected.sort_unstable();

@@ -29,7 +29,7 @@ fn iterate(
 }
 
 #[test]
-fn finds_iterations_with_the_slow_one_and_its_culprit() {
+fn finds_iterations_with_the_slow_one_and_its_delaying_rank() {
     let mut ranks = world::<2>();
     iterate(&mut ranks, at(0), 50, |rank, k| if (rank, k) == (1, 17) { 4_000 } else { 0 });
     with_causes(&ranks, |causes| {
@@ -41,7 +41,7 @@ fn finds_iterations_with_the_slow_one_and_its_culprit() {
         let slow = phase.iterations[17];
         assert_eq!(slow.ticks, WORK as i64 + 4_030);
         assert_eq!((slow.slowest, slow.waiting), (1, 4_000));
-        assert_eq!(slow.culprit.map(|line| causes.lines.all[line as usize].rank), Some(1));
+        assert_eq!(slow.delayed_by.map(|line| causes.lines.all[line as usize].rank), Some(1));
         assert_eq!((found.trend, found.period), (None, None));
     });
 }

@@ -24,12 +24,12 @@ struct PartKey {
     kind: Kind,
     state: Option<State>,
     place: Place,
-    culprit: Option<u32>,
+    delayed_by: Option<u32>,
 }
 
 impl PartKey {
     fn at(kind: Kind, place: Place) -> Self {
-        Self { kind, state: None, place, culprit: None }
+        Self { kind, state: None, place, delayed_by: None }
     }
 }
 
@@ -81,7 +81,7 @@ impl TimeSums<'_> {
         self.add(PartKey::at(Kind::Other, Place::Elsewhere), position, missing);
     }
 
-    /// Divides waiting by state, place and culprit.
+    /// Divides waiting by state, place and delaying rank.
     fn divide_waiting(&mut self) {
         let causes = self.causes;
         let waits = causes.waits.iter().zip(&causes.wait_contexts).zip(&causes.rank_waits);
@@ -91,8 +91,9 @@ impl TimeSums<'_> {
                 NO_CONTEXT => Place::None,
                 place => self.places[place as usize].clone(),
             };
-            let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);
-            let key = PartKey { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
+            let delayed_by =
+                wait.has_delaying_rank().then(|| causes.lines.all[wait.delayed_by as usize].rank);
+            let key = PartKey { kind: Kind::Waiting, state: Some(wait.state), place, delayed_by };
             self.add(key, line.position, *ticks);
             self.add(PartKey::at(Kind::Waiting, Place::Elsewhere), line.position, -ticks);
         }
@@ -135,11 +136,11 @@ fn part(key: PartKey, by_ranks: Vec<i64>) -> Option<Part> {
     if by_ranks.iter().all(|ns| *ns == 0) {
         return None;
     }
-    let PartKey { kind, state, place, culprit } = key;
+    let PartKey { kind, state, place, delayed_by } = key;
     let state = state.map(|state| state.key().to_owned());
     let ns = by_ranks.iter().sum();
     let by_ranks = if kind == Kind::Computing { by_ranks } else { Vec::new() };
-    Some(Part { kind, place, state, culprit, ns, by_ranks })
+    Some(Part { kind, place, state, delayed_by, ns, by_ranks })
 }
 
 /// Converts ticks to nanoseconds that add up: `ticks` add up to the first of `whole`, the result to
@@ -176,7 +177,7 @@ fn largest(sums: Sums, groups: usize) -> Sums {
             _ => usize::MAX,
         };
         let key = match *count > most {
-            true => PartKey { place: Place::Elsewhere, culprit: None, ..key },
+            true => PartKey { place: Place::Elsewhere, delayed_by: None, ..key },
             false => key,
         };
         let sum = kept.entry(key).or_insert_with(|| vec![0; groups]);

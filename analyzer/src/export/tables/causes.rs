@@ -68,9 +68,9 @@ impl Rows<'_, '_> {
             let iteration = phase.and_then(|phase| phase.iteration_of(position, wait.until));
             let region = causes.regions.of_wait(number).map(|region| region.name.as_str());
             let [rank, thread] = self.line(wait.line);
-            let [culprit, culprit_thread] = self.line(wait.culprit);
+            let [delayed_by, delayed_by_thread] = self.line(wait.delayed_by);
             let [function, caller, file, line] = site(call_at(causes, causes.wait_contexts[at]));
-            let [of_culprit, ..] = site(call_at(causes, causes.culprit_contexts[at]));
+            let [of_delaying, ..] = site(call_at(causes, causes.delayed_by_contexts[at]));
             let row = [
                 whole(number),
                 rank,
@@ -78,13 +78,13 @@ impl Rows<'_, '_> {
                 self.ns(wait.begin),
                 self.ns(wait.ticks),
                 Cell::Name(wait.state.key()),
-                culprit,
-                culprit_thread,
+                delayed_by,
+                delayed_by_thread,
                 function,
                 caller,
                 file,
                 line,
-                of_culprit,
+                of_delaying,
                 region.map_or(Cell::Empty, Cell::Name),
                 maybe(iteration),
             ];
@@ -143,7 +143,7 @@ impl Rows<'_, '_> {
                     self.ns(iteration.computing),
                     self.ns(iteration.waiting),
                     self.line(slowest)[0],
-                    iteration.culprit.map_or(Cell::Empty, |line| self.line(line)[0]),
+                    iteration.delayed_by.map_or(Cell::Empty, |line| self.line(line)[0]),
                 ];
                 self.tables.row(&row)?;
             }

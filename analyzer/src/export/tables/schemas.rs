@@ -200,7 +200,7 @@ pub const COLLECTIVES: Schema = Schema {
         ("mismatched", Flag, false),
     ],
 };
-/// Waits, each with its culprit.
+/// Waits, each with its delaying rank.
 pub const WAITS: Schema = Schema {
     name: "waits",
     columns: &[
@@ -210,13 +210,13 @@ pub const WAITS: Schema = Schema {
         ("begin_ns", Long, false),
         ("waited_ns", Long, false),
         ("state", Name, false),
-        ("culprit", Int, true),
-        ("culprit_thread", Int, true),
+        ("delayed_by", Int, true),
+        ("delayed_by_thread", Int, true),
         ("function", Name, true),
         ("caller", Name, true),
         ("file", Name, true),
         ("line", Int, true),
-        ("culprit_function", Name, true),
+        ("delayed_by_function", Name, true),
         ("region", Name, true),
         ("iteration", Int, true),
     ],
@@ -250,7 +250,7 @@ pub const ITERATIONS: Schema = Schema {
         ("computing_ns", Long, false),
         ("waiting_ns", Long, false),
         ("slowest", Int, false),
-        ("culprit", Int, true),
+        ("delayed_by", Int, true),
     ],
 };
 /// The critical path in order of time.

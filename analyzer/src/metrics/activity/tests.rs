@@ -59,7 +59,7 @@ fn bins_contain_all_time_and_agree_with_the_metrics() {
                     .map(|k| row.totals_s[*k as usize])
                     .sum();
                 assert!((mpi - figures.mpi_s).abs() < 1e-12);
-                assert!((row.totals_s[Kind::Tool as usize] - figures.tool_s).abs() < 1e-12);
+                assert!((row.totals_s[Kind::Tool as usize] - figures.recorder_s).abs() < 1e-12);
             }
         }
     });

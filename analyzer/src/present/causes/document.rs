@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, NO_CULPRIT, State};
+use crate::causes::{CallSite, Causes, Context, DELAYED_BY_UNKNOWN, NO_CONTEXT, State};
 use crate::diagnosis::{Diagnosis, Why};
 use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
@@ -89,8 +89,8 @@ struct WaitPart<'a> {
     id: u32,
     rank: u32,
     thread: u32,
-    culprit: Option<u32>,
-    culprit_thread: Option<u32>,
+    delayed_by: Option<u32>,
+    delayed_by_thread: Option<u32>,
     state: &'static str,
     begin_s: f64,
     seconds: f64,
@@ -101,7 +101,7 @@ struct WaitPart<'a> {
     library: Option<PlacePart<'a>>,
     region: Option<&'a str>,
     iteration: Option<usize>,
-    culprit_place: Option<String>,
+    delayed_by_place: Option<String>,
     caused_by: Vec<ReasonPart>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> PlacePart<'a> {
     }
 }
 
-/// What made a culprit late: time in a context, or a wait of its own.
+/// What made a delaying rank late: time in a context, or a wait of its own.
 #[derive(Debug, Serialize)]
 struct ReasonPart {
     context: Option<String>,
@@ -189,7 +189,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
     let Why { run, timeline, causes, .. } = *why;
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let (waits, waits_omitted) = waits(why);
-    let (dearest, causes_omitted) = costliest_causes(why, MAX_CAUSES);
+    let (costliest, causes_omitted) = costliest_causes(why, MAX_CAUSES);
     let document = Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
@@ -208,7 +208,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
         off_cpu: off_cpu(why),
         waits,
         waits_omitted,
-        causes: dearest,
+        causes: costliest,
         causes_omitted,
         critical_path: path(why),
         iterations: iterations(causes),
@@ -223,7 +223,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
 pub(crate) struct Summary<'a> {
     waiting: WaitingPart,
     states: Vec<StatePart>,
-    dearest: Vec<CausePart<'a>>,
+    costliest: Vec<CausePart<'a>>,
     omitted: Omitted,
     regions: Vec<RegionPart<'a>>,
     phases: Vec<PhasePart>,
@@ -232,10 +232,10 @@ pub(crate) struct Summary<'a> {
 
 /// The states and the costliest causes, as in the document of `gammachi why`.
 pub(crate) fn summary<'a>(why: &Why<'a>, most: usize) -> Summary<'a> {
-    let (dearest, omitted) = costliest_causes(why, most);
+    let (costliest, omitted) = costliest_causes(why, most);
     let (waiting, states) = (waiting(why.causes), states(why.causes));
     let (regions, phases) = (regions(why), phases(why));
-    Summary { waiting, states, dearest, omitted, regions, phases, missing: super::missing(why) }
+    Summary { waiting, states, costliest, omitted, regions, phases, missing: super::missing(why) }
 }
 
 fn waiting(causes: &Causes) -> WaitingPart {
@@ -318,7 +318,8 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let concerns = |number: &u32| {
         let wait = &causes.waits[*number as usize];
-        why.concerns(wait.line) || wait.culprit != NO_CULPRIT && why.concerns(wait.culprit)
+        why.concerns(wait.line)
+            || wait.delayed_by != DELAYED_BY_UNKNOWN && why.concerns(wait.delayed_by)
     };
     let mut numbers = causes.longest(causes.waits.len());
     numbers.retain(concerns);
@@ -328,7 +329,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
     let part = |number: u32| {
         let wait = &causes.waits[number as usize];
         let line = &causes.lines.all[wait.line as usize];
-        let culprit = causes.lines.all.get(wait.culprit as usize);
+        let delayed_by = causes.lines.all.get(wait.delayed_by as usize);
         let context = causes.wait_contexts[number as usize];
         let (function, place) = place_of(causes, context);
         let in_library = in_library(causes, context);
@@ -350,8 +351,8 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
             id: number,
             rank: line.rank,
             thread: line.thread,
-            culprit: culprit.map(|line| line.rank),
-            culprit_thread: culprit.map(|line| line.thread),
+            delayed_by: delayed_by.map(|line| line.rank),
+            delayed_by_thread: delayed_by.map(|line| line.thread),
             state: wait.state.key(),
             begin_s: s(wait.begin),
             seconds: s(wait.ticks),
@@ -365,7 +366,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
                 .phases
                 .first()
                 .and_then(|p| p.iteration_of(line.position, wait.until)),
-            culprit_place: place_of(causes, causes.culprit_contexts[number as usize]).1,
+            delayed_by_place: place_of(causes, causes.delayed_by_contexts[number as usize]).1,
             caused_by,
         }
     };

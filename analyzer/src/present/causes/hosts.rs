@@ -22,7 +22,7 @@ struct Host {
     caused: i64,
 }
 
-/// The hosts, dearest first; empty if the run has only one.
+/// The hosts, costliest first; empty if the run has only one.
 fn hosts<'a>(why: &Why<'a>) -> Vec<(&'a str, Host)> {
     let causes = why.causes;
     let host_of = |line: &Line| why.run.ranks[line.position].file.header.host.as_str();

@@ -113,7 +113,7 @@ fn is_notable(off_cpu: Option<i64>, beside: i64) -> bool {
     off_cpu.is_some_and(|ticks| ticks > beside / 100)
 }
 
-/// Groups of similar waits, with what made their culprits late.
+/// Groups of similar waits, with what made their delaying ranks late.
 fn waits(why: &Why) -> Vec<String> {
     let (rows, left_out) = wait_rows(why, MAX_ROWS);
     if rows.is_empty() {
@@ -122,7 +122,7 @@ fn waits(why: &Why) -> Vec<String> {
     let mut table = Table::default();
     table.left("state", rows.iter().map(|row| row.state.to_owned()));
     table.left("waits", rows.iter().map(|row| row.waiters.clone()));
-    table.left("for", rows.iter().map(|row| row.culprit.clone()));
+    table.left("for", rows.iter().map(|row| row.delayed_by.clone()));
     table.right("count", rows.iter().map(|row| count(row.count)));
     table.right("time", rows.iter().map(|row| seconds(row.seconds)));
     table.left("where", rows.iter().map(|row| row.place.clone()));
@@ -175,36 +175,36 @@ fn causes(why: &Why) -> Vec<String> {
     lines
 }
 
-/// The chain from the longest wait to the wait that made its culprit late, and so on to the first cause.
+/// The chain from the longest wait to the wait that made its delaying rank late, and so on to the first cause.
 fn chain(why: &Why) -> Vec<String> {
     let causes = why.causes;
     let is_selected = |number: &&u32| why.concerns(causes.waits[**number as usize].line);
     let longest = causes.longest(causes.waits.len().min(1_000));
-    let with_culprit =
-        longest.iter().filter(is_selected).find(|n| causes.waits[**n as usize].has_culprit());
-    let Some(mut number) = with_culprit.copied() else { return Vec::new() };
+    let explained =
+        longest.iter().filter(is_selected).find(|n| causes.waits[**n as usize].has_delaying_rank());
+    let Some(mut number) = explained.copied() else { return Vec::new() };
     let mut lines = Vec::new();
     while lines.len() < MAX_ROWS {
         let wait = &causes.waits[number as usize];
-        let of_culprit = causes.reasons.waits(number);
-        let inner = of_culprit.max_by_key(|inner| causes.waits[*inner as usize].ticks);
+        let of_delaying = causes.reasons.waits(number);
+        let inner = of_delaying.max_by_key(|inner| causes.waits[*inner as usize].ticks);
         let inner = inner.map(|inner| (inner, causes.waits[inner as usize].ticks));
         let delay = causes.reasons.delays(number).iter().max_by_key(|(_, ticks)| *ticks);
         let first = format!(
             "{} waited {} for {} in {} (at {})",
             words::line(causes, wait.line),
             seconds_of(why, wait.ticks),
-            words::line(causes, wait.culprit),
+            words::line(causes, wait.delayed_by),
             words::place(causes, causes.wait_contexts[number as usize]),
             seconds_of(why, wait.begin - causes.whole.0)
         );
-        let culprit = words::line(causes, wait.culprit);
+        let delayed_by = words::line(causes, wait.delayed_by);
         match (inner, delay) {
             (Some((inner, waited)), delay) if delay.is_none_or(|(_, ticks)| waited > *ticks) => {
                 lines.push(first);
                 number = inner;
-                if !causes.waits[number as usize].has_culprit() {
-                    lines.push(format!("{culprit} waited itself, not known for which rank"));
+                if !causes.waits[number as usize].has_delaying_rank() {
+                    lines.push(format!("{delayed_by} waited itself, not known for which rank"));
                     break;
                 }
             }
@@ -212,11 +212,11 @@ fn chain(why: &Why) -> Vec<String> {
                 lines.push(first);
                 let found = causes.contexts.get(*context);
                 let did = match found.is_computing() {
-                    true => words::own_verb_past(why.own_times().of(causes, wait.culprit)),
+                    true => words::own_verb_past(why.own_times().of(causes, wait.delayed_by)),
                     false => "spent",
                 };
                 lines.push(format!(
-                    "{culprit} {did} {} longer {}",
+                    "{delayed_by} {did} {} longer {}",
                     seconds_of(why, *ticks),
                     words::where_phrase(found)
                 ));

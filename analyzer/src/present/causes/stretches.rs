@@ -117,11 +117,11 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
         // A slow transfer makes nobody wait.
         let excess = (iteration.ticks - median) * causes.rank_times.len() as i64;
         let waits = |_: &u32| WAITING_SHARE * excess as f64 <= iteration.waiting as f64;
-        let culprit = iteration.culprit.filter(waits).map_or(String::new(), |culprit| {
-            format!(", waiting for {}", words::line(causes, culprit))
+        let delayed_by = iteration.delayed_by.filter(waits).map_or(String::new(), |delayed_by| {
+            format!(", waiting for {}", words::line(causes, delayed_by))
         });
         line.push_str(&format!(
-            "; {} slow, #{slowest} most: {}{culprit}",
+            "; {} slow, #{slowest} most: {}{delayed_by}",
             slow.len(),
             s(iteration.ticks)
         ));
@@ -176,11 +176,11 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
         table.right("iteration", shown.iter().map(|at| at.to_string()));
         table.right("time", shown.iter().map(|at| s(of(at).ticks)));
         table.right("waiting", shown.iter().map(|at| s(of(at).waiting)));
-        let culprit = |at: &usize| match of(at).culprit {
+        let delayed_by = |at: &usize| match of(at).delayed_by {
             Some(line) => words::line(causes, line),
             None => "-".to_owned(),
         };
-        table.left("mostly for", shown.iter().map(culprit));
+        table.left("mostly for", shown.iter().map(delayed_by));
         let busiest = |at: &usize| format!("rank {}", rank(of(at).slowest));
         table.left("computes longest", shown.iter().map(busiest));
         lines.extend(table.lines());

@@ -71,7 +71,7 @@ struct IterationPart {
     waiting_s: f64,
     /// The rank that computes longest.
     slowest: u32,
-    culprit: Option<u32>,
+    delayed_by: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,7 +100,7 @@ pub(super) struct RegionPart<'a> {
 fn iteration(causes: &Causes, phase: &Phase, index: usize) -> IterationPart {
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let rank = |line: u32| causes.lines.all[line as usize].rank;
-    let Iteration { ticks, computing, waiting, slowest, culprit } = phase.iterations[index];
+    let Iteration { ticks, computing, waiting, slowest, delayed_by } = phase.iterations[index];
     IterationPart {
         index,
         begin_s: s(phase.bounds[index]),
@@ -109,7 +109,7 @@ fn iteration(causes: &Causes, phase: &Phase, index: usize) -> IterationPart {
         computing_s: s(computing),
         waiting_s: s(waiting),
         slowest: rank(causes.lines.first_of(slowest)),
-        culprit: culprit.map(rank),
+        delayed_by: delayed_by.map(rank),
     }
 }
 

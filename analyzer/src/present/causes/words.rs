@@ -1,6 +1,6 @@
 //! Words for contexts, for what made ranks late, and for what is not known.
 
-use crate::causes::{Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, State, Unknown};
+use crate::causes::{Causes, Context, DELAYED_BY_UNKNOWN, LateBy, NO_CONTEXT, State, Unknown};
 use crate::metrics::OwnTime;
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
@@ -53,7 +53,7 @@ pub(super) fn kind(context: &Context) -> &'static str {
 
 /// `rank 2`, with its thread unless that is the first.
 pub(super) fn line(causes: &Causes, line: u32) -> String {
-    match causes.lines.all.get(line as usize).filter(|_| line != NO_CULPRIT) {
+    match causes.lines.all.get(line as usize).filter(|_| line != DELAYED_BY_UNKNOWN) {
         None => "-".to_owned(),
         Some(line) if line.thread == 0 => format!("rank {}", line.rank),
         Some(line) => format!("rank {}, thread {}", line.rank, line.thread),
@@ -89,11 +89,11 @@ pub(super) fn own_verb_past(own: OwnTime) -> &'static str {
     }
 }
 
-/// What made the culprit of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`.
+/// What made the delaying rank of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`.
 pub(super) fn late_by(causes: &Causes, by: Option<LateBy>, own: OwnTime) -> String {
     match by {
         None => "not known".to_owned(),
-        Some(LateBy::WaitFor(NO_CULPRIT)) => "waited itself".to_owned(),
+        Some(LateBy::WaitFor(DELAYED_BY_UNKNOWN)) => "waited itself".to_owned(),
         Some(LateBy::WaitFor(other)) => format!("waited for {}", line(causes, other)),
         Some(LateBy::Context(number)) => match causes.contexts.get(number) {
             found @ (Context::Region(_) | Context::Between(..)) => {
@@ -109,9 +109,9 @@ pub(crate) fn state_name(state: State) -> &'static str {
     state.name()
 }
 
-/// What made the culprit of a wait late, in a few words; empty if that is not known.
+/// What made the delaying rank of a wait late, in a few words; empty if that is not known.
 pub(crate) fn why_late(causes: &Causes, number: u32, own_times: &OwnTimes) -> String {
-    let own = own_times.of(causes, causes.waits[number as usize].culprit);
+    let own = own_times.of(causes, causes.waits[number as usize].delayed_by);
     let delays = causes.reasons.delays(number).iter();
     let delay = delays.max_by_key(|(_, ticks)| *ticks);
     let inner = causes.reasons.waits(number);
@@ -119,10 +119,10 @@ pub(crate) fn why_late(causes: &Causes, number: u32, own_times: &OwnTimes) -> St
     let waited = inner.map(|inner| &causes.waits[inner as usize]);
     match (delay, waited) {
         (Some((_, ticks)), Some(inner)) if inner.ticks > *ticks => {
-            late_by(causes, Some(LateBy::WaitFor(inner.culprit)), own)
+            late_by(causes, Some(LateBy::WaitFor(inner.delayed_by)), own)
         }
         (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context)), own),
-        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.culprit)), own),
+        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.delayed_by)), own),
         (None, None) => String::new(),
     }
 }

@@ -272,7 +272,7 @@ fn factor_part(name: &'static str, of: &Estimate) -> FactorPart {
     FactorPart { name, before: of.before, after: of.after, difference: of.difference(), lo, hi }
 }
 
-/// Parts at all levels: kinds of time, states of waiting, regions, MPI functions, culprits, and single places.
+/// Parts at all levels: kinds of time, states of waiting, regions, MPI functions, delaying ranks, and single places.
 fn parts(of: &Comparison) -> Vec<PartPart> {
     let sides = of.sides();
     let mut all = Vec::new();
@@ -296,8 +296,8 @@ fn parts(of: &Comparison) -> Vec<PartPart> {
         }
         _ => None,
     });
-    level("culprit", &|key| {
-        let rank = key.culprit.map(|rank| format!("rank {rank}"));
+    level("delayed_by", &|key| {
+        let rank = key.delayed_by.map(|rank| format!("rank {rank}"));
         (key.kind == Kind::Waiting)
             .then(|| (key.kind, rank.unwrap_or_else(|| "not known".to_owned())))
     });
@@ -342,7 +342,7 @@ fn place_name(key: &Key, shown: &Spot) -> String {
         spot if words.is_empty() => words.push(words::spot(spot)),
         spot => words.push(format!("at {}", words::spot(spot))),
     }
-    words.extend(key.culprit.map(|rank| format!("for rank {rank}")));
+    words.extend(key.delayed_by.map(|rank| format!("for rank {rank}")));
     if words.is_empty() { key.kind.key().to_owned() } else { words.join(" ") }
 }
 

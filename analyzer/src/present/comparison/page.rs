@@ -33,7 +33,7 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         context! {
             place => printable(&words::spot(&part.shown)),
             what => part.key.state.as_deref().map_or_else(|| words::kind(part.key.kind).to_owned(), words::state),
-            culprit => part.key.culprit,
+            delayed_by => part.key.delayed_by,
             before_s => part.estimate.before / over * 1e-9,
             after_s => part.estimate.after / over * 1e-9,
             difference => words::signed(part.ns as f64 / over),

@@ -150,8 +150,9 @@ fn places(of: &Comparison) -> Vec<String> {
         (Some(state), Kind::Waiting | Kind::StartAndEnd) => words::state(state),
         _ => words::kind(part.key.kind).to_owned(),
     };
-    let culprit =
-        |part: &Difference| part.key.culprit.map(|rank| format!("rank {rank}")).unwrap_or_default();
+    let delayed_by = |part: &Difference| {
+        part.key.delayed_by.map(|rank| format!("rank {rank}")).unwrap_or_default()
+    };
     let direction = |part: &Difference| if part.ns > 0 { "in" } else { "out" }.to_owned();
     let rest = of.differences.parts.len() - shown.len();
     let rest_ns = of.differences.sum(|_| true) - shown.iter().map(|part| part.ns).sum::<i64>();
@@ -169,7 +170,7 @@ fn places(of: &Comparison) -> Vec<String> {
     table.left("", with_rest(column(&direction), empty()));
     table.left("where", with_rest(column(&|part| words::spot(&part.shown)), rest_name));
     table.left("what", with_rest(column(&what), empty()));
-    table.left("for", with_rest(column(&culprit), empty()));
+    table.left("for", with_rest(column(&delayed_by), empty()));
     table.right(&format!("mean rank{each}"), with_rest(ns, words::signed(rest_ns as f64 / over)));
     table.left("ranks", with_rest(column(&|part| most_changed(part, of, over)), empty()));
     table.lines()

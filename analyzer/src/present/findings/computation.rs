@@ -96,7 +96,7 @@ pub(super) fn loses_most(rank: u32, of: &Evidence) -> Option<String> {
         (worst.mpi_s, format!("in MPI{}", top_calls(worst))),
         (worst.other_s, format!("in code that is neither MPI nor {}", counted(metrics.compute))),
         (worst.outside_s, outside.to_owned()),
-        (worst.tool_s, "in the recorder".to_owned()),
+        (worst.recorder_s, "in the recorder".to_owned()),
     ];
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
     let parts: Vec<String> = parts
@@ -108,7 +108,7 @@ pub(super) fn loses_most(rank: u32, of: &Evidence) -> Option<String> {
         true => String::new(),
         false => format!(": {}", parts.join(", ")),
     };
-    Some(format!("Rank {} loses {}{details}.", worst.rank, seconds(worst.overhead_s)))
+    Some(format!("Rank {} loses {}{details}.", worst.rank, seconds(worst.lost_s)))
 }
 
 fn counted(compute: ComputeMode) -> &'static str {

@@ -45,7 +45,7 @@ fn off_cpu_while_computing(rank: u32, of: &Evidence) -> String {
         return String::new();
     };
     let waited_s = rank.off_cpu_s.unwrap_or(0.0);
-    let at_least_s = (waited_s - rank.overhead_s).max(0.0);
+    let at_least_s = (waited_s - rank.lost_s).max(0.0);
     let at_most_s = waited_s.min(rank.compute_s).max(at_least_s);
     if at_most_s < NOTABLE_SHARE * of.metrics.elapsed_s {
         return String::new();

@@ -1,4 +1,4 @@
-//! Why ranks waited, as the page draws it: waits with their culprits, the critical path, iterations.
+//! Why ranks waited, as the page draws it: waits with their delaying ranks, the critical path, iterations.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use minijinja::value::Value;
 use serde::Serialize;
 
 use super::super::causes::{state_name, why_late};
-use crate::causes::{NO_CULPRIT, Phase, Tree};
+use crate::causes::{DELAYED_BY_UNKNOWN, Phase, Tree};
 use crate::diagnosis::Why;
 use crate::plain_text::printable;
 use crate::trace::Run;
@@ -23,7 +23,7 @@ const MAX_REGIONS: usize = 50;
 /// Rows of the table of slow iterations.
 const MAX_SLOW: usize = 20;
 
-/// Row, culprit's row or null, begin and end of the waiting, begin of the culprit's call, state, reason, and the group
+/// Row, delaying rank's row or null, begin and end of the waiting, begin of the delaying rank's call, state, reason, and the group
 /// of waits with the same cause.
 type Wait = (usize, Option<usize>, i64, i64, i64, usize, usize, usize);
 
@@ -36,7 +36,7 @@ pub(super) struct Causes {
     waits_left_out: usize,
     /// Row, from, to. Where there are very many, short stretches are merged into the one before.
     path: Vec<(usize, i64, i64)>,
-    /// Begin, length, waiting of all ranks together, culprit's row or null.
+    /// Begin, length, waiting of all ranks together, delaying rank's row or null.
     iterations: Vec<(i64, i64, i64, Option<usize>)>,
     /// The row of each rank's first thread; empty where the map would have too many cells.
     heat_rows: Vec<usize>,
@@ -62,20 +62,21 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
     };
     let groups = causes.groups.iter().enumerate();
     let groups: HashMap<_, usize> =
-        groups.map(|(at, group)| ((group.state, group.context, group.culprit), at)).collect();
+        groups.map(|(at, group)| ((group.state, group.context, group.delayed_by), at)).collect();
     let own_times = why.own_times();
     let (mut states, mut reasons) = (Vec::new(), Vec::new());
     let mut waits = Vec::new();
     for found in causes.longest(MAX_WAITS) {
         let wait = &causes.waits[found as usize];
         let Some(own) = row(wait.line) else { continue };
-        let culprit = if wait.culprit == NO_CULPRIT { None } else { row(wait.culprit) };
+        let delayed_by =
+            if wait.delayed_by == DELAYED_BY_UNKNOWN { None } else { row(wait.delayed_by) };
         let state = number(&mut states, state_name(wait.state));
         let reason = number(&mut reasons, printable(&why_late(causes, found, &own_times)));
         let (begin, until, ended) = (ns(wait.begin), ns(wait.until), ns(wait.fulfilled));
-        let alike = (wait.state, causes.wait_contexts[found as usize], wait.culprit);
+        let alike = (wait.state, causes.wait_contexts[found as usize], wait.delayed_by);
         let group = groups.get(&alike).copied().unwrap_or_default();
-        waits.push((own, culprit, begin, until, ended, state, reason, group));
+        waits.push((own, delayed_by, begin, until, ended, state, reason, group));
     }
     let stretches = &causes.path.stretches;
     let min_ticks = match stretches.len() <= MAX_STRETCHES {
@@ -92,8 +93,8 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
     let phase = causes.phases.first().filter(|phase| phase.iterations.len() <= MAX_ITERATIONS);
     let iterations = phase.into_iter().flat_map(|phase| {
         phase.iterations.iter().zip(&phase.bounds).map(|(iteration, begin)| {
-            let culprit = iteration.culprit.and_then(row);
-            (ns(*begin), ns(iteration.ticks), ns(iteration.waiting), culprit)
+            let delayed_by = iteration.delayed_by.and_then(row);
+            (ns(*begin), ns(iteration.ticks), ns(iteration.waiting), delayed_by)
         })
     });
     let (heat_rows, heat) = phase_heat(why, row);
@@ -183,7 +184,7 @@ fn slow(why: &Why, phase: &Phase) -> Vec<Value> {
             begin_s => s(phase.bounds[index]),
             time_s => s(iteration.ticks),
             waiting_s => s(iteration.waiting),
-            culprit => iteration.culprit.map(rank),
+            delayed_by => iteration.delayed_by.map(rank),
             slowest => rank(causes.lines.first_of(iteration.slowest)),
         }
     });

@@ -19,12 +19,12 @@ class Iterations {
     svg.setAttribute("preserveAspectRatio", "none");
     svg.setAttribute("aria-hidden", "true");
     const most = Math.max(...this.all.map(one => one.length));
-    const colours = this.culprits();
+    const colours = this.delaying_ranks();
     for (const one of this.all) {
       const bar = document.createElementNS(svg.namespaceURI, "rect");
       const high = Math.max(1, one.length / most * height);
       for (const [name, value] of Object.entries({ x: one.index * step, y: height - high, width: Math.max(step * 0.85, 0.5),
-        height: high, class: colours.get(one.culprit) ?? "i-other" })) bar.setAttribute(name, value);
+        height: high, class: colours.get(one.delayed_by) ?? "i-other" })) bar.setAttribute(name, value);
       const title = document.createElementNS(svg.namespaceURI, "title");
       title.textContent = this.describe(one);
       bar.append(title);
@@ -38,10 +38,10 @@ class Iterations {
     root.hidden = false;
   }
 
-  // The four ranks that are the main culprit in most iterations have their own colours.
-  culprits() {
+  // The four ranks that are the main delaying rank in most iterations have their own colours.
+  delaying_ranks() {
     const counts = new Map();
-    for (const { culprit } of this.all) if (culprit >= 0) counts.set(culprit, (counts.get(culprit) ?? 0) + 1);
+    for (const { delayed_by } of this.all) if (delayed_by >= 0) counts.set(delayed_by, (counts.get(delayed_by) ?? 0) + 1);
     const most = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 4).map(([row]) => row);
     const colours = new Map(most.map((row, number) => [row, `i-${number}`]));
     const item = (name, text) => {
@@ -87,8 +87,8 @@ class Iterations {
 
   describe(one) {
     const { rows } = this.timeline.source;
-    const culprit = one.culprit < 0 ? "" : ` · mostly for ${rowName(rows[one.culprit])}`;
-    return `iteration ${one.index} · ${seconds(one.length)} · all ranks waited ${seconds(one.waiting)}${culprit}`;
+    const delayed_by = one.delayed_by < 0 ? "" : ` · mostly for ${rowName(rows[one.delayed_by])}`;
+    return `iteration ${one.index} · ${seconds(one.length)} · all ranks waited ${seconds(one.waiting)}${delayed_by}`;
   }
 
   show(index) {

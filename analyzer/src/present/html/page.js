@@ -18,7 +18,7 @@ function start() {
 
   const causes = () => {
     const strip = byId("iterations");
-    root?.querySelectorAll("[data-do=waits], [data-do=culprit], [data-do=path]").forEach(button => { button.hidden = !source.waits.length; });
+    root?.querySelectorAll("[data-do=waits], [data-do=delayed_by], [data-do=path]").forEach(button => { button.hidden = !source.waits.length; });
     if (strip && source.iterations.length) timeline.iterations = new Iterations(strip, timeline);
     timeline?.redraw();
   };

@@ -73,7 +73,7 @@ class Panels {
   chooseCause(group) {
     const row = this.table("wait-table")?.querySelector(`tr[data-group="${group}"]`);
     const ranks = row ? ranksOf(row.dataset.ranks) : null;
-    if (ranks && row.dataset.culprit !== undefined) ranks.add(Number(row.dataset.culprit));
+    if (ranks && row.dataset.delayed_by !== undefined) ranks.add(Number(row.dataset.delayed_by));
     this.selection.causeRanks = ranks;
     this.selection.causeWords = row ? `${row.cells[0].textContent} in ${row.cells[5].textContent}` : "cause";
     this.selection.toggle("cause", group);
@@ -178,9 +178,9 @@ class Panels {
     for (const id of ["longest-table", "slow-table", "phase-table"]) {
       let hidden = 0;
       for (const row of this.rows(id)) {
-        const ranks = row.dataset.ranks, culprit = row.dataset.culprit;
+        const ranks = row.dataset.ranks, delayed_by = row.dataset.delayed_by;
         const ofRanks = ranks === undefined || selection.hasRank(Number(ranks))
-          || culprit !== undefined && selection.effectiveRanks?.has(Number(culprit));
+          || delayed_by !== undefined && selection.effectiveRanks?.has(Number(delayed_by));
         const from = Number(row.dataset.from), to = Number(row.dataset.to);
         const ofFunction = !fn || id !== "longest-table" || row.textContent.includes(fn);
         row.hidden = !(ofRanks && ofFunction && selection.touches(from, to));

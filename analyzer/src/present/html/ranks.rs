@@ -42,7 +42,7 @@ pub(super) fn shown(report: &Report) -> Vec<usize> {
     let ranks = &report.metrics.ranks;
     let mut order: Vec<usize> = (0..ranks.len()).collect();
     if ranks.len() > MAX_RANKS {
-        order.sort_by(|a, b| ranks[*b].overhead_s.total_cmp(&ranks[*a].overhead_s));
+        order.sort_by(|a, b| ranks[*b].lost_s.total_cmp(&ranks[*a].lost_s));
         let least = order.pop();
         order.truncate(MAX_RANKS - 1);
         order.extend(least);
@@ -98,7 +98,7 @@ const CLASSES: [(&str, &str); 4] =
     [("k1", "computing"), ("k8", "in MPI"), ("k9", "recorder"), ("k0", "other code")];
 
 fn selection_parts(rank: &RankMetrics) -> Vec<(String, &'static str, f64)> {
-    let seconds = [rank.compute_s, rank.mpi_s, rank.tool_s, rank.other_s];
+    let seconds = [rank.compute_s, rank.mpi_s, rank.recorder_s, rank.other_s];
     let parts = CLASSES.iter().zip(seconds);
     let parts = parts.map(|((class, name), seconds)| ((*class).to_owned(), *name, seconds));
     parts.chain([("k-outside".into(), START_AND_END, rank.outside_s)]).collect()

@@ -57,8 +57,8 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
         context! {
             state => row.state,
             waiters => row.waiters,
-            culprit => row.culprit,
-            culprit_rank => row.culprit_rank,
+            delayed_by => row.delayed_by,
+            delayed_by_rank => row.delayed_by_rank,
             ranks => rank_ranges(&row.ranks),
             group => row.group,
             count => row.count,
@@ -70,9 +70,10 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     });
     let open = unfinished.map(open_waits).unwrap_or_default();
     let longest = longest_waits(why, MAX_LONGEST).into_iter().map(|wait| {
-        let never_returned = wait.culprit_rank.is_none() && wait.state == State::OpenAtEnd.name();
+        let never_returned =
+            wait.delayed_by_rank.is_none() && wait.state == State::OpenAtEnd.name();
         let stands = open.get(&wait.rank).filter(|_| never_returned);
-        let culprit = stands.cloned().unwrap_or(wait.culprit);
+        let delayed_by = stands.cloned().unwrap_or(wait.delayed_by);
         context! {
             rank => wait.rank,
             state => wait.state,
@@ -80,8 +81,8 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
             begin_s => wait.begin_s,
             end_s => wait.begin_s + wait.seconds,
             time_s => wait.seconds,
-            culprit => printable(&culprit),
-            culprit_rank => wait.culprit_rank,
+            delayed_by => printable(&delayed_by),
+            delayed_by_rank => wait.delayed_by_rank,
             late_by => printable(&wait.late_by),
         }
     });
@@ -98,7 +99,7 @@ fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
     let waits =
         positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
     let each = waits.flat_map(|row| {
-        let culprit = match row.waits_for.parse::<u32>() {
+        let delayed_by = match row.waits_for.parse::<u32>() {
             Ok(rank) => format!("rank {rank}"),
             Err(_) => row.waits_for.clone(),
         };
@@ -106,7 +107,7 @@ fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
         });
-        ranges.flatten().map(move |rank| (rank, culprit.clone())).collect::<Vec<_>>()
+        ranges.flatten().map(move |rank| (rank, delayed_by.clone())).collect::<Vec<_>>()
     });
     each.collect()
 }

@@ -12,8 +12,8 @@
 //   knows(from_s, to_s)                       whether all single calls between are loaded; requests nothing
 //   open[{row, fn, begin}]                    calls that never returned
 //   computing                                 kinds that count as computing; null if regions decide that
-//   waits[{row, culprit, begin, until, ended, state, reason, group}], path[{row, from, to}],
-//   iterations[{index, begin, length, waiting, culprit}]   rows; -1 if unknown
+//   waits[{row, delaying rank, begin, until, ended, state, reason, group}], path[{row, from, to}],
+//   iterations[{index, begin, length, waiting, delaying rank}]   rows; -1 if unknown
 //   hint                                      text for where no single calls are loaded
 //   onchange                                  called when more data have arrived
 

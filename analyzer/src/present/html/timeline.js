@@ -153,7 +153,7 @@ class Timeline {
     on("previous", "click", () => this.step(-1));
     on("window", "click", () => this.nextWindow());
     on("waits", "click", () => this.nextWait());
-    on("culprit", "click", () => this.toCulprit());
+    on("delayer", "click", () => this.toDelayer());
     on("path", "click", el => {
       this.view.path = !this.view.path;
       el.setAttribute("aria-pressed", String(this.view.path));
@@ -250,7 +250,7 @@ class Timeline {
       "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
       "0": () => this.move(0, this.source.length_s),
       n: () => this.step(1), p: () => this.step(-1), l: () => this.longest(), w: () => this.nextWindow(),
-      a: () => this.nextWait(), c: () => this.toCulprit(), z: () => this.zoomToSelection(),
+      a: () => this.nextWait(), c: () => this.toDelayer(), z: () => this.zoomToSelection(),
       s: () => selection.set({ time: [view.from, view.to] }),
       r: () => row && !row.fold && selection.toggleRank(row.rank, true),
       Escape: () => { view.selected = view.wait = null; this.say(""); selection.clear(); this.redraw(); },

@@ -1,5 +1,5 @@
 "use strict";
-// Draws why ranks waited: hatched waits, an arrow from each culprit to the rank that waited for it, the critical path.
+// Draws why ranks waited: hatched waits, an arrow from each delaying rank to the rank that waited for it, the critical path.
 
 // Waits narrower than this many pixels are not hatched.
 const LEAST_WAIT = 3;
@@ -9,8 +9,8 @@ const MOST_ARROWS = 40;
 // Reads waits, critical path and iterations into a source; without data all are empty.
 function readCauses(source, data) {
   const row = value => value ?? -1, ns = 1e-9;
-  source.waits = (data?.waits ?? []).map(([own, culprit, begin, until, ended, state, reason, group]) => ({
-    row: own, culprit: row(culprit), begin: begin * ns, until: until * ns, ended: ended * ns,
+  source.waits = (data?.waits ?? []).map(([own, delayed_by, begin, until, ended, state, reason, group]) => ({
+    row: own, delayed_by: row(delayed_by), begin: begin * ns, until: until * ns, ended: ended * ns,
     group, state: data.states[state], reason: data.reasons[reason] }));
   source.waitsLeftOut = data?.waits_left_out ?? 0;
   source.waitsByRow = new Map();
@@ -18,8 +18,8 @@ function readCauses(source, data) {
   source.path = (data?.path ?? []).map(([own, from, to]) => ({ row: own, from: from * ns, to: to * ns }));
   source.heatRows = data?.heat_rows ?? [];
   source.heat = data?.heat ?? [];
-  source.iterations = (data?.iterations ?? []).map(([begin, length, waiting, culprit], index) => ({
-    index, begin: begin * ns, length: length * ns, waiting: waiting * ns, culprit: row(culprit) }));
+  source.iterations = (data?.iterations ?? []).map(([begin, length, waiting, delayed_by], index) => ({
+    index, begin: begin * ns, length: length * ns, waiting: waiting * ns, delayed_by: row(delayed_by) }));
 }
 
 class WaitPainter {
@@ -73,14 +73,14 @@ class WaitPainter {
     return shown;
   }
 
-  // Arrows run from the start of the culprit's call to the end of the waiting.
+  // Arrows run from the start of the delaying rank's call to the end of the waiting.
   arrows(view, shown) {
     const { painter } = this, positions = painter.positions(view), { wait: chosen } = view;
     const all = shown && shown.length <= MOST_ARROWS ? shown : [];
     for (const wait of chosen && !all.includes(chosen) ? [...all, chosen] : all) {
-      if (!positions.has(wait.culprit) || !positions.has(wait.row)) continue;
+      if (!positions.has(wait.delayed_by) || !positions.has(wait.row)) continue;
       const c = painter.context, isChosen = wait === chosen;
-      const from = [painter.x(view, wait.ended), painter.middle(view, positions.get(wait.culprit))];
+      const from = [painter.x(view, wait.ended), painter.middle(view, positions.get(wait.delayed_by))];
       const to = [painter.x(view, wait.until), painter.middle(view, positions.get(wait.row))];
       c.strokeStyle = c.fillStyle = painter.accent;
       c.globalAlpha = isChosen ? 1 : 0.7;

@@ -1,5 +1,5 @@
 "use strict";
-// Steps through the timeline: from call to call, from wait to wait, from a wait to its culprit.
+// Steps through the timeline: from call to call, from wait to wait, from a wait to its delaying rank.
 
 Object.assign(Timeline.prototype, {
   nextWindow() {
@@ -42,7 +42,7 @@ Object.assign(Timeline.prototype, {
     if (!selection || selection.isEmpty) return source.waits;
     return source.waits.filter(wait => selection.touches(wait.begin, wait.until)
       && (selection.cause === null || wait.group === selection.cause)
-      && (!selection.ranks || [wait.row, wait.culprit].some(row => row >= 0 && selection.ranks.has(source.rows[row].rank))));
+      && (!selection.ranks || [wait.row, wait.delayed_by].some(row => row >= 0 && selection.ranks.has(source.rows[row].rank))));
   },
 
   chooseWait(wait) {
@@ -53,21 +53,21 @@ Object.assign(Timeline.prototype, {
 
   describeWait(wait) {
     const { rows } = this.source, length = seconds(wait.until - wait.begin);
-    const culprit = wait.culprit < 0 ? "" : ` for ${rowName(rows[wait.culprit])}`;
-    const parts = [`${rowName(rows[wait.row])} waits ${length}${culprit} (${wait.state})`];
+    const delayed_by = wait.delayed_by < 0 ? "" : ` for ${rowName(rows[wait.delayed_by])}`;
+    const parts = [`${rowName(rows[wait.row])} waits ${length}${delayed_by} (${wait.state})`];
     if (wait.reason) parts.push(`which ${wait.reason}`);
-    if (wait.culprit >= 0) parts.push("press C to go there");
+    if (wait.delayed_by >= 0) parts.push("press C to go there");
     return parts.join(" · ");
   },
 
-  // Goes to what the culprit was doing while others waited for it.
-  toCulprit() {
+  // Goes to what the delaying rank was doing while others waited for it.
+  toDelayer() {
     const { wait } = this.view;
-    if (!wait || wait.culprit < 0) return this.say("choose a wait with a known culprit first");
+    if (!wait || wait.delayed_by < 0) return this.say("choose a wait with a known delayed_by first");
     const length = wait.until - wait.begin;
-    this.reveal(wait.culprit);
+    this.reveal(wait.delayed_by);
     this.move(wait.ended - length * 1.3, wait.ended + length * 0.3);
-    const inner = this.waitAt(wait.culprit, wait.ended - length, wait.ended);
+    const inner = this.waitAt(wait.delayed_by, wait.ended - length, wait.ended);
     this.say([this.describeWait(wait), inner ? this.describeWait(inner) : ""].filter(Boolean).join(" · before that "));
     if (inner) this.view.wait = inner;
     this.redraw();

@@ -12,7 +12,7 @@ use super::job;
 use super::messages::{MAX_RANKS, MessagesPart, Polls};
 use super::sites::{PathDocument, SiteDocument};
 use super::totals::TotalsPart;
-use super::trust::tool_share;
+use super::trust::recorder_share;
 use crate::present::causes::{Summary, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
 use crate::present::findings::{self, FindingPart};
@@ -117,9 +117,9 @@ struct RankDocument<'a> {
     end_s: f64,
     elapsed_s: f64,
     compute_s: f64,
-    overhead_s: f64,
+    lost_s: f64,
     mpi_s: f64,
-    tool_s: f64,
+    recorder_s: f64,
     other_s: f64,
     outside_s: f64,
     off_cpu_s: Option<f64>,
@@ -168,7 +168,7 @@ struct FailedDocument<'a> {
 
 #[derive(Debug, Serialize)]
 struct Trust {
-    tool_share: Option<f64>,
+    recorder_share: Option<f64>,
     lost_events: u64,
     unfinalized_ranks: usize,
     damaged_files: usize,
@@ -260,7 +260,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         unfinished: metrics.unfinished.as_ref().map(UnfinishedPart::new),
         clock: ClockPart::new(timeline),
         trust: Trust {
-            tool_share: tool_share(report),
+            recorder_share: recorder_share(report),
             lost_events: metrics.lost_events,
             unfinalized_ranks: run.ranks.iter().filter(|r| !r.facts.finalized()).count(),
             damaged_files: {
@@ -289,7 +289,7 @@ struct ThreadDocument {
     thread: u32,
     calls: u64,
     mpi_s: f64,
-    tool_s: f64,
+    recorder_s: f64,
     compute_s: f64,
 }
 
@@ -335,7 +335,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
                 thread: thread.number,
                 calls: thread.calls,
                 mpi_s: thread.mpi_s,
-                tool_s: thread.tool_s,
+                recorder_s: thread.recorder_s,
                 compute_s: thread.compute_s,
             })
             .collect(),
@@ -343,9 +343,9 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         end_s: time.end_s(),
         elapsed_s: rank_metrics.elapsed_s,
         compute_s: rank_metrics.compute_s,
-        overhead_s: rank_metrics.overhead_s,
+        lost_s: rank_metrics.lost_s,
         mpi_s: rank_metrics.mpi_s,
-        tool_s: rank_metrics.tool_s,
+        recorder_s: rank_metrics.recorder_s,
         other_s: rank_metrics.other_s,
         outside_s: rank_metrics.outside_s,
         off_cpu_s: rank_metrics.off_cpu_s,

@@ -66,7 +66,7 @@ pub(super) struct ProgramGroup {
     arguments: Vec<String>,
     ranks: Vec<u32>,
     compute_s: f64,
-    overhead_s: f64,
+    lost_s: f64,
     mpi_s: f64,
 }
 
@@ -161,7 +161,7 @@ pub(super) fn program_groups(report: &Report) -> Vec<ProgramGroup> {
                     arguments: arguments.to_vec(),
                     ranks: vec![trace.rank],
                     compute_s: 0.0,
-                    overhead_s: 0.0,
+                    lost_s: 0.0,
                     mpi_s: 0.0,
                 },
                 vec![metrics],
@@ -173,7 +173,7 @@ pub(super) fn program_groups(report: &Report) -> Vec<ProgramGroup> {
     };
     let with_means = groups.into_iter().map(|(group, members)| ProgramGroup {
         compute_s: mean(&members, |rank| rank.compute_s),
-        overhead_s: mean(&members, |rank| rank.overhead_s),
+        lost_s: mean(&members, |rank| rank.lost_s),
         mpi_s: mean(&members, |rank| rank.mpi_s),
         ..group
     });
@@ -202,7 +202,7 @@ pub(super) fn program_lines(report: &Report) -> Vec<String> {
         &format!("computing (γ), mean {}", unit.name),
         groups.iter().map(|g| time(g.compute_s)),
     );
-    table.right("lost (χ)", groups.iter().map(|g| time(g.overhead_s)));
+    table.right("lost (χ)", groups.iter().map(|g| time(g.lost_s)));
     table.right("in MPI", groups.iter().map(|g| time(g.mpi_s)));
     let share = |group: &ProgramGroup| match elapsed_s > 0.0 {
         true => percent(group.compute_s / elapsed_s),

@@ -39,7 +39,7 @@ pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
     let similar = |a: &RankMetrics, b: &RankMetrics| {
         kind(a) == kind(b)
             && near(a.compute_s, b.compute_s)
-            && near(a.overhead_s, b.overhead_s)
+            && near(a.lost_s, b.lost_s)
             && near(a.mpi_s, b.mpi_s)
             && near(a.outside_s, b.outside_s)
     };
@@ -51,7 +51,7 @@ pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
         }
     }
     groups.sort_by(|a, b| {
-        let of = |group: &RankGroup| group.mean(|rank| rank.overhead_s);
+        let of = |group: &RankGroup| group.mean(|rank| rank.lost_s);
         of(b).total_cmp(&of(a))
     });
     groups
@@ -74,7 +74,7 @@ pub(super) fn lines(
     let list = |group: &RankGroup| number_list(group.members.iter().map(|rank| rank.rank));
     table.left("similar ranks", shown.iter().map(list));
     table.right("mean computing (γ)", column(|rank| rank.compute_s).map(time));
-    table.right("lost (χ)", column(|rank| rank.overhead_s).map(time));
+    table.right("lost (χ)", column(|rank| rank.lost_s).map(time));
     match in_mpi {
         Some(in_mpi) => {
             let ranks = metrics.ranks.iter().map(|rank| rank.rank);
@@ -97,7 +97,7 @@ pub(super) fn lines(
             table.right("start and end", column(|rank| rank.outside_s).map(time));
         }
     }
-    table.right("recorder", column(|rank| rank.tool_s).map(time));
+    table.right("recorder", column(|rank| rank.recorder_s).map(time));
     let most_off_cpu = |group: &RankGroup| {
         let waits = group.members.iter().filter_map(|rank| rank.off_cpu_s);
         waits.reduce(f64::max).map_or("?".into(), time)

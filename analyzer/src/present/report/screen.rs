@@ -207,7 +207,7 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
 /// Share of all waiting below which a kind of waits is left to `gammachi why`.
 const NOTABLE_WAITS: f64 = 0.001;
 
-/// The waits that cost most, with what made their culprits late, if known.
+/// The waits that cost most, with what made their delaying ranks late, if known.
 fn wait_lines(report: &Report) -> Vec<String> {
     let Some(why) = report.why() else { return Vec::new() };
     let (mut rows, mut left_out) = wait_rows(&why, MAX_WAITS);
@@ -224,7 +224,7 @@ fn wait_lines(report: &Report) -> Vec<String> {
     table.left("state", rows.iter().map(|row| row.state.to_owned()));
     table.left("where", rows.iter().map(|row| row.place.clone()));
     table.left("waits", rows.iter().map(|row| row.waiters.clone()));
-    table.left("for", rows.iter().map(|row| row.culprit.clone()));
+    table.left("for", rows.iter().map(|row| row.delayed_by.clone()));
     table.right("total", rows.iter().map(|row| seconds(row.seconds)));
     table.left("because it", rows.iter().map(|row| row.late_by.clone()));
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();

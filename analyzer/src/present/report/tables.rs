@@ -71,7 +71,7 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         table.left("host", ranks.iter().map(|r| shortened(&printable(&r.host))));
     }
     table.right("computing (γ)", ranks.iter().map(|r| time(r.compute_s)));
-    table.right("lost (χ)", ranks.iter().map(|r| time(r.overhead_s)));
+    table.right("lost (χ)", ranks.iter().map(|r| time(r.lost_s)));
     match &of_ranks {
         Some(of_ranks) => {
             table.right("waiting", of_ranks.iter().map(|of| time(of.waiting_s)));
@@ -89,8 +89,8 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
         table.right("other code", ranks.iter().map(|r| time(r.other_s)));
     }
     // TRUST says how much time it took altogether.
-    if ranks.iter().any(|r| r.tool_s >= NOTABLE_TOOL_SHARE * metrics.elapsed_s) {
-        table.right("recorder", ranks.iter().map(|r| time(r.tool_s)));
+    if ranks.iter().any(|r| r.recorder_s >= NOTABLE_TOOL_SHARE * metrics.elapsed_s) {
+        table.right("recorder", ranks.iter().map(|r| time(r.recorder_s)));
     }
     if ranks.iter().any(|r| r.threads > 1) {
         table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
@@ -150,7 +150,7 @@ pub(super) fn thread_table(report: &Report) -> Vec<String> {
     table.right("calls", threads.iter().map(|(_, thread)| count(thread.calls)));
     table.right(&format!("MPI/{}", unit.name), threads.iter().map(|(_, t)| time(t.mpi_s)));
     table.right("computing", threads.iter().map(|(_, thread)| time(thread.compute_s)));
-    table.right("recorder", threads.iter().map(|(_, thread)| time(thread.tool_s)));
+    table.right("recorder", threads.iter().map(|(_, thread)| time(thread.recorder_s)));
     let mut lines = table.lines();
     if left_out > 0 {
         lines.push(format!("{} (--json lists all)", plural(left_out, "more thread")));

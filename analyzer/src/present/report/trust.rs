@@ -38,7 +38,7 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
         let position = if share >= LIMITING_OFF_CPU && !harmless { 0 } else { parts.len() };
         parts.insert(position, text);
     }
-    if let Some(share) = tool_share(report) {
+    if let Some(share) = recorder_share(report) {
         parts.push(format!("recorder {}", percent(share)));
     }
     parts.push(match metrics.lost_events {
@@ -96,9 +96,9 @@ fn clock_bound(timeline: &GlobalTimeline) -> String {
 }
 
 /// The recorder's share of p·τ.
-pub(super) fn tool_share(report: &Report) -> Option<f64> {
+pub(super) fn recorder_share(report: &Report) -> Option<f64> {
     let metrics = report.metrics;
     let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
-    let tool_s: f64 = metrics.participants().map(|rank| rank.tool_s).sum();
-    (total_s > 0.0).then(|| tool_s / total_s)
+    let recorder_s: f64 = metrics.participants().map(|rank| rank.recorder_s).sum();
+    (total_s > 0.0).then(|| recorder_s / total_s)
 }
