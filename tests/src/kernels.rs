@@ -45,11 +45,12 @@ pub fn synthetic_run(directory: &Path, arguments: &[&str]) {
     let program = PROGRAM.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--release", "-p", "gammachi-trace-format", "--features"]);
-        build.args(["writer", "--example", "synthetic-run", "--target-dir"]);
+        // As `cargo test --workspace` compiles it, so that nothing is compiled twice.
+        build.args(["build", "--quiet", "--workspace", "--all-features", "--example"]);
+        build.args(["synthetic-run", "--target-dir"]);
         build.arg(target_directory()).current_dir(repository());
         last_line(build);
-        target_directory().join("release").join("examples").join("synthetic-run")
+        target_directory().join("debug").join("examples").join("synthetic-run")
     });
     let mut make = Command::new(program);
     make.arg(directory).args(arguments);
