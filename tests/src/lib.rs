@@ -8,7 +8,7 @@
 //! | [`conformity`] | compares every recorded call with what a program is known to do |
 //! | [`library`] | finds or builds `libgammachi.so` |
 //! | [`job`] | runs a victim, bare or recorded, with a deadline; captures output and exit code |
-//! | [`delays`] | records a victim in which rank 0 sleeps |
+//! | [`delays`] | records runs whose delays are known, until the machine did not disturb one |
 //! | [`languages`] | the same small program in every language |
 //! | [`directories`] | where tests build and record |
 //! | [`mod@skip`] | skips a test that cannot run here, if `tests/may-skip` permits it |

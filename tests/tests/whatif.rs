@@ -154,16 +154,16 @@ under_both! {
         expect_refusal(&two, "no messages between hosts, so their latency and bandwidth cannot be known");
         expect_refusal(&[&two[..], &["--latency", "2ms"]].concat(), "so their bandwidth cannot be known: give --machine");
 
-        let network = ["--latency", "200ms", "--bandwidth", "1G"];
+        let network = ["--latency", "2s", "--bandwidth", "1G"];
         let by = |map: &[&str]| document(&recorded, &[&["--map"], map, &network].concat());
         let block = by(&["block", "--hosts", "2"]);
         let seconds = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
         assert_eq!(block["answers"][0]["question"], "network+map_block_2");
         assert_eq!(block["asked"]["between"]["latency_from"], "given");
-        // Twenty times around a ring that crosses the hosts; ranks that share cores hide a part of
+        // Twenty times around a ring that crosses the hosts; ranks that wait for cores hide a part of
         // it.
         let near = document(&recorded, &[&two[..], &["--latency", "1us", "--bandwidth", "1G"]].concat());
-        assert!(seconds(&block) > seconds(&near) + 1.0, "{near:#}{block:#}");
+        assert!(seconds(&block) > seconds(&near) + 5.0, "{near:#}{block:#}");
         let temp = TempDir::new();
         let file = |hosts: &str| {
             std::fs::write(temp.join("hosts"), hosts).expect("writable");
