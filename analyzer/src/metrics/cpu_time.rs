@@ -17,6 +17,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serializer;
+use serde::ser::SerializeMap;
+
 use trace_format::header::{Phase, ProcessUsage, ThreadUsage, UsageReading};
 
 use crate::timeline::RankTime;
@@ -41,6 +44,19 @@ pub struct CpuTime {
     pub asleep_s: f64,
     /// Time that the first thread was neither on a core nor waiting for one, inside MPI or not.
     pub slept_s: f64,
+}
+
+/// Writes the times as keys that are always there.
+pub(super) fn with_nulls<S: Serializer>(
+    of: &Option<CpuTime>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut keys = serializer.serialize_map(None)?;
+    keys.serialize_entry("on_cpu_s", &of.map(|of| of.on_cpu_s))?;
+    keys.serialize_entry("compute_on_cpu_s", &of.map(|of| of.compute_on_cpu_s))?;
+    keys.serialize_entry("asleep_s", &of.map(|of| of.asleep_s))?;
+    keys.serialize_entry("slept_s", &of.map(|of| of.slept_s))?;
+    keys.end()
 }
 
 /// What a rank did in the time that counts as its computation.

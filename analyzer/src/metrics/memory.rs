@@ -1,10 +1,12 @@
 //! The ranks' memory, and whose grew.
 
+use serde::Serialize;
+
 use super::{Note, RankMetrics};
 use crate::trace::RankTrace;
 
 /// Memory that a rank's process held, in bytes (resident).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Memory {
     /// When MPI_Init returned.
     pub first_bytes: u64,

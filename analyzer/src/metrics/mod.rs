@@ -42,6 +42,9 @@ mod unfinished;
 
 use std::collections::BTreeMap;
 
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
 use crate::analysis::Analysis;
 pub use crate::analysis::segments::ComputeMode;
 use crate::timeline::{Ending, GlobalTimeline};
@@ -87,9 +90,10 @@ pub enum RankState {
 }
 
 /// One thread's figures in the selection.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ThreadMetrics {
     /// Thread number in the file: 0 called MPI first.
+    #[serde(rename = "thread")]
     pub number: u32,
     /// Calls that began in the selection.
     pub calls: u64,
@@ -102,8 +106,9 @@ pub struct ThreadMetrics {
     pub compute_s: f64,
 }
 
-/// One rank's figures in the selection. Seconds unless said otherwise.
-#[derive(Debug, Clone, PartialEq)]
+/// One rank's figures in the selection. Seconds unless said otherwise. A document has them under the
+/// same names.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankMetrics {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
@@ -134,6 +139,7 @@ pub struct RankMetrics {
     /// Ready to run but waiting for a core, over the whole run only.
     pub off_cpu_s: Option<f64>,
     /// CPU time compared with computation time, over the whole run only.
+    #[serde(flatten, serialize_with = "cpu_time::with_nulls")]
     pub cpu_time: Option<CpuTime>,
     /// Global seconds at the last reading of these, of a rank whose end was not read.
     pub read_until_s: Option<f64>,
@@ -154,20 +160,38 @@ pub struct RankMetrics {
     /// Calls that returned an error.
     pub failed: u64,
     /// Whether it finished.
+    #[serde(flatten, serialize_with = "state_with_nulls")]
     pub state: RankState,
     /// What ends its recorded stretch.
     pub ending: Ending,
     /// The MPI functions with the most time in the selection, at most three, with their seconds.
+    #[serde(skip)]
     pub top_calls: Vec<(String, f64)>,
+}
+
+/// Writes a state as keys that are always there.
+fn state_with_nulls<S: Serializer>(state: &RankState, serializer: S) -> Result<S::Ok, S::Error> {
+    let (last_call, inside) = match state {
+        RankState::Finalized => (None, None),
+        RankState::Unfinished { last_call, inside } => (last_call.as_ref(), inside.as_ref()),
+    };
+    let mut keys = serializer.serialize_map(None)?;
+    keys.serialize_entry("finalized", &(*state == RankState::Finalized))?;
+    keys.serialize_entry("last_call", &last_call)?;
+    keys.serialize_entry("inside", &inside.map(|(function, _)| function))?;
+    keys.serialize_entry("inside_since_s", &inside.map(|(_, since_s)| since_s))?;
+    keys.end()
 }
 
 /// Tests and probes that found nothing, in runs of polls that began in the selection. A run of
 /// polls is one record; the time between its polls belongs to the program.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct PollMetrics {
     /// Number of calls.
+    #[serde(rename = "merged_calls")]
     pub calls: u64,
     /// Number of runs that they were merged into.
+    #[serde(rename = "records")]
     pub runs: u64,
     /// Seconds inside the calls, which [`RankMetrics::mpi_s`] includes.
     pub time_s: f64,

@@ -7,7 +7,11 @@
 use std::ops::Range;
 
 use super::blocks::INDENT;
+use super::context::shortened as shortened_name;
+use super::quantity::{TimeUnit, count, with_prefix};
 use super::width;
+use crate::plain_text::printable;
+use crate::tables::{self, Cell};
 
 /// Smallest width of a text column that is narrowed: its longest word, but within these bounds.
 const MIN_TEXT_COLUMNS: usize = 10;
@@ -43,6 +47,22 @@ impl Column {
 }
 
 impl Table {
+    /// Adds the columns of a table that are no details; seconds are in the unit of `elapsed_s`.
+    pub fn add_all(&mut self, table: &tables::Table, elapsed_s: f64) {
+        let unit = TimeUnit::of(elapsed_s);
+        let text = |cell: &Cell| match cell {
+            Cell::Unknown => "?".to_owned(),
+            Cell::Text(text) => shortened_name(&printable(text)),
+            Cell::Count(number) => count(*number),
+            Cell::Seconds(seconds) => unit.column(*seconds, elapsed_s),
+            Cell::Bytes(bytes) => format!("{}B", with_prefix(*bytes)),
+            Cell::Rate(rate) => format!("{}/s", with_prefix(*rate)),
+        };
+        for column in table.columns.iter().filter(|column| !column.is_detail) {
+            self.add(column.is_text, &column.title, column.cells.iter().map(text));
+        }
+    }
+
     /// Adds a right-aligned column.
     pub fn right(&mut self, title: &str, cells: impl IntoIterator<Item = String>) {
         self.add(false, title, cells);

@@ -1,22 +1,29 @@
 //! Determines when a rank's elapsed time τ_i begins and ends on its own counter, and why it ends
 //! there.
 
+use serde::Serialize;
+
 use super::TimeFault;
 use crate::trace::RankTrace;
 
 /// Why a rank's stretch ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Ending {
     /// The rank entered MPI_Finalize.
+    #[serde(rename = "finalize")]
     Finalize,
     /// It did not, and may have died: the stretch ends at the last stamp.
+    #[serde(rename = "last stamp")]
     LastStamp,
     /// It did not, but was inside a call or its process is running: the stretch ends at the job's
     /// last sign of life.
+    #[serde(rename = "last sign of life")]
     LastSign,
     /// Recording stopped before the program ended, because there was no space left.
+    #[serde(rename = "stopped")]
     Stopped,
     /// Later events are damaged or missing: the stretch ends at the last valid stamp.
+    #[serde(rename = "damaged")]
     Damaged,
 }
 

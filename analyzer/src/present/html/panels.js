@@ -140,10 +140,15 @@ class Panels {
       const kinds = cut ? time.rows.get(rowOf.get(rank)) : undefined;
       const parts = kinds && this.figures.parts(kinds), all = kinds?.reduce((sum, value) => sum + value, 0);
       const ofPart = value => !cut || !chosen ? undefined : parts ? value(parts) : null, unknown = ofPart(() => null);
-      const values = [ofPart(p => p.computing), ofPart(p => p.computing === null ? null : all - p.computing), ofPart(p => p.mpi),
-        ofPart(p => p.recorder), ofPart(p => p.computing === null ? null : p.other), unknown, unknown];
-      values.forEach((value, at) => this.setCell(row.cells[3 + at], value, seconds));
-      this.setCell(row.cells[10], unknown, integer);
+      const known = {
+        compute_s: ofPart(p => p.computing), lost_s: ofPart(p => p.computing === null ? null : all - p.computing),
+        mpi_s: ofPart(p => p.mpi), recorder_s: ofPart(p => p.recorder),
+        other_s: ofPart(p => p.computing === null ? null : p.other) };
+      for (const cell of row.cells) {
+        const { key } = cell.dataset;
+        if (!/_s$|^events$/.test(key ?? "")) continue;
+        this.setCell(cell, key in known ? known[key] : unknown, seconds);
+      }
       drawBar(row.querySelector(".bar"), cut && chosen ? kinds ?? [] : null, source.kinds);
     }
     this.scope("rank-table", !cut ? "" : `In the selection${time.final ? "" : " (still reading)"}; a dash: known only for the whole run.`);

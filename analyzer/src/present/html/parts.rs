@@ -31,8 +31,6 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let document = super::super::report::value(report);
     let shown = ranks::shown(report);
     let bars: Vec<_> = shown.iter().map(|index| ranks::bar(report, activity, *index)).collect();
-    let rank_rows: Vec<&serde_json::Value> =
-        shown.iter().filter_map(|index| document["ranks"].get(index)).collect();
     let left_out = report.metrics.ranks.len() - shown.len();
     let ranks_left_out = (left_out > 0).then(|| {
         format!(
@@ -63,7 +61,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         waits_mark => findings::mark(report.diagnosis, Figures::Delays),
         bars => bars,
         bar_legend => ranks::legend(report, activity),
-        ranks => Value::from_serialize(&rank_rows),
+        ranks => ranks::table(report, &shown),
         ranks_left_out => ranks_left_out,
         compute => computed(report.metrics.compute),
         total_s => total_s,

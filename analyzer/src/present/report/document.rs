@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
-use crate::timeline::{Alignment, ElapsedScope, Ending};
+use crate::metrics::{Metrics, RankMetrics, Selection};
+use crate::timeline::{Alignment, ElapsedScope};
 
 use super::counters::CounterDocument;
 use super::job;
-use super::messages::{MAX_RANKS, MessagesPart, Polls};
+use super::messages::{MAX_RANKS, MessagesPart};
 use super::sites::{PathDocument, SiteDocument};
 use super::totals::TotalsPart;
 use super::trust::recorder_share;
@@ -100,48 +100,11 @@ struct EfficiencyDocument {
 }
 
 #[derive(Debug, Serialize)]
-struct MemoryDocument {
-    first_bytes: u64,
-    last_bytes: u64,
-    peak_bytes: u64,
-}
-
-#[derive(Debug, Serialize)]
 struct RankDocument<'a> {
-    rank: u32,
-    host: &'a str,
-    takes_part: bool,
-    threads: usize,
-    by_thread: Vec<ThreadDocument>,
+    #[serde(flatten)]
+    metrics: &'a RankMetrics,
     begin_s: f64,
-    end_s: f64,
-    elapsed_s: f64,
-    compute_s: f64,
-    lost_s: f64,
-    mpi_s: f64,
-    recorder_s: f64,
-    other_s: f64,
-    outside_s: f64,
-    off_cpu_s: Option<f64>,
-    on_cpu_s: Option<f64>,
-    compute_on_cpu_s: Option<f64>,
-    asleep_s: Option<f64>,
-    slept_s: Option<f64>,
-    read_until_s: Option<f64>,
-    memory: Option<MemoryDocument>,
-    involuntary_switches: Option<u64>,
-    core: Option<u32>,
     affinity: &'a [u32],
-    events: u64,
-    polls: Polls,
-    abandoned: u64,
-    failed: u64,
-    finalized: bool,
-    ending: &'static str,
-    last_call: Option<&'a str>,
-    inside: Option<&'a str>,
-    inside_since_s: Option<f64>,
-    flops: Option<f64>,
     clock_bound_ns: Option<f64>,
     clock_exchanges: Vec<ExchangeDocument>,
     clock_alignment: &'static str,
@@ -284,15 +247,6 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct ThreadDocument {
-    thread: u32,
-    calls: u64,
-    mpi_s: f64,
-    recorder_s: f64,
-    compute_s: f64,
-}
-
 fn selection(metrics: &Metrics) -> SelectionDocument {
     let occurrences = metrics.occurrences;
     match &metrics.selection {
@@ -318,66 +272,11 @@ fn selection(metrics: &Metrics) -> SelectionDocument {
 
 fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
     let Report { run, timeline, metrics, .. } = *report;
-    let (rank_metrics, time): (&RankMetrics, _) = (&metrics.ranks[index], &timeline.ranks[index]);
-    let (last_call, inside) = match &rank_metrics.state {
-        RankState::Finalized => (None, None),
-        RankState::Unfinished { last_call, inside } => (last_call.as_deref(), inside.as_ref()),
-    };
+    let time = &timeline.ranks[index];
     RankDocument {
-        rank: rank_metrics.rank,
-        host: &rank_metrics.host,
-        takes_part: rank_metrics.takes_part,
-        threads: rank_metrics.threads,
-        by_thread: rank_metrics
-            .by_thread
-            .iter()
-            .map(|thread| ThreadDocument {
-                thread: thread.number,
-                calls: thread.calls,
-                mpi_s: thread.mpi_s,
-                recorder_s: thread.recorder_s,
-                compute_s: thread.compute_s,
-            })
-            .collect(),
+        metrics: &metrics.ranks[index],
         begin_s: time.begin_s(),
-        end_s: time.end_s(),
-        elapsed_s: rank_metrics.elapsed_s,
-        compute_s: rank_metrics.compute_s,
-        lost_s: rank_metrics.lost_s,
-        mpi_s: rank_metrics.mpi_s,
-        recorder_s: rank_metrics.recorder_s,
-        other_s: rank_metrics.other_s,
-        outside_s: rank_metrics.outside_s,
-        off_cpu_s: rank_metrics.off_cpu_s,
-        on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.on_cpu_s),
-        compute_on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.compute_on_cpu_s),
-        asleep_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.asleep_s),
-        slept_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.slept_s),
-        read_until_s: rank_metrics.read_until_s,
-        memory: rank_metrics.memory.map(|memory| MemoryDocument {
-            first_bytes: memory.first_bytes,
-            last_bytes: memory.last_bytes,
-            peak_bytes: memory.peak_bytes,
-        }),
-        involuntary_switches: rank_metrics.involuntary_switches,
-        core: rank_metrics.core,
         affinity: &run.ranks[index].file.header.affinity,
-        events: rank_metrics.events,
-        polls: Polls::of([rank_metrics]),
-        abandoned: rank_metrics.abandoned,
-        failed: rank_metrics.failed,
-        finalized: rank_metrics.state == RankState::Finalized,
-        ending: match rank_metrics.ending {
-            Ending::Finalize => "finalize",
-            Ending::LastStamp => "last stamp",
-            Ending::LastSign => "last sign of life",
-            Ending::Stopped => "stopped",
-            Ending::Damaged => "damaged",
-        },
-        last_call,
-        inside: inside.map(|(function, _)| function.as_str()),
-        inside_since_s: inside.map(|(_, since_s)| *since_s),
-        flops: rank_metrics.flops,
         clock_bound_ns: time.clock.bound_ns,
         clock_exchanges: exchanges(report, index),
         clock_alignment: match time.clock.alignment {

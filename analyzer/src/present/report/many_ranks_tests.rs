@@ -50,11 +50,11 @@ fn many_ranks_are_grouped_and_hold_no_descriptors() {
     let groups: Vec<&str> =
         screen.lines().skip_while(|line| !line.contains("similar ranks")).take(5).collect();
     insta::assert_snapshot!(groups.join("\n"), @r"
-    RANKS (s)   count  similar ranks                                     mean computing (γ)  lost (χ)  in MPI  start and end  recorder  waited for a core (most)  state of the first
-                  120  9,19,29,39,49,59,69,79,89,99,109,119,129,139,14…               0.400     0.600   0.600          0.000     0.000                         ?
-                    1  700                                                            0.450     0.550   0.550          0.000     0.000                         ?  in MPI_Barrier since 950 ms
-                 1078  1-8,10-18,20-28,30-38,40-48,50-58,60-68,70-78,8…               0.500     0.500   0.500          0.000     0.000                         ?
-                    1  0                                                              0.990     0.010   0.010          0.000     0.000                         ?
+    RANKS (s)   count  similar ranks (means)                             computing (γ)  lost (χ)  in MPI  start and end  state of the first
+                  120  9,19,29,39,49,59,69,79,89,99,109,119,129,139,14…          0.400     0.600   0.600          0.000
+                    1  700                                                       0.450     0.550   0.550          0.000  in MPI_Barrier since 950 ms
+                 1078  1-8,10-18,20-28,30-38,40-48,50-58,60-68,70-78,8…          0.500     0.500   0.500          0.000
+                    1  0                                                         0.990     0.010   0.010          0.000
     ");
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["ranks"].as_array().unwrap().len(), RANKS as usize);

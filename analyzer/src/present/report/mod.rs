@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `screen` | the lines of the screen and their order |
 //! | `document` | the keys of the document |
-//! | `tables`, `rank_groups` | ranks, threads and functions |
+//! | `tables` | ranks, threads and functions |
 //! | `notes` | notes of all stages as sentences |
 //! | `trust` | how far the figures can be trusted |
 //! | `job`, `sites`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
@@ -17,7 +17,6 @@ mod job;
 pub mod late_partner;
 mod messages;
 mod notes;
-mod rank_groups;
 mod screen;
 pub(in crate::present) mod sites;
 mod tables;
@@ -38,5 +37,5 @@ pub(crate) use counters::counter_sentences;
 pub(in crate::present) use document::value;
 pub(in crate::present) use notes::sentence;
 pub(crate) use notes::{run_note, time_note};
-pub(in crate::present) use tables::time_of_threads;
+pub(in crate::present) use tables::{ranks_of, time_of_threads};
 pub(in crate::present) use trust::trust_parts;

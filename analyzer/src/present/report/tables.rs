@@ -1,19 +1,11 @@
 //! Tables of the screen: ranks, threads and functions.
 
-use std::collections::BTreeSet;
-
-use super::rank_groups;
-use crate::causes::RankTime;
-use crate::diagnosis::Finding;
-use crate::metrics::{
-    CallMetrics, ComputeMode, Memory, Metrics, Pinning, RankMetrics, RankState, Selection,
-    ThreadMetrics,
-};
-use crate::plain_text::printable;
+use crate::metrics::{CallMetrics, Metrics, RankMetrics, RankState, ThreadMetrics};
 use crate::present::Report;
-use crate::present::context::{plural, shortened};
+use crate::present::context::{number_list, plural};
 use crate::present::quantity::{TimeUnit, count, percent, seconds, with_prefix};
 use crate::present::table::Table;
+use crate::tables::ranks::{RankGroup, Ranks};
 use crate::timeline::Ending;
 
 /// Up to this many ranks, all are shown; more are shown as groups of similar ranks.
@@ -27,104 +19,46 @@ pub(super) const NEGLIGIBLE_SHARE: f64 = 1e-5;
 /// Maximum number of functions without a row that are named.
 const MAX_NAMED: usize = 4;
 
-/// Share of τ from which a rank's time in the recorder has a column.
-const NOTABLE_TOOL_SHARE: f64 = 0.001;
+/// Maximum number of groups of similar ranks shown.
+const MAX_GROUPS: usize = 16;
 
-/// A rank's time in MPI, divided into waiting and transfer, and the time after it had been killed, in seconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InMpi {
-    pub waiting_s: f64,
-    pub transfer_s: f64,
-    pub gone_s: f64,
-}
-
-/// How each rank's time in MPI divides; `None` unless the report covers the whole run and has its causes. Waiting at
-/// the begin and end of the run is included.
-fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
-    let causes = report.causes.filter(|_| report.metrics.selection == Selection::Whole)?;
-    if report.diagnosis.of.hides_waiting() {
-        return None;
-    }
-    let s = |ticks: i64| causes.clock.seconds(ticks);
-    let of = |of: &RankTime| InMpi {
-        waiting_s: s(of.waiting),
-        transfer_s: s(of.transfer),
-        gone_s: s(of.gone),
-    };
-    Some(causes.rank_times.iter().map(of).collect())
+/// What the table of ranks is made from.
+pub(in crate::present) fn ranks_of<'a>(report: &Report<'a>) -> Ranks<'a> {
+    Ranks::new(report.metrics, report.causes, report.diagnosis, state)
 }
 
 /// The unit of time, and the table of ranks or, if there are many, of groups of similar ranks.
 pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
-    let metrics = report.metrics;
-    let unit = TimeUnit::of(metrics.elapsed_s);
-    let of_ranks = in_mpi(report).filter(|of_ranks| of_ranks.len() == metrics.ranks.len());
-    if metrics.ranks.len() > MAX_SINGLE_RANKS {
-        return (unit.name, rank_groups::lines(metrics, of_ranks.as_deref(), state));
-    }
-    let ranks: Vec<&RankMetrics> = metrics.ranks.iter().collect();
-    let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
+    let (ranks, elapsed_s) = (ranks_of(report), report.metrics.elapsed_s);
+    let number = report.metrics.ranks.len();
     let mut table = Table::default();
-    table.right("rank", ranks.iter().map(|r| r.rank.to_string()));
-    let hosts: BTreeSet<&str> = metrics.ranks.iter().map(|r| r.host.as_str()).collect();
-    if hosts.len() > 1 {
-        table.left("host", ranks.iter().map(|r| shortened(&printable(&r.host))));
-    }
-    table.right("computing (γ)", ranks.iter().map(|r| time(r.compute_s)));
-    table.right("lost (χ)", ranks.iter().map(|r| time(r.lost_s)));
-    match &of_ranks {
-        Some(of_ranks) => {
-            table.right("waiting", of_ranks.iter().map(|of| time(of.waiting_s)));
-            table.right("transfer", of_ranks.iter().map(|of| time(of.transfer_s)));
-            if of_ranks.iter().any(|of| of.gone_s > 0.0) {
-                table.right("gone", of_ranks.iter().map(|of| time(of.gone_s)));
-            }
+    let lines = match number > MAX_SINGLE_RANKS {
+        true => group_lines(&ranks, elapsed_s),
+        false => {
+            table.add_all(&ranks.table(&Vec::from_iter(0..number)), elapsed_s);
+            table.lines()
         }
-        None => {
-            table.right("in MPI", ranks.iter().map(|r| time(r.mpi_s)));
-            table.right("start and end", ranks.iter().map(|r| time(r.outside_s)));
-        }
-    }
-    if metrics.compute != ComputeMode::Outside {
-        table.right("other code", ranks.iter().map(|r| time(r.other_s)));
-    }
-    // TRUST says how much time it took altogether.
-    if ranks.iter().any(|r| r.recorder_s >= NOTABLE_TOOL_SHARE * metrics.elapsed_s) {
-        table.right("recorder", ranks.iter().map(|r| time(r.recorder_s)));
-    }
-    if ranks.iter().any(|r| r.threads > 1) {
-        table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
-    }
-    // The core of a rank that may use several is that of one moment.
-    let pinned = !matches!(metrics.pinning, Pinning::Equal { pinned: false, .. });
-    if pinned && ranks.iter().any(|r| r.core.is_some()) {
-        let core = |r: &&RankMetrics| r.core.map_or("?".into(), |core| core.to_string());
-        table.right("core", ranks.iter().map(core));
-    }
-    if ranks.iter().any(|r| r.off_cpu_s.is_some()) {
-        table
-            .right("waited for a core", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
-    }
-    // Not a part of the computing: how much of it lies inside MPI is not known.
-    let slept = |finding: &Finding| matches!(finding, Finding::Asleep(_));
-    if report.diagnosis.findings.iter().any(slept) {
-        let asleep = |r: &&RankMetrics| r.cpu_time.map_or("?".into(), |cpu| time(cpu.slept_s));
-        table.right("asleep", ranks.iter().map(asleep));
-    }
-    if ranks.iter().any(|r| r.memory.is_some()) {
-        table.right("peak memory", ranks.iter().map(|r| peak_memory(r.memory)));
-    }
-    let states: Vec<String> = ranks.iter().map(|rank| state(rank)).collect();
-    // POSITIONS says more about ranks that did not finish.
-    if metrics.unfinished.is_none() && states.iter().any(|state| !state.is_empty()) {
-        table.left("state", states);
-    }
-    (unit.name, table.lines())
+    };
+    (TimeUnit::of(elapsed_s).name, lines)
 }
 
-/// The most memory that a rank held.
-pub(super) fn peak_memory(memory: Option<Memory>) -> String {
-    memory.map_or("?".into(), |memory| format!("{}B", with_prefix(memory.peak_bytes as f64)))
+fn group_lines(ranks: &Ranks, elapsed_s: f64) -> Vec<String> {
+    let groups = ranks.groups();
+    let (shown, left) = groups.split_at(groups.len().min(MAX_GROUPS));
+    let mut table = Table::default();
+    table.right("count", shown.iter().map(|group| group.members.len().to_string()));
+    let list = |group: &RankGroup| number_list(group.members.iter().map(|(_, rank)| rank.rank));
+    table.left("similar ranks (means)", shown.iter().map(list));
+    table.add_all(&ranks.table_of_groups(shown), elapsed_s);
+    let mut lines = table.lines();
+    if !left.is_empty() {
+        lines.push(format!(
+            "… {} of {} that lose less (--json lists all ranks) …",
+            plural(left.len(), "more group"),
+            plural(left.iter().map(|group| group.members.len()).sum(), "rank")
+        ));
+    }
+    lines
 }
 
 /// Threads of ranks with several; if there are many, only those with most time in MPI.

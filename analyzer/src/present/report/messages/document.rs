@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, RankMetrics};
+use crate::metrics::{
+    CommunicatorMetrics, Matrix, MessageMetrics, OneSided, PollMetrics, RankMetrics,
+};
 use crate::timeline::communicators::Members;
 
 use crate::present::Report;
@@ -16,7 +18,7 @@ pub(in crate::present::report) struct MessagesPart<'a> {
     matrix: Option<MatrixDocument>,
     communicators: Vec<CommunicatorDocument<'a>>,
     sizes: Vec<SizeDocument>,
-    polls: Polls,
+    polls: PollMetrics,
 }
 
 #[derive(Debug, Serialize)]
@@ -94,24 +96,13 @@ struct SizeDocument {
     bytes: u64,
 }
 
-#[derive(Debug, Serialize)]
-pub(in crate::present::report) struct Polls {
-    merged_calls: u64,
-    records: u64,
-    time_s: f64,
-}
-
-impl Polls {
-    /// Sums the polls of some ranks.
-    pub fn of<'a>(ranks: impl IntoIterator<Item = &'a RankMetrics>) -> Self {
-        let mut sum = Self { merged_calls: 0, records: 0, time_s: 0.0 };
-        for rank in ranks {
-            sum.merged_calls = sum.merged_calls.saturating_add(rank.polls.calls);
-            sum.records += rank.polls.runs;
-            sum.time_s += rank.polls.time_s;
-        }
-        sum
-    }
+/// Sums the polls of all ranks.
+fn polls(ranks: &[RankMetrics]) -> PollMetrics {
+    ranks.iter().fold(PollMetrics::default(), |sum, rank| PollMetrics {
+        calls: sum.calls.saturating_add(rank.polls.calls),
+        runs: sum.runs + rank.polls.runs,
+        time_s: sum.time_s + rank.polls.time_s,
+    })
 }
 
 impl<'a> MessagesPart<'a> {
@@ -133,7 +124,7 @@ impl<'a> MessagesPart<'a> {
                     bytes: class.traffic.bytes,
                 })
                 .collect(),
-            polls: Polls::of(&report.metrics.ranks),
+            polls: polls(&report.metrics.ranks),
         }
     }
 }

@@ -3,5 +3,5 @@
 mod document;
 mod screen;
 
-pub(super) use document::{MAX_RANKS, MessagesPart, Polls};
+pub(super) use document::{MAX_RANKS, MessagesPart};
 pub(super) use screen::{communicator_lines, summary_line, traffic_lines};
