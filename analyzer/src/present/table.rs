@@ -56,7 +56,7 @@ impl Table {
             Cell::Count(number) => count(*number),
             Cell::Seconds(seconds) => unit.column(*seconds, elapsed_s),
             Cell::Bytes(bytes) => format!("{}B", with_prefix(*bytes)),
-            Cell::Rate(rate) => format!("{}/s", with_prefix(*rate)),
+            Cell::Rate(rate) => with_prefix(*rate).trim_end().to_owned(),
         };
         for column in table.columns.iter().filter(|column| !column.is_detail) {
             self.add(column.is_text, &column.title, column.cells.iter().map(text));

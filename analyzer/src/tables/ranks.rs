@@ -56,7 +56,7 @@ struct Definition {
 }
 
 /// All columns, from left to right.
-const COLUMNS: [Definition; 17] = [
+const COLUMNS: [Definition; 18] = [
     Definition {
         key: "host",
         title: "host",
@@ -171,6 +171,17 @@ const COLUMNS: [Definition; 17] = [
         is_shown: |ranks| ranks.any(|rank| rank.memory.is_some()),
         cell: |_, (_, rank)| {
             rank.memory.map_or(Cell::Unknown, |memory| Cell::Bytes(memory.peak_bytes as f64))
+        },
+    },
+    Definition {
+        key: "flops_per_s",
+        title: "flop per s",
+        of_group: OfGroup::Mean,
+        is_shown: |ranks| ranks.any(|rank| rank.flops.is_some()),
+        cell: |_, (_, rank)| {
+            rank.flops
+                .filter(|_| rank.elapsed_s > 0.0)
+                .map_or(Cell::Unknown, |flops| Cell::Rate(flops / rank.elapsed_s))
         },
     },
     Definition {

@@ -39,7 +39,7 @@ fn laid_out(table: &Table) -> Value {
         Cell::Count(count) => quantity::count(*count),
         Cell::Seconds(seconds) => quantity::seconds(*seconds),
         Cell::Bytes(bytes) => quantity::with_prefix(*bytes) + "B",
-        Cell::Rate(rate) => quantity::with_prefix(*rate) + "/s",
+        Cell::Rate(rate) => quantity::with_prefix(*rate).trim_end().to_owned(),
     };
     let columns = table.columns.iter().map(|column| {
         context! { key => column.key, title => column.title, is_text => column.is_text }

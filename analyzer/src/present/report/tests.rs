@@ -77,9 +77,9 @@ fn screen_of_a_region() {
     REGION      solve: 8.16 s of 8.31 s elapsed
     EFFICIENCY  0.80 = load balance 1.00 x communication 0.80      elapsed (τ) 8.16 s
                 only BLAS, LAPACK and FFTW calls count as computing
-    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  core
-                   0          6.500     1.660   1.200          0.000       0.452     0
-                   1          6.500     1.660   1.050          0.000       0.602     1
+    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  core  flop per s
+                   0          6.500     1.660   1.200          0.000       0.452     0     49.02 G
+                   1          6.500     1.660   1.050          0.000       0.602     1     49.02 G
     TRUST       clock within 10 ns | recorder 0.098 % | no events lost | 2 of 2 ranks finished |
                 1 run: spread unknown
     NEXT        gammachi view RUN      shows this stretch among the others
@@ -103,9 +103,9 @@ fn screen_of_a_whole_run() {
 
     EFFICIENCY  0.78 = load balance 1.00 x communication 0.78      elapsed (τ) 8.31 s
                 only BLAS, LAPACK and FFTW calls count as computing
-    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  core  waited for a core
-                   0          6.500     1.810   1.200          0.000       0.602     0              0.010
-                   1          6.500     1.810   1.050          0.000       0.752     1              0.010
+    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  other code  core  waited for a core  flop per s
+                   0          6.500     1.810   1.200          0.000       0.602     0              0.010     48.13 G
+                   1          6.500     1.810   1.050          0.000       0.752     1              0.010     48.13 G
     TRUST       clock within 10 ns | recorder 0.096 % | no events lost | 2 of 2 ranks finished |
                 1 run: spread unknown
     NEXT        gammachi view RUN      shows when the time was lost
@@ -152,9 +152,9 @@ fn damage_missing_and_killed_ranks_come_first() {
     LAST CALLS  rank 1: MPI_Init at -100 ns; cblas_dgemm x2, last at 3.90 s; MPI_Send at 6.90 s;
                 MPI_Recv at 7.90 s
     EFFICIENCY  0.89 = load balance 0.98 x communication 0.91      elapsed (τ) 7.90 s
-    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  recorder  core  waited for a core
-                   0          6.892     1.008   0.850          0.150     0.008     0                  ?
-                   1          7.192     0.708   0.700          0.000     0.008     1              0.010
+    RANKS (s)   rank  computing (γ)  lost (χ)  in MPI  start and end  recorder  core  waited for a core  flop per s
+                   0          6.892     1.008   0.850          0.150     0.008     0                  ?     51.61 G
+                   1          7.192     0.708   0.700          0.000     0.008     1              0.010     50.63 G
     TRUST       clock within 10 ns | recorder 0.10 % | no events lost | 1 of 4 ranks finished |
                 1 run: spread unknown
     NEXT        gammachi view RUN      shows what every rank did last
