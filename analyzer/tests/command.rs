@@ -563,7 +563,7 @@ fn every_command_shows_an_example() {
 #[test]
 fn where_no_run_is_named_and_none_is_here_the_next_step_is() {
     let scratch = Scratch::new("no-run");
-    for command in ["report", "why", "view", "timeline", "whatif"] {
+    for command in ["report", "why", "view", "whatif"] {
         let output = scratch.run(&[command]);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
@@ -574,7 +574,7 @@ fn where_no_run_is_named_and_none_is_here_the_next_step_is() {
 #[test]
 fn pictures_are_not_written_under_the_name_of_another_format() {
     let scratch = Scratch::new("png");
-    let output = scratch.run(&["plot", "RUN", "--kind", "tau-chi", "--out", "a b.png"]);
+    let output = scratch.run(&["view", "RUN", "--kind", "tau-chi", "--svg", "a b.png"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("rsvg-convert 'a b.svg' -o 'a b.png'"), "{error}");

@@ -129,7 +129,7 @@ fn files_are_their_owners_alone_unless_shared() {
         (text(run.path()), at("page.html"), at("plot.svg"), at("csv"), at("paje"));
     let commands: [&[&str]; 4] = [
         &["report", run, "--html", text(&page)],
-        &["plot", run, "--kind", "timeline", "--out", text(&plot)],
+        &["view", run, "--svg", text(&plot)],
         &["export", run, "--to", "csv", "--out", text(&csv)],
         &["export", run, "--to", "paje", "--out", text(&paje)],
     ];
@@ -230,7 +230,7 @@ fn names_from_a_trace_do_not_steer_a_terminal() {
         &["dump", run],
         &["dump", run, "--json"],
         &["dump", run, "--function", &none],
-        &["timeline", run],
+        &["view", "--text", run],
         &["table", run],
         &["report", text(&staged)],
         &["collect", text(&joined), out_path],

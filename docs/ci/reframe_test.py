@@ -31,7 +31,7 @@ class JacobiPerformance(rfm.RunOnlyRegressionTest):
 
     @run_before('run')
     def measure(self):
-        action = 'baseline add' if os.environ.get('GAMMACHI_ADD') else f'check --at-most {self.at_most}'
+        action = 'check --add' if os.environ.get('GAMMACHI_ADD') else f'check --at-most {self.at_most}'
         self.executable_opts = ['gammachi', 'run', '--out', 'new-1.gammachi', '--']
         self.postrun_cmds = [
             f'for number in $(seq 2 {self.runs}); do ./run-once gammachi run --out new-$number.gammachi --; done',

@@ -52,13 +52,13 @@ class Picture:
 
 
 class Plot:
-    """Pictures of a run; see :attr:`Run.plot`. Options are those of ``gammachi plot``."""
+    """Pictures of a run; see :attr:`Run.plot`. Options are those of ``gammachi view --svg``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def _draw(self, kind: str, options: dict[str, Any]) -> Picture:
-        return Picture(run_command("plot", "--kind", kind, "--out", "-", *options_of(options), "--", self._path))
+        return Picture(run_command("view", "--kind", kind, "--svg", "-", *options_of(options), "--", self._path))
 
     def timeline(self, ranks: Ranks = None, window: Window = None) -> Picture:
         """A row for each rank, coloured by kind of call.

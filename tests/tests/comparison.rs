@@ -162,12 +162,12 @@ under_both! {
         let names = |runs: &[PathBuf]| runs.iter().map(|run| text(run)).collect::<Vec<_>>();
         let before = names(&runs(mpi, temp.path(), "before", 5, &[]));
         let folder = text(&temp.join("perf"));
-        let mut add = vec!["baseline", "add", "--baseline", &folder];
+        let mut add = vec!["check", "--add", "--baseline", &folder];
         add.extend(before.iter().map(String::as_str));
         succeed(&add);
         let (_, stderr, _) = outcome(&add);
         assert!(stderr.contains("0 added; 5 had been added before"), "{stderr}");
-        assert!(succeed(&["baseline", "show", "--baseline", &folder]).contains("works_in_regions"));
+        assert!(succeed(&["check", "--show", "--baseline", &folder]).contains("works_in_regions"));
 
         let slow = names(&runs(mpi, temp.path(), "slow", 3, &["smooth=all:30000"]));
         // Different arguments mean different work.
@@ -199,7 +199,7 @@ under_both! {
         };
         for number in 0..4 {
             let run = named(number, "old", &[]);
-            succeed(&["baseline", "add", &run, "--baseline", &folder]);
+            succeed(&["check", "--add", &run, "--baseline", &folder]);
         }
         let new: Vec<String> = (0..3).map(|number| named(number, "new", &["norm=1:40000"])).collect();
         let junit = text(&temp.join("junit.xml"));
@@ -213,14 +213,14 @@ under_both! {
         let report = fs::read_to_string(&junit).expect("a report");
         assert!(report.contains("failures=\"1\"") && report.contains("Rank 1"), "{report}");
 
-        let mut add = vec!["baseline", "add", "--baseline", &folder];
+        let mut add = vec!["check", "--add", "--baseline", &folder];
         add.extend(new.iter().map(String::as_str));
         succeed(&add);
         let html = text(&temp.join("history.html"));
-        succeed(&["history", &folder, "--html", &html]);
+        succeed(&["check", "--history", &html, "--baseline", &folder]);
         let page = fs::read_to_string(&html).expect("a page");
         assert!(page.contains("changed here") && page.contains("new"), "no change is marked");
-        let (_, stderr, code) = outcome(&["baseline", "trim", "--baseline", &folder, "--keep", "2"]);
+        let (_, stderr, code) = outcome(&["check", "--trim", "2", "--baseline", &folder]);
         assert!(code == 0 && stderr.contains("5 removed, 2 left"), "{stderr}");
     }
 
@@ -263,7 +263,7 @@ under_both! {
         assert!(code == 2 && stderr.contains("--only"), "{stderr}");
 
         let folder = text(&temp.join("perf"));
-        let mut add = vec!["baseline", "add", "--baseline", &folder];
+        let mut add = vec!["check", "--add", "--baseline", &folder];
         add.extend(old.iter().map(String::as_str));
         succeed(&add);
         let junit = text(&temp.join("junit.xml"));
@@ -295,7 +295,7 @@ under_both! {
         let good = text(&runs(mpi, temp.path(), "good", 1, &[])[0]);
         let folder = text(&temp.join("perf"));
         let check = ["check", &good, "--baseline", &folder];
-        expect_refusal(&check, 1, "no such baseline; `gammachi baseline add");
+        expect_refusal(&check, 1, "no such baseline; `gammachi check --add");
         fs::create_dir(&folder).expect("writable");
         expect_refusal(&check, 1, "no run in it yet");
         fs::write(temp.join("perf/a.gammachi.json"), "{\"format\": \"gammachi-").expect("writable");
@@ -341,7 +341,7 @@ under_both! {
         succeed(&["compare", &good, &text(&fewer), "--only", "p=4", "--", &better]);
         expect_refusal(&["compare", &good, &good], 2, "is named before and after the change");
         expect_refusal(&["compare", &good, "--", &better, "--json"], 2, "options must stand before");
-        expect_refusal(&["baseline", "add", &good, "--baseline", &better], 1, "is a run");
+        expect_refusal(&["check", "--add", &good, "--baseline", &better], 1, "is a run");
     }
 }
 

@@ -217,7 +217,7 @@ under_both! {
         let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(report.contains("(imagined)") && report.contains("its times were not measured"), "{report}");
         assert!(report.contains("region late is x 2 as fast"), "{report}");
-        read("timeline", imagined, &[]);
+        read("view", imagined, &["--text"]);
         let again = read("whatif", imagined, &["--rank", "0", "--speed", "1", "--json"]);
         let again: serde_json::Value = serde_json::from_str(&again).expect("JSON");
         assert!((number(&again["self_replay"]["recorded_s"]) / promised - 1.0).abs() < 1e-4, "{again:#}");

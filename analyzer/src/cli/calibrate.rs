@@ -117,7 +117,7 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
     }
     if arguments.json {
         let text = serde_json::to_string_pretty(&machine);
-        return print(&(text.map_err(|error| CommandError::failed(error.to_string()))? + "\n"));
+        return print(&(text.map_err(CommandError::failed)? + "\n"));
     }
     let mut text = screen(&machine);
     if let Some(before) = &before {

@@ -1,11 +1,15 @@
-//! `gammachi check`: checks whether runs are slower than a baseline, for continuous integration.
+//! `gammachi check`: checks whether runs are slower than a baseline, for continuous integration, and
+//! keeps the baseline.
 
-use std::path::PathBuf;
+mod kept;
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::error::{CommandError, notify, print, print_beside};
 use super::output_file;
+use super::output_rights::OutputRights;
 use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
 use crate::comparison::configurations::split;
@@ -22,44 +26,84 @@ pub const EXIT_SLOWER: u8 = 3;
 /// Exit code if the result is undecided.
 pub const EXIT_CANNOT_TELL: u8 = 4;
 
-/// Checks whether runs are slower than a baseline; the exit code tells.
+/// Checks runs against a baseline; the exit code reports a slowdown.
 ///
 /// The exit code is 0 if they are not slower than --at-most allows, 3 if they are, 4 if this is
 /// undecided: too few runs, or runs that vary too much. Each configuration, such as those of a study,
 /// is compared with the runs of the baseline that have the same program, rank count, parameters and
 /// machine.
+///
+/// A baseline is a folder of small files, one of a few kilobytes per run: times, iterations, counts,
+/// no events. It can be kept in git. --add, --show, --trim and --history fill, list, shorten and draw
+/// it and check nothing.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gammachi check new-*.gammachi --baseline perf\n  \
+#[command(mut_arg("share", |share| share.requires("history")))]
+#[command(after_help = "Examples:\n  gammachi check --add old-*.gammachi --baseline perf\n  \
                   gammachi check new-*.gammachi --baseline perf --at-most 1% --junit perf.xml\n  \
-                  gammachi check new-*.gammachi --baseline perf --github\n\nReady workflows: docs/ci. How it \
-                  decides: docs/guide/compare.md.")]
+                  gammachi check new-*.gammachi --baseline perf --github\n  \
+                  gammachi check --trim 20 --baseline perf\n  \
+                  gammachi check --history perf.html --baseline perf\n\nA run's parameter `commit` is \
+                  shown beside its point in --history:\n  \
+                  gammachi run --param commit=$(git rev-parse --short HEAD) -- mpirun -n 4 ./app\n\nReady \
+                  workflows: docs/ci. How it decides and how changes are found: docs/guide/compare.md. Files \
+                  of a baseline: docs/reference/compare-json.md.")]
 pub struct CheckArguments {
     /// Runs or studies to check; with three or more, a change can be told from chance
-    #[arg(value_name = "RUN|STUDY", required = true)]
+    #[arg(value_name = "RUN|STUDY", required_unless_present_any = ["show", "trim", "history"])]
     runs: Vec<PathBuf>,
 
-    /// Folder filled by `gammachi baseline add`
-    #[arg(long, value_name = "DIR")]
-    baseline: PathBuf,
+    /// Folder of the baseline; --add creates it
+    #[arg(long, value_name = "DIR", required_unless_present = "history")]
+    baseline: Option<PathBuf>,
 
     /// How much slower they may be
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = fraction)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = fraction,
+          conflicts_with = "instead")]
     at_most: f64,
 
     #[command(flatten)]
     only: RunFilter,
 
+    /// Add the runs to the baseline
+    #[arg(long, group = "instead")]
+    add: bool,
+
+    /// Show the runs of the baseline
+    #[arg(long, group = "instead", conflicts_with_all = ["runs", "pairs"])]
+    show: bool,
+
+    /// Keep only the N newest runs of each program, parameters and machine in the baseline
+    #[arg(long, value_name = "N", group = "instead", conflicts_with_all = ["runs", "pairs"],
+          value_parser = clap::value_parser!(u32).range(1..))]
+    trim: Option<u32>,
+
+    /// Write a page that draws time and efficiency of the baseline, runs and studies over time and
+    /// marks changes
+    #[arg(long, value_name = "FILE.html", group = "instead")]
+    history: Option<PathBuf>,
+
+    /// Who may read the page
+    #[command(flatten)]
+    rights: OutputRights,
+
     /// Write the result as a JUnit test report
-    #[arg(long, value_name = "FILE.xml")]
+    #[arg(long, value_name = "FILE.xml", conflicts_with = "instead")]
     junit: Option<PathBuf>,
 
     /// Print the result as an annotation for GitHub workflows
-    #[arg(long)]
+    #[arg(long, conflicts_with = "instead")]
     github: bool,
 
     /// Print a JSON document
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["add", "trim", "history"])]
     json: bool,
+}
+
+impl CheckArguments {
+    /// The folder of the baseline, which only --history does not need.
+    fn folder(&self) -> &Path {
+        self.baseline.as_deref().unwrap_or(Path::new("."))
+    }
 }
 
 /// Parses `3%` or `3` as a fraction.
@@ -71,12 +115,24 @@ fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Checks runs and prints the result.
+/// Checks runs and prints the result, or does what is asked instead.
 ///
 /// # Errors
 /// The exit code, if they are slower or this is undecided; failure for runs or a baseline that
 /// cannot be read, which the JUnit report and the annotation tell, too.
 pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
+    let CheckArguments { runs, only, .. } = arguments;
+    match (&arguments.history, arguments.trim) {
+        (Some(page), _) => {
+            arguments.rights.apply();
+            let sources: Vec<PathBuf> = arguments.baseline.iter().chain(runs).cloned().collect();
+            return kept::draw(&sources, only, page);
+        }
+        (None, Some(number)) => return kept::trim(arguments.folder(), number),
+        (None, None) if arguments.show => return kept::show(arguments.folder(), arguments.json),
+        (None, None) if arguments.add => return kept::add(arguments.folder(), runs, only),
+        (None, None) => {}
+    }
     let outcome = judge(arguments);
     if let Err(error @ (CommandError::Failed(_) | CommandError::Usage(_))) = &outcome {
         let name = arguments.runs[0].display().to_string();
@@ -87,14 +143,14 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
 }
 
 fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
-    let kept = baseline::read(&arguments.baseline);
-    let kept = kept.map_err(|error| CommandError::failed(error.to_string()))?;
+    let kept = baseline::read(arguments.folder());
+    let kept = kept.map_err(CommandError::failed)?;
     let runs = arguments.only.read(&arguments.runs)?;
     let mut kept: Vec<RunRecord> = kept.into_iter().map(|kept| kept.record).collect();
     let all = kept.len();
     kept.retain(|record| !runs.iter().any(|run| run.is_same_run(record)));
     if kept.len() < all {
-        let (same, name) = (all - kept.len(), arguments.baseline.display());
+        let (same, name) = (all - kept.len(), arguments.folder().display());
         notify(&format!("{name}: {same} of its runs are those to check, and are left out of it"));
     }
     let runs = split(runs).map_err(|found| CommandError::usage(mixed(&found)))?;
@@ -103,7 +159,7 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
     let mut alone = Vec::new();
     for (runs, matching) in runs.iter().zip(&matched) {
         match matching.alike.is_empty() {
-            true => alone.push((&runs[0], no_match(matching, runs, &arguments.baseline))),
+            true => alone.push((&runs[0], no_match(matching, runs, arguments.folder()))),
             false => {
                 let relation = matching.relation(runs);
                 let relation = relation.map_err(|found| CommandError::usage(mixed(&found)))?;
@@ -141,7 +197,7 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
         _ if arguments.json => several_json(&several),
         _ => Ok(several_screen(&several, has_colours())),
     };
-    print(&text.map_err(|error| CommandError::failed(error.to_string()))?)?;
+    print(&text.map_err(CommandError::failed)?)?;
     match Check::worst(&checks) {
         Verdict::Regressed => Err(CommandError::Exit(EXIT_SLOWER)),
         Verdict::Fine if sentences.is_empty() => Ok(()),

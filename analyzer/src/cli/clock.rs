@@ -95,7 +95,7 @@ pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
     let calibration = Calibration::new(&stamps);
     let json = || {
         let text = serde_json::to_string_pretty(&calibration);
-        text.map(|text| text + "\n").map_err(|error| CommandError::failed(error.to_string()))
+        text.map(|text| text + "\n").map_err(CommandError::failed)
     };
     if let Some(path) = &arguments.out {
         write(path, &json()?)?;

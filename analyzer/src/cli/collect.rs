@@ -55,15 +55,13 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     if arguments.run.is_dir() {
         places.push(arguments.run.clone());
     }
-    let found =
-        Found::in_directories(&places).map_err(|error| CommandError::failed(error.to_string()))?;
+    let found = Found::in_directories(&places).map_err(CommandError::failed)?;
     for why in &found.unreadable {
         notify(&format!("left out: {why}"));
     }
     let key = choose(arguments, &found)?;
     let shown = arguments.run.display();
-    let collected = join(&arguments.run, &key, &found, |_| {})
-        .map_err(|error| CommandError::failed(error.to_string()))?;
+    let collected = join(&arguments.run, &key, &found, |_| {}).map_err(CommandError::failed)?;
     let foreign = found.files.iter().filter(|file| file.key != key).count();
     if foreign > 0 {
         notify(&format!("{} of other runs left out", files(foreign)));

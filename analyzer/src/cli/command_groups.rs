@@ -5,8 +5,8 @@ use clap::Command;
 /// Groups in the order in which a user needs them, with their subcommands.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Record a program", &["run", "exec", "collect", "doctor"]),
-    ("Look at a run", &["report", "why", "view", "timeline", "plot", "dump"]),
-    ("Compare runs", &["compare", "check", "baseline", "history"]),
+    ("Look at a run", &["report", "why", "view", "dump"]),
+    ("Compare runs", &["compare", "check"]),
     ("Predict", &["sweep", "table", "scaling", "model", "whatif", "ledger"]),
     ("Measure the machine", &["calibrate", "clock", "roofline", "logpq", "kernels"]),
     ("Exchange with other tools", &["export", "import"]),

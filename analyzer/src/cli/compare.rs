@@ -96,7 +96,7 @@ fn compare_one(
         true => json(&comparison),
         false => Ok(screen(&comparison, has_colours())),
     };
-    print(&text.map_err(|error| CommandError::failed(error.to_string()))?)
+    print(&text.map_err(CommandError::failed)?)
 }
 
 /// Compares runs of several configurations, each with its like.
@@ -136,7 +136,7 @@ fn compare_several(
         true => several_json(&several),
         false => Ok(several_screen(&several, has_colours())),
     };
-    print(&text.map_err(|error| CommandError::failed(error.to_string()))?)
+    print(&text.map_err(CommandError::failed)?)
 }
 
 /// The runs before and after.
@@ -184,7 +184,6 @@ fn write_page(
             None
         }
     };
-    let text =
-        page(of, timelines.as_ref()).map_err(|error| CommandError::failed(error.to_string()))?;
+    let text = page(of, timelines.as_ref()).map_err(CommandError::failed)?;
     output_file::write(path, &text)
 }

@@ -71,7 +71,7 @@ impl DumpArguments {
 /// Wrong usage for a rank or function that the run does not have; failure if nothing can be read,
 /// or if messages are requested that were not recorded.
 pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let run = Run::open(&arguments.run)?;
     check(arguments, &run)?;
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
@@ -85,7 +85,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
         let mut sink = MessageLines { arguments, dump: &dump, lines };
         Analysis::of(&run, &timeline).matches_in_order(&mut sink);
         sink.lines.finish()?;
-        return run.check_readable().map_err(CommandError::unreadable_run);
+        return Ok(run.check_readable()?);
     }
     if !arguments.json {
         lines.line(&event_titles());
@@ -119,7 +119,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
         }
     }
     lines.finish()?;
-    run.check_readable().map_err(CommandError::unreadable_run)
+    Ok(run.check_readable()?)
 }
 
 fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {

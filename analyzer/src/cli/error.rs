@@ -1,6 +1,7 @@
 //! Errors of the command, each of which becomes one line on standard error and an exit code; and
 //! the functions that print messages and output.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -36,8 +37,8 @@ pub enum CommandError {
 
 impl CommandError {
     /// The program or the data failed: exit code 1.
-    pub fn failed(message: impl Into<String>) -> Self {
-        Self::Failed(message.into())
+    pub fn failed(message: impl Display) -> Self {
+        Self::Failed(message.to_string())
     }
 
     /// The command was used wrongly: exit code 2.
@@ -53,11 +54,6 @@ impl CommandError {
         }
     }
 
-    /// A run that cannot be read: exit code 1.
-    pub fn unreadable_run(error: TraceError) -> Self {
-        Self::failed(error.to_string())
-    }
-
     /// The exit code of this error.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -66,6 +62,13 @@ impl CommandError {
             Self::Exit(code) => *code,
             Self::ClosedOutput => 0,
         }
+    }
+}
+
+/// A run that cannot be read: exit code 1.
+impl From<TraceError> for CommandError {
+    fn from(error: TraceError) -> Self {
+        Self::failed(error)
     }
 }
 

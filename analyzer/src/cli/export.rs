@@ -221,8 +221,7 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
     }
     // Before threads are started, which must not receive the signals.
     let (output, part) = unfinished_output(arguments, processes)?;
-    let mut run = Run::open_in(&arguments.run, processes)
-        .map_err(|error| CommandError::failed(error.to_string()))?;
+    let mut run = Run::open_in(&arguments.run, processes)?;
     if arguments.anonymise {
         run.anonymise();
     }
@@ -250,7 +249,7 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
         let shown = arguments.out.display().to_string();
         CommandError::failed(error.to_string().replace(&part, &shown))
     })?;
-    run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
+    run.check_readable_in_all()?;
     // Only the first process has it.
     let Some(output) = output else { return Ok(()) };
     output.finish(&arguments.moves(&part))?;

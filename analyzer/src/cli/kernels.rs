@@ -53,7 +53,7 @@ pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
             folder.display()
         )));
     }
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let run = Run::open(&arguments.run)?;
     let timeline = GlobalTimeline::new(&run);
     let tables = LatePartner::new(&run, &timeline).map_err(|why| {
         let why = match why {
@@ -65,7 +65,7 @@ pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
         };
         CommandError::failed(format!("{}: {why}", run.directory.display()))
     })?;
-    run.check_readable().map_err(CommandError::unreadable_run)?;
+    run.check_readable()?;
     print(&screen(&tables))
 }
 

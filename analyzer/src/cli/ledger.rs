@@ -80,7 +80,7 @@ pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     let score = Score::new(&ledger);
     let shown = LedgerContents { path: &path, score: &score, notes: &notes };
     let text = match arguments.json {
-        true => json(&shown).map_err(|error| CommandError::failed(error.to_string()))?,
+        true => json(&shown).map_err(CommandError::failed)?,
         false => {
             let colour = has_colours();
             screen(&shown, colour)

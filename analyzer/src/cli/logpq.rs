@@ -197,7 +197,7 @@ pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
         write_figures(directory, &figures(&findings))?;
     }
     let text = if arguments.json {
-        json(&findings).map_err(|error| CommandError::failed(error.to_string()))?
+        json(&findings).map_err(CommandError::failed)?
     } else {
         let colour = has_colours();
         screen(&findings, colour)
@@ -397,7 +397,7 @@ fn predict_run(
         };
         findings.runs.push(RunPrediction::new(name, &exchanges, of));
     }
-    run.check_readable().map_err(CommandError::unreadable_run)?;
+    run.check_readable()?;
     let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
     notes.extend(machine.doubts_for(&hosts, mpi).iter().map(doubt_sentence));
     Ok(notes)

@@ -4,12 +4,12 @@
 //! 2 wrong usage; of `check`, 3 slower and 4 undecided. `run` and `exec` return the exit code of
 //! the program that they start.
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub mod baseline;
 pub mod calibrate;
 pub mod check;
 pub mod clock;
@@ -20,7 +20,6 @@ pub mod dump;
 pub mod error;
 pub mod exec;
 pub mod export;
-pub mod history;
 pub mod import;
 pub mod kernel_program;
 pub mod kernels;
@@ -30,7 +29,6 @@ pub mod model;
 pub mod newest_run;
 pub mod observed;
 pub mod output_rights;
-pub mod plot;
 pub mod recorder_environment;
 pub mod recording_options;
 pub mod records;
@@ -42,7 +40,6 @@ pub mod selection_arguments;
 pub mod shell_files;
 pub mod sweep;
 pub mod table;
-pub mod timeline;
 pub mod view;
 pub mod whatif;
 pub mod why;
@@ -57,6 +54,7 @@ mod output_file;
 mod program_search;
 mod recordability;
 mod remember;
+mod renamed;
 mod run_directory;
 mod several_processes;
 mod terminal;
@@ -92,12 +90,8 @@ enum Command {
     WhatIf(whatif::WhatIfArguments),
     Compare(compare::CompareArguments),
     Check(check::CheckArguments),
-    Baseline(baseline::BaselineArguments),
-    History(history::HistoryArguments),
     Ledger(ledger::LedgerArguments),
-    Timeline(timeline::TimelineArguments),
     View(view::ViewArguments),
-    Plot(plot::PlotArguments),
     Dump(dump::DumpArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
@@ -132,12 +126,8 @@ pub fn run_command() -> ExitCode {
             Command::WhatIf(arguments) => whatif::what_if(arguments),
             Command::Compare(arguments) => compare::compare(arguments),
             Command::Check(arguments) => check::check(arguments),
-            Command::Baseline(arguments) => baseline::baseline(arguments),
-            Command::History(arguments) => history::history(arguments),
             Command::Ledger(arguments) => ledger::ledger(arguments),
-            Command::Timeline(arguments) => timeline::timeline(arguments),
             Command::View(arguments) => view::view(arguments),
-            Command::Plot(arguments) => plot::plot(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Export(arguments) => export::export(arguments),
             Command::Import(arguments) => import::import(arguments),
@@ -169,6 +159,9 @@ pub fn run_command() -> ExitCode {
 
 /// Help and version go to standard output; every other parse failure is wrong usage.
 fn explain_usage(error: &clap::Error) -> Result<(), CommandError> {
+    if let Some(sentence) = renamed::answer(error, env::args_os()) {
+        return Err(CommandError::usage(sentence));
+    }
     let text = error.render().to_string();
     if !error.use_stderr() {
         return error::print(&text);

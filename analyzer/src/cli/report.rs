@@ -129,8 +129,7 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
         (None, Some(window)) => selection_arguments::window(window)?,
         (None, None) => Selection::Whole,
     };
-    let run = Run::open_in(&directory, processes);
-    let mut run = run.map_err(|error| CommandError::failed(error.to_string()))?;
+    let mut run = Run::open_in(&directory, processes)?;
     if arguments.anonymise {
         run.anonymise();
     }
@@ -151,7 +150,7 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     let metrics = Metrics::of_analysis(&divided, &selection, !arguments.no_messages);
     let metrics = metrics.map_err(empty_selection)?;
     let causes = causes_of(&divided, &metrics, arguments);
-    run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
+    run.check_readable_in_all()?;
     if !processes.is_first() {
         return Ok(());
     }
@@ -161,12 +160,12 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
     let report = Report::new(&diagnosis, &savings);
     let text = if arguments.json {
-        json(&report).map_err(|error| CommandError::failed(error.to_string()))?
+        json(&report).map_err(CommandError::failed)?
     } else {
         let colour = has_colours();
         screen(&report, colour)
     };
-    run.check_readable().map_err(CommandError::unreadable_run)?;
+    run.check_readable()?;
     print(&text)
 }
 
@@ -245,9 +244,9 @@ fn page(
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,
     };
-    let text = html::page(&report, &activity, &detail, roofs.as_ref())
-        .map_err(|error| CommandError::failed(error.to_string()))?;
-    run.check_readable().map_err(CommandError::unreadable_run)?;
+    let text =
+        html::page(&report, &activity, &detail, roofs.as_ref()).map_err(CommandError::failed)?;
+    run.check_readable()?;
     write_page(file, &text)
 }
 
@@ -278,8 +277,7 @@ fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandErr
     if let Some((option, _)) = for_a_run.iter().find(|(_, given)| *given) {
         return Err(usage(&format!("is a study: {option} is for one run")));
     }
-    let failed = |error: String| CommandError::failed(error);
-    let json = StudyJson::read(directory).map_err(|error| failed(error.to_string()))?;
+    let json = StudyJson::read(directory).map_err(CommandError::failed)?;
     let region = arguments.region.as_deref();
     let Observed { table, notes, .. } = observe(&[directory.to_owned()], region)?;
     let scaling = Scaling::new(&table, &Options::default());
@@ -291,6 +289,6 @@ fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandErr
         scaling: scaling.as_ref(),
         notes: &notes,
     };
-    let text = html::study::page(&study).map_err(|error| failed(error.to_string()))?;
+    let text = html::study::page(&study).map_err(CommandError::failed)?;
     write_page(file, &text)
 }

@@ -160,7 +160,7 @@ pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
         write_figures(directory, &named)?;
     }
     let text = if arguments.json {
-        json(&findings).map_err(|error| CommandError::failed(error.to_string()))?
+        json(&findings).map_err(CommandError::failed)?
     } else {
         let colour = has_colours();
         screen(&findings, colour)
@@ -233,7 +233,7 @@ fn run_findings(
     machine: Option<&Machine>,
     sheet: &DataSheet,
 ) -> Result<RunFindings, CommandError> {
-    let run = Run::open(directory).map_err(|error| CommandError::failed(error.to_string()))?;
+    let run = Run::open(directory)?;
     let timeline = GlobalTimeline::new(&run);
     let selections: Vec<(String, Selection)> = match &arguments.region {
         Some(region) => vec![(region.clone(), Selection::Region(region.clone()))],
@@ -242,7 +242,7 @@ fn run_findings(
     let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
     let exchanges = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
     let findings = place(&run, &selections, exchanges, machine, sheet)?;
-    run.check_readable().map_err(CommandError::unreadable_run)?;
+    run.check_readable()?;
     Ok(findings)
 }
 

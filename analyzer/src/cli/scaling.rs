@@ -175,7 +175,7 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
         write_figures(directory, &figures(&scaling))?;
     }
     let text = if arguments.json {
-        json(&scaling, &notes).map_err(|error| CommandError::failed(error.to_string()))?
+        json(&scaling, &notes).map_err(CommandError::failed)?
     } else {
         let colour = has_colours();
         screen(&scaling, &notes, colour)

@@ -34,6 +34,6 @@ pub fn table(arguments: &TableArguments) -> Result<(), CommandError> {
     let Observed { table, notes, .. } = observe(&arguments.sources, arguments.region.as_deref())?;
     notes.iter().for_each(|note| notify(note));
     let mut text = Vec::new();
-    table.write_csv(&mut text).map_err(|error| CommandError::failed(error.to_string()))?;
+    table.write_csv(&mut text).map_err(CommandError::failed)?;
     print(&String::from_utf8_lossy(&text))
 }

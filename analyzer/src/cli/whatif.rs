@@ -117,7 +117,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         None => None,
     };
     let directory = named_or_newest(arguments.run.as_deref())?;
-    let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
+    let run = Run::open(&directory)?;
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::of(&run, &timeline);
     let what_if = replay_of(&analysis)?;
@@ -164,7 +164,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         diagnosis: &diagnosis,
     };
     let text = match arguments.json {
-        true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,
+        true => json(&asked).map_err(CommandError::failed)?,
         false => {
             let colour = has_colours();
             screen(&asked, colour)

@@ -62,8 +62,7 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
 /// As [`why`], on all processes.
 pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), CommandError> {
     let directory = agreed(processes, named_or_newest(arguments.run.as_deref()))?;
-    let run = Run::open_in(&directory, processes);
-    let run = run.map_err(|error| CommandError::failed(error.to_string()))?;
+    let run = Run::open_in(&directory, processes)?;
     if let Some(rank) = arguments.rank
         && run.position_of(rank).is_none()
     {
@@ -85,7 +84,7 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     let choice = WaitFilter { region: arguments.region.clone(), iteration: arguments.iteration };
     let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
     let causes = Causes::of_divided(&analysis, &choice);
-    run.check_readable_in_all().map_err(CommandError::unreadable_run)?;
+    run.check_readable_in_all()?;
     let Some(causes) = causes else { return Ok(()) };
     let iterations = causes.phases.first().map_or(0, |phase| phase.iterations.len());
     if let Some(iteration) = arguments.iteration
@@ -106,7 +105,7 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
         false => Err(NoIdeal::NotAsked),
     };
     // The replay has read events, too.
-    run.check_readable().map_err(CommandError::unreadable_run)?;
+    run.check_readable()?;
     let (rank, choice) = (arguments.rank, &choice);
     let metrics = metrics.map_err(|error| CommandError::failed(selection_sentence(&error)))?;
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
@@ -116,7 +115,7 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     let causes = Some(&causes);
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
     let text = match arguments.json {
-        true => json(&why, &diagnosis).map_err(|error| CommandError::failed(error.to_string()))?,
+        true => json(&why, &diagnosis).map_err(CommandError::failed)?,
         false => screen(&why, &diagnosis, has_colours()),
     };
     print(&text)

@@ -158,7 +158,8 @@ fn shows_run_despite_missing_rank_and_unwritable_index() {
 fn explains_empty_or_absent_run() {
     let nothing = RunDirectory::new();
     let view_of = |run: PathBuf| {
-        let arguments = ViewArguments { run: Some(run), no_open: true, port: 0, index_only: true };
+        let arguments =
+            ViewArguments { run: Some(run), index_only: true, ..ViewArguments::default() };
         view(&arguments).unwrap_err().to_string()
     };
     assert!(view_of(nothing.path().to_owned()).contains("no rank file"));

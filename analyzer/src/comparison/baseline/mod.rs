@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 64 << 20;
 #[derive(Debug, Error)]
 pub enum BaselineError {
     /// It does not exist.
-    #[error("{0}: no such baseline; `gammachi baseline add RUN… --baseline {0}` creates one")]
+    #[error("{0}: no such baseline; `gammachi check --add RUN… --baseline {0}` creates one")]
     Missing(PathBuf),
     /// It is not a folder.
     #[error("{0}: is a file; a baseline is a folder")]
@@ -30,7 +30,7 @@ pub enum BaselineError {
     #[error("{0}: is a run; a baseline is a folder of its own")]
     IsARun(PathBuf),
     /// It has no documents.
-    #[error("{0}: no run in it yet; `gammachi baseline add RUN… --baseline {0}` adds one")]
+    #[error("{0}: no run in it yet; `gammachi check --add RUN… --baseline {0}` adds one")]
     Empty(PathBuf),
     /// The system reported an error.
     #[error("{path}: {source}")]

@@ -134,7 +134,7 @@ pub fn no_match(matching: &Matching, runs: &[RunRecord], folder: &Path) -> Strin
         others => format!(", only {others}"),
     };
     format!(
-        "cannot tell: {} has no run of {} on {} ranks on this machine ({}){others}; `gammachi baseline add` adds some",
+        "cannot tell: {} has no run of {} on {} ranks on this machine ({}){others}; `gammachi check --add` adds some",
         folder.display(),
         words::program(&runs[0]),
         runs[0].ranks,

@@ -1,0 +1,154 @@
+//! Pictures of a run for papers and slides.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+
+use super::ViewArguments;
+use super::still::Part;
+use crate::analysis::Analysis;
+use crate::cli::error::CommandError;
+use crate::cli::selection_arguments::selection_sentence;
+use crate::cli::whatif::accurate_replay_of;
+use crate::diagnosis::{Diagnosis, Evidence};
+use crate::metrics::activity::Activity;
+use crate::metrics::activity::detail::{Budget, Detail};
+use crate::metrics::{Metrics, Selection};
+use crate::present::picture::matrix::{self, CellValue, LabelledMatrix};
+use crate::present::picture::{self, timeline as timeline_picture};
+use crate::present::whatif::sensitivity;
+use crate::present::{Report, figure::Figure};
+use crate::shell_word::shell_word;
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// What a picture shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum PictureKind {
+    /// One row per rank, coloured by kind of call; arrows and bands if single calls fit
+    #[default]
+    Timeline,
+    /// Every rank in τ–χ space with lines of equal efficiency
+    TauChi,
+    /// Bytes from rank to rank (host to host if there are many ranks)
+    Matrix,
+    /// Messages from rank to rank
+    MatrixCount,
+    /// Messages by size
+    Sizes,
+    /// Calls by duration and kind
+    Durations,
+    /// Time of the run against costs of messages, added latency, and speed of ranks and regions, by replay
+    Sensitivity,
+}
+
+/// Maximum numbers of single calls and messages in a picture.
+const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };
+
+/// Draws a picture.
+///
+/// # Errors
+/// Wrong usage for something the run does not have; failure if it cannot be drawn.
+pub(super) fn svg(
+    arguments: &ViewArguments,
+    run: &Run,
+    timeline: &GlobalTimeline,
+) -> Result<String, CommandError> {
+    let is_timeline = arguments.kind == PictureKind::Timeline;
+    if !is_timeline && (arguments.window.is_some() || arguments.ranks.is_some()) {
+        return Err(CommandError::usage("--window and --ranks are for --kind timeline only"));
+    }
+    match arguments.kind {
+        PictureKind::Timeline => draw_timeline(arguments, run, timeline),
+        PictureKind::Sensitivity => draw_sensitivity(arguments, run, timeline),
+        kind => draw_figures(arguments, kind, run, timeline),
+    }
+}
+
+/// Refuses file names that imply another format than SVG.
+pub(super) fn refuse_other_formats(out: &Path) -> Result<(), CommandError> {
+    let others = ["png", "pdf", "eps", "ps", "jpg", "jpeg", "gif", "webp"];
+    let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    if !extension.is_some_and(|extension| others.contains(&extension.as_str())) {
+        return Ok(());
+    }
+    let (asked, svg) = (out.to_string_lossy(), out.with_extension("svg"));
+    let svg = svg.to_string_lossy();
+    Err(CommandError::usage(format!(
+        "--svg {asked}: pictures are written as SVG; write {0}, then convert it: rsvg-convert {0} -o {1}, or \
+         inkscape {0} -o {1}",
+        shell_word(&svg),
+        shell_word(&asked)
+    )))
+}
+
+fn draw_timeline(
+    arguments: &ViewArguments,
+    run: &Run,
+    timeline: &GlobalTimeline,
+) -> Result<String, CommandError> {
+    if arguments.region.is_some() {
+        return Err(CommandError::usage("--region: use --window with --kind timeline"));
+    }
+    let part = Part::new(arguments, run, timeline)?;
+    let activity = part.activity(run, timeline, 600, 16);
+    let asked = std::slice::from_ref(&part.seconds);
+    let detail = Detail::new(run, timeline, &activity, asked, BUDGET);
+    let rows = part.rows(&activity);
+    let view = timeline_picture::View { seconds: part.seconds, from_left: false, rows };
+    let name = run.directory.file_name().unwrap_or(run.directory.as_os_str()).to_string_lossy();
+    Ok(timeline_picture::svg(run, &activity, &detail, &view, &name))
+}
+
+/// The time of a run under other conditions.
+///
+/// # Errors
+/// Wrong usage with a region; failure if the run cannot be replayed.
+fn draw_sensitivity(
+    arguments: &ViewArguments,
+    run: &Run,
+    timeline: &GlobalTimeline,
+) -> Result<String, CommandError> {
+    if arguments.region.is_some() {
+        return Err(CommandError::usage("--region: a replay is of the whole run"));
+    }
+    let what_if = accurate_replay_of(&Analysis::of(run, timeline))?;
+    Ok(sensitivity(&what_if).svg())
+}
+
+fn draw_figures(
+    arguments: &ViewArguments,
+    kind: PictureKind,
+    run: &Run,
+    timeline: &GlobalTimeline,
+) -> Result<String, CommandError> {
+    let selection = arguments.region.clone().map_or(Selection::Whole, Selection::Region);
+    let metrics = Metrics::new(run, timeline, &selection)
+        .map_err(|error| CommandError::failed(selection_sentence(&error)))?;
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(run, timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
+    let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));
+    let drawn = |figure: Option<Figure>, what: &str| {
+        figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))
+    };
+    let no_messages = "no message was recorded (level 0 records none)";
+    match kind {
+        PictureKind::TauChi | PictureKind::Timeline | PictureKind::Sensitivity => {
+            Ok(picture::tau_chi(&report).svg())
+        }
+        PictureKind::Sizes => drawn(picture::sizes(&report), no_messages),
+        PictureKind::Durations => {
+            let activity = Activity::new(run, timeline, 1);
+            drawn(picture::durations(&activity), "no call was recorded")
+        }
+        PictureKind::Matrix | PictureKind::MatrixCount => {
+            let shown =
+                if kind == PictureKind::Matrix { CellValue::Bytes } else { CellValue::Count };
+            let messages = metrics.messages.as_ref().ok_or_else(|| nothing(no_messages))?;
+            let places = LabelledMatrix::new(run, &messages.matrix);
+            let places =
+                places.ok_or_else(|| nothing("more than 128 hosts: no matrix is drawn"))?;
+            Ok(matrix::svg(&places, shown, false))
+        }
+    }
+}
