@@ -231,7 +231,7 @@ fn names_from_a_trace_do_not_steer_a_terminal() {
         &["dump", run, "--json"],
         &["dump", run, "--function", &none],
         &["view", "--text", run],
-        &["table", run],
+        &["export", run, "--to", "table"],
         &["report", text(&staged)],
         &["collect", text(&joined), out_path],
         &["report", &none],

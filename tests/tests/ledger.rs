@@ -1,4 +1,4 @@
-//! `gammachi ledger`: remembered predictions and the runs made since.
+//! `gammachi whatif --ledger`: remembered predictions and the runs made since.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn expect_refusal(folder: &Path, words: &[&str], sentence: &str) {
 }
 
 fn document(folder: &Path) -> Value {
-    serde_json::from_str(&succeed(folder, &["ledger", "--json"]).0).expect("JSON")
+    serde_json::from_str(&succeed(folder, &["whatif", "--ledger", "--json"]).0).expect("JSON")
 }
 
 fn number(value: &Value) -> f64 {
@@ -65,25 +65,25 @@ under_both! {
         assert_eq!(open["promises"].as_array().map(Vec::len), Some(1), "{open:#}");
         assert_eq!((&promise["recognised"], &promise["measured_s"]), (&false.into(), &Value::Null));
         let id = promise["id"].as_str().expect("an id").to_owned();
-        let screen = succeed(&folder, &["ledger"]).0;
+        let screen = succeed(&folder, &["whatif", "--ledger"]).0;
         assert!(screen.contains("not answered yet") && screen.contains(&format!("--answer {id}")), "{screen}");
 
         let after = record_delayed(mpi, 2, 800);
         let fast = after.directory();
         let fast = fast.to_str().expect("UTF-8");
-        expect_refusal(&folder, &["ledger", "--answer", &id, slow.to_str().expect("UTF-8")], "before the promise");
-        expect_refusal(&folder, &["ledger", "--answer", "zzz", fast], "no promise has this id");
+        expect_refusal(&folder, &["whatif", "--answer", &id, slow.to_str().expect("UTF-8")], "before the promise");
+        expect_refusal(&folder, &["whatif", "--answer", "zzz", fast], "no promise has this id");
         let larger = record_delayed(mpi, 3, 10);
         let larger = larger.directory();
-        expect_refusal(&folder, &["ledger", "--answer", &id, larger.to_str().expect("UTF-8")], "the run has 3");
+        expect_refusal(&folder, &["whatif", "--answer", &id, larger.to_str().expect("UTF-8")], "the run has 3");
         let temp = TempDir::new();
         let imagined = temp.join("imagined");
         let imagined = imagined.to_str().expect("UTF-8");
         succeed(&slow, &["whatif", ".", "--region", "late", "--speed", "2", "--out", imagined]);
-        let output = gammachi(&folder, &["ledger", "--answer", &id, imagined]);
+        let output = gammachi(&folder, &["whatif", "--answer", &id, imagined]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(1) && stderr.contains("only a run that was measured"), "{stderr}");
-        let (_, stderr) = succeed(&folder, &["ledger", "--answer", &id, fast]);
+        let (_, stderr) = succeed(&folder, &["whatif", "--answer", &id, fast]);
         assert!(stderr.contains("the arguments differ"), "{stderr}");
 
         let answered = document(&folder);
@@ -127,7 +127,7 @@ under_both! {
         assert_eq!((&promise["region"], &promise["recognised"]), (&"solve".into(), &true.into()));
 
         sweep("1,2,3,4");
-        let table = succeed(folder, &["table", "study"]).0;
+        let table = succeed(folder, &["export", "--to", "table", "study"]).0;
         let rows = table.lines().filter(|row| row.starts_with("3,"));
         let taus = rows.map(|row| row.split(',').nth(1).and_then(|tau| tau.parse().ok()).expect("a time"));
         let fastest = taus.fold(f64::INFINITY, f64::min);
@@ -145,7 +145,7 @@ under_both! {
 fn added_table_row_answers_and_invalid_lines_are_reported() {
     let temp = TempDir::new();
     let folder = temp.path();
-    expect_refusal(folder, &["ledger"], "no such ledger");
+    expect_refusal(folder, &["whatif", "--ledger"], "no such ledger");
     let row = |p: u32| {
         let tau = 8.0 / f64::from(p) + 0.1 + 0.01 * f64::from(p);
         format!("{p},{tau},8\n")

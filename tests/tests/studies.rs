@@ -140,7 +140,7 @@ under_both! {
             assert!(!failed || run.reason.as_deref().is_some_and(|why| why.contains("exit code 3")));
         }
 
-        let output = gammachi(mpi, temp.path(), &["table".into(), "study".into()]);
+        let output = gammachi(mpi, temp.path(), &["export".into(), "study".into(), "--to".into(), "table".into()]);
         let (csv, stderr) = (text(&output.stdout), text(&output.stderr));
         assert!(stderr.contains("left out: study/"), "{stderr}");
         let rows = rows(&csv);

@@ -7,7 +7,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Record a program", &["run", "exec", "collect", "doctor"]),
     ("Look at a run", &["report", "why", "view", "dump"]),
     ("Compare runs", &["compare", "check"]),
-    ("Predict", &["sweep", "table", "scaling", "model", "whatif", "ledger"]),
+    ("Predict", &["sweep", "scaling", "model", "whatif"]),
     ("Measure the machine", &["calibrate", "clock", "roofline", "logpq", "kernels"]),
     ("Exchange with other tools", &["export", "import"]),
     ("Set up the shell", &["completions", "man-pages"]),

@@ -11,7 +11,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::error::{CommandError, notify};
+use super::error::{CommandError, notify, print};
+use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::several_processes::agreed;
@@ -26,27 +27,35 @@ use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::Run;
 
-/// Writes a run for other tools: tables, traces and timelines.
+/// Writes runs for other tools: tables, traces and timelines.
 ///
-/// If it cannot be completed, nothing is left under the name PATH.
+/// On failure, PATH is not created.
+///
+/// `--to table` prints, or writes, one CSV table of several runs or a study: a row per run with p,
+/// tau_s (elapsed time), sum_gamma_s (computing time, summed over the ranks), chi_s (lost time, mean
+/// over the ranks) with the minimum and maximum over the ranks, flops if BLAS calls were counted, one
+/// column for each --param, rep (repetition) and run. Runs that failed or did not finish are left out
+/// and named on standard error.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi export hpl-20260131-120000.gammachi --to parquet --out hpl\n  \
                   gammachi export hpl-20260131-120000.gammachi --to csv --out hpl-4 --ranks 0-3 \
-                  --window 1.5,2\n\nWhat each format contains: docs/reference/export.md."
+                  --window 1.5,2\n  gammachi export STUDY --to table > study.csv\n  \
+                  gammachi export p1.gammachi p2.gammachi --to table --region solve\n\nWhat each format contains: docs/reference/export.md."
 )]
 pub struct ExportArguments {
-    /// Run directory printed by `gammachi run`
-    #[arg(value_name = "RUN")]
-    pub run: PathBuf,
+    /// Run directory printed by `gammachi run`; with --to table also several, or a study
+    #[arg(value_name = "RUN|STUDY", required = true)]
+    pub runs: Vec<PathBuf>,
 
     /// Format
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: To,
 
-    /// Where to write: a file, or for csv, parquet and otf2 a directory; must not exist yet
+    /// Where to write: a file, or for csv, parquet and otf2 a directory; must not exist yet. Only
+    /// --to table is printed without it
     #[arg(long, value_name = "PATH")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
 
     /// Only these ranks (`0-3,8`); messages between them
     #[arg(long, value_name = "LIST")]
@@ -55,6 +64,10 @@ pub struct ExportArguments {
     /// Only what begins in this stretch, in seconds since the first rank left MPI_Init (`1.5,1.6`)
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub window: Option<String>,
+
+    /// With table: restrict every figure to a region that the program marked with gammachi.h
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
 
     /// With parquet: about how many calls each part of a larger run has [default: 4194304]; a rank is
     /// never divided
@@ -88,17 +101,62 @@ pub enum To {
     Paje,
     /// PATH.prv, PATH.pcf and PATH.row for Paraver
     Paraver,
+    /// One CSV table with a row per run, for scaling, model and spreadsheets
+    Table,
+}
+
+/// A run to write, and where.
+struct Job<'a> {
+    run: &'a Path,
+    out: &'a Path,
+    format: Format,
 }
 
 impl ExportArguments {
-    fn format(&self) -> Format {
-        match self.to {
+    /// The run to write; `None` for a table of several.
+    ///
+    /// # Errors
+    /// Wrong usage: no place to write to, several runs, or an option of other formats.
+    fn job(&self) -> Result<Option<Job<'_>>, CommandError> {
+        let format = match self.to {
+            To::Table => return self.check_table().map(|()| None),
             To::Csv => Format::Csv,
             To::Parquet => Format::Parquet { part_calls: self.part_calls.unwrap_or(PART_CALLS) },
             To::Otf2 => Format::Otf2,
             To::Perfetto => Format::Perfetto,
             To::Paje => Format::Paje,
             To::Paraver => Format::Paraver,
+        };
+        if self.part_calls.is_some() && self.to != To::Parquet {
+            return Err(CommandError::usage(
+                "--part-calls is for --to parquet: other formats have no parts",
+            ));
+        }
+        if self.region.is_some() {
+            return Err(CommandError::usage("--region is for --to table; --window selects time"));
+        }
+        match (&self.runs[..], &self.out) {
+            ([run], Some(out)) => Ok(Some(Job { run, out, format })),
+            (_, None) => Err(CommandError::usage(
+                "--out PATH is missing: only --to table is printed without it",
+            )),
+            _ => Err(CommandError::usage("name one run: only --to table takes several")),
+        }
+    }
+
+    /// Refuses options that make no sense for a table of runs.
+    fn check_table(&self) -> Result<(), CommandError> {
+        let for_events = [
+            ("--ranks", self.ranks.is_some()),
+            ("--window", self.window.is_some()),
+            ("--part-calls", self.part_calls.is_some()),
+            ("--anonymise", self.anonymise),
+        ];
+        match for_events.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(CommandError::usage(format!(
+                "{option} is for the events of one run, not for --to table"
+            ))),
+            None => Ok(()),
         }
     }
 
@@ -122,10 +180,12 @@ impl ExportArguments {
         let window = window.map(|text| selection_arguments::seconds("--window", text));
         Ok(Choice { ranks: ranks.transpose()?, window_s: window.transpose()? })
     }
+}
 
+impl Job<'_> {
     /// Refuses files of Paraver's that exist already.
     fn check_paraver_files(&self) -> Result<(), CommandError> {
-        let files = paraver::ENDINGS.iter().map(|ending| paraver_file(&self.out, ending));
+        let files = paraver::ENDINGS.iter().map(|ending| paraver_file(self.out, ending));
         match files.into_iter().find(|file| fs::symlink_metadata(file).is_ok()) {
             Some(file) => Err(CommandError::usage(format!(
                 "--out {}: exists already; name another place, or remove it first",
@@ -139,11 +199,11 @@ impl ExportArguments {
     fn moves(&self, part: &Path) -> Vec<(PathBuf, PathBuf)> {
         let of = |ending: &&str| {
             let from = part.join(format!("{}.{ending}", paraver::STEM));
-            (from, paraver_file(&self.out, ending))
+            (from, paraver_file(self.out, ending))
         };
-        match self.to {
-            To::Paraver => paraver::ENDINGS.iter().map(of).collect(),
-            _ => vec![(part.to_owned(), self.out.clone())],
+        match self.format {
+            Format::Paraver => paraver::ENDINGS.iter().map(of).collect(),
+            _ => vec![(part.to_owned(), self.out.to_owned())],
         }
     }
 }
@@ -211,17 +271,13 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
     if !processes.is_alone() {
         arguments.check_divisible()?;
     }
-    if arguments.part_calls.is_some() && arguments.to != To::Parquet {
-        return Err(CommandError::usage(
-            "--part-calls is for --to parquet: other formats have no parts",
-        ));
-    }
-    if arguments.to == To::Paraver {
-        arguments.check_paraver_files()?;
+    let Some(job) = arguments.job()? else { return write_table(arguments) };
+    if job.format == Format::Paraver {
+        job.check_paraver_files()?;
     }
     // Before threads are started, which must not receive the signals.
-    let (output, part) = unfinished_output(arguments, processes)?;
-    let mut run = Run::open_in(&arguments.run, processes)?;
+    let (output, part) = unfinished_output(job.out, processes)?;
+    let mut run = Run::open_in(job.run, processes)?;
     if arguments.anonymise {
         run.anonymise();
     }
@@ -240,22 +296,21 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
         remark(&content, arguments.to);
     }
     let bar = if processes.is_first() { Bar::new() } else { Bar(None) };
-    let scratch = directory_of(&arguments.out);
-    let written = formats::write(&content, arguments.format(), &part, scratch, &bar);
+    let written = formats::write(&content, job.format, &part, directory_of(job.out), &bar);
     bar.finish();
     let written = written.map_err(|error| {
         // The temporary path no longer exists when the message is read.
         let part = part.display().to_string();
-        let shown = arguments.out.display().to_string();
+        let shown = job.out.display().to_string();
         CommandError::failed(error.to_string().replace(&part, &shown))
     })?;
     run.check_readable_in_all()?;
     // Only the first process has it.
     let Some(output) = output else { return Ok(()) };
-    output.finish(&arguments.moves(&part))?;
+    output.finish(&job.moves(&part))?;
     notify(&format!(
         "{}: {} calls, {} messages, {} collective operations",
-        arguments.out.display(),
+        job.out.display(),
         written.calls,
         written.messages,
         written.collectives
@@ -263,13 +318,31 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
     Ok(())
 }
 
+/// Prints or writes the table of runs that models read.
+fn write_table(arguments: &ExportArguments) -> Result<(), CommandError> {
+    let out = arguments.out.as_deref();
+    let output = out.map(|out| UnfinishedOutput::beside("--out", out)).transpose()?;
+    let Observed { table, notes, .. } = observe(&arguments.runs, arguments.region.as_deref())?;
+    notes.iter().for_each(|note| notify(note));
+    let mut text = Vec::new();
+    table.write_csv(&mut text).map_err(CommandError::failed)?;
+    let (Some(out), Some(output)) = (out, output) else {
+        return print(&String::from_utf8_lossy(&text));
+    };
+    let part = output.path().to_owned();
+    fs::write(&part, text).map_err(|error| {
+        CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
+    })?;
+    output.finish(&[(part, out.to_owned())])
+}
+
 /// The output, in the first process alone, and the temporary path, in all.
 fn unfinished_output(
-    arguments: &ExportArguments,
+    out: &Path,
     processes: &Processes,
 ) -> Result<(Option<UnfinishedOutput>, PathBuf), CommandError> {
     let output = match processes.is_first() {
-        true => UnfinishedOutput::beside("--out", &arguments.out).map(Some),
+        true => UnfinishedOutput::beside("--out", out).map(Some),
         false => Ok(None),
     };
     let output = agreed(processes, output)?;
@@ -307,9 +380,10 @@ mod tests {
         let directory =
             RunDirectory::of(&[SyntheticRank::complete(0, u32::MAX, 1_000_000, 2_000_000)]);
         let arguments = ExportArguments {
-            run: directory.path().to_owned(),
+            runs: vec![directory.path().to_owned()],
             to: To::Csv,
-            out: directory.path().join("out"),
+            out: Some(directory.path().join("out")),
+            region: None,
             ranks: None,
             window: None,
             part_calls: None,

@@ -23,7 +23,6 @@ pub mod export;
 pub mod import;
 pub mod kernel_program;
 pub mod kernels;
-pub mod ledger;
 pub mod logpq;
 pub mod model;
 pub mod newest_run;
@@ -39,7 +38,6 @@ pub mod scaling;
 pub mod selection_arguments;
 pub mod shell_files;
 pub mod sweep;
-pub mod table;
 pub mod view;
 pub mod whatif;
 pub mod why;
@@ -90,7 +88,6 @@ enum Command {
     WhatIf(whatif::WhatIfArguments),
     Compare(compare::CompareArguments),
     Check(check::CheckArguments),
-    Ledger(ledger::LedgerArguments),
     View(view::ViewArguments),
     Dump(dump::DumpArguments),
     Export(export::ExportArguments),
@@ -99,7 +96,6 @@ enum Command {
     Model(model::ModelArguments),
     Collect(collect::CollectArguments),
     Sweep(sweep::SweepArguments),
-    Table(table::TableArguments),
     Scaling(scaling::ScalingArguments),
     Logpq(logpq::LogpqArguments),
     Roofline(roofline::RooflineArguments),
@@ -126,7 +122,6 @@ pub fn run_command() -> ExitCode {
             Command::WhatIf(arguments) => whatif::what_if(arguments),
             Command::Compare(arguments) => compare::compare(arguments),
             Command::Check(arguments) => check::check(arguments),
-            Command::Ledger(arguments) => ledger::ledger(arguments),
             Command::View(arguments) => view::view(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Export(arguments) => export::export(arguments),
@@ -135,7 +130,6 @@ pub fn run_command() -> ExitCode {
             Command::Model(arguments) => model::model(arguments),
             Command::Collect(arguments) => collect::collect(arguments),
             Command::Sweep(arguments) => sweep::sweep(arguments),
-            Command::Table(arguments) => table::table(arguments),
             Command::Scaling(arguments) => scaling::scaling(arguments),
             Command::Logpq(arguments) => logpq::logpq(arguments),
             Command::Roofline(arguments) => roofline::roofline(arguments),

@@ -97,7 +97,7 @@ pub struct ModelArguments {
     #[arg(long, value_name = "CSV")]
     pub predict: Option<PathBuf>,
 
-    /// Record the times of --predict in the ledger beside the data, for `gammachi ledger`
+    /// Record the times of --predict in the ledger beside the data, for `gammachi whatif --ledger`
     #[arg(long, requires = "predict")]
     pub remember: bool,
 

@@ -71,7 +71,7 @@ pub(super) fn remember(
     ledger::append(&path, &new, &[]).map_err(|error| failed("written", error))?;
     let ids: Vec<&str> = new.iter().map(|promise| promise.id.as_str()).collect();
     notify(&format!(
-        "remembered in {} as {}; gammachi ledger {} compares with runs made from now on",
+        "remembered in {} as {}; gammachi whatif --ledger {} compares with runs made from now on",
         path.display(),
         ids.join(", "),
         shell_word(&folder.display().to_string())

@@ -14,13 +14,15 @@ struct Renamed {
     options: &'static [(&'static str, &'static str)],
 }
 
-const RENAMED: [Renamed; 6] = [
+const RENAMED: [Renamed; 8] = [
     Renamed { old: "timeline", new: "view --text", options: &[] },
     Renamed { old: "plot", new: "view", options: &[("--out", "--svg")] },
     Renamed { old: "baseline add", new: "check --add", options: &[] },
     Renamed { old: "baseline show", new: "check --show", options: &[] },
     Renamed { old: "baseline trim", new: "check", options: &[("--keep", "--trim")] },
     Renamed { old: "history", new: "check", options: &[("--html", "--history")] },
+    Renamed { old: "table", new: "export --to table", options: &[] },
+    Renamed { old: "ledger", new: "whatif --ledger", options: &[] },
 ];
 
 /// What the user could have typed instead of an old name; `None` if the error is another one.
@@ -67,7 +69,7 @@ mod tests {
     use crate::cli::CommandLine;
 
     /// Old command lines and new ones.
-    const LINES: [(&str, &str); 8] = [
+    const LINES: [(&str, &str); 11] = [
         ("timeline", "view --text"),
         (
             "timeline r --window 1,2 --ranks 0-3 --width 90",
@@ -85,6 +87,12 @@ mod tests {
         ("baseline show --baseline perf --json", "check --show --baseline perf --json"),
         ("baseline trim --baseline perf --keep 20", "check --baseline perf --trim 20"),
         ("history perf --html=h.html --share", "check perf --history=h.html --share"),
+        ("table --region solve p1 p2", "export --to table --region solve p1 p2"),
+        ("ledger folder --json", "whatif --ledger folder --json"),
+        (
+            "ledger --answer 3fa2c1 r --answer 4fa2c1 s",
+            "whatif --ledger --answer 3fa2c1 r --answer 4fa2c1 s",
+        ),
     ];
 
     #[test]

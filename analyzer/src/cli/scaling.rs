@@ -29,7 +29,7 @@ use crate::present::scaling::{error_sentence, figures, json, screen};
                   gammachi scaling table.csv --anchor-one --points 3 --svg figures\n  \
                   gammachi scaling weak.csv --work \"N^3\"\n\nA table has the columns p, tau_s, \
                   sum_gamma_s, a column for each parameter, and rep if runs\nare repeated; \
-                  `gammachi table` writes one. Figures: docs/guide/predict.md; JSON keys: \
+                  `gammachi export --to table` writes one. Figures: docs/guide/predict.md; JSON keys: \
                   docs/reference/predictions-json.md.")]
 pub struct ScalingArguments {
     /// A study, run directories, or one CSV table
@@ -81,7 +81,7 @@ pub struct ScalingArguments {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Residuals::Plain)]
     residuals: Residuals,
 
-    /// Record the predicted times in the ledger beside the data, for `gammachi ledger`
+    /// Record the predicted times in the ledger beside the data, for `gammachi whatif --ledger`
     #[arg(long, requires = "predict")]
     remember: bool,
 

@@ -1,6 +1,7 @@
 //! `gammachi whatif`: predicts how long a run would take if something were different.
 
 mod amount;
+mod ledger;
 mod network;
 mod placement;
 
@@ -27,21 +28,48 @@ use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, is_repl
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use amount::{Amount, bandwidth, factor, time};
+use ledger::LedgerOptions;
 use network::Network;
+
+/// The options that ask a question about a run.
+const QUESTION: [&str; 14] = [
+    "latency",
+    "bandwidth",
+    "overhead",
+    "eager",
+    "machine",
+    "map",
+    "hosts",
+    "rank",
+    "host",
+    "region",
+    "speed",
+    "balance",
+    "remember",
+    "out",
+];
 
 /// Slowdowns for which the tolerated latency is determined.
 const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
 
 /// Predicts how long a run would take if something were different.
+///
+/// --remember, also that of `gammachi scaling` and `gammachi model`, records predictions in the
+/// folder that contains the run, the study or the table. --ledger compares them with later runs:
+/// later runs and studies in that folder answer predictions of scaling and model if program,
+/// parameters and rank count match. Use --answer to name the run that tests a prediction of whatif.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi whatif hpl-20260131-120000.gammachi\n  \
                   gammachi whatif hpl-20260131-120000.gammachi --rank 3 --speed 1.2\n  \
-                  gammachi whatif hpl-20260131-120000.gammachi --latency 20us --bandwidth x0.5\n\nWithout \
+                  gammachi whatif hpl-20260131-120000.gammachi --latency 20us --bandwidth x0.5\n  \
+                  gammachi whatif hpl-20260131-120000.gammachi --rank 3 --speed 1.2 --remember\n  \
+                  gammachi whatif --ledger\n  \
+                  gammachi whatif --answer 3fa2c1 hpl-faster.gammachi\n\nWithout \
                   options the standard questions are answered. How a replay works, and how far to trust it: \
                   docs/guide/predict.md, docs/measurements/accuracy.md.")]
 pub struct WhatIfArguments {
     /// Run directory printed by `gammachi run` (default: the newest one here)
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN|FOLDER")]
     pub run: Option<PathBuf>,
 
     /// Latency of a message: a time (20us), or a factor (x2)
@@ -93,9 +121,12 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "REGION")]
     balance: Vec<String>,
 
-    /// Record the answer in the ledger beside the run, for `gammachi ledger`
+    /// Record the answer in the ledger beside the run, for --ledger
     #[arg(long)]
     remember: bool,
+
+    #[command(flatten)]
+    ledger: LedgerOptions,
 
     /// Write the replay as a run directory that every command reads; must not exist yet
     #[arg(long, value_name = "RUN")]
@@ -112,6 +143,10 @@ pub struct WhatIfArguments {
 /// Wrong usage for ranks, hosts and regions that the run does not have; failure if it cannot be
 /// replayed.
 pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
+    if arguments.ledger.is_given() {
+        let folder = arguments.run.as_deref().unwrap_or(Path::new("."));
+        return ledger::show(&arguments.ledger, folder, arguments.json);
+    }
     let output = match &arguments.out {
         Some(out) => Some((out, UnfinishedOutput::beside("--out", out)?)),
         None => None,

@@ -102,7 +102,7 @@ fn figure((name, figure): (&'static str, crate::present::figure::Figure)) -> Val
     context! { svg => safe(figure.svg_for_page()), caption => caption, is_wide => is_wide }
 }
 
-/// Headings and cells of the table of runs: what `gammachi table` prints, and the efficiency.
+/// Headings and cells of the table of runs: what `gammachi export --to table` prints, and the efficiency.
 fn table(table: &Observations) -> (Vec<Value>, Vec<Vec<Value>>) {
     use observations::{CHI_MAX_S, CHI_MIN_S, CHI_S, FLOPS, GAMMA_THREADS, P, REP, RUN};
     use observations::{SUM_GAMMA_S, TAU_S};

@@ -1,4 +1,4 @@
-//! The JSON document of `gammachi ledger`; `docs/reference/predictions-json.md` explains its keys.
+//! The JSON document of `gammachi whatif --ledger`; `docs/reference/predictions-json.md` explains its keys.
 
 use serde::Serialize;
 

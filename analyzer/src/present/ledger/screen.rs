@@ -21,7 +21,7 @@ pub fn screen(contents: &LedgerContents, colour: bool) -> String {
     let mut waiting = contents.score.standings.iter().filter(open);
     if let Some(promise) = waiting.find(|standing| !standing.promise.is_recognised()) {
         blocks.note(&format!(
-            "Only you can say which run answers {}: gammachi ledger --answer {} RUN",
+            "Only you can say which run answers {}: gammachi whatif --answer {} RUN",
             promise.promise.id, promise.promise.id
         ));
     }

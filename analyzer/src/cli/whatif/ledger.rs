@@ -1,43 +1,36 @@
-//! `gammachi ledger`: compares remembered predictions with later runs.
+//! `--ledger` and `--answer` of `gammachi whatif`: compares remembered predictions with later runs.
 
 mod search;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 
-use super::error::{CommandError, notify, print};
+use crate::cli::error::{CommandError, notify, print};
 use crate::cli::terminal::has_colours;
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{LedgerContents, differences, json, screen};
 use crate::trace::run_json::Instant;
 use search::Measured;
 
-/// Compares remembered predictions with the runs made since.
-///
-/// `--remember` of `gammachi whatif`, `scaling --predict` and `model --predict` records a
-/// prediction in the folder that contains the run, the study or the table. Later runs and studies
-/// in that folder answer predictions of scaling and model if program, parameters and rank count
-/// match. Which run has the change of a whatif, you say with --answer.
+/// What the ledger is asked for.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-                  gammachi whatif app.gammachi --rank 3 --speed 1.2 --remember\n  \
-                  gammachi scaling study --predict 64 --remember\n  \
-                  gammachi ledger\n  \
-                  gammachi ledger --answer 3fa2c1 app-faster.gammachi\n\nWhat counts as an answer, and the \
-                  file's keys: docs/guide/predict.md.")]
-pub struct LedgerArguments {
-    /// Folder with the ledger and with the runs and studies that may answer
-    #[arg(value_name = "FOLDER", default_value = ".")]
-    folder: PathBuf,
+pub struct LedgerOptions {
+    /// Compare remembered predictions with the runs made since; RUN is then the folder that has them
+    /// (default: this one)
+    #[arg(long, conflicts_with_all = super::QUESTION)]
+    ledger: bool,
 
-    /// State that a run answers a prediction; may be given several times
-    #[arg(long, value_names = ["ID", "RUN"], num_args = 2)]
+    /// State that a run answers a remembered prediction, as --ledger shows it; may be repeated
+    #[arg(long, value_names = ["ID", "RUN"], num_args = 2, conflicts_with_all = super::QUESTION)]
     answer: Vec<String>,
+}
 
-    /// Print a JSON document
-    #[arg(long)]
-    json: bool,
+impl LedgerOptions {
+    /// Whether the ledger is asked for.
+    pub fn is_given(&self) -> bool {
+        self.ledger || !self.answer.is_empty()
+    }
 }
 
 /// Prints the ledger.
@@ -45,8 +38,7 @@ pub struct LedgerArguments {
 /// # Errors
 /// Wrong usage: no such promise, or a run that cannot answer it. Failure: no ledger, or one that
 /// cannot be read or written; a run that cannot be read.
-pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
-    let folder = &arguments.folder;
+pub fn show(options: &LedgerOptions, folder: &Path, as_json: bool) -> Result<(), CommandError> {
     let path = folder.join(LEDGER_FILE);
     let mut ledger = Ledger::read(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
@@ -59,7 +51,7 @@ pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
         _ => CommandError::failed(format!("{}: cannot be read: {error}", path.display())),
     })?;
     let mut named = Vec::new();
-    for pair in arguments.answer.chunks_exact(2) {
+    for pair in options.answer.chunks_exact(2) {
         named.extend(answer(&ledger, folder, &pair[0], Path::new(&pair[1]))?);
     }
     let written = |answers: &[Answer]| match answers {
@@ -79,7 +71,7 @@ pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     ledger.answers.extend(found.rows);
     let score = Score::new(&ledger);
     let shown = LedgerContents { path: &path, score: &score, notes: &notes };
-    let text = match arguments.json {
+    let text = match as_json {
         true => json(&shown).map_err(CommandError::failed)?,
         false => {
             let colour = has_colours();
@@ -99,7 +91,7 @@ fn answer(
     let asked = format!("--answer {id} {}", run.display());
     let promise = ledger.promise(id).ok_or_else(|| {
         CommandError::usage(format!(
-            "{asked}: no promise has this id; `gammachi ledger` lists them"
+            "{asked}: no promise has this id; `gammachi whatif --ledger` lists them"
         ))
     })?;
     let name = search::name_in(folder, run);
