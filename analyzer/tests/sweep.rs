@@ -139,7 +139,7 @@ fn a_table_is_fitted_and_drawn() {
         "32",
         "--form",
         "three-terms",
-        "--svg",
+        "--figures",
         "figures",
     ];
     let output = scratch.run(&words);

@@ -28,7 +28,7 @@ const LOOP_MESSAGES: usize = 1000;
 
 /// Send between two ranks with the receive (A) or the send (B) late
 ///
-/// Record it and run `gammachi tables RUN` to print the tables: durations of send and receive, and
+/// Record it and run `gammachi calibrate kernels RUN` to print the tables: durations of send and receive, and
 /// the time from the end of the send to the end of the receive, which requires one clock for both
 /// ranks.
 #[derive(Args)]

@@ -5,7 +5,7 @@
 //! round (reverse), with `--rounds` exchanges per trial and `--trials` trials. Both directions use
 //! MPI_Send and MPI_Recv: another mode in one direction would look like an offset. Pairs measure
 //! one after the other while the other ranks sleep. With `--drift` everything is repeated after
-//! that many seconds. `gammachi clock` starts this program and interprets the stamps.
+//! that many seconds. `gammachi calibrate clock` starts this program and interprets the stamps.
 
 use std::io::{self, Write as _};
 use std::time::Duration;

@@ -21,7 +21,7 @@ const BARRIERS: u64 = 11;
 
 /// Call collective operations at the same time (C) or with rank 0 late (D)
 ///
-/// The cost of a collective operation is its longest call. Record it and run `gammachi tables RUN`
+/// The cost of a collective operation is its longest call. Record it and run `gammachi calibrate kernels RUN`
 /// to print the tables from the trace: the longest call and its rank, loop by loop.
 #[derive(Args)]
 #[command(after_help = "Examples:

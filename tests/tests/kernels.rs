@@ -78,7 +78,7 @@ under_both! {
         }
         let temp = TempDir::new();
         std::fs::write(temp.join("lattice.json"), report.to_string()).unwrap();
-        let tables = gammachi().args(["tables", "lattice.json", "--figures", "plots"])
+        let tables = gammachi().args(["calibrate", "kernels", "lattice.json", "--figures", "plots"])
             .current_dir(temp.path()).output().expect("the command starts");
         let text = String::from_utf8_lossy(&tables.stdout).into_owned();
         assert!(text.contains("all splits give one result, that of the lattice without"), "{text}");

@@ -1,36 +1,47 @@
 //! `gammachi calibrate`: runs the kernels that measure network, ceilings and clocks under a
-//! launcher, and writes `machine.json`.
+//! launcher, and writes `machine.json`. Its subcommands measure clocks alone, and show what was
+//! measured.
+
+pub mod clock;
+pub mod kernel_program;
+pub mod kernels;
+pub mod logpq;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 
+use self::kernel_program::{KernelOptions, kernel_program};
 use super::error::{CommandError, notify, print};
-use super::kernel_program::{KernelOptions, kernel_program};
+use super::figure_files::FigureOptions;
 use super::program_search::{find_executable, split_command};
 use super::run::cannot_start;
 use crate::calibration::{Calibration, Stamps};
 use crate::models::machine::difference::changes;
 use crate::models::machine::{FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine};
 use crate::plain_text::printable;
+use crate::present::figure::Figure;
 use crate::present::machine::{change_lines, difference_sentence, pictures, screen};
 use crate::trace::run_json::Instant;
 
-/// Measures messages, processors, memory and clocks into machine.json.
+/// Measures network, processors, memory and clocks, and writes machine.json.
 ///
 /// Starts the kernels (built by scripts/build-kernels) under the given launcher, shows the results,
-/// and writes machine.json, which `gammachi logpq` and `gammachi roofline` read. If the file exists
-/// already, changes beyond noise are reported. Start it on a quiet machine, with as many ranks per
-/// host as programs will have; two are enough for the network.
+/// and writes machine.json, which `gammachi roofline` and `gammachi calibrate logpq` read. If the
+/// file exists already, changes beyond noise are reported. Start it on a quiet machine, with as many
+/// ranks per host as programs will have; two are enough for the network.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(disable_help_subcommand = true)]
 #[command(after_help = "Examples:\n  \
     gammachi calibrate -- mpirun -n 2\n  \
     gammachi calibrate --out cluster.json --figures plots -- mpirun -n 8 --host n1:4,n2:4\n  \
-    gammachi calibrate --quick --kernels ./kernels -- mpiexec -n 2\n\nThe keys of machine.json are \
+    gammachi calibrate --quick --kernels ./kernels -- mpiexec -n 2\n  \
+    gammachi calibrate clock -- mpirun -n 2\n\nThe keys of machine.json are \
     explained in docs/reference/machine-json.md.")]
 pub struct CalibrateArguments {
     /// File to write
@@ -49,9 +60,9 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_bytes: Option<u64>,
 
-    /// Folder for pictures: latency, bandwidth and queues as SVG
-    #[arg(long, value_name = "DIR")]
-    pub figures: Option<PathBuf>,
+    /// Where pictures of latency, bandwidth and queues go
+    #[command(flatten)]
+    pub figures: FigureOptions,
 
     /// Print machine.json instead of the screen
     #[arg(long)]
@@ -64,6 +75,18 @@ pub struct CalibrateArguments {
     /// Launcher and its options, without a program
     #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
     pub launcher: Vec<OsString>,
+
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// Parts of the measurement, and what shows it.
+#[derive(Debug, Subcommand)]
+enum Part {
+    Clock(clock::ClockArguments),
+    Logpq(logpq::LogpqArguments),
+    #[command(alias = "tables")]
+    Kernels(kernels::KernelsArguments),
 }
 
 /// Measures and writes the file.
@@ -72,6 +95,12 @@ pub struct CalibrateArguments {
 /// Wrong usage: a program after the launcher, no kernels. Failure: a kernel that fails, a file of
 /// another version or another machine that would be overwritten.
 pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
+    match &arguments.part {
+        Some(Part::Clock(arguments)) => return clock::clock(arguments),
+        Some(Part::Logpq(arguments)) => return logpq::logpq(arguments),
+        Some(Part::Kernels(arguments)) => return kernels::kernels(arguments),
+        None => {}
+    }
     let words = &arguments.launcher;
     let parts = split_command(words, |word| find_executable(word).is_ok());
     let Some(launcher) = parts.launcher else {
@@ -112,9 +141,8 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
         refuse_other_machine(before, &machine, &arguments.out)?;
     }
     machine.write(&arguments.out).map_err(|error| cannot_write(&arguments.out, &error))?;
-    if let Some(folder) = &arguments.figures {
-        draw(&machine, folder)?;
-    }
+    let svg = |(name, figure): (_, Figure)| (name, figure.svg());
+    arguments.figures.write(|| pictures::all(&machine).into_iter().map(svg).collect())?;
     if arguments.json {
         let text = serde_json::to_string_pretty(&machine);
         return print(&(text.map_err(CommandError::failed)? + "\n"));
@@ -282,15 +310,6 @@ fn read_document<T: DeserializeOwned>(text: &str, kernel: &str) -> Result<T, Com
     })
 }
 
-fn draw(machine: &Machine, folder: &Path) -> Result<(), CommandError> {
-    std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-    for (name, figure) in pictures::all(machine) {
-        let path = folder.join(name);
-        std::fs::write(&path, figure.svg()).map_err(|error| cannot_write(&path, &error))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,7 +320,8 @@ mod tests {
             quick: true,
             repetitions: None,
             max_bytes: Some(1024),
-            figures: None,
+            figures: FigureOptions::default(),
+            part: None,
             json: false,
             kernels: KernelOptions { kernels: Some("/bin/true".into()) },
             launcher: launcher.iter().map(OsString::from).collect(),

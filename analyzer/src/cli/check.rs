@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, notify, print, print_beside};
+use super::error::{CommandError, notify, print, print_beside, print_result};
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::records::RunFilter;
-use crate::cli::terminal::has_colours;
 use crate::comparison::configurations::split;
 use crate::comparison::guard::{Check, Matching, Verdict};
 use crate::comparison::{Comparison, RunRecord, baseline};
@@ -37,7 +36,7 @@ pub const EXIT_CANNOT_TELL: u8 = 4;
 /// no events. It can be kept in git. --add, --show, --trim and --history fill, list, shorten and draw
 /// it and check nothing.
 #[derive(Debug, Args)]
-#[command(mut_arg("share", |share| share.requires("history")))]
+#[command(mut_arg("share", |share| share.requires("history").conflicts_with_all(["add", "show", "trim"])))]
 #[command(after_help = "Examples:\n  gammachi check --add old-*.gammachi --baseline perf\n  \
                   gammachi check new-*.gammachi --baseline perf --at-most 1% --junit perf.xml\n  \
                   gammachi check new-*.gammachi --baseline perf --github\n  \
@@ -182,22 +181,25 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
         alone.into_iter().map(|(run, sentence)| Case::of(run, Verdict::CannotTell, sentence)),
     );
     publish(arguments, &cases.collect::<Vec<_>>())?;
-    let text = match (&checked[..], &matched[..]) {
+    match (&checked[..], &matched[..]) {
         ([], _) => {
             sentences.iter().for_each(|sentence| notify(sentence));
             return Err(CommandError::Exit(EXIT_CANNOT_TELL));
         }
         ([one], [matching]) => {
             let one = Checked { others: &matching.others, ..*one };
-            match arguments.json {
-                true => checked_json(&one),
-                false => Ok(checked_screen(&one, has_colours())),
-            }
+            print_result(
+                arguments.json,
+                || checked_json(&one),
+                |colour| checked_screen(&one, colour),
+            )
         }
-        _ if arguments.json => several_json(&several),
-        _ => Ok(several_screen(&several, has_colours())),
-    };
-    print(&text.map_err(CommandError::failed)?)?;
+        _ => print_result(
+            arguments.json,
+            || several_json(&several),
+            |colour| several_screen(&several, colour),
+        ),
+    }?;
     match Check::worst(&checks) {
         Verdict::Regressed => Err(CommandError::Exit(EXIT_SLOWER)),
         Verdict::Fine if sentences.is_empty() => Ok(()),

@@ -3,14 +3,13 @@
 use clap::Command;
 
 /// Groups in the order in which a user needs them, with their subcommands.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Record a program", &["run", "exec", "collect", "doctor"]),
     ("Look at a run", &["report", "why", "view", "dump"]),
     ("Compare runs", &["compare", "check"]),
     ("Predict", &["sweep", "scaling", "model", "whatif"]),
-    ("Measure the machine", &["calibrate", "clock", "roofline", "logpq", "kernels"]),
+    ("Measure the machine", &["calibrate", "roofline"]),
     ("Exchange with other tools", &["export", "import"]),
-    ("Set up the shell", &["completions", "man-pages"]),
 ];
 
 /// Gives the command its grouped help.
@@ -44,9 +43,15 @@ mod tests {
 
     #[test]
     fn lists_every_subcommand_once_on_one_line() {
+        // What packagers need is hidden.
         let command = CommandLine::command();
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
-        let mut all: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        let mut all: Vec<&str> = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(Command::get_name)
+            .collect();
+        assert!(all.len() <= 18, "{all:?}: is there a command that this belongs to?");
         grouped.sort_unstable();
         all.sort_unstable();
         assert_eq!(grouped, all);

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, notify, print_result};
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::records::RunFilter;
-use crate::cli::terminal::has_colours;
 use crate::comparison::configurations::{pair, split};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, Relation, RunRecord};
@@ -92,11 +91,7 @@ fn compare_one(
     if let Some(path) = &arguments.html {
         write_page(arguments, &comparison, path)?;
     }
-    let text = match arguments.json {
-        true => json(&comparison),
-        false => Ok(screen(&comparison, has_colours())),
-    };
-    print(&text.map_err(CommandError::failed)?)
+    print_result(arguments.json, || json(&comparison), |colour| screen(&comparison, colour))
 }
 
 /// Compares runs of several configurations, each with its like.
@@ -132,11 +127,11 @@ fn compare_several(
         )));
     }
     let several = Several { compared: &compared, alone: &alone, checks: None };
-    let text = match arguments.json {
-        true => several_json(&several),
-        false => Ok(several_screen(&several, has_colours())),
-    };
-    print(&text.map_err(CommandError::failed)?)
+    print_result(
+        arguments.json,
+        || several_json(&several),
+        |colour| several_screen(&several, colour),
+    )
 }
 
 /// The runs before and after.

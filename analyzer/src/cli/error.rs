@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use super::terminal::has_colours;
 use crate::plain_text::for_terminal;
 use crate::trace::TraceError;
 
@@ -42,8 +43,8 @@ impl CommandError {
     }
 
     /// The command was used wrongly: exit code 2.
-    pub fn usage(message: impl Into<String>) -> Self {
-        Self::Usage(message.into())
+    pub fn usage(message: impl Display) -> Self {
+        Self::Usage(message.to_string())
     }
 
     /// A failure to write to standard output; quiet if its reader has gone.
@@ -100,6 +101,33 @@ pub fn print(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     let text = for_terminal(text, out.is_terminal());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::output)
+}
+
+/// The document that `--json` asks for, or else the screen, which is told whether to use colours.
+///
+/// # Errors
+/// Failure if there is no document.
+pub fn rendered<E: Display>(
+    is_json: bool,
+    document: impl FnOnce() -> Result<String, E>,
+    screen: impl FnOnce(bool) -> String,
+) -> Result<String, CommandError> {
+    match is_json {
+        true => document().map_err(CommandError::failed),
+        false => Ok(screen(has_colours())),
+    }
+}
+
+/// Prints what [`rendered`] gives.
+///
+/// # Errors
+/// As [`print`]; failure if there is no document.
+pub fn print_result<E: Display>(
+    is_json: bool,
+    document: impl FnOnce() -> Result<String, E>,
+    screen: impl FnOnce(bool) -> String,
+) -> Result<(), CommandError> {
+    print(&rendered(is_json, document, screen)?)
 }
 
 #[cfg(test)]

@@ -1,26 +1,45 @@
-//! Writes figures as SVG files into a directory.
+//! The option that writes figures as SVG files into a directory.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Args;
 
 use super::error::{CommandError, notify};
 use super::output_file;
 
-/// Writes the figures into a directory, which is created if missing, and prints their names.
-///
-/// # Errors
-/// Failure, naming the file.
-pub fn write_figures(directory: &Path, figures: &[(&str, String)]) -> Result<(), CommandError> {
-    fs::create_dir_all(directory).map_err(|error| {
-        CommandError::failed(format!("--svg: {}: cannot be made: {error}", directory.display()))
-    })?;
-    for (name, svg) in figures {
-        output_file::write(&directory.join(name), svg)?;
+/// Where the figures of a command go.
+#[derive(Debug, Clone, Default, Args)]
+pub struct FigureOptions {
+    /// Write the figures as SVG files into this directory; created if missing
+    // Some commands had this under the name that is a single file elsewhere.
+    #[arg(long, value_name = "DIR", alias = "svg")]
+    pub figures: Option<PathBuf>,
+}
+
+impl FigureOptions {
+    /// Draws and writes the figures if they are asked for, and prints their names.
+    ///
+    /// # Errors
+    /// Failure, naming the file.
+    pub fn write<Name: AsRef<str>>(
+        &self,
+        draw: impl FnOnce() -> Vec<(Name, String)>,
+    ) -> Result<(), CommandError> {
+        let Some(directory) = &self.figures else { return Ok(()) };
+        let shown = directory.display();
+        fs::create_dir_all(directory).map_err(|error| {
+            CommandError::failed(format!("--figures: {shown}: cannot be made: {error}"))
+        })?;
+        let figures = draw();
+        for (name, svg) in &figures {
+            output_file::write(&directory.join(name.as_ref()), svg)?;
+        }
+        let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_ref()).collect();
+        match names.is_empty() {
+            true => notify("--figures: there is nothing to draw"),
+            false => notify(&format!("figures in {shown}: {}", names.join(", "))),
+        }
+        Ok(())
     }
-    let names: Vec<&str> = figures.iter().map(|(name, _)| *name).collect();
-    match names.is_empty() {
-        true => notify("--svg: there is nothing to draw"),
-        false => notify(&format!("figures in {}: {}", directory.display(), names.join(", "))),
-    }
-    Ok(())
 }

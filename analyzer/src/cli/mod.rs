@@ -12,7 +12,6 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod calibrate;
 pub mod check;
-pub mod clock;
 pub mod collect;
 pub mod compare;
 pub mod doctor;
@@ -21,9 +20,6 @@ pub mod error;
 pub mod exec;
 pub mod export;
 pub mod import;
-pub mod kernel_program;
-pub mod kernels;
-pub mod logpq;
 pub mod model;
 pub mod newest_run;
 pub mod observed;
@@ -44,6 +40,8 @@ pub mod why;
 
 mod child_signals;
 mod command_groups;
+#[cfg(test)]
+mod documented;
 mod figure_files;
 mod library_path;
 mod machine_file;
@@ -92,17 +90,13 @@ enum Command {
     Dump(dump::DumpArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
-    Clock(clock::ClockArguments),
     Model(model::ModelArguments),
     Collect(collect::CollectArguments),
     Sweep(sweep::SweepArguments),
     Scaling(scaling::ScalingArguments),
-    Logpq(logpq::LogpqArguments),
     Roofline(roofline::RooflineArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
-    #[command(alias = "tables")]
-    Kernels(kernels::KernelsArguments),
     Completions(shell_files::CompletionsArguments),
     ManPages(shell_files::ManPagesArguments),
 }
@@ -126,16 +120,13 @@ pub fn run_command() -> ExitCode {
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Export(arguments) => export::export(arguments),
             Command::Import(arguments) => import::import(arguments),
-            Command::Clock(arguments) => clock::clock(arguments),
             Command::Model(arguments) => model::model(arguments),
             Command::Collect(arguments) => collect::collect(arguments),
             Command::Sweep(arguments) => sweep::sweep(arguments),
             Command::Scaling(arguments) => scaling::scaling(arguments),
-            Command::Logpq(arguments) => logpq::logpq(arguments),
             Command::Roofline(arguments) => roofline::roofline(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
-            Command::Kernels(arguments) => kernels::kernels(arguments),
             Command::Completions(arguments) => {
                 shell_files::completions(arguments, CommandLine::command())
             }

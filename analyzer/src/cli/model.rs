@@ -5,18 +5,19 @@ pub(super) mod input;
 mod promises;
 mod request;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, notify, print};
+use super::figure_files::FigureOptions;
 use super::observed::Observed;
+use super::output_file;
 use super::remember::remember;
 use crate::formats::extra_p;
 use crate::ledger::Predictor;
 use crate::models::Observations;
-use crate::models::regression::{Findings, Method, RegressionError};
+use crate::models::regression::{Method, RegressionError};
 use crate::present::model::{self, expression};
 use request::Request;
 
@@ -126,9 +127,9 @@ pub struct ModelArguments {
     #[arg(long, value_enum)]
     pub emit: Option<LanguageName>,
 
-    /// Write pictures (SVG) into this directory
-    #[arg(long, value_name = "DIR")]
-    pub figures: Option<PathBuf>,
+    /// Where pictures go
+    #[command(flatten)]
+    pub figures: FigureOptions,
 
     /// Write the table for Extra-P: text, or JSON lines if the name ends in .jsonl
     #[arg(long, value_name = "FILE")]
@@ -189,7 +190,7 @@ impl MethodName {
 }
 
 fn failed(error: impl std::fmt::Display) -> CommandError {
-    CommandError::failed(error.to_string())
+    CommandError::failed(error)
 }
 
 /// An error in the command line is wrong usage; an error in the data is a failure.
@@ -224,9 +225,7 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
         write_extra_p(path, &table, &request)?;
     }
     let findings = request.findings(&table)?;
-    if let Some(directory) = &arguments.figures {
-        write_pictures(directory, &findings)?;
-    }
+    arguments.figures.write(|| model::pictures(&findings))?;
     let text = match arguments.emit {
         Some(language) => expression::source(
             &findings,
@@ -257,21 +256,5 @@ fn write_extra_p(path: &Path, table: &Observations, request: &Request) -> Result
         true => extra_p::write::json_lines(table, &names, metric),
         false => extra_p::write::text(table, &names, metric),
     };
-    write(path, &text.map_err(failed)?)
-}
-
-fn write_pictures(directory: &Path, findings: &Findings) -> Result<(), CommandError> {
-    fs::create_dir_all(directory)
-        .map_err(|error| failed(format!("{}: cannot be made: {error}", directory.display())))?;
-    for (name, svg) in model::pictures(findings) {
-        let path = directory.join(name);
-        write(&path, &svg)?;
-        notify(&format!("wrote {}", path.display()));
-    }
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    fs::write(path, text)
-        .map_err(|error| failed(format!("{}: cannot be written: {error}", path.display())))
+    output_file::write(path, &text.map_err(failed)?)
 }

@@ -64,7 +64,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
                 file.display()
             )));
         }
-        let table = Observations::read(file).map_err(|e| CommandError::failed(e.to_string()))?;
+        let table = Observations::read(file).map_err(CommandError::failed)?;
         return Ok(Observed { table, notes: Vec::new(), subjects: Vec::new() });
     }
     let mut notes = Vec::new();
@@ -114,7 +114,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
         return Err(CommandError::failed(format!("{source}: no run can be read; {why}")));
     }
     let table = Observations::from_runs(source, &figures);
-    let table = table.map_err(|e| CommandError::failed(e.to_string()))?;
+    let table = table.map_err(CommandError::failed)?;
     Ok(Observed { table, notes, subjects })
 }
 
@@ -123,7 +123,7 @@ fn runs_of_study(
     region: Option<&str>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Source>, CommandError> {
-    let study = StudyJson::read(directory).map_err(|e| CommandError::failed(e.to_string()))?;
+    let study = StudyJson::read(directory).map_err(CommandError::failed)?;
     let count = |state| study.runs.iter().filter(|run| run.state == state).count();
     let (pending, failed) = (count(StudyRunState::Pending), count(StudyRunState::Failed));
     if pending > 0 {

@@ -34,65 +34,10 @@ const LAUNCHERS: [&str; 9] =
 /// Options of launchers that are followed by one word; without dashes. Words that are not listed
 /// here and are not executable files are skipped, too; the list is for values that look like
 /// programs (`--map-by node`, `-x PATH`).
-const ONE_WORD: [&str; 57] = [
-    "n",
-    "np",
-    "c",
-    "N",
-    "p",
-    "t",
-    "J",
-    "A",
-    "o",
-    "e",
-    "q",
-    "w",
-    "x",
-    "f",
-    "H",
-    "s",
-    "host",
-    "hosts",
-    "hostfile",
-    "machinefile",
-    "machine",
-    "rf",
-    "rankfile",
-    "map-by",
-    "bind-to",
-    "rank-by",
-    "ppr",
-    "npernode",
-    "ppn",
-    "wd",
-    "wdir",
-    "wdir=",
-    "path",
-    "prefix",
-    "output",
-    "output-filename",
-    "stdin",
-    "timeout",
-    "tune",
-    "am",
-    "iface",
-    "launcher",
-    "launcher-exec",
-    "bootstrap",
-    "bootstrap-exec",
-    "rmk",
-    "genvlist",
-    "envlist",
-    "configfile",
-    "cpu-bind",
-    "mpi",
-    "export",
-    "chdir",
-    "nodelist",
-    "partition",
-    "account",
-    "job-name",
-];
+const ONE_WORD: &str = "n np c N p t J A o e q w x f H s host hosts hostfile machinefile machine rf rankfile \
+    map-by bind-to rank-by ppr npernode ppn wd wdir wdir= path prefix output output-filename \
+    stdin timeout tune am iface launcher launcher-exec bootstrap bootstrap-exec rmk genvlist \
+    envlist configfile cpu-bind mpi export chdir nodelist partition account job-name";
 /// Options of launchers that are followed by two words.
 const TWO_WORDS: [&str; 9] =
     ["mca", "gmca", "omca", "prtemca", "pmixmca", "gpmixmca", "genv", "env", "pmca"];
@@ -112,7 +57,7 @@ pub fn split_command(words: &[OsString], is_executable: impl Fn(&OsStr) -> bool)
             let values = match option {
                 _ if !in_launcher => 0,
                 option if TWO_WORDS.contains(&option) => 2,
-                option if ONE_WORD.contains(&option) => 1,
+                option if ONE_WORD.split(' ').any(|name| name == option) => 1,
                 _ => 0,
             };
             at += 1 + values;

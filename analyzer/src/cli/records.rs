@@ -63,18 +63,17 @@ impl RunFilter {
 
 /// The runs of one source.
 fn read(source: &Path) -> Result<Vec<RunRecord>, CommandError> {
-    let failed = |error: &dyn std::fmt::Display| CommandError::failed(error.to_string());
-    let reduced = |run: &Path| RunRecord::of_directory(run).map_err(|error| failed(&error));
+    let reduced = |run: &Path| RunRecord::of_directory(run).map_err(CommandError::failed);
     if source.is_file() && source.extension().is_some_and(|ending| ending == "json") {
-        return Ok(vec![baseline::read_file(source).map_err(|error| failed(&error))?]);
+        return Ok(vec![baseline::read_file(source).map_err(CommandError::failed)?]);
     }
     if StudyJson::is_in(source) {
-        let study = StudyJson::read(source).map_err(|error| failed(&error))?;
+        let study = StudyJson::read(source).map_err(CommandError::failed)?;
         let finished = study.runs.iter().filter(|run| run.state == StudyRunState::Finished);
         return finished.map(|run| reduced(&source.join(&run.directory))).collect();
     }
     if baseline::is_one(source) {
-        let kept = baseline::read(source).map_err(|error| failed(&error))?;
+        let kept = baseline::read(source).map_err(CommandError::failed)?;
         return Ok(kept.into_iter().map(|kept| kept.record).collect());
     }
     Ok(vec![reduced(source)?])

@@ -14,15 +14,20 @@ struct Renamed {
     options: &'static [(&'static str, &'static str)],
 }
 
-const RENAMED: [Renamed; 8] = [
+const RENAMED: [Renamed; 13] = [
     Renamed { old: "timeline", new: "view --text", options: &[] },
     Renamed { old: "plot", new: "view", options: &[("--out", "--svg")] },
     Renamed { old: "baseline add", new: "check --add", options: &[] },
     Renamed { old: "baseline show", new: "check --show", options: &[] },
     Renamed { old: "baseline trim", new: "check", options: &[("--keep", "--trim")] },
+    Renamed { old: "baseline", new: "check", options: &[] },
     Renamed { old: "history", new: "check", options: &[("--html", "--history")] },
     Renamed { old: "table", new: "export --to table", options: &[] },
     Renamed { old: "ledger", new: "whatif --ledger", options: &[] },
+    Renamed { old: "clock", new: "calibrate clock", options: &[] },
+    Renamed { old: "logpq", new: "calibrate logpq", options: &[("--svg", "--figures")] },
+    Renamed { old: "kernels", new: "calibrate kernels", options: &[] },
+    Renamed { old: "tables", new: "calibrate kernels", options: &[] },
 ];
 
 /// What the user could have typed instead of an old name; `None` if the error is another one.
@@ -44,12 +49,13 @@ pub fn answer(error: &clap::Error, line: impl IntoIterator<Item = OsString>) -> 
     let own_words = rest[..own].iter().map(|word| found.option(word));
     let after = rest[own..].iter().cloned();
     let rest = own_words.chain(after).map(|word| format!(" {}", shell_word(&word)));
-    Some(format!(
-        "gammachi {} is now: gammachi {}{}",
-        found.old,
-        found.new,
-        rest.collect::<String>()
-    ))
+    Some(format!("{} is now: gammachi {}{}", found.old, found.new, rest.collect::<String>()))
+}
+
+/// Whether a command had this name.
+#[cfg(test)]
+pub fn is_old(name: &str) -> bool {
+    RENAMED.iter().any(|one| one.old.split(' ').next() == Some(name))
 }
 
 impl Renamed {
@@ -69,7 +75,7 @@ mod tests {
     use crate::cli::CommandLine;
 
     /// Old command lines and new ones.
-    const LINES: [(&str, &str); 11] = [
+    const LINES: [(&str, &str); 15] = [
         ("timeline", "view --text"),
         (
             "timeline r --window 1,2 --ranks 0-3 --width 90",
@@ -93,6 +99,13 @@ mod tests {
             "ledger --answer 3fa2c1 r --answer 4fa2c1 s",
             "whatif --ledger --answer 3fa2c1 r --answer 4fa2c1 s",
         ),
+        (
+            "clock --drift 60 -- mpirun -n 2 --out x",
+            "calibrate clock --drift 60 -- mpirun -n 2 --out x",
+        ),
+        ("logpq machine.json --svg plots", "calibrate logpq machine.json --figures plots"),
+        ("kernels r", "calibrate kernels r"),
+        ("tables lattice.json --figures plots", "calibrate kernels lattice.json --figures plots"),
     ];
 
     #[test]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::clock::known_rates;
-use super::error::{CommandError, print};
+use super::calibrate::clock::known_rates;
+use super::error::{CommandError, print, rendered};
 use super::newest_run::named_or_newest;
 use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
@@ -14,11 +14,10 @@ use super::several_processes::agreed;
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
-use crate::cli::terminal::has_colours;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
-use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError};
+use crate::metrics::{Answer, Metrics, Page, Question, Selection};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
@@ -80,7 +79,7 @@ pub struct ReportArguments {
     #[arg(long)]
     pub causal: bool,
 
-    /// Result of `gammachi clock --drift` between these hosts: it gives the rate of clocks that
+    /// Result of `gammachi calibrate clock --drift` between these hosts: it gives the rate of clocks that
     /// were compared only once (a run that died)
     #[arg(long, value_name = "FILE")]
     pub clock: Option<PathBuf>,
@@ -147,8 +146,7 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
         return page(&run, &timeline, &selection, (file, arguments));
     }
     let divided = Analysis::divided(&run, &timeline);
-    let metrics = Metrics::of_analysis(&divided, &selection, !arguments.no_messages);
-    let metrics = metrics.map_err(empty_selection)?;
+    let metrics = Metrics::of_analysis(&divided, &selection, !arguments.no_messages)?;
     let causes = causes_of(&divided, &metrics, arguments);
     run.check_readable_in_all()?;
     if !processes.is_first() {
@@ -159,12 +157,7 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     let (run, timeline, metrics, choice) = (&run, &timeline, &metrics, &ALL_WAITS);
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
     let report = Report::new(&diagnosis, &savings);
-    let text = if arguments.json {
-        json(&report).map_err(CommandError::failed)?
-    } else {
-        let colour = has_colours();
-        screen(&report, colour)
-    };
+    let text = rendered(arguments.json, || json(&report), |colour| screen(&report, colour))?;
     run.check_readable()?;
     print(&text)
 }
@@ -205,10 +198,6 @@ fn causes_of<'a>(
     asked.then(|| Causes::of_divided(analysis, &ALL_WAITS)).flatten()
 }
 
-fn empty_selection(error: SelectionError) -> CommandError {
-    CommandError::failed(selection_arguments::selection_sentence(&error))
-}
-
 /// Writes the page and prints its size.
 fn page(
     run: &Run,
@@ -229,8 +218,7 @@ fn page(
         page: Some(Page { bins: bins_for(rows), windows: &asked, budget: PAGE_BUDGET }),
     };
     let analysis = Analysis::of(run, timeline);
-    let answer = Answer::new(&analysis, &question);
-    let answer = answer.map_err(empty_selection)?;
+    let answer = Answer::new(&analysis, &question)?;
     let Answer { metrics, exchanges, page: Some((activity, detail)) } = answer else {
         unreachable!("a page was requested");
     };

@@ -7,12 +7,11 @@ use clap::Args;
 use trace_format::counters::{BYTES, FLOPS};
 use trace_format::functions::DECLARED_WORK;
 
-use super::error::{CommandError, print};
-use super::figure_files::write_figures;
+use super::error::{CommandError, print_result};
+use super::figure_files::FigureOptions;
 use super::machine_file;
 use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
-use crate::cli::terminal::has_colours;
 use crate::metrics::exchanges::Exchanges;
 use crate::metrics::{ComputeMode, Metrics, Selection, SelectionError};
 use crate::models::Machine;
@@ -38,8 +37,8 @@ use crate::trace::Run;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi run --flops -- mpirun -n 2 ./app\n  \
                   gammachi roofline app-20260131-120000.gammachi --machine machine.json\n  \
-                  gammachi roofline hpl.gammachi --region solve --what-if comm/4 --svg figures\n  \
-                  gammachi roofline sweep.json --svg figures\n  \
+                  gammachi roofline hpl.gammachi --region solve --what-if comm/4 --figures plots\n  \
+                  gammachi roofline sweep.json --figures plots\n  \
                   gammachi roofline --example all\n\nFigures: docs/guide/calibrate.md; JSON keys: \
                   docs/reference/predictions-json.md.")]
 pub struct RooflineArguments {
@@ -72,9 +71,8 @@ pub struct RooflineArguments {
     #[arg(long, value_name = "NAME", value_parser = parse_system)]
     example: Vec<Example>,
 
-    /// Write the figures as SVG files into this directory
-    #[arg(long, value_name = "DIR")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    figures: FigureOptions,
 
     /// Print a JSON document
     #[arg(long)]
@@ -153,19 +151,8 @@ pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
              roofline` has only measured points",
         ));
     }
-    if let Some(directory) = &arguments.svg {
-        let all = figures(&findings);
-        let named: Vec<(&str, String)> =
-            all.iter().map(|(name, svg)| (name.as_str(), svg.clone())).collect();
-        write_figures(directory, &named)?;
-    }
-    let text = if arguments.json {
-        json(&findings).map_err(CommandError::failed)?
-    } else {
-        let colour = has_colours();
-        screen(&findings, colour)
-    };
-    print(&text)
+    arguments.figures.write(|| figures(&findings))?;
+    print_result(arguments.json, || json(&findings), |colour| screen(&findings, colour))
 }
 
 fn machine(

@@ -7,12 +7,13 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{self, ExitStatus, Stdio};
+use std::process::{self, ExitStatus};
 
 use clap::Args;
 use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 
 use super::CommandError;
+use super::calibrate::kernel_program::KernelMpi;
 use super::child_signals::{Request, SignalGuard};
 use super::error::{self, notify};
 use super::library_path::library_path;
@@ -116,7 +117,9 @@ fn run_recorded(
     let (env_list, delimiter) = (env::var_os(ENV_LIST), env::var_os(ENV_LIST_DELIMITER));
     let inherited = Inherited { env_list: env_list.as_deref(), delimiter: delimiter.as_deref() };
     let forwarding =
-        open_mpi_forwarding::forward(words, parts.launcher, &forwarded, inherited, is_open_mpi);
+        open_mpi_forwarding::forward(words, parts.launcher, &forwarded, inherited, |launcher| {
+            KernelMpi::of_launcher(launcher) == Some(KernelMpi::OpenMpi)
+        });
     let mut command = process::Command::new(&forwarding.words[0]);
     command.args(&forwarding.words[1..]).envs(variables);
     if let Some(list) = forwarding.env_list {
@@ -335,13 +338,4 @@ fn pass_on(status: ExitStatus) -> Result<(), CommandError> {
         0 => Ok(()),
         code => Err(CommandError::Exit(code)),
     }
-}
-
-/// Whether a launcher with an ambiguous name belongs to Open MPI, according to its `--version`.
-fn is_open_mpi(launcher: &OsStr) -> bool {
-    let output = process::Command::new(launcher).arg("--version").stdin(Stdio::null()).output();
-    output.is_ok_and(|output| {
-        let text = String::from_utf8_lossy(&output.stdout);
-        ["Open MPI", "OpenRTE", "PRRTE", "PRTE"].iter().any(|name| text.contains(name))
-    })
 }

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::error::{CommandError, print};
-use super::figure_files::write_figures;
+use super::error::{CommandError, print_result};
+use super::figure_files::FigureOptions;
 use super::observed::{Observed, observe};
 use super::remember::{Prediction, remember};
-use crate::cli::terminal::has_colours;
 use crate::ledger::{Predictor, Subject};
 use crate::models::Observations;
 use crate::models::expression::Expression;
@@ -26,7 +25,7 @@ use crate::present::scaling::{error_sentence, figures, json, screen};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi scaling STUDY --predict 64,128\n  \
                   gammachi scaling p1.gammachi p2.gammachi p4.gammachi --region solve\n  \
-                  gammachi scaling table.csv --anchor-one --points 3 --svg figures\n  \
+                  gammachi scaling table.csv --anchor-one --points 3 --figures plots\n  \
                   gammachi scaling weak.csv --work \"N^3\"\n\nA table has the columns p, tau_s, \
                   sum_gamma_s, a column for each parameter, and rep if runs\nare repeated; \
                   `gammachi export --to table` writes one. Figures: docs/guide/predict.md; JSON keys: \
@@ -85,9 +84,8 @@ pub struct ScalingArguments {
     #[arg(long, requires = "predict")]
     remember: bool,
 
-    /// Write the figures as SVG files into this directory
-    #[arg(long, value_name = "DIR")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    figures: FigureOptions,
 
     /// Print a JSON document
     #[arg(long)]
@@ -171,16 +169,12 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
     };
     let scaling = Scaling::new(&table, &options)
         .map_err(|error| CommandError::failed(error_sentence(&error)))?;
-    if let Some(directory) = &arguments.svg {
-        write_figures(directory, &figures(&scaling))?;
-    }
-    let text = if arguments.json {
-        json(&scaling, &notes).map_err(CommandError::failed)?
-    } else {
-        let colour = has_colours();
-        screen(&scaling, &notes, colour)
-    };
-    print(&text)?;
+    arguments.figures.write(|| figures(&scaling))?;
+    print_result(
+        arguments.json,
+        || json(&scaling, &notes),
+        |colour| screen(&scaling, &notes, colour),
+    )?;
     match arguments.remember {
         true => {
             let promised = predictions(&scaling, &table, &subjects)?;

@@ -31,6 +31,12 @@ pub fn selection_sentence(error: &SelectionError) -> String {
     }
 }
 
+impl From<SelectionError> for CommandError {
+    fn from(error: SelectionError) -> Self {
+        Self::failed(selection_sentence(&error))
+    }
+}
+
 /// Parses `1.5,2` as seconds of the global timeline.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ use super::error::{CommandError, print};
 
 /// Prints completions for a shell.
 #[derive(Debug, Args)]
+#[command(hide = true)]
 #[command(after_help = "Examples:\n  gammachi completions bash > ~/.local/share/bash-completion/\
     completions/gammachi\n  gammachi completions zsh > \"${fpath[1]}/_gammachi\"")]
 pub struct CompletionsArguments {
@@ -22,6 +23,7 @@ pub struct CompletionsArguments {
 /// Writes the man pages, one per subcommand.
 #[derive(Debug, Args)]
 #[command(
+    hide = true,
     after_help = "Example:\n  gammachi man-pages ~/.local/share/man/man1 && man gammachi-run"
 )]
 pub struct ManPagesArguments {

@@ -38,7 +38,7 @@ use runner::Outcome;
     after_help = "Examples:\n  gammachi sweep --np 1,2,4 --param N=1000,2000 --repeat 5 --out \
                   study -- mpirun -n {np} ./app {N}\n  gammachi sweep --np 1,2 --repeat 3 --compute \
                   blas --region solve --out hpl -- ./run-hpl {np}\n\nThen: gammachi scaling study; \
-                  gammachi table study > study.csv"
+                  gammachi export study --to table > study.csv"
 )]
 pub struct SweepArguments {
     /// Rank counts
@@ -104,7 +104,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
         repeat: arguments.repeat,
         seed: arguments.seed,
     };
-    plan.check().map_err(|error| CommandError::usage(error.to_string()))?;
+    plan.check().map_err(CommandError::usage)?;
     let mut study = merge_with_existing(arguments, &plan)?;
     if arguments.dry_run {
         return print(&plan.describe(&study));
@@ -170,7 +170,7 @@ fn merge_with_existing(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJ
         }
         return Ok(fresh(Vec::new()));
     }
-    let mut there = StudyJson::read(out).map_err(|e| CommandError::failed(e.to_string()))?;
+    let mut there = StudyJson::read(out).map_err(CommandError::failed)?;
     let now = fresh(std::mem::take(&mut there.runs));
     let differs = [
         (there.argv != now.argv, "command"),
@@ -211,16 +211,11 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         notes.iter().for_each(|note| notify(note));
         let mut keys: Vec<&str> = table.parameters();
         keys.push(P);
-        let failure = |error: crate::models::observations::ObservationsError| {
-            CommandError::failed(error.to_string())
-        };
-        let (tau_s, sum_gamma_s) = (
-            table.positive_numbers(TAU_S).map_err(failure)?,
-            table.numbers(SUM_GAMMA_S).map_err(failure)?,
-        );
-        let p = table.counts(P).map_err(failure)?;
+        let tau_s = table.positive_numbers(TAU_S).map_err(CommandError::failed)?;
+        let sum_gamma_s = table.numbers(SUM_GAMMA_S).map_err(CommandError::failed)?;
+        let p = table.counts(P).map_err(CommandError::failed)?;
         let mut rows: Vec<Row> = Vec::new();
-        for group in table.groups(&keys).map_err(failure)? {
+        for group in table.groups(&keys).map_err(CommandError::failed)? {
             let fastest = group.smallest(&tau_s);
             rows.push(Row {
                 key: group.key.clone(),

@@ -10,14 +10,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rayon::prelude::*;
 
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, notify, print_result};
 use super::newest_run::named_or_newest;
 use super::remember::{Prediction, remember};
-use super::selection_arguments::selection_sentence;
 use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
-use crate::cli::terminal::has_colours;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::imagined::Imagined;
 use crate::ledger::{Predictor, Subject};
@@ -173,8 +171,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let tolerances: Vec<Tolerance> =
         SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
-    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
-    let metrics = metrics.map_err(|error| CommandError::failed(selection_sentence(&error)))?;
+    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true)?;
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
     let is_small = calls <= MAX_CALLS_FOR_SUMMARY;
     let causes = is_small.then(|| Causes::new(&analysis));
@@ -198,14 +195,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         notes: &question.network.notes,
         diagnosis: &diagnosis,
     };
-    let text = match arguments.json {
-        true => json(&asked).map_err(CommandError::failed)?,
-        false => {
-            let colour = has_colours();
-            screen(&asked, colour)
-        }
-    };
-    print(&text)?;
+    print_result(arguments.json, || json(&asked), |colour| screen(&asked, colour))?;
     if let (Some((out, output)), Some(answer)) = (output, answers.first()) {
         let question = sentence(&answer.changes, &what_if);
         let imagined = Imagined::new(&what_if, &analysis, &answer.changes, question, out);

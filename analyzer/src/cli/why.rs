@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, print};
+use super::error::{CommandError, print_result};
 use super::newest_run::named_or_newest;
-use super::selection_arguments::selection_sentence;
 use super::several_processes::agreed;
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes, WaitFilter};
-use crate::cli::terminal::has_colours;
 use crate::diagnosis::{Diagnosis, Evidence, Why};
 use crate::metrics::{Metrics, Selection, SelectionError};
 use crate::present::causes::{json, screen};
@@ -107,16 +105,13 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     // The replay has read events, too.
     run.check_readable()?;
     let (rank, choice) = (arguments.rank, &choice);
-    let metrics = metrics.map_err(|error| CommandError::failed(selection_sentence(&error)))?;
+    let metrics = metrics?;
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
     let why = Why { run, timeline, causes: &causes, ideal, rank, choice };
     // A report judges by the same.
     let ideal = ideal.ok().filter(|_| is_replayed_aside(run));
     let causes = Some(&causes);
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
-    let text = match arguments.json {
-        true => json(&why, &diagnosis).map_err(CommandError::failed)?,
-        false => screen(&why, &diagnosis, has_colours()),
-    };
-    print(&text)
+    let screen = |colour| screen(&why, &diagnosis, colour);
+    print_result(arguments.json, || json(&why, &diagnosis), screen)
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::error::{CommandError, notify, print};
+use crate::cli::error::{CommandError, notify, print_result};
 use crate::cli::output_file;
 use crate::cli::records::RunFilter;
 use crate::comparison::baseline::{self, Added};
@@ -34,10 +34,7 @@ pub(super) fn add(folder: &Path, runs: &[PathBuf], only: &RunFilter) -> Result<(
 /// Prints the runs of a baseline.
 pub(super) fn show(folder: &Path, as_json: bool) -> Result<(), CommandError> {
     let all = baseline::read(folder).map_err(CommandError::failed)?;
-    match as_json {
-        true => print(&baseline_json(&all).map_err(CommandError::failed)?),
-        false => print(&baseline_screen(&all, folder)),
-    }
+    print_result(as_json, || baseline_json(&all), |_| baseline_screen(&all, folder))
 }
 
 /// Removes all but the newest runs of each program, parameters and machine.

@@ -4,14 +4,13 @@
 //! Each file of this folder examines one aspect and returns [`Finding`]s;
 //! `docs/reference/doctor-json.md` explains every one.
 
-use std::io::{self, IsTerminal};
-
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::CommandError;
 use super::error::print;
+use super::terminal::has_colours;
 use crate::trace::host_name;
 
 mod clocks;
@@ -104,9 +103,8 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), CommandError> {
     let text = if arguments.json {
         format!("{}\n", document(&findings))
     } else {
-        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let title = format!("gammachi {} on {}", env!("CARGO_PKG_VERSION"), host_name());
-        screen(&title, &findings, colour)
+        screen(&title, &findings, has_colours())
     };
     print(&text)
 }

@@ -44,7 +44,7 @@ use crate::trace::host_name;
 /// its letter on terminals without colours, shows what took most of the time, and a mark below means
 /// that it contains shorter calls, too.
 #[derive(Debug, Default, Args)]
-#[command(mut_arg("share", |share| share.requires("svg")))]
+#[command(mut_arg("share", |share| share.requires("svg").conflicts_with("text")))]
 #[command(after_help = "Examples:\n  gammachi view hpl-20260131-120000.gammachi\n  \
                   gammachi view hpl-20260131-120000.gammachi --text --window 1.5,1.6 --ranks 0-3,8\n  \
                   gammachi view hpl-20260131-120000.gammachi --svg zoom.svg --window 1.5,1.51\n  \
@@ -67,7 +67,7 @@ pub struct ViewArguments {
     pub svg: Option<PathBuf>,
 
     /// What the picture shows
-    #[arg(long, value_enum, requires = "svg", default_value_t = PictureKind::Timeline)]
+    #[arg(long, value_enum, requires = "svg", conflicts_with = "text", default_value_t = PictureKind::Timeline)]
     pub kind: PictureKind,
 
     /// Draw only this stretch of the timeline, in seconds since the first rank left MPI_Init
@@ -80,11 +80,11 @@ pub struct ViewArguments {
     pub ranks: Option<String>,
 
     /// Restrict a picture to a region that the program marked (tau-chi, matrix, sizes)
-    #[arg(long, value_name = "NAME", requires = "svg")]
+    #[arg(long, value_name = "NAME", requires = "svg", conflicts_with = "text")]
     pub region: Option<String>,
 
     /// Columns of the text (default: those of the terminal, or 100 if there is none)
-    #[arg(long, value_name = "N", requires = "text", value_parser = clap::value_parser!(u16).range(20..=1000))]
+    #[arg(long, value_name = "N", requires = "text", conflicts_with = "svg", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
 
     /// Who may read the picture

@@ -8,7 +8,6 @@ use super::ViewArguments;
 use super::still::Part;
 use crate::analysis::Analysis;
 use crate::cli::error::CommandError;
-use crate::cli::selection_arguments::selection_sentence;
 use crate::cli::whatif::accurate_replay_of;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::Activity;
@@ -123,8 +122,7 @@ fn draw_figures(
     timeline: &GlobalTimeline,
 ) -> Result<String, CommandError> {
     let selection = arguments.region.clone().map_or(Selection::Whole, Selection::Region);
-    let metrics = Metrics::new(run, timeline, &selection)
-        .map_err(|error| CommandError::failed(selection_sentence(&error)))?;
+    let metrics = Metrics::new(run, timeline, &selection)?;
     let diagnosis = Diagnosis::new(Evidence::of_metrics(run, timeline, &metrics));
     let report = Report::new(&diagnosis, &[]);
     let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::cli::error::{CommandError, notify, print};
-use crate::cli::terminal::has_colours;
+use crate::cli::error::{CommandError, notify, print_result};
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{LedgerContents, differences, json, screen};
 use crate::trace::run_json::Instant;
@@ -71,14 +70,7 @@ pub fn show(options: &LedgerOptions, folder: &Path, as_json: bool) -> Result<(),
     ledger.answers.extend(found.rows);
     let score = Score::new(&ledger);
     let shown = LedgerContents { path: &path, score: &score, notes: &notes };
-    let text = match as_json {
-        true => json(&shown).map_err(CommandError::failed)?,
-        false => {
-            let colour = has_colours();
-            screen(&shown, colour)
-        }
-    };
-    print(&text)
+    print_result(as_json, || json(&shown), |colour| screen(&shown, colour))
 }
 
 /// The answer that the user names; `None` if the ledger already has it.

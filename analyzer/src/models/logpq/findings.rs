@@ -1,4 +1,4 @@
-//! Everything that `gammachi logpq` reports.
+//! Everything that `gammachi calibrate logpq` reports.
 
 use super::Parameters;
 use super::messages::RunPrediction;

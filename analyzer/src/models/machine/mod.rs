@@ -59,7 +59,7 @@ pub struct Machine {
     pub network: Network,
     /// The roofs.
     pub ceilings: Ceilings,
-    /// Result of `kernels clock`, as `gammachi clock` stores it; `null` if the clocks were not
+    /// Result of `kernels clock`, as `gammachi calibrate clock` stores it; `null` if the clocks were not
     /// measured.
     pub clock: Option<Calibration>,
 }

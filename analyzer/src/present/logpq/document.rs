@@ -1,4 +1,4 @@
-//! The JSON document of `gammachi logpq`; `docs/reference/predictions-json.md` explains its keys.
+//! The JSON document of `gammachi calibrate logpq`; `docs/reference/predictions-json.md` explains its keys.
 
 use std::collections::BTreeMap;
 

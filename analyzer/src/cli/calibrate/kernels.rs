@@ -1,12 +1,12 @@
-//! `gammachi kernels`: prints tables from the results of the benchmark kernels: a recorded run of
+//! `gammachi calibrate kernels`: prints tables from the results of the benchmark kernels: a recorded run of
 //! `kernels blocking` or `kernels collectives`, or the document of `kernels lattice`.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, print};
-use super::output_file;
+use crate::cli::error::{CommandError, print};
+use crate::cli::figure_files::FigureOptions;
 use crate::metrics::{LatePartner, NoTables};
 use crate::models::machine::Lattice;
 use crate::present::machine::lattice;
@@ -23,19 +23,19 @@ use crate::trace::Run;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi run --out blocking.gammachi -- mpirun -n 2 kernels blocking\n  \
-    gammachi kernels blocking.gammachi\n  \
+    gammachi calibrate kernels blocking.gammachi\n  \
     gammachi run --out late.gammachi -- mpirun -n 4 kernels collectives\n  \
-    gammachi kernels late.gammachi\n  \
+    gammachi calibrate kernels late.gammachi\n  \
     mpirun -n 16 kernels lattice --json > lattice.json\n  \
-    gammachi kernels lattice.json --figures plots")]
+    gammachi calibrate kernels lattice.json --figures plots")]
 pub struct KernelsArguments {
     /// Run directory printed by `gammachi run`, or the lattice's JSON document
     #[arg(value_name = "RUN|FILE")]
     pub run: PathBuf,
 
-    /// Folder for the lattice's picture
-    #[arg(long, value_name = "DIR")]
-    pub figures: Option<PathBuf>,
+    /// Where the lattice's picture goes
+    #[command(flatten)]
+    pub figures: FigureOptions,
 }
 
 /// Prints the tables of a run or a document.
@@ -45,11 +45,11 @@ pub struct KernelsArguments {
 /// there is none.
 pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
     if arguments.run.is_file() {
-        return lattice_splits(&arguments.run, arguments.figures.as_deref());
+        return lattice_splits(&arguments.run, &arguments.figures);
     }
-    if let Some(folder) = &arguments.figures {
+    if let Some(folder) = &arguments.figures.figures {
         return Err(CommandError::usage(format!(
-            "--figures {}: only the lattice has a picture here; gammachi plot draws runs",
+            "--figures {}: only the lattice has a picture here; gammachi view --svg draws runs",
             folder.display()
         )));
     }
@@ -69,18 +69,13 @@ pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
     print(&screen(&tables))
 }
 
-fn lattice_splits(document: &Path, figures: Option<&Path>) -> Result<(), CommandError> {
+fn lattice_splits(document: &Path, figures: &FigureOptions) -> Result<(), CommandError> {
     let failed = |what: String| CommandError::failed(format!("{}: {what}", document.display()));
     let text = std::fs::read_to_string(document)
         .map_err(|error| failed(format!("cannot be read: {error}")))?;
     let splits = Lattice::parse(&text).map_err(|error| {
         failed(format!("not what `mpirun -n 16 kernels lattice --json` prints: {error}"))
     })?;
-    if let Some(folder) = figures {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            CommandError::failed(format!("{}: cannot be made: {error}", folder.display()))
-        })?;
-        output_file::write(&folder.join(lattice::PICTURE), &lattice::figure(&splits).svg())?;
-    }
+    figures.write(|| vec![(lattice::PICTURE, lattice::figure(&splits).svg())])?;
     print(&lattice::screen(&splits))
 }

@@ -1,4 +1,4 @@
-//! `gammachi logpq`: prints a machine's LogP and LogPQ parameters, and predicts the times of
+//! `gammachi calibrate logpq`: prints a machine's LogP and LogPQ parameters, and predicts the times of
 //! Cannon's product and of the messages of recorded runs.
 
 use std::fs;
@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::error::{CommandError, print};
-use super::figure_files::write_figures;
-use super::machine_file;
-use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
-use crate::cli::terminal::has_colours;
+use crate::cli::error::{CommandError, print_result};
+use crate::cli::figure_files::FigureOptions;
+use crate::cli::machine_file;
+use crate::cli::selection_arguments::selection_sentence;
 use crate::metrics::Selection;
 use crate::metrics::exchanges::{Exchanges, Locality};
 use crate::models::Machine;
@@ -33,11 +32,11 @@ use crate::trace::Run;
 /// number of buffers that hides communication; for each run, the time of its messages predicted by
 /// each model, compared with the measured time.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gammachi logpq machine.json\n  \
-                  gammachi logpq machine.json --ranks 4 --n 64,256,1024 --svg figures\n  \
-                  gammachi logpq machine.json cannon-256.json cannon-512.json\n  \
-                  gammachi logpq machine.json hpl.gammachi --json\n  \
-                  gammachi logpq --example cm5\n\nFormulas and figures: \
+#[command(after_help = "Examples:\n  gammachi calibrate logpq machine.json\n  \
+                  gammachi calibrate logpq machine.json --ranks 4 --n 64,256,1024 --figures plots\n  \
+                  gammachi calibrate logpq machine.json cannon-256.json cannon-512.json\n  \
+                  gammachi calibrate logpq machine.json hpl.gammachi --json\n  \
+                  gammachi calibrate logpq --example cm5\n\nFormulas and figures: \
                   docs/guide/calibrate.md; JSON keys: docs/reference/predictions-json.md.")]
 pub struct LogpqArguments {
     /// machine.json, outputs of `kernels cannon --json`, run directories
@@ -95,9 +94,8 @@ pub struct LogpqArguments {
     #[arg(long, value_name = "NAME", value_enum, conflicts_with = "sources")]
     example: Option<Example>,
 
-    /// Write the figures as SVG files into this directory
-    #[arg(long, value_name = "DIR")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    figures: FigureOptions,
 
     /// Print a JSON document
     #[arg(long)]
@@ -193,16 +191,8 @@ pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
         Some(Example::Cm5) => cm5(arguments)?,
         None => measured(arguments)?,
     };
-    if let Some(directory) = &arguments.svg {
-        write_figures(directory, &figures(&findings))?;
-    }
-    let text = if arguments.json {
-        json(&findings).map_err(CommandError::failed)?
-    } else {
-        let colour = has_colours();
-        screen(&findings, colour)
-    };
-    print(&text)
+    arguments.figures.write(|| figures(&findings))?;
+    print_result(arguments.json, || json(&findings), |colour| screen(&findings, colour))
 }
 
 fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
@@ -348,8 +338,7 @@ fn predict_run(
     machine: &Machine,
     findings: &mut Findings,
 ) -> Result<Vec<String>, CommandError> {
-    let failed = |what: String| CommandError::failed(what);
-    let run = Run::open(directory).map_err(|error| failed(error.to_string()))?;
+    let run = Run::open(directory)?;
     let timeline = GlobalTimeline::new(&run);
     let name = directory.display().to_string();
     let selections: Vec<(String, Selection)> = match &arguments.region {
@@ -376,11 +365,11 @@ fn predict_run(
             }
             Err(error) => {
                 let sentence = selection_sentence(&error);
-                return Err(failed(format!("{}: {sentence}", directory.display())));
+                return Err(CommandError::failed(format!("{}: {sentence}", directory.display())));
             }
         };
         if !exchanges.has_messages {
-            return Err(failed(format!(
+            return Err(CommandError::failed(format!(
                 "{}: recorded at level 0, without messages; record with --level 1",
                 directory.display()
             )));

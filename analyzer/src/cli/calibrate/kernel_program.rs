@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use super::CommandError;
-use super::program_search::{base_name, find_executable};
+use crate::cli::CommandError;
+use crate::cli::program_search::{base_name, find_executable};
 use crate::shell_word::shell_word;
 
-/// The option of all subcommands that start a kernel.
+/// The option of the commands that start a kernel.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KernelOptions {
     /// Program `kernels` built for the launcher's MPI [default: beside gammachi, in

@@ -1,17 +1,16 @@
-//! `gammachi clock`: compares the clocks of ranks by running `kernels clock` under a launcher.
+//! `gammachi calibrate clock`: compares the clocks of ranks by running `kernels clock` under a launcher.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use super::CommandError;
-use super::error::print;
 use super::kernel_program::{KernelOptions, kernel_program};
-use super::run::cannot_start;
+use super::run_kernel;
 use crate::calibration::{Calibration, FORMAT, Stamps};
+use crate::cli::error::{CommandError, print};
+use crate::cli::output_file;
 use crate::present::clock::{figure, screen};
 use crate::timeline::KnownRates;
 
@@ -23,8 +22,8 @@ use crate::timeline::KnownRates;
 /// known.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    gammachi clock -- mpirun -n 2\n  \
-    gammachi clock --drift 60 --out cluster-clocks.json --svg trials.svg -- mpirun -n 16 --map-by node\n  \
+    gammachi calibrate clock -- mpirun -n 2\n  \
+    gammachi calibrate clock --drift 60 --out cluster-clocks.json --svg trials.svg -- mpirun -n 16 --map-by node\n  \
     gammachi report app.gammachi --clock cluster-clocks.json\n\n\
     The keys of --json are explained in docs/reference/machine-json.md.")]
 pub struct ClockArguments {
@@ -68,29 +67,15 @@ pub struct ClockArguments {
 pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
     let kernels = kernel_program(&arguments.kernels, &words[0])?;
-    let mut command = Command::new(&words[0]);
-    command
-        .args(&words[1..])
-        .arg(&kernels)
-        .args(["clock", "--rounds", &arguments.rounds.to_string()])
-        .args(["--trials", &arguments.trials.to_string()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
+    let mut options: Vec<String> = [("--rounds", arguments.rounds), ("--trials", arguments.trials)]
+        .iter()
+        .flat_map(|(name, value)| [(*name).to_owned(), value.to_string()])
+        .collect();
     if let Some(drift) = arguments.drift {
-        command.args(["--drift", &drift.to_string()]);
+        options.extend(["--drift".to_owned(), drift.to_string()]);
     }
-    let child = command.spawn().map_err(|error| cannot_start(&words[0], &error))?;
-    let launcher = words[0].to_string_lossy();
-    let output = child.wait_with_output().map_err(|error| {
-        CommandError::failed(format!("{launcher}: cannot wait for it: {error}"))
-    })?;
-    if !output.status.success() {
-        return Err(CommandError::failed(format!(
-            "{launcher} failed ({}); its output is above",
-            output.status
-        )));
-    }
-    let stamps = Stamps::parse(&String::from_utf8_lossy(&output.stdout))
+    let output = run_kernel(words, &kernels, "clock", &options)?;
+    let stamps = Stamps::parse(&output)
         .map_err(|what| CommandError::failed(format!("{}: {what}", kernels.display())))?;
     let calibration = Calibration::new(&stamps);
     let json = || {
@@ -98,10 +83,10 @@ pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
         text.map(|text| text + "\n").map_err(CommandError::failed)
     };
     if let Some(path) = &arguments.out {
-        write(path, &json()?)?;
+        output_file::write(path, &json()?)?;
     }
     if let Some(path) = &arguments.svg {
-        write(path, &figure(&calibration))?;
+        output_file::write(path, &figure(&calibration))?;
     }
     print(&if arguments.json { json()? } else { screen(&calibration) })
 }
@@ -114,11 +99,6 @@ fn parse_seconds(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    fs::write(path, text)
-        .map_err(|error| CommandError::failed(format!("cannot write {}: {error}", path.display())))
-}
-
 /// Reads a saved result for `gammachi report --clock`: the measured rates between hosts.
 ///
 /// # Errors
@@ -129,7 +109,7 @@ pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
     let calibration: Calibration = serde_json::from_str(&text)
         .ok()
         .filter(|calibration: &Calibration| calibration.format == FORMAT)
-        .ok_or_else(|| failed("it was not written by gammachi clock --out".into()))?;
+        .ok_or_else(|| failed("it was not written by gammachi calibrate clock --out".into()))?;
     let mut rates = KnownRates::default();
     let host = |rank: usize| calibration.hosts.get(rank).cloned().unwrap_or_default();
     for pair in &calibration.pairs {
@@ -139,8 +119,8 @@ pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
     }
     match rates.is_empty() {
         true => Err(failed(
-            "it has no drift between hosts; measure with gammachi clock --drift SECONDS on two or \
-             more hosts"
+            "it has no drift between hosts; measure with gammachi calibrate clock --drift SECONDS on \
+             two or more hosts"
                 .into(),
         )),
         false => Ok(rates),
