@@ -115,7 +115,9 @@ fn recording(
                  \x20   const PLAN: Plan = {expression};\n}}"
             )
             .expect("writing to a string");
-            format!("recorded::<{kind}, {}>(&REAL, ", parameters.len())
+            let how =
+                if name == "MPI_Comm_create_from_group" { "recorded_creation" } else { "recorded" };
+            format!("{how}::<{kind}, {}>(&REAL, ", parameters.len())
         }
     }
 }
