@@ -21,20 +21,22 @@ const MAX_ROWS: usize = 10;
 /// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
     let sentences = findings::sentences(diagnosis).join(" ");
-    let marked = |figures, lines| findings::marked(diagnosis, figures, lines);
     let mut blocks = Blocks::new(why.run, &sentences, colour);
-    blocks.block("EFFICIENCY", marked(Figures::Efficiency, efficiency(why)));
-    blocks.block("STATES", states(why));
-    blocks.block("WAITS", marked(Figures::Waits, waits(why)));
-    blocks.block("CAUSES", marked(Figures::Delays, causes(why)));
-    blocks.block("CHAIN", chain(why));
+    let mut block = |label, figures, lines| {
+        blocks.block(label, findings::marked(diagnosis, figures, lines));
+    };
+    block("EFFICIENCY", Figures::Efficiency, efficiency(why));
+    block("STATES", Figures::Waits, states(why));
+    block("WAITS", Figures::Waits, waits(why));
+    block("CAUSES", Figures::Delays, causes(why));
+    block("CHAIN", Figures::Delays, chain(why));
     if why.is_of_all() {
-        blocks.block("PATH", path(why));
-        blocks.block("RANKS", ranks(why));
-        blocks.block("HOSTS", hosts::host_lines(why));
-        blocks.block("REGIONS", stretches::region_lines(why.run, why.causes));
-        blocks.block("PHASES", stretches::phase_lines(why.run, why.causes));
-        blocks.block("ITERATIONS", stretches::iteration_lines(why.causes));
+        block("PATH", Figures::Delays, path(why));
+        block("RANKS", Figures::Delays, ranks(why));
+        block("HOSTS", Figures::Delays, hosts::host_lines(why));
+        block("REGIONS", Figures::Efficiency, stretches::region_lines(why.run, why.causes));
+        block("PHASES", Figures::Efficiency, stretches::phase_lines(why.run, why.causes));
+        block("ITERATIONS", Figures::Efficiency, stretches::iteration_lines(why.causes));
     }
     for what in super::missing(why) {
         blocks.note(&format!("Not known: {what}."));

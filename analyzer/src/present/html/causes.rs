@@ -130,14 +130,12 @@ fn phase_heat(why: &Why, row: impl Fn(u32) -> Option<usize>) -> (Vec<usize>, Vec
 }
 
 fn tree(tree: Option<Tree>) -> Value {
-    match tree {
-        Some(tree) => context! {
-            parallel => tree.parallel,
-            load_balance => tree.load_balance,
-            communication => tree.communication,
-            moving => tree.moving_imbalance,
-        },
-        None => Value::UNDEFINED,
+    // Of what has no length, every factor is unknown.
+    context! {
+        parallel => tree.as_ref().map(|tree| tree.parallel),
+        load_balance => tree.as_ref().and_then(|tree| tree.load_balance),
+        communication => tree.as_ref().map(|tree| tree.communication),
+        moving => tree.as_ref().and_then(|tree| tree.moving_imbalance),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
 use crate::present::causes::{iteration_summary, phase_lines, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
+use crate::present::paragraph::wrapped_after;
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
 use crate::present::whatif::Saving;
@@ -58,27 +59,24 @@ fn summary(report: &Report, blocks: &mut Blocks) {
         }
     }
     let diagnosis = report.diagnosis;
+    let mut block = |label, figures, lines| {
+        blocks.block(label, findings::marked(diagnosis, figures, lines));
+    };
     if !diagnosis.findings.contains(&Finding::Stuck) {
-        blocks.block(
-            "EFFICIENCY",
-            findings::marked(report.diagnosis, Figures::Efficiency, efficiency_lines(report)),
-        );
+        block("EFFICIENCY", Figures::Efficiency, efficiency_lines(report));
         if !diagnosis.of.hides_waiting() {
-            blocks.block(
-                "WAITS",
-                findings::marked(report.diagnosis, Figures::Waits, wait_lines(report)),
-            );
+            block("WAITS", Figures::Waits, wait_lines(report));
         }
     }
     if let Some(causes) = report.causes {
-        blocks.block("REGIONS", region_lines(report.run, causes));
+        block("REGIONS", Figures::Efficiency, region_lines(report.run, causes));
         // The figures of a single phase are those of the iterations below.
         if causes.phases.len() > 1 {
-            blocks.block("PHASES", phase_lines(report.run, causes));
+            block("PHASES", Figures::Efficiency, phase_lines(report.run, causes));
         }
-        if let Some(line) = iteration_summary(causes) {
-            blocks.sentence("ITERATIONS", &line);
-        }
+        let iterations = iteration_summary(causes);
+        let lines = iterations.map(|line| wrapped_after(INDENT, &printable(&line)));
+        block("ITERATIONS", Figures::Efficiency, lines.unwrap_or_default());
     }
     let (unit, ranks) = rank_table(report);
     blocks.block(&format!("RANKS ({unit})"), ranks);

@@ -17,9 +17,11 @@ pub fn screen(results: &WhatIfResults, colour: bool) -> String {
     let verdict = doubts.into_iter().chain([verdict(results)]).collect::<Vec<_>>().join(" ");
     let mut blocks = Blocks::new(results.run, &verdict, colour);
     if results.what_if.is_accurate() {
-        let answers = findings::marked(diagnosis, Figures::Predictions, answers(results));
-        blocks.block("WHAT IF", answers);
-        blocks.block("TOLERATES", tolerances(results));
+        let mut block = |label, lines| {
+            blocks.block(label, findings::marked(diagnosis, Figures::Predictions, lines));
+        };
+        block("WHAT IF", answers(results));
+        block("TOLERATES", tolerances(results));
     }
     blocks.block("NETWORK", network(results));
     blocks.block("ASKED FOR", assumed_network(results));

@@ -1,0 +1,123 @@
+//! What the commands say of a run, made as they make it: each gathers its own evidence.
+
+use std::path::Path;
+
+use gammachi_analyzer::analysis::Analysis;
+use gammachi_analyzer::causes::{ALL_WAITS, Causes};
+use gammachi_analyzer::diagnosis::{Diagnosis, Evidence, Why};
+use gammachi_analyzer::metrics::activity::bins_for;
+use gammachi_analyzer::metrics::activity::detail::PAGE_BUDGET;
+use gammachi_analyzer::metrics::{Answer, Metrics, Page, Question, Selection};
+use gammachi_analyzer::present::{Report, causes, html, report, whatif};
+use gammachi_analyzer::replay::{Assembled, Graph, WhatIf, ideal_time, is_replayed_aside};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
+use serde_json::Value;
+
+/// The texts of one command.
+#[derive(Debug)]
+pub struct Output {
+    pub command: &'static str,
+    pub screen: String,
+    pub document: Value,
+}
+
+/// What the commands say of a run.
+#[derive(Debug)]
+pub struct Outputs {
+    pub report: Output,
+    pub why: Output,
+    /// Of runs that can be replayed.
+    pub whatif: Option<Output>,
+    pub page: String,
+}
+
+impl Outputs {
+    /// All outputs; `None` if nothing of the run can be read.
+    pub fn of(directory: &Path) -> Option<Self> {
+        let run = Run::open(directory).ok()?;
+        let timeline = GlobalTimeline::new(&run);
+        let analysis = Analysis::of(&run, &timeline);
+        Some(Self {
+            report: of_report(&analysis),
+            why: of_why(&analysis),
+            whatif: of_whatif(&analysis),
+            page: of_page(&analysis),
+        })
+    }
+}
+
+fn output(
+    command: &'static str,
+    screen: String,
+    json: Result<String, serde_json::Error>,
+) -> Output {
+    let document = serde_json::from_str(&json.expect("a document")).expect("a document");
+    Output { command, screen, document }
+}
+
+fn of_report(analysis: &Analysis) -> Output {
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
+    let causes = Causes::new(analysis);
+    let (savings, ideal) = whatif::savings_for_report(analysis, Some(&causes));
+    let (metrics, causes, choice) = (&metrics, Some(&causes), &ALL_WAITS);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let of = Report::new(&diagnosis, &savings);
+    output("report", report::screen(&of, false), report::json(&of))
+}
+
+fn of_page(analysis: &Analysis) -> String {
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let rows = run.ranks.iter().map(|rank| rank.threads.len().max(1)).sum();
+    let page = Some(Page { bins: bins_for(rows), windows: &[], budget: PAGE_BUDGET });
+    let question = Question { selection: &Selection::Whole, messages: true, exchanges: &[], page };
+    let answer = Answer::new(analysis, &question).expect("a whole run");
+    let (activity, detail) = answer.page.expect("a page was asked for");
+    let causes = Causes::new(analysis);
+    let (savings, ideal) = whatif::savings_for_report(analysis, Some(&causes));
+    let (metrics, causes, choice) = (&answer.metrics, Some(&causes), &ALL_WAITS);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let of = Report::new(&diagnosis, &savings);
+    html::page(&of, &activity, &detail, None).expect("a page")
+}
+
+fn of_why(analysis: &Analysis) -> Output {
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
+    let causes = Causes::of(analysis, &ALL_WAITS);
+    let (ideal, choice, metrics) = (ideal_time(analysis), &ALL_WAITS, &metrics);
+    let why = Why { run, timeline, causes: &causes, ideal, rank: None, choice };
+    let ideal = ideal.ok().filter(|_| is_replayed_aside(run));
+    let causes = Some(&causes);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    output("why", causes::screen(&why, &diagnosis, false), causes::json(&why, &diagnosis))
+}
+
+fn of_whatif(analysis: &Analysis) -> Option<Output> {
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let what_if = WhatIf::new(Graph::new(analysis).ok()?);
+    let asked = what_if.is_accurate().then(|| what_if.standard()).unwrap_or_default();
+    let answers: Vec<_> = asked.iter().map(|question| what_if.ask(question)).collect();
+    let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
+    let causes = Causes::new(analysis);
+    let is_known = what_if.is_exact() && is_replayed_aside(run);
+    let ideal = is_known.then(|| what_if.ideal());
+    let (causes, choice) = (Some(&causes), &ALL_WAITS);
+    let evidence = Evidence { run, timeline, metrics: &metrics, causes, choice, ideal };
+    let diagnosis = Diagnosis::new(evidence);
+    let tolerance = whatif::Tolerance { slowdown: 0.01, latency_s: Some(1e-6), replays: 1 };
+    let tolerances = if answers.is_empty() { vec![] } else { vec![tolerance] };
+    let results = whatif::WhatIfResults {
+        run,
+        timeline,
+        what_if: &what_if,
+        answers: &answers,
+        tolerances: &tolerances,
+        placement: &what_if.placement,
+        network: &Assembled::of_run(what_if.calibration.network, [true; 2], [true; 2]),
+        notes: &[],
+        diagnosis: &diagnosis,
+    };
+    Some(output("whatif", whatif::screen(&results, false), whatif::json(&results)))
+}

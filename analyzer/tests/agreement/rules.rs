@@ -1,0 +1,196 @@
+//! What every run's outputs must satisfy.
+
+use serde_json::Value;
+
+use crate::outputs::{Output, Outputs};
+
+/// What stands beside figures that say little.
+const MARK: &str = "says little";
+
+/// The blocks of a screen and the figures that they show. Blocks that are left out say nothing.
+const BLOCKS: [(&str, &[(&str, &str)]); 3] = [
+    (
+        "report",
+        &[
+            ("EFFICIENCY", "efficiency"),
+            ("WAITS", "waits"),
+            ("REGIONS", "efficiency"),
+            ("PHASES", "efficiency"),
+            ("ITERATIONS", "efficiency"),
+            ("WHAT IF", "predictions"),
+        ],
+    ),
+    (
+        "why",
+        &[
+            ("EFFICIENCY", "efficiency"),
+            ("STATES", "waits"),
+            ("WAITS", "waits"),
+            ("CAUSES", "delays"),
+            ("CHAIN", "delays"),
+            ("PATH", "delays"),
+            ("RANKS", "delays"),
+            ("HOSTS", "delays"),
+            ("REGIONS", "efficiency"),
+            ("PHASES", "efficiency"),
+            ("ITERATIONS", "efficiency"),
+        ],
+    ),
+    ("whatif", &[("WHAT IF", "predictions"), ("TOLERATES", "predictions")]),
+];
+
+/// Parts of the page, from a text to another one behind it, and the figures that they show.
+const PARTS: [(&str, &str, &str); 6] = [
+    ("id=\"efficiency\"", "</div>\n</div>", "efficiency"),
+    ("id=\"top-causes\"", "</ol>", "delays"),
+    ("id=\"savings\"", "</ul>", "predictions"),
+    ("<h2 id=\"waits\"", "</section>", "delays"),
+    ("<h2 id=\"parts\"", "</section>", "efficiency"),
+    ("Longest waits</h2>", "</section>", "delays"),
+];
+
+/// The figures that findings of these kinds are about.
+const ABOUT: [(&str, &[&str]); 4] = [
+    ("efficiency", &["efficiency", "loses_most", "asleep"]),
+    ("waits", &["transfer", "waiting", "overlap", "small_messages"]),
+    (
+        "delays",
+        &["slow_iterations", "slow_host", "delay", "no_main_delay", "unattributed", "in_turn"],
+    ),
+    ("predictions", &[]),
+];
+
+/// The first rule that outputs break, if they break one.
+pub fn broken(of: &Outputs) -> Option<String> {
+    let found = &of.report.document["findings"];
+    let others = [Some(&of.why), of.whatif.as_ref()];
+    for other in others.into_iter().flatten() {
+        if other.document["findings"] != *found {
+            let theirs = &other.document["findings"];
+            return Some(format!("{} finds {theirs:#}\nreport finds {found:#}", other.command));
+        }
+    }
+    let invalid = invalid(found);
+    let on_screens = [Some(&of.report), Some(&of.why), of.whatif.as_ref()];
+    said_first(of, found)
+        .or_else(|| contradicts_itself(found, &invalid))
+        .or_else(|| on_screens.into_iter().flatten().find_map(|of| unmarked(of, &invalid)))
+        .or_else(|| unmarked_on_page(&of.page, &invalid))
+        .or_else(|| promises(of, &invalid))
+}
+
+/// Figures that a finding makes invalid.
+fn invalid(findings: &Value) -> Vec<&str> {
+    let all = findings.as_array().into_iter().flatten();
+    let mut invalid: Vec<&str> = all
+        .filter_map(|finding| finding["invalidates"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    invalid.sort_unstable();
+    invalid.dedup();
+    invalid
+}
+
+fn sentences(findings: &Value) -> Vec<&str> {
+    let all = findings.as_array().into_iter().flatten();
+    all.filter_map(|finding| finding["sentence"].as_str()).collect()
+}
+
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Text of the page without marks of HTML.
+fn plain(page: &str) -> String {
+    let mut text = String::new();
+    for (number, piece) in page.split('<').enumerate() {
+        text +=
+            if number == 0 { piece } else { piece.split_once('>').map_or("", |(_, text)| text) };
+    }
+    let entities =
+        [("&#x27;", "'"), ("&#x2f;", "/"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">")];
+    let text = entities.iter().fold(text, |text, (entity, plain)| text.replace(entity, plain));
+    joined(&text.replace("&amp;", "&"))
+}
+
+/// Every screen that shows findings has their sentences at its head, in order.
+fn said_first(of: &Outputs, findings: &Value) -> Option<String> {
+    let expected = joined(&sentences(findings).join(" "));
+    for output in [&of.report, &of.why] {
+        let head = output.screen.split_once("\n\n").map_or("", |(_, rest)| rest);
+        if !joined(head).starts_with(&expected) {
+            return Some(format!("{} does not begin with {expected:?}: {head}", output.command));
+        }
+    }
+    let verdict = of.page.split_once("id=\"verdict\">").map_or("", |(_, rest)| rest);
+    let verdict = plain(verdict.split_once("</p>").map_or("", |(verdict, _)| verdict));
+    (verdict != expected).then(|| format!("the page says {verdict:?}, not {expected:?}"))
+}
+
+/// No finding is about what another one makes invalid.
+fn contradicts_itself(findings: &Value, invalid: &[&str]) -> Option<String> {
+    let kinds: Vec<&str> =
+        findings.as_array().into_iter().flatten().filter_map(|one| one["kind"].as_str()).collect();
+    ABOUT.iter().filter(|(figures, _)| invalid.contains(figures)).find_map(|(figures, about)| {
+        let stated = kinds.iter().find(|kind| about.contains(kind))?;
+        Some(format!("{figures} are invalid, but {stated} is stated: {findings:#}"))
+    })
+}
+
+/// The blocks of a screen, by label.
+fn blocks(screen: &str) -> Vec<(String, String)> {
+    let mut blocks: Vec<(String, String)> = Vec::new();
+    for line in screen.lines() {
+        let label: String = line.chars().take(12).collect();
+        match line.starts_with(' ') || line.is_empty() {
+            false => blocks.push((label.trim().to_owned(), line.to_owned())),
+            true => blocks.iter_mut().last().into_iter().for_each(|(_, text)| {
+                text.push('\n');
+                text.push_str(line);
+            }),
+        }
+    }
+    blocks
+}
+
+/// A block with invalid figures and without a mark.
+fn unmarked(of: &Output, invalid: &[&str]) -> Option<String> {
+    let (_, rules) = BLOCKS.iter().find(|(command, _)| *command == of.command)?;
+    blocks(&of.screen).into_iter().find_map(|(label, text)| {
+        let is_it = |(name, figures): &&(&str, &str)| *name == label && invalid.contains(figures);
+        let (_, figures) = rules.iter().find(is_it)?;
+        let is_marked = text.contains(MARK);
+        (!is_marked)
+            .then(|| format!("{} shows invalid {figures} without a mark:\n{text}", of.command))
+    })
+}
+
+fn unmarked_on_page(page: &str, invalid: &[&str]) -> Option<String> {
+    PARTS.iter().filter(|(.., figures)| invalid.contains(figures)).find_map(
+        |(from, to, figures)| {
+            let (before, rest) = page.split_once(from)?;
+            let part = rest.split_once(to).map_or(rest, |(part, _)| part);
+            // A heading is followed by the mark, or has it before its list.
+            let before = &before[before.len().saturating_sub(200)..];
+            let is_marked = part.contains(MARK) || before.contains(MARK);
+            (!is_marked)
+                .then(|| format!("the page shows invalid {figures} at {from} without a mark"))
+        },
+    )
+}
+
+/// Savings, and steps that promise some, where predictions are invalid.
+fn promises(of: &Outputs, invalid: &[&str]) -> Option<String> {
+    if !invalid.contains(&"predictions") {
+        return None;
+    }
+    let savings = &of.report.document["what_if"];
+    if savings.as_array().is_some_and(|savings| !savings.is_empty()) {
+        return Some(format!("report promises {savings}"));
+    }
+    [&of.report, &of.why].into_iter().find_map(|output| {
+        let next = blocks(&output.screen).into_iter().find(|(label, _)| label == "NEXT")?;
+        next.1.contains("gammachi whatif").then(|| format!("{}: {}", output.command, next.1))
+    })
+}
