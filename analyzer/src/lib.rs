@@ -15,8 +15,8 @@
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`ledger`] | predictions, and later runs | predicted times compared with measured ones |
 //! | [`models`] | tables of runs | models of their times, and predictions |
-//! | [`comparison`] | runs, reduced to small documents | what differs between two sets of them, and why |
 //! | [`diagnosis`] | metrics, causes, the replay's time | [`diagnosis::Diagnosis`]: what the figures mean, what they invalidate, what to do next |
+//! | [`comparison`] | runs, reduced to small documents with their diagnoses | what differs between two sets of them, and why |
 //! | [`tables`] | metrics, causes, the diagnosis | [`tables::Table`]: what a table shows, as data |
 //! | [`present`] | all of these | the screen for the terminal, the JSON document, the lines of a dump |
 //! | [`export`] | a run, its timeline, its communicators | what all writers of other formats share |

@@ -98,6 +98,7 @@ fn made_runs_are_judged_alike_by_all() {
         "efficiency",
         "waiting_not_recorded",
         "transfer",
+        "small_messages",
         "waiting",
         "uncertain_waits",
         "slow_iterations",

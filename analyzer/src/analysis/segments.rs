@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trace_format::functions::{FIRST_FUNCTION, is_light};
 use trace_format::meaning::{Class, Meaning};
 
@@ -12,7 +12,7 @@ use crate::trace::RankTrace;
 use super::spans::{Activity, Span, SpanKind, Spans};
 
 /// What counts as computation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComputeMode {
     /// Time outside MPI calls and the recorder.

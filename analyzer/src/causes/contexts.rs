@@ -13,7 +13,7 @@ use super::callers::{CalledSite, Callers, PathCounts, SiteKey};
 use super::local_site::LocalSite;
 
 /// A place in the program that calls MPI.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CallSite {
     /// Name of the MPI function.
     pub function: String,
@@ -42,7 +42,7 @@ impl CallSite {
 }
 
 /// What a thread was doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
     /// It waited for a known rank.

@@ -3,11 +3,8 @@
 use super::counts::{Change, CountKind};
 use super::record::RunRecord;
 use super::statistics::Estimate;
+use crate::diagnosis::cores::{blurs_time, is_more_lack};
 
-/// Share of the ranks' time without a core from which a run's time is not the program's alone.
-const MIN_LACK: f64 = 0.02;
-/// A side lacks cores more than the other if it does so this many times as much.
-const MORE_LACK: f64 = 1.5;
 /// Twice a lack of cores counts as at most this share of the time.
 const MAX_LACK: f64 = 0.9;
 /// Times as many calls, bytes or iterations, and times as long, that are no chance.
@@ -37,7 +34,7 @@ impl Basis {
         let shares = [before, after].map(lacked_cores);
         let lacks = match decisive.is_assumed {
             // One run of each: what other programs did to it does not show.
-            true => shares.iter().flatten().any(|share| *share >= MIN_LACK),
+            true => shares.iter().flatten().any(|share| blurs_time(*share)),
             // A side that does not know is taken for one with enough cores.
             false => explains(shares.map(|share| share.unwrap_or(0.0)), decisive),
         };
@@ -59,7 +56,6 @@ pub fn lacked_cores(side: &[RunRecord]) -> Option<f64> {
 /// Whether one side lacked cores more than the other, so that it seems slower than it is, and
 /// neither is the faster one all the same nor slower than twice that lack could make it.
 fn explains([before, after]: [f64; 2], of: &Estimate) -> bool {
-    let is_more = |one: f64, other: f64| one - other >= MIN_LACK && one >= MORE_LACK * other;
     let is_certain = |sign: f64| of.is_certain() && sign * of.difference() > 0.0;
     // The least difference that is certain, and what ranks that wait for a core for a share of their
     // time take longer by it.
@@ -68,7 +64,7 @@ fn explains([before, after]: [f64; 2], of: &Estimate) -> bool {
     let is_beyond = |faster: f64, share: f64| faster + least > faster * times_longer(share);
     let after_decides = is_certain(-1.0) || is_certain(1.0) && is_beyond(of.before, after);
     let before_decides = is_certain(1.0) || is_certain(-1.0) && is_beyond(of.after, before);
-    is_more(after, before) && !after_decides || is_more(before, after) && !before_decides
+    is_more_lack(after, before) && !after_decides || is_more_lack(before, after) && !before_decides
 }
 
 /// Whether the program does manifold more, or less, and takes accordingly longer, or less long.

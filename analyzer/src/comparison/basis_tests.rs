@@ -5,6 +5,7 @@ use super::guard::{Check, UndecidedReason, Verdict};
 use super::synthetic_runs::RunGenerator;
 use super::*;
 use crate::present::comparison::{json, screen};
+use crate::synthetic_trace::RunDirectory;
 
 fn comparison(before: &[RunRecord], after: &[RunRecord]) -> Comparison {
     Comparison::new(before, after, Relation::of(before, after).unwrap())
@@ -80,4 +81,50 @@ fn median_is_that_of_all_iterations() {
     }
     let of = comparison(&runs[..1], &runs[1..]);
     assert!(of.iteration.is_some_and(|of| (of.before - 8e6).abs() < 1.0));
+}
+
+#[test]
+fn what_makes_figures_invalid_is_said_first_of_each_side_and_withholds_causes() {
+    let quiet = RunGenerator::default().runs(1);
+    let busy_runs = busy(2, 0.3, 0.0).runs(3);
+    let words =
+        |of: &Comparison| screen(of, false).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&comparison(&quiet, &busy_runs));
+    let said = "After: Oversubscribed: 4 ranks share 2 cores of here";
+    let (doubt, claim) = (text.find(said), text.find("Cannot tell"));
+    assert!(doubt.zip(claim).is_some_and(|(doubt, claim)| doubt < claim), "{text}");
+    assert!(text.contains("(ranks lacked cores: this says little)"), "{text}");
+    // One run of three.
+    let mixed =
+        [&busy_runs[..1], &RunGenerator { seed: 3, ..RunGenerator::default() }.runs(2)].concat();
+    assert!(words(&comparison(&mixed, &quiet)).contains("Before: (1 of 3 runs) Oversubscribed"));
+    // All alike: how much slower is certain, where is not.
+    let alike = [busy(1, 0.3, 0.0).runs(5), busy(2, 0.3, 0.3).runs(5)];
+    let of = comparison(&alike[0], &alike[1]);
+    assert!(words(&of).contains("Before and after: Oversubscribed") && of.is_certain());
+    assert!(of.cause.is_none(), "{:?}", of.cause);
+    let document: serde_json::Value = serde_json::from_str(&json(&of).unwrap()).unwrap();
+    for side in ["before", "after"] {
+        let findings = document[side]["findings"].as_array().unwrap();
+        assert!(findings.len() == 5 && findings[4][0]["kind"] == "lack_of_cores", "{findings:?}");
+    }
+}
+
+#[test]
+fn findings_of_later_versions_are_left_out_of_records() {
+    let record = busy(1, 0.3, 0.0).run();
+    let mut text: serde_json::Value = serde_json::from_str(&record.text().unwrap()).unwrap();
+    let findings = text["findings"].as_array_mut().unwrap();
+    findings.insert(0, serde_json::json!({ "kind": "of_a_later_version", "share": 0.5 }));
+    assert_eq!(RunRecord::parse(&text.to_string()).unwrap().findings, record.findings);
+}
+
+#[test]
+fn baselines_keep_only_findings_that_make_figures_invalid() {
+    let mut record = busy(1, 0.3, 0.0).run();
+    let lack = record.findings.clone();
+    record.findings.push(Finding::NoMainDelay { share: 0.1 });
+    let folder = RunDirectory::new();
+    baseline::add(folder.path(), &record).unwrap();
+    assert_eq!(baseline::read(folder.path()).unwrap()[0].record.findings, lack);
 }

@@ -13,6 +13,7 @@ use super::parts::{Difference, Differences};
 use super::place::Spot;
 use super::quantities::Tested;
 use super::record::Kind;
+use crate::diagnosis::Figures;
 
 /// A rank has changed if its time changed by at least this share of that of the rank that changed
 /// most.
@@ -89,6 +90,7 @@ impl Cause {
         let is_found = of.tested.iter().any(|one| one.is_significant);
         if !of.relation.same_ranks
             || matches!(of.basis, Basis::LackOfCores { .. })
+            || of.invalidated_by(Figures::Efficiency).is_some()
             || !(of.is_certain() || of.elapsed.is_certain() || is_found)
         {
             return None;
@@ -152,7 +154,9 @@ fn cause_in_counts(changes: &[Change]) -> Option<Cause> {
 fn cause_in_time(of: &Comparison) -> Option<Cause> {
     let sign = of.decisive().difference().signum();
     let differences = &of.differences;
-    let candidates = differences.parts.iter().filter_map(|part| {
+    let knows_waits = of.invalidated_by(Figures::Waits).is_none();
+    let is_known = |part: &&Difference| knows_waits || part.key.kind != Kind::Waiting;
+    let candidates = differences.parts.iter().filter(is_known).filter_map(|part| {
         let cost = sign * cost(part, sign);
         (cost > 0.0).then_some((part, cost))
     });

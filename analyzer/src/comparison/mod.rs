@@ -16,6 +16,7 @@
 //! | `parts` | differences of time that add up |
 //! | `statistics` | intervals, and how many runs they require |
 //! | `quantities` | times that are tested for differences |
+//! | `doubts` | what the diagnoses of the runs take from it |
 //! | `basis` | what a statement on the time rests on |
 //! | `cause` | the cause of a difference: where in the code, on which ranks |
 //! | `guard` | whether a run is slower than a baseline allows |
@@ -31,6 +32,7 @@ pub mod basis;
 pub mod cause;
 pub mod configurations;
 pub mod counts;
+pub mod doubts;
 pub mod guard;
 pub mod history;
 mod joined;
@@ -60,6 +62,8 @@ use parts::{Differences, FactorDifference};
 use quantities::{PhaseTime, Tested};
 use record::Kind;
 use statistics::Estimate;
+
+use crate::diagnosis::{Figures, Finding};
 
 pub use record::RunRecord;
 pub use subject::{Mixed, Relation};
@@ -164,6 +168,11 @@ impl Comparison {
             Basis::Counts => true,
             Basis::LackOfCores { .. } => false,
         }
+    }
+
+    /// The finding of one of the runs that makes some figures invalid, if one does.
+    pub fn invalidated_by(&self, figures: Figures) -> Option<&Finding> {
+        doubts::doubt(self.before.iter().chain(&self.after), figures)
     }
 
     /// The runs before and after.

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use super::partners::Partners;
 use super::place::{Place, Site};
 use super::statistics::median;
+use crate::diagnosis::Finding;
 
 /// Value of the key `format`.
 pub const FORMAT: &str = "gammachi-record";
@@ -70,9 +71,18 @@ pub struct RunRecord {
     /// the operating system's readings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacked_cores: Option<f64>,
+    /// What the run's figures mean. Kinds that this version does not know are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_findings")]
+    pub findings: Vec<Finding>,
     /// Whether its times were computed by a replay.
     #[serde(default)]
     pub imagined: bool,
+}
+
+/// Reads those findings that this version knows.
+fn known_findings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Finding>, D::Error> {
+    let all = Vec::<serde_json::Value>::deserialize(from)?;
+    Ok(all.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect())
 }
 
 /// The machine of a run, as far as it determines the speed.

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use super::partners::Partners;
 use super::place::{Place, Site};
 use super::record::*;
+use crate::diagnosis::Finding;
+use crate::metrics::Oversubscription;
 
 pub const RANKS: u32 = 4;
 const ITERATIONS: usize = 128;
@@ -165,9 +167,24 @@ impl RunGenerator {
             counts: self.counts(),
             partners: Some(self.partners()),
             lacked_cores: Some(self.lacked_cores),
+            findings: self.lack().into_iter().collect(),
             imagined: false,
         };
         RunRecord::parse(&record.text().unwrap()).unwrap()
+    }
+
+    /// What a diagnosis says of ranks that lack cores.
+    fn lack(&self) -> Option<Finding> {
+        let share = Some(self.lacked_cores);
+        let few = Oversubscription::FewCores { host: "here".into(), ranks: 4, cores: 2 };
+        (self.lacked_cores >= 0.05).then(|| Finding::LackOfCores {
+            decisive: self.lacked_cores >= 0.25,
+            share,
+            held_up: share,
+            shown_by: vec![few],
+            while_computing_s: None,
+            ranks_missing: false,
+        })
     }
 
     fn counts(&self) -> Counts {

@@ -12,6 +12,7 @@ use super::record::{Kind, RecordError};
 use super::statistics::{Location, compare, discoveries};
 use super::synthetic_runs::{NORM, RunGenerator, SMOOTH};
 use super::*;
+use crate::present::comparison::history;
 
 fn compared<T>(
     before: &[RunRecord],
@@ -307,6 +308,9 @@ fn history_marks_no_change_where_ranks_lacked_cores() {
     runs.extend(RunGenerator { seed: 4, slower: 0.1, ..RunGenerator::default() }.runs(6));
     let series = &Series::all(&runs)[0];
     assert_eq!((at(&series.changes), at(&series.undecided)), (vec![17], vec![8, 13]));
+    // Every point whose run's figures say little is marked.
+    let page = history::page(&Series::all(&runs)).unwrap();
+    assert_eq!(page.matches("Oversubscribed: 4 ranks share 2 cores of here").count(), 5);
 }
 
 #[test]

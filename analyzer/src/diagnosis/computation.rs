@@ -1,13 +1,16 @@
 //! What the time says that counts as computing: efficiency, balance, sleep.
 
-use crate::metrics::{ComputeMode, OwnTime, RankMetrics};
+use crate::metrics::{ComputeMode, OwnTime, RankMetrics, Selection};
+use crate::timeline::Ending;
 
 use super::evidence::Evidence;
-use super::finding::{Asleep, Computing, Efficiency, Finding};
+use super::finding::{Asleep, Computing, Efficiency, Finding, Loss, LostTo};
 
 /// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
 /// `--compute` mode does not fit the program.
 const MISFIT_SHARE: f64 = 0.5;
+/// Share of a rank's time in MPI from which a function is named.
+const NOTABLE_CALL: f64 = 0.1;
 /// Share of τ that a rank must sleep within its computing time before it is mentioned.
 const ASLEEP_SHARE: f64 = 0.05;
 /// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
@@ -50,8 +53,34 @@ pub(super) fn loses_most(of: &Evidence) -> Option<Finding> {
     let metrics = of.metrics;
     let worst = metrics.participants().max_by(|a, b| a.lost_s.total_cmp(&b.lost_s))?;
     let notable = worst.lost_s >= super::NOTABLE_SHARE * metrics.elapsed_s;
-    (metrics.efficiency.is_some() && notable)
-        .then_some(Finding::LosesMost { rank: worst.rank, seconds: worst.lost_s })
+    (metrics.efficiency.is_some() && notable).then(|| Finding::LosesMost(loss(worst, of)))
+}
+
+fn loss(of_rank: &RankMetrics, of: &Evidence) -> Loss {
+    let outside = match of_rank.ending {
+        _ if of.metrics.selection != Selection::Whole => LostTo::RestOfStretch,
+        Ending::Damaged | Ending::Stopped => LostTo::NotRecorded,
+        Ending::LastStamp => LostTo::AfterLastEvent,
+        Ending::Finalize | Ending::LastSign => LostTo::StartAndEnd,
+    };
+    let mut parts = vec![
+        (LostTo::Mpi, of_rank.mpi_s),
+        (LostTo::OtherCode, of_rank.other_s),
+        (outside, of_rank.outside_s),
+        (LostTo::Recorder, of_rank.recorder_s),
+    ];
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    parts.retain(|(_, seconds)| *seconds >= super::NOTABLE_SHARE * of.metrics.elapsed_s);
+    // Calls of several threads overlap: their times are no parts of the rank's.
+    let calls = of_rank.top_calls.iter().filter(|_| of_rank.threads <= 1);
+    let calls = calls.filter(|(_, seconds)| *seconds >= NOTABLE_CALL * of_rank.mpi_s);
+    Loss {
+        rank: of_rank.rank,
+        seconds: of_rank.lost_s,
+        parts,
+        calls: calls.cloned().collect(),
+        mode: of.metrics.compute,
+    }
 }
 
 /// Ranks that slept for a notable part of the run in what counts as computing.

@@ -9,6 +9,10 @@ use super::finding::Finding;
 const LACKING_CORES: f64 = 0.25;
 /// Share of the ranks' time off the CPU below which only a report's line on trust mentions it.
 const NOTABLE_OFF_CPU: f64 = 0.05;
+/// Share of the ranks' time off the CPU from which a run's time is not the program's alone.
+const MIN_LACK: f64 = 0.02;
+/// A run lacks cores more than another if it does so this many times as much.
+const MORE_LACK: f64 = 1.5;
 
 /// A lack of cores, if there was one that matters.
 pub(super) fn lack_of_cores(of: &Evidence) -> Option<Finding> {
@@ -19,8 +23,30 @@ pub(super) fn lack_of_cores(of: &Evidence) -> Option<Finding> {
         decisive,
         share: of.metrics.share_off_cpu(),
         held_up: share_held_up(of),
+        while_computing_s: while_computing_s(&shown_by, of),
+        ranks_missing: !of.run.missing.is_empty(),
         shown_by,
     })
+}
+
+/// The least and the most for which the rank that waited longest for a core did so in what counts as computing.
+fn while_computing_s(shown_by: &[Oversubscription], of: &Evidence) -> Option<(f64, f64)> {
+    let (rank, ..) = longest(shown_by)?;
+    let rank = of.metrics.participants().find(|one| one.rank == rank)?;
+    let waited_s = rank.off_cpu_s.unwrap_or(0.0);
+    let at_least_s = (waited_s - rank.lost_s).max(0.0);
+    let at_most_s = waited_s.min(rank.compute_s).max(at_least_s);
+    let is_notable = at_most_s >= super::NOTABLE_SHARE * of.metrics.elapsed_s;
+    is_notable.then_some((at_least_s, at_most_s))
+}
+
+/// The rank that waited longest for a core, for which share of the time, and behind whom.
+pub fn longest(shown_by: &[Oversubscription]) -> Option<(u32, f64, &Competitor)> {
+    let waited = shown_by.iter().filter_map(|one| match one {
+        Oversubscription::Waited { rank, share, competitor } => Some((*rank, *share, competitor)),
+        _ => None,
+    });
+    waited.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// Ranks that may use more cores than others.
@@ -50,12 +76,19 @@ pub fn share_held_up(of: &Evidence) -> Option<f64> {
 
 /// Whether the rank that waited longest for a core waited behind other programs.
 pub fn waits_for_other_programs(shown_by: &[Oversubscription]) -> bool {
-    let waited = shown_by.iter().filter_map(|one| match one {
-        Oversubscription::Waited { share, competitor, .. } => Some((*share, competitor)),
-        _ => None,
-    });
-    let longest = waited.max_by(|a, b| a.0.total_cmp(&b.0));
-    longest.is_some_and(|(_, behind)| matches!(behind, Competitor::OtherPrograms(_)))
+    longest(shown_by).is_some_and(|(.., behind)| matches!(behind, Competitor::OtherPrograms(_)))
+}
+
+/// Whether ranks that were off the CPU for this share of their time make the run's time worthless for comparing it with
+/// another run's.
+pub fn blurs_time(share: f64) -> bool {
+    share >= MIN_LACK
+}
+
+/// Whether ranks that were off the CPU for the first share of their time lacked cores more than those of another run,
+/// so much that this alone may make the run slower.
+pub fn is_more_lack(share: f64, of_other: f64) -> bool {
+    blurs_time(share - of_other) && share >= MORE_LACK * of_other
 }
 
 /// Whether ranks of the run share cores.

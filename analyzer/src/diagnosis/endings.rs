@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use crate::metrics::{CauseKind, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
-use crate::trace::run_json::Exit;
+use crate::trace::ProcessState;
+use crate::trace::run_json::{Exit, RunJson};
 
 use super::evidence::Evidence;
-use super::finding::{End, Finding};
+use super::finding::{End, Finding, Request};
 
 /// Signals caused by a fault of the process itself.
-pub const CRASH_SIGNALS: [u8; 6] = [4, 6, 7, 8, 11, 5];
+const CRASH_SIGNALS: [u8; 6] = [4, 6, 7, 8, 11, 5];
+
+const SIGKILL: u8 = 9;
 
 /// Exit code of `timeout` after it ended its command.
 const TIMED_OUT: u8 = 124;
@@ -19,8 +22,8 @@ pub(super) fn endings(of: &Evidence) -> Vec<Finding> {
     let unfinished = of.metrics.unfinished.as_ref();
     let description = of.run.description.as_ref();
     let exit = description.and_then(|description| description.exit);
-    let is_asked = description.is_some_and(|description| description.termination.is_some());
-    let asked = is_asked.then_some(Finding::EndRequested);
+    let asked = description.and_then(request);
+    let is_asked = asked.is_some();
     let hang = unfinished.and_then(hang);
     if let Some(aborted) = unfinished.and_then(|unfinished| aborted(unfinished, exit)) {
         return asked.into_iter().chain([aborted]).chain(hang).collect();
@@ -34,8 +37,12 @@ pub(super) fn endings(of: &Evidence) -> Vec<Finding> {
     let crashed = known.filter(|_| crashed).and_then(crashed_rank);
     // Who crashed also tells for whom the others waited.
     let hang = hang.filter(|_| crashed.is_none());
-    let ended = end.map(|end| Finding::Ended { end, after_finalize: has_finished(of) });
-    let positions = crashed.or_else(|| known.and_then(positions));
+    let ended = end.map(|end| Finding::Ended {
+        end,
+        after_finalize: has_finished(of),
+        or_signal: signal_of_mpich(end, of),
+    });
+    let positions = crashed.or_else(|| known.and_then(|known| positions(known, of)));
     let ends = [asked.or(ended), positions].into_iter().flatten();
     match ended_early && !deadlock {
         true => ends.chain(hang).collect(),
@@ -55,6 +62,30 @@ fn end_of(exit: Exit, of: &Evidence) -> Option<End> {
         (None, code @ 129..=192) => End::Signal { signal: code - 128 },
         (None, code) => End::ExitCode { code },
     })
+}
+
+/// Who asked the run to end.
+fn request(run: &RunJson) -> Option<Finding> {
+    let received = run.termination.clone()?;
+    let launcher = run.argv.first().map_or("", String::as_str);
+    let launcher = Path::new(launcher).file_name().unwrap_or_default();
+    // How much later it ended tells whether the signal was the reason.
+    let later_s = run.duration_s.map(|duration_s| (duration_s - received.after_s).max(0.0));
+    Some(Finding::EndRequested(Request {
+        received,
+        launcher: launcher.to_string_lossy().into_owned(),
+        later_s,
+        exit: run.exit,
+    }))
+}
+
+/// The signal of a crash that an exit code may stand for: MPICH's launcher gives the bare number.
+fn signal_of_mpich(end: End, of: &Evidence) -> Option<u8> {
+    let End::ExitCode { code } = end else { return None };
+    let first = of.run.ranks.first();
+    let is_mpich = first.is_some_and(|rank| rank.file.header.mpi_family == "mpich");
+    let is_signal = code == SIGKILL || CRASH_SIGNALS.contains(&code);
+    (is_mpich && is_signal && !has_finished(of)).then_some(code)
 }
 
 /// Whether every rank finalized MPI.
@@ -84,10 +115,13 @@ fn crashed_rank(unfinished: &Unfinished) -> Option<Finding> {
 }
 
 /// Where the ranks are that did not finish.
-fn positions(unfinished: &Unfinished) -> Option<Finding> {
+fn positions(unfinished: &Unfinished, of: &Evidence) -> Option<Finding> {
     let known = unfinished.ranks.iter().filter(|rank| rank.known).map(|rank| rank.rank);
     let ranks: Vec<u32> = known.collect();
-    (!ranks.is_empty()).then_some(Finding::Unfinished { ranks })
+    let ended = of.run.description.as_ref().is_some_and(|description| description.end.is_some());
+    let gone = unfinished.ranks.iter().all(|rank| rank.process == ProcessState::Gone);
+    let over = !unfinished.running && (ended || gone);
+    (!ranks.is_empty()).then_some(Finding::Unfinished { ranks, over })
 }
 
 /// The gravest reason why ranks do not go on: a circle, or a rank that does not come.

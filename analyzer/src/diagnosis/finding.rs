@@ -1,13 +1,15 @@
-//! What can be found: each kind with its evidence in numbers and units. Nothing here is a sentence.
+//! What can be found: each kind with its evidence in numbers and units, the figures that it is about, and those that it
+//! makes invalid. Nothing here is a sentence.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::causes::{CallSite, Context};
 use crate::metrics::{ComputeMode, Oversubscription, OwnTime};
 use crate::trace::NotBegun;
+use crate::trace::run_json::{Exit, Termination};
 
 /// Something that the figures of a run mean. Shares are fractions, times seconds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
     /// Files of the run are damaged.
@@ -32,7 +34,7 @@ pub enum Finding {
         world: u32,
     },
     /// Somebody asked `gammachi run` to end.
-    EndRequested,
+    EndRequested(Request),
     /// Ranks called MPI_Abort.
     Aborted {
         /// The first of them.
@@ -50,6 +52,8 @@ pub enum Finding {
         end: End,
         /// Whether every rank had finalized MPI before.
         after_finalize: bool,
+        /// The signal for which the launcher gives this exit code, too.
+        or_signal: Option<u8>,
     },
     /// The only rank outside MPI, for which others waited when a process crashed.
     Crashed {
@@ -62,6 +66,8 @@ pub enum Finding {
     Unfinished {
         /// The ranks whose positions are known.
         ranks: Vec<u32>,
+        /// Whether the job is known to be over.
+        over: bool,
     },
     /// Ranks wait for each other in a circle.
     Deadlock {
@@ -96,6 +102,11 @@ pub enum Finding {
         held_up: Option<f64>,
         /// What shows it.
         shown_by: Vec<Oversubscription>,
+        /// The least and the most for which the rank that waited longest did so in what counts as computing, if
+        /// that matters; seconds.
+        while_computing_s: Option<(f64, f64)>,
+        /// Whether more ranks may be on its hosts than are recorded.
+        ranks_missing: bool,
     },
     /// Ranks may use different numbers of cores.
     UnequalPinning {
@@ -117,6 +128,19 @@ pub enum Finding {
         at: Option<(CallSite, f64)>,
         /// Whether it takes so much more that causes of waiting do not matter.
         dominates: bool,
+    },
+    /// Many messages of few bytes take a notable part of the ranks' time.
+    SmallMessages {
+        /// Point-to-point calls of the functions that move so little.
+        calls: u64,
+        /// Bytes that such a call moves on average.
+        mean_bytes: f64,
+        /// Time of all ranks in them, without waiting for others.
+        seconds: f64,
+        /// Share of the ranks' time.
+        share: f64,
+        /// The call site with most of it, and its part.
+        at: Option<(CallSite, f64)>,
     },
     /// Ranks waited for others, or no wait is known.
     Waiting(Waiting),
@@ -172,18 +196,94 @@ pub enum Finding {
         share: f64,
     },
     /// The rank that loses most, where causes are not known.
-    LosesMost {
-        /// The rank.
-        rank: u32,
-        /// What it loses (χ).
-        seconds: f64,
-    },
+    LosesMost(Loss),
     /// Ranks slept in what counts as computing.
     Asleep(Asleep),
 }
 
+/// A group of figures that may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figures {
+    /// Parallel efficiency and its factors.
+    Efficiency,
+    /// Who waited for whom.
+    Waits,
+    /// Who delayed whom, and what that cost.
+    Delays,
+    /// What changes would save.
+    Predictions,
+}
+
+impl Figures {
+    const ALL: &'static [Self] = &[Self::Efficiency, Self::Waits, Self::Delays, Self::Predictions];
+}
+
+impl Finding {
+    /// The figures that say little or nothing because of it.
+    pub fn invalidates(&self) -> &'static [Figures] {
+        match self {
+            Self::Stuck => Figures::ALL,
+            Self::LackOfCores { decisive: true, .. } => Figures::ALL,
+            Self::WaitingNotRecorded { because: NotRecorded::MostlyTotals } => &[Figures::Delays],
+            Self::WaitingNotRecorded { .. } => &[Figures::Waits, Figures::Delays],
+            Self::UncertainWaits { .. } => &[Figures::Delays],
+            Self::DamagedFiles { .. }
+            | Self::NotBegun { .. }
+            | Self::RanksMissing { .. }
+            | Self::EndRequested(_)
+            | Self::Aborted { .. }
+            | Self::Ended { .. }
+            | Self::Crashed { .. }
+            | Self::Unfinished { .. }
+            | Self::Deadlock { .. }
+            | Self::Hang { .. }
+            | Self::ModeDoesNotFit { .. }
+            | Self::LackOfCores { decisive: false, .. }
+            | Self::UnequalPinning { .. }
+            | Self::Efficiency(_)
+            | Self::Transfer { .. }
+            | Self::SmallMessages { .. }
+            | Self::Waiting(_)
+            | Self::SlowIterations { .. }
+            | Self::SlowHost { .. }
+            | Self::Delay(_)
+            | Self::NoMainDelay { .. }
+            | Self::Unattributed { .. }
+            | Self::InTurn { .. }
+            | Self::Overlap { .. }
+            | Self::LosesMost(_)
+            | Self::Asleep(_) => &[],
+        }
+    }
+
+    /// The figures that it is about: it is not stated where they are invalid.
+    pub(super) fn is_about(&self) -> &'static [Figures] {
+        match self {
+            Self::Efficiency(_) | Self::LosesMost(_) | Self::Asleep(_) => &[Figures::Efficiency],
+            Self::Transfer { .. }
+            | Self::SmallMessages { .. }
+            | Self::Waiting(_)
+            | Self::Overlap { .. } => &[Figures::Waits],
+            Self::SlowIterations { .. }
+            | Self::SlowHost { .. }
+            | Self::Delay(_)
+            | Self::NoMainDelay { .. }
+            | Self::Unattributed { .. }
+            | Self::InTurn { .. } => &[Figures::Delays],
+            Self::UncertainWaits { .. } | Self::WaitingNotRecorded { .. } => &[Figures::Waits],
+            _ => &[],
+        }
+    }
+
+    /// Whether both are of one kind.
+    pub fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
 /// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum End {
     /// A process exited with this code.
@@ -206,7 +306,7 @@ pub enum End {
 }
 
 /// Parallel efficiency ε_p = Σγ/(p·τ), and how γ differs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
     /// ε_p; `None` if the selected stretch has no length.
     pub parallel: Option<f64>,
@@ -225,7 +325,7 @@ pub struct Efficiency {
 }
 
 /// How long a rank computes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Computing {
     /// The rank.
     pub rank: u32,
@@ -236,7 +336,7 @@ pub struct Computing {
 }
 
 /// What a rank does in the time that counts as its computation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Does {
     /// It computes, as far as known.
@@ -260,7 +360,7 @@ impl From<OwnTime> for Does {
 }
 
 /// Why it is not recorded who waited for whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotRecorded {
     /// The run was recorded at level 0, without partners.
@@ -272,7 +372,7 @@ pub enum NotRecorded {
 }
 
 /// How long ranks waited for others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Share of the ranks' time.
     pub share: f64,
@@ -288,7 +388,7 @@ pub struct Waiting {
 }
 
 /// A rank that makes others wait.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delay {
     /// The rank that is late.
     pub rank: u32,
@@ -307,7 +407,7 @@ pub struct Delay {
 }
 
 /// Ranks that slept in what counts as computing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asleep {
     /// The rank that slept longest.
     pub rank: u32,
@@ -321,4 +421,52 @@ pub struct Asleep {
     pub ranks: usize,
     /// Whether these are all.
     pub all: bool,
+}
+
+/// A signal that asked the run to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// What `gammachi run` received.
+    pub received: Termination,
+    /// File name of the launcher.
+    pub launcher: String,
+    /// Seconds from the signal to the launcher's end.
+    pub later_s: Option<f64>,
+    /// How it ended.
+    pub exit: Option<Exit>,
+}
+
+/// What a rank loses, and to what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// The rank.
+    pub rank: u32,
+    /// All of it (χ).
+    pub seconds: f64,
+    /// Its notable parts, the largest first.
+    pub parts: Vec<(LostTo, f64)>,
+    /// The calls with a notable part of the time in MPI; none where calls of several threads overlap.
+    pub calls: Vec<(String, f64)>,
+    /// What counts as computing.
+    pub mode: ComputeMode,
+}
+
+/// To what time is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostTo {
+    /// MPI.
+    Mpi,
+    /// Code that does not count as computing.
+    OtherCode,
+    /// The recorder.
+    Recorder,
+    /// The time before its begin and after its end.
+    StartAndEnd,
+    /// The rest of the stretch outside its own part.
+    RestOfStretch,
+    /// Time of which nothing is recorded.
+    NotRecorded,
+    /// The time after its last event, at which it died or computed on.
+    AfterLastEvent,
 }

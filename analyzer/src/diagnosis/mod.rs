@@ -5,15 +5,14 @@
 //!
 //! | file | what it finds |
 //! |---|---|
-//! | `finding` | the kinds of findings, each with its evidence |
-//! | `invalidates` | what a finding takes from others: one table |
+//! | `finding` | the kinds of findings, each with its evidence and what it takes from others |
 //! | [`Evidence`] | what is known of a run |
 //! | `completeness` | damaged files, missing ranks |
 //! | `endings` | how the job ended, deadlocks, hangs |
 //! | `cores` | ranks that lacked cores |
 //! | `computation` | efficiency, balance, sleep |
 //! | `delays` | how long ranks waited, and what cost most |
-//! | `transfer` | what transfer costs |
+//! | `transfer` | what transfer costs, and whether messages are too small |
 //! | [`Why`] | causes of waiting with their context |
 //! | `next` | what to do next |
 
@@ -24,7 +23,6 @@ mod delays;
 mod endings;
 mod evidence;
 pub mod finding;
-mod invalidates;
 mod next;
 mod transfer;
 mod why;
@@ -32,10 +30,8 @@ mod why;
 #[cfg(test)]
 mod tests;
 
-pub use endings::CRASH_SIGNALS;
 pub use evidence::Evidence;
-pub use finding::Finding;
-pub use invalidates::Figures;
+pub use finding::{Figures, Finding};
 pub use next::{Purpose, Step};
 pub use why::{OwnTimes, Why};
 
@@ -86,10 +82,7 @@ impl<'a> Diagnosis<'a> {
 
     /// The finding that makes some figures invalid, if one does.
     pub fn invalidated_by(&self, figures: Figures) -> Option<&Finding> {
-        let invalidates = |finding: &&Finding| finding.invalidates().contains(&figures);
-        // How a run got stuck says more than that its ranks lacked cores.
-        let stuck = self.findings.iter().find(|finding| **finding == Finding::Stuck);
-        stuck.filter(invalidates).or_else(|| self.findings.iter().find(invalidates))
+        invalidated_by(&self.findings, figures)
     }
 
     /// Whether a lack of cores explains more than anything else.
@@ -110,6 +103,14 @@ impl<'a> Diagnosis<'a> {
             self.findings.iter().filter(|finding| is_said(finding)).cloned().collect();
         self.findings = said;
     }
+}
+
+/// The finding of a run that makes some figures invalid, if one does.
+pub fn invalidated_by(findings: &[Finding], figures: Figures) -> Option<&Finding> {
+    let invalidates = |finding: &&Finding| finding.invalidates().contains(&figures);
+    // How a run got stuck says more than that its ranks lacked cores.
+    let stuck = findings.iter().find(|finding| **finding == Finding::Stuck);
+    stuck.filter(invalidates).or_else(|| findings.iter().find(invalidates))
 }
 
 /// Efficiency, and why it is lost.
@@ -138,13 +139,14 @@ fn losses(of: &Evidence) -> Vec<Finding> {
         }
         return findings;
     };
-    let transfer = transfer::transfer(&why).filter(|_| is_whole);
-    if !is_notable && transfer.is_none() {
+    let transfer = if is_whole { transfer::costs(&why, of.metrics) } else { Vec::new() };
+    if !is_notable && transfer.is_empty() {
         findings.extend(doubts);
         findings.extend(computation::loses_most(of));
         return findings;
     }
-    let dominates = matches!(transfer, Some(Finding::Transfer { dominates: true, .. }));
+    let dominates =
+        transfer.iter().any(|finding| matches!(finding, Finding::Transfer { dominates: true, .. }));
     findings.extend(transfer);
     if is_notable {
         let waiting = delays::waiting(&why).into_iter();

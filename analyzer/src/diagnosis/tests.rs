@@ -120,6 +120,40 @@ fn slow_host_is_named_where_no_single_rank_of_it_is_to_blame() {
     assert_eq!(slow_host_of(["a"; 4]), None);
 }
 
+/// Two ranks, of which the first sends many messages of `bytes` to the second, which posts its receives a little later.
+fn with_messages(bytes: u32) -> [SyntheticRank; 2] {
+    const MESSAGES: u64 = 600;
+    let end = BEGIN + MESSAGES * 2_000;
+    let [mut sender, mut receiver] = [0, 1].map(|rank| SyntheticRank::level_1(rank, 2, end));
+    for number in 0..MESSAGES {
+        let at = BEGIN + number * 2_000;
+        sender.call_with("MPI_Send", at + 1_000, at + 1_600, on_world(1, 7, bytes));
+        receiver.call_with("MPI_Recv", at + 1_100, at + 1_500, on_world(0, 7, bytes));
+    }
+    [sender, receiver].map(|mut rank| {
+        rank.finalize(end, end + 10);
+        rank
+    })
+}
+
+#[test]
+fn many_small_messages_are_found_with_their_cost() {
+    let small = |bytes| {
+        findings_of(&with_messages(bytes)).into_iter().find_map(|finding| match finding {
+            Finding::SmallMessages { calls, mean_bytes, seconds, share, at } => {
+                Some((calls, mean_bytes, seconds, share, at.expect("a place").0.function))
+            }
+            _ => None,
+        })
+    };
+    // 600 times 600 ns in MPI_Send, of which 100 are waiting for the receive, and 400 ns in MPI_Recv, of two ranks'
+    // 1.2 ms.
+    let (calls, mean_bytes, seconds, share, function) = small(8).expect("they are small");
+    assert_eq!((calls, mean_bytes, function.as_str()), (1_200, 8.0, "MPI_Send"));
+    assert!((seconds - 540e-6).abs() < 1e-9 && (share - 0.225).abs() < 1e-3, "{seconds} {share}");
+    assert!(small(64).is_some() && small(65).is_none() && small(100_000).is_none());
+}
+
 #[test]
 fn runs_without_partners_say_so_and_blame_nobody() {
     let mut ranks = [0, 1].map(|rank| SyntheticRank::complete(rank, 2, BEGIN, 4_000_000));

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use trace_format::meaning::Class;
+
 use crate::causes::{CallSite, Context};
+use crate::metrics::{CallMetrics, Metrics};
 
 use super::finding::Finding;
 use super::why::Why;
@@ -12,11 +15,22 @@ const NOTABLE_TRANSFER: f64 = 0.05;
 /// How many times the waiting transfer must take for the causes of waiting not to matter.
 const DOMINANT_TRANSFER: f64 = 3.0;
 
+/// Calls that move at most so many bytes on average cost as much as if they moved none.
+const FEW_BYTES: u64 = 64;
+/// From so many of them on they are many.
+const MANY_CALLS: u64 = 100_000;
+/// And from so many on where half of the transfer is in them.
+const SOME_CALLS: u64 = 1_000;
 /// Share of the transfer from which as much uncertain waiting hides where it is.
 const UNCERTAIN_PART: f64 = 0.1;
 
+/// What calls cost apart from waiting, in order.
+pub(super) fn costs(why: &Why, metrics: &Metrics) -> Vec<Finding> {
+    transfer(why).into_iter().chain(small_messages(why, metrics)).collect()
+}
+
 /// Transfer that takes more of the ranks' time than waiting does.
-pub(super) fn transfer(why: &Why) -> Option<Finding> {
+fn transfer(why: &Why) -> Option<Finding> {
     let found = why.causes;
     let ranks = why.run.ranks.len();
     let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
@@ -27,23 +41,59 @@ pub(super) fn transfer(why: &Why) -> Option<Finding> {
     (transfer > waiting && transfer >= NOTABLE_TRANSFER * all).then(|| Finding::Transfer {
         share: transfer / all,
         // What is uncertain may lie in any of them.
-        at: largest(why).filter(|_| (found.uncertain as f64) < UNCERTAIN_PART * transfer),
+        at: largest(why, ticks_at(why, |_| true))
+            .filter(|_| (found.uncertain as f64) < UNCERTAIN_PART * transfer),
         dominates: transfer >= DOMINANT_TRANSFER * waiting,
     })
 }
 
-/// The call site with most of the transfer, and its share of all of it.
-fn largest(why: &Why) -> Option<(CallSite, f64)> {
+/// Many messages of few bytes, if their cost is a notable part of the ranks' time.
+fn small_messages(why: &Why, metrics: &Metrics) -> Option<Finding> {
+    let found = why.causes;
+    let small: Vec<&CallMetrics> = metrics.calls.iter().filter(|row| moves_little(row)).collect();
+    let calls: u64 = small.iter().map(|row| row.count).sum();
+    let bytes: u64 = small.iter().filter_map(|row| row.bytes).sum();
+    let is_small = |site: &CallSite| small.iter().any(|row| row.function == site.function);
+    let ticks_at = ticks_at(why, is_small);
+    let ticks = ticks_at.values().sum::<i64>();
+    let all: i64 = found.rank_times.iter().map(|time| time.transfer).sum();
+    let elapsed = why.run.ranks.len() as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
+    let share = ticks as f64 / elapsed;
+    let are_many = calls >= MANY_CALLS || calls >= SOME_CALLS && 2 * ticks >= all;
+    // Waits below the clocks' uncertainty count as transfer here.
+    let is_certain = (found.uncertain as f64) < UNCERTAIN_PART * ticks as f64;
+    (are_many && is_certain && share >= NOTABLE_TRANSFER).then(|| Finding::SmallMessages {
+        calls,
+        mean_bytes: bytes as f64 / calls as f64,
+        seconds: why.seconds(ticks),
+        share: share.min(1.0),
+        at: largest(why, ticks_at),
+    })
+}
+
+/// Whether the calls of a function each send or receive few bytes.
+fn moves_little(of: &CallMetrics) -> bool {
+    let is_message = of.class == Class::PointToPoint && of.count > 0;
+    is_message && of.bytes.is_some_and(|bytes| bytes <= FEW_BYTES * of.count)
+}
+
+/// Ticks of transfer by context, at some call sites.
+fn ticks_at(why: &Why, is_it: impl Fn(&CallSite) -> bool) -> BTreeMap<u32, i64> {
     let causes = why.causes;
     let mut ticks_at: BTreeMap<u32, i64> = BTreeMap::new();
     for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
-        if matches!(causes.contexts.get(*number), Context::Transfer(_)) {
+        if matches!(causes.contexts.get(*number), Context::Transfer(site) if is_it(site)) {
             *ticks_at.entry(*number).or_default() += ticks;
         }
     }
+    ticks_at
+}
+
+/// The call site with most of the transfer, and its share of all of it.
+fn largest(why: &Why, ticks_at: BTreeMap<u32, i64>) -> Option<(CallSite, f64)> {
     let all: i64 = ticks_at.values().sum();
     let (number, most) = ticks_at.into_iter().max_by_key(|(_, ticks)| *ticks)?;
-    let Context::Transfer(site) = causes.contexts.get(number) else { return None };
+    let Context::Transfer(site) = why.causes.contexts.get(number) else { return None };
     (most > 0).then(|| (site.clone(), most as f64 / all as f64))
 }
 

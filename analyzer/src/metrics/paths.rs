@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_format::header::Definition;
 use trace_format::markers::ToolReason;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
@@ -17,7 +17,7 @@ use super::resolve::{RankSelection, Resolved};
 use super::sites::{Sums, in_file, module_of};
 
 /// A function on the stack of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Path of the program or library that contains its code; empty if unknown.
     pub module: String,

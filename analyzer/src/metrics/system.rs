@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trace_format::header::{Phase, ThreadUsage, UsageReading};
 
 use crate::timeline::{GlobalTimeline, RankTime};
@@ -41,7 +41,7 @@ impl SystemFacts {
 }
 
 /// Ranks that shared cores.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Oversubscription {
     /// Ranks of one host that may only run on the same single core.
@@ -75,7 +75,7 @@ pub enum Oversubscription {
 }
 
 /// What occupied the cores that a rank waited for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Competitor {
     /// Other ranks: there are more ranks than cores, or ranks share a core.
@@ -88,7 +88,7 @@ pub enum Competitor {
 }
 
 /// How much of the cores that a rank may use this job used.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CoreUse {
     /// Average number of cores on which processes of the job ran.
     pub used: f64,

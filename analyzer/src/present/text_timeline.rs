@@ -6,7 +6,10 @@
 use std::ops::Range;
 
 use super::context::{plural, shortened};
+use super::findings;
+use super::paragraph::wrapped;
 use super::quantity::seconds;
+use crate::diagnosis::Diagnosis;
 use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::plain_text::printable;
 use crate::trace::Run;
@@ -236,17 +239,23 @@ fn legend(used: &[bool; KINDS], colour: bool, gutter: usize) -> String {
     format!("{:gutter$} {}\n", "", words.join("  "))
 }
 
-/// The line above the timeline: run, time window and number of rows.
-pub fn heading(run: &Run, activity: &Activity, timeline: &TextTimeline) -> String {
+/// What stands above the timeline: run, time window and number of rows, and what makes figures of the run invalid.
+pub fn heading(diagnosis: &Diagnosis, activity: &Activity, timeline: &TextTimeline) -> String {
     let Range { start, end } = timeline.seconds;
-    format!(
+    let mut text = format!(
         "{}: {} to {} of {}, {}\n",
-        printable(&run.directory.display().to_string()),
+        printable(&diagnosis.of.run.directory.display().to_string()),
         seconds(start),
         seconds(end),
         seconds(activity.length_s),
         plural(timeline.rows.len(), "row")
-    )
+    );
+    let doubts = printable(&findings::all_doubts(diagnosis).join(" "));
+    for line in wrapped("", &doubts).iter().filter(|line| !line.is_empty()) {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trace_format::reader::Diagnosis;
 
 /// A fault `W` in a file of the run.
@@ -109,7 +109,7 @@ pub enum FileFault {
 }
 
 /// State of a rank whose MPI_Init did not return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotBegun {
     /// Its process is gone.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trace_format::file_map::FileMap;
 use trace_format::reader::limited;
 
@@ -18,7 +18,7 @@ const STRIPPED: &str = "is stripped: install its debugging symbols (Debian: its 
                         debuginfo), or build it with -g and without strip";
 
 /// Location of an address in the program's source.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceLocation {
     /// Name of the function; `None` if it was stripped from the module. A symbol that merely
     /// precedes the address belongs to another function.

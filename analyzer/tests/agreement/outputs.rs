@@ -4,11 +4,13 @@ use std::path::Path;
 
 use gammachi_analyzer::analysis::Analysis;
 use gammachi_analyzer::causes::{ALL_WAITS, Causes};
+use gammachi_analyzer::comparison::{Comparison, Relation, RunRecord};
 use gammachi_analyzer::diagnosis::{Diagnosis, Evidence, Why};
 use gammachi_analyzer::metrics::activity::bins_for;
 use gammachi_analyzer::metrics::activity::detail::PAGE_BUDGET;
 use gammachi_analyzer::metrics::{Answer, Metrics, Page, Question, Selection};
-use gammachi_analyzer::present::{Report, causes, html, report, whatif};
+use gammachi_analyzer::present::text_timeline::{self, TextTimeline};
+use gammachi_analyzer::present::{Report, causes, comparison, html, report, whatif};
 use gammachi_analyzer::replay::{Assembled, Graph, WhatIf, ideal_time, is_replayed_aside};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
@@ -29,7 +31,11 @@ pub struct Outputs {
     pub why: Output,
     /// Of runs that can be replayed.
     pub whatif: Option<Output>,
+    /// Of runs that can be compared: the run with itself.
+    pub compare: Option<Output>,
     pub page: String,
+    /// What stands above the timeline in a terminal.
+    pub timeline: String,
 }
 
 impl Outputs {
@@ -38,11 +44,14 @@ impl Outputs {
         let run = Run::open(directory).ok()?;
         let timeline = GlobalTimeline::new(&run);
         let analysis = Analysis::of(&run, &timeline);
+        let (page, timeline_heading) = of_activity(&analysis);
         Some(Self {
             report: of_report(&analysis),
             why: of_why(&analysis),
             whatif: of_whatif(&analysis),
-            page: of_page(&analysis),
+            compare: of_compare(&analysis),
+            page,
+            timeline: timeline_heading,
         })
     }
 }
@@ -67,7 +76,7 @@ fn of_report(analysis: &Analysis) -> Output {
     output("report", report::screen(&of, false), report::json(&of))
 }
 
-fn of_page(analysis: &Analysis) -> String {
+fn of_activity(analysis: &Analysis) -> (String, String) {
     let (run, timeline) = (analysis.run, analysis.timeline);
     let rows = run.ranks.iter().map(|rank| rank.threads.len().max(1)).sum();
     let page = Some(Page { bins: bins_for(rows), windows: &[], budget: PAGE_BUDGET });
@@ -79,7 +88,11 @@ fn of_page(analysis: &Analysis) -> String {
     let (metrics, causes, choice) = (&answer.metrics, Some(&causes), &ALL_WAITS);
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
     let of = Report::new(&diagnosis, &savings);
-    html::page(&of, &activity, &detail, None).expect("a page")
+    let page = html::page(&of, &activity, &detail, None).expect("a page");
+    let rows = (0..activity.rows.len()).collect();
+    let drawn = TextTimeline { seconds: 0.0..1.0, rows, columns: 80, colour: false };
+    let diagnosis = Diagnosis::new(Evidence { ideal: None, ..diagnosis.of });
+    (page, text_timeline::heading(&diagnosis, &activity, &drawn))
 }
 
 fn of_why(analysis: &Analysis) -> Output {
@@ -120,4 +133,14 @@ fn of_whatif(analysis: &Analysis) -> Option<Output> {
         diagnosis: &diagnosis,
     };
     Some(output("whatif", whatif::screen(&results, false), whatif::json(&results)))
+}
+
+fn of_compare(analysis: &Analysis) -> Option<Output> {
+    let record = RunRecord::of(analysis.run, analysis.timeline).ok()?;
+    // As a baseline would give it back.
+    let record = RunRecord::parse(&record.text().expect("a text")).expect("its own text");
+    let (before, after) = (vec![record.clone()], vec![record]);
+    let relation = Relation::of(&before, &after).ok()?;
+    let of = Comparison::new(&before, &after, relation);
+    Some(output("compare", comparison::screen(&of, false), comparison::json(&of)))
 }

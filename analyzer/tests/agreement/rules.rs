@@ -8,7 +8,7 @@ use crate::outputs::{Output, Outputs};
 const MARK: &str = "says little";
 
 /// The blocks of a screen and the figures that they show. Blocks that are left out say nothing.
-const BLOCKS: [(&str, &[(&str, &str)]); 3] = [
+const BLOCKS: [(&str, &[(&str, &str)]); 4] = [
     (
         "report",
         &[
@@ -37,6 +37,7 @@ const BLOCKS: [(&str, &[(&str, &str)]); 3] = [
         ],
     ),
     ("whatif", &[("WHAT IF", "predictions"), ("TOLERATES", "predictions")]),
+    ("compare", &[("PARTS", "waits"), ("WHERE", "delays"), ("EFFICIENCY", "efficiency")]),
 ];
 
 /// Parts of the page, from a text to another one behind it, and the figures that they show.
@@ -71,12 +72,14 @@ pub fn broken(of: &Outputs) -> Option<String> {
         }
     }
     let invalid = invalid(found);
-    let on_screens = [Some(&of.report), Some(&of.why), of.whatif.as_ref()];
+    let on_screens = [Some(&of.report), Some(&of.why), of.whatif.as_ref(), of.compare.as_ref()];
     said_first(of, found)
         .or_else(|| contradicts_itself(found, &invalid))
         .or_else(|| on_screens.into_iter().flatten().find_map(|of| unmarked(of, &invalid)))
         .or_else(|| unmarked_on_page(&of.page, &invalid))
         .or_else(|| promises(of, &invalid))
+        .or_else(|| doubts_above(&of.timeline, found))
+        .or_else(|| of.compare.as_ref().and_then(|compare| compared(compare, found)))
 }
 
 /// Figures that a finding makes invalid.
@@ -172,7 +175,7 @@ fn unmarked_on_page(page: &str, invalid: &[&str]) -> Option<String> {
             let (before, rest) = page.split_once(from)?;
             let part = rest.split_once(to).map_or(rest, |(part, _)| part);
             // A heading is followed by the mark, or has it before its list.
-            let before = &before[before.len().saturating_sub(200)..];
+            let before = before.rsplit("<h2").next().unwrap_or_default();
             let is_marked = part.contains(MARK) || before.contains(MARK);
             (!is_marked)
                 .then(|| format!("the page shows invalid {figures} at {from} without a mark"))
@@ -192,5 +195,39 @@ fn promises(of: &Outputs, invalid: &[&str]) -> Option<String> {
     [&of.report, &of.why].into_iter().find_map(|output| {
         let next = blocks(&output.screen).into_iter().find(|(label, _)| label == "NEXT")?;
         next.1.contains("gammachi whatif").then(|| format!("{}: {}", output.command, next.1))
+    })
+}
+
+/// The sentences on what makes figures invalid.
+fn doubts(findings: &Value) -> impl Iterator<Item = &str> {
+    let invalidates = |finding: &&Value| {
+        finding["invalidates"].as_array().is_some_and(|figures| !figures.is_empty())
+    };
+    let all = findings.as_array().into_iter().flatten().filter(invalidates);
+    all.filter_map(|finding| finding["sentence"].as_str())
+}
+
+/// The timeline in a terminal stands below the same doubts.
+fn doubts_above(timeline: &str, findings: &Value) -> Option<String> {
+    let text = joined(timeline);
+    let missing = doubts(findings).find(|sentence| !text.contains(&joined(sentence)))?;
+    Some(format!("the timeline does not say {missing:?}: {text}"))
+}
+
+/// What `compare` says of a run: the same findings, and first of all those that make figures invalid.
+fn compared(of: &Output, findings: &Value) -> Option<String> {
+    for side in ["before", "after"] {
+        let theirs = &of.document[side]["findings"][0];
+        if theirs != findings {
+            return Some(format!("compare finds {theirs:#}\nreport finds {findings:#}"));
+        }
+    }
+    let head = joined(of.screen.split_once("\n\n").map_or("", |(_, rest)| rest));
+    let claim = ["After is", "After took", "Cannot tell", "No certain difference"];
+    let before_claims = claim.iter().filter_map(|claim| head.find(claim)).min();
+    doubts(findings).find_map(|sentence| {
+        let at = head.find(&joined(sentence));
+        let is_first = at.zip(before_claims).is_some_and(|(at, claim)| at < claim);
+        (!is_first).then(|| format!("compare does not say first: {sentence:?}\n{head}"))
     })
 }

@@ -490,7 +490,7 @@ fn prv_inside(folder: &Path) -> PathBuf {
 /// Ranks that exchange many messages of few bytes.
 fn small_messages(rng: &mut Rng) -> Program {
     let mut this = Program { calls: vec![Vec::new(); 2], end: BEGIN };
-    let (messages, work) = (rng.u64(100..400), rng.u64(10..4_000));
+    let (messages, work) = (rng.u64(510..600), rng.u64(10..4_000));
     for _ in 0..messages {
         let (sent, posted) = (this.end + work, this.end + work + 20);
         this.add(0, "MPI_Send", (sent, sent + 400), on_world(1, 3, 8));

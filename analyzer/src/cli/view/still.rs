@@ -5,10 +5,14 @@ use std::path::Path;
 
 use super::ViewArguments;
 use super::picture;
+use crate::analysis::Analysis;
+use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::cli::error::{CommandError, print};
 use crate::cli::newest_run::named_or_newest;
 use crate::cli::{output_file, selection_arguments, terminal};
+use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::{Activity, bins_for};
+use crate::metrics::{Metrics, Selection};
 use crate::present::text_timeline::{self, TextTimeline};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -32,12 +36,32 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
         )));
     }
     let colour = terminal::has_colours();
-    let timeline = TextTimeline { seconds: part.seconds, rows, columns, colour };
+    let drawn = TextTimeline { seconds: part.seconds, rows, columns, colour };
+    let analysis = Analysis::of(&run, &timeline);
+    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
+    let metrics = metrics
+        .map_err(|error| CommandError::failed(selection_arguments::selection_sentence(&error)))?;
+    let causes = causes_for_summary(&analysis, &metrics);
+    let diagnosis = Diagnosis::new(Evidence {
+        run: &run,
+        timeline: &timeline,
+        metrics: &metrics,
+        causes: causes.as_ref(),
+        choice: &ALL_WAITS,
+        // What an ideal network would save makes nothing invalid.
+        ideal: None,
+    });
     run.check_readable()?;
     print(
-        &(text_timeline::heading(&run, &activity, &timeline)
-            + &text_timeline::text(&run, &activity, &timeline)),
+        &(text_timeline::heading(&diagnosis, &activity, &drawn)
+            + &text_timeline::text(&run, &activity, &drawn)),
     )
+}
+
+/// The causes of waiting by which a report judges a run, too.
+fn causes_for_summary<'a>(analysis: &Analysis<'a>, metrics: &Metrics) -> Option<Causes<'a>> {
+    let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
+    (calls <= MAX_CALLS_FOR_SUMMARY).then(|| Causes::new(analysis))
 }
 
 /// Writes a picture, or prints it if the file is `-`.

@@ -161,7 +161,10 @@ pub fn add(folder: &Path, record: &RunRecord) -> Result<Added, BaselineError> {
     }
     let part = folder.join(format!(".{}.part", std::process::id()));
     let arguments = public(&record.arguments);
-    let text = RunRecord { arguments, ..record.clone() }.text();
+    // What makes no figure invalid is not needed, and may name paths in the code.
+    let doubts = record.findings.iter().filter(|finding| !finding.invalidates().is_empty());
+    let findings = doubts.cloned().collect();
+    let text = RunRecord { arguments, findings, ..record.clone() }.text();
     let text = text.map_err(|error| failed(&path)(error.into()))?;
     let written = fs::File::create(&part).and_then(|mut file| file.write_all(text.as_bytes()));
     written.and_then(|()| fs::rename(&part, &path)).map_err(|error| {

@@ -20,9 +20,10 @@ use super::counts::is_poll;
 use super::place::SiteTable;
 use super::record::{Counts, FORMAT, FORMAT_VERSION, Factors, Machine, RunRecord};
 use crate::analysis::Analysis;
-use crate::causes::{CallSite, Causes};
+use crate::causes::{ALL_WAITS, CallSite, Causes};
+use crate::diagnosis::{Diagnosis, Evidence, Finding};
 use crate::metrics::{Metrics, Selection};
-use crate::replay::ideal_time;
+use crate::replay::{ideal_time, is_replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::{Run, TraceError};
 
@@ -100,6 +101,8 @@ impl RunRecord {
         for region in &causes.regions.all {
             counts.regions.insert(region.name.clone(), region.count);
         }
+        let ideal = ideal_time(&analysis).ok();
+        let findings = metrics.as_ref().map(|metrics| findings(&analysis, metrics, &causes, ideal));
         let header = &run.ranks[0].file.header;
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let directory = run.directory.file_name().unwrap_or(run.directory.as_os_str());
@@ -119,7 +122,7 @@ impl RunRecord {
             ranks,
             machine: machine(run, timeline),
             elapsed_ns,
-            tree: factors(&causes, &analysis),
+            tree: factors(&causes, run, ideal),
             ranks_a_group,
             sites: sites.finish(),
             parts,
@@ -128,6 +131,7 @@ impl RunRecord {
             counts,
             partners,
             lacked_cores: metrics.as_ref().and_then(Metrics::share_off_cpu),
+            findings: findings.unwrap_or_default(),
             imagined: run.is_imagined(),
         })
     }
@@ -184,8 +188,20 @@ fn machine(run: &Run, timeline: &GlobalTimeline) -> Machine {
     }
 }
 
-fn factors(causes: &Causes, analysis: &Analysis) -> Option<Factors> {
-    let tree = causes.tree(analysis.run, ideal_time(analysis).ok())?;
+/// What the run's figures mean, as a report judges them.
+fn findings(
+    analysis: &Analysis,
+    metrics: &Metrics,
+    causes: &Causes,
+    ideal: Option<f64>,
+) -> Vec<Finding> {
+    let (run, timeline, choice) = (analysis.run, analysis.timeline, &ALL_WAITS);
+    let (causes, ideal) = (Some(causes), ideal.filter(|_| is_replayed_aside(run)));
+    Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal }).findings
+}
+
+fn factors(causes: &Causes, run: &Run, ideal: Option<f64>) -> Option<Factors> {
+    let tree = causes.tree(run, ideal)?;
     Some(Factors {
         parallel: tree.parallel,
         load_balance: tree.load_balance,

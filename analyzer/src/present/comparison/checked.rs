@@ -35,7 +35,7 @@ impl Checked<'_> {
         let decisive = of.decisive();
         let allowed = percent(self.at_most);
         let name = self.decisive_name();
-        let mut sentences = Vec::new();
+        let mut sentences = verdict::doubts(of);
         match check.verdict {
             Verdict::Fine => sentences.push(format!(
                 "Fine: not slower by more than {allowed}; {name} is {}.",

@@ -10,6 +10,7 @@ use crate::comparison::record::{Kind, Machine};
 use crate::comparison::statistics::{CONFIDENCE, Estimate};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
+use crate::present::findings::FindingPart;
 
 use super::{verdict, words};
 
@@ -56,6 +57,7 @@ struct SidePart<'a> {
     build_id: &'a str,
     machine: &'a Machine,
     lacked_cores: Option<f64>,
+    findings: Vec<Vec<FindingPart<'a>>>,
 }
 
 /// The means of a time before and after, their difference and its interval.
@@ -213,7 +215,8 @@ fn side(records: &[RunRecord]) -> SidePart<'_> {
     let RunRecord { ranks, mpi, build_id, machine, .. } = &records[0];
     let runs = records.iter().map(|record| record.run.as_str()).collect();
     let lacked_cores = lacked_cores(records);
-    SidePart { runs, ranks: *ranks, mpi, build_id, machine, lacked_cores }
+    let findings = records.iter().map(|record| FindingPart::of(&record.findings, None)).collect();
+    SidePart { runs, ranks: *ranks, mpi, build_id, machine, lacked_cores, findings }
 }
 
 fn difference_key(what: Difference) -> &'static str {

@@ -9,6 +9,7 @@ use crate::comparison::{Comparison, Relation, RunRecord};
 use crate::plain_text::printable;
 use crate::present::context::plural;
 use crate::present::figure::{Axis, Figure, Panel, Reference, Series as Line, Width};
+use crate::present::findings;
 use crate::present::html::{PageError, environment, safe};
 use crate::present::quantity::percent;
 
@@ -53,6 +54,7 @@ fn series(of: &Series) -> Value {
             load_balance => run.tree.and_then(|tree| tree.load_balance),
             waiting => share(run, crate::comparison::record::Kind::Waiting),
             changes => is_change,
+            doubt => doubt(run),
             counts => of.other_counts.contains(&at),
         }
     });
@@ -98,6 +100,13 @@ fn series(of: &Series) -> Value {
         counts => counts.collect::<Vec<Value>>(),
         spread => spread(of).map(percent),
     }
+}
+
+/// What makes figures of a run invalid; empty if they are valid.
+fn doubt(run: &RunRecord) -> String {
+    let invalid = run.findings.iter().filter(|finding| !finding.invalidates().is_empty());
+    let sentences = invalid.filter_map(|finding| findings::sentence(finding, None));
+    printable(&sentences.collect::<Vec<_>>().join(" "))
 }
 
 fn share(run: &RunRecord, kind: crate::comparison::record::Kind) -> f64 {
@@ -154,6 +163,15 @@ fn figure(of: &Series) -> Figure {
             .with(Line::line_and_points("parallel", factor(|tree| Some(tree.parallel))))
             .with(Line::line_and_points("load balance", factor(|tree| tree.load_balance)))
             .with(Line::line_and_points("communication", factor(|tree| Some(tree.communication))));
+    let is_doubtful =
+        |at: &usize| of.runs[*at].findings.iter().any(|one| !one.invalidates().is_empty());
+    let doubtful: Vec<(f64, f64)> = (0..of.runs.len())
+        .filter(is_doubtful)
+        .map(|at| (at as f64, of.values[at] * 1e-9))
+        .collect();
+    if !doubtful.is_empty() {
+        time = time.with(Line::points("figures say little", doubtful));
+    }
     for change in &of.changes {
         let at = change.at as f64 - 0.5;
         let run = of.runs[change.at];

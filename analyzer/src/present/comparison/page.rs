@@ -4,7 +4,9 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::comparison::Comparison;
+use crate::diagnosis::Figures;
 use crate::plain_text::printable;
+use crate::present::findings;
 use crate::present::html::{PageError, environment, safe};
 use crate::present::quantity::seconds;
 
@@ -86,6 +88,9 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         sentences => verdict::sentences(of).iter().map(|text| printable(text)).collect::<Vec<_>>(),
         notes => verdict::notes(of).iter().map(|text| printable(text)).collect::<Vec<_>>(),
         document => document,
+        parts_mark => of.invalidated_by(Figures::Waits).map(findings::mark_of),
+        places_mark => of.invalidated_by(Figures::Delays).map(findings::mark_of),
+        efficiency_mark => of.invalidated_by(Figures::Efficiency).map(findings::mark_of),
         elapsed => seconds(of.elapsed.difference() * 1e-9),
         each => each,
         times => times.collect::<Vec<Value>>(),

@@ -5,8 +5,10 @@ use crate::comparison::parts::{self, Difference};
 use crate::comparison::quantities::PhaseTime;
 use crate::comparison::record::Kind;
 use crate::comparison::statistics::Estimate;
+use crate::diagnosis::Figures;
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
+use crate::present::findings;
 use crate::present::quantity::{percent, seconds, significant};
 use crate::present::table::Table;
 
@@ -40,13 +42,16 @@ pub(super) fn head(of: &Comparison) -> String {
 pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
     blocks.block("TIME", times(of));
     blocks.block("COUNTS", counts(of));
+    let mut block = |label, figures, lines| {
+        blocks.block(label, findings::marked_by(of.invalidated_by(figures), lines));
+    };
     if of.relation.same_ranks {
-        blocks.block("PARTS", kinds(of));
-        blocks.block("WHERE", places(of));
+        block("PARTS", Figures::Waits, kinds(of));
+        block("WHERE", Figures::Delays, places(of));
     } else {
-        blocks.block("SHARES", shares(of));
+        block("SHARES", Figures::Waits, shares(of));
     }
-    blocks.block("EFFICIENCY", factors(of));
+    block("EFFICIENCY", Figures::Efficiency, factors(of));
     verdict::notes(of).iter().for_each(|note| blocks.note(note));
 }
 

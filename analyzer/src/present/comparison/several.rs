@@ -88,12 +88,15 @@ impl<'a> Several<'a> {
         match self.checked(at) {
             Some(checked) => {
                 let is_silent = checked.check.verdict == Verdict::Fine && of.changes.is_empty();
+                let is_silent = is_silent && verdict::doubts(of).is_empty();
                 (!is_silent).then(|| checked.sentences().join(" "))
             }
             None => {
                 let is_told = matches!(result, "slower" | "faster") || !of.changes.is_empty();
-                let cause = of.cause.as_ref().filter(|_| is_told)?;
-                Some(verdict::cause(of, cause))
+                let cause = of.cause.as_ref().filter(|_| is_told);
+                let mut sentences = verdict::doubts(of);
+                sentences.extend(cause.map(|cause| verdict::cause(of, cause)));
+                (!sentences.is_empty()).then(|| sentences.join(" "))
             }
         }
     }

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use crate::comparison::basis::Basis;
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::counts::{Change, CountKind};
+use crate::comparison::doubts::{self, Doubt};
 use crate::comparison::place::Spot;
 use crate::comparison::statistics::ASSUMED_SPREAD;
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
 use crate::present::context::{plural, range_list, shortened};
+use crate::present::findings;
 use crate::present::quantity::{count, percent, seconds};
 
 use super::words;
@@ -17,9 +19,31 @@ use super::words;
 /// How many of the counts that vary are named.
 const MAX_VARYING: usize = 3;
 
-/// What differs in the work, a sentence on how the time changed, then one on the cause.
+/// What makes figures of the runs invalid, each side's once.
+pub(super) fn doubts(of: &Comparison) -> Vec<String> {
+    let worded = |side: &[RunRecord]| -> Vec<String> {
+        let of_some = |doubt: Doubt| {
+            let sentence = findings::sentence(&doubt.finding, None)?;
+            Some(match doubt.runs == side.len() {
+                true => sentence,
+                false => format!("({} of {} runs) {sentence}", doubt.runs, side.len()),
+            })
+        };
+        doubts::doubts(side).into_iter().filter_map(of_some).collect()
+    };
+    let said = |when: &str, sentences: &[String]| {
+        (!sentences.is_empty()).then(|| format!("{when}: {}", sentences.join(" ")))
+    };
+    let [before, after] = of.sides().map(worded);
+    if before == after {
+        return said("Before and after", &before).into_iter().collect();
+    }
+    said("Before", &before).into_iter().chain(said("After", &after)).collect()
+}
+
+/// What makes figures invalid, what differs in the work, how the time changed, and the cause.
 pub(super) fn sentences(of: &Comparison) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences = doubts(of);
     if of.relation.differences.contains(&Difference::Parameters) {
         let [before, after] = of.sides().map(|side| words::program(&side[0]));
         sentences.push(format!("The work differs: {before} before, {after} after."));

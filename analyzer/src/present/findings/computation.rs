@@ -1,11 +1,10 @@
 //! Sentences on efficiency, balance, sleep and lost time.
 
-use crate::diagnosis::finding::{Asleep, Does, Efficiency};
-use crate::diagnosis::{BALANCED, Evidence, NOTABLE_SHARE};
-use crate::metrics::{ComputeMode, RankMetrics, Selection};
+use crate::diagnosis::BALANCED;
+use crate::diagnosis::finding::{Asleep, Does, Efficiency, Loss, LostTo};
+use crate::metrics::ComputeMode;
 use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
-use crate::timeline::Ending;
 
 /// Load balance below which a run is called unbalanced.
 const UNBALANCED: f64 = 0.85;
@@ -81,34 +80,26 @@ pub(super) fn asleep(of: &Asleep) -> String {
 }
 
 /// What the rank lost that lost most.
-pub(super) fn loses_most(rank: u32, of: &Evidence) -> Option<String> {
-    let metrics = of.metrics;
-    let elapsed_s = metrics.elapsed_s;
-    let worst = metrics.participants().find(|of| of.rank == rank)?;
-    let whole = matches!(metrics.selection, Selection::Whole);
-    let outside = match worst.ending {
-        _ if !whole => "outside its part of the stretch",
-        Ending::Damaged | Ending::Stopped => "of which nothing is recorded",
-        Ending::LastStamp => "after its last event (it died there, or computed on)",
-        Ending::Finalize | Ending::LastSign => "before it began or after it ended",
+pub(super) fn loses_most(of: &Loss) -> String {
+    let call = |(function, time_s): &(String, f64)| format!("{function} {}", seconds(*time_s));
+    let calls: Vec<String> = of.calls.iter().map(call).collect();
+    let what = |lost_to: LostTo| match lost_to {
+        LostTo::Mpi if calls.is_empty() => "in MPI".to_owned(),
+        LostTo::Mpi => format!("in MPI ({})", calls.join(", ")),
+        LostTo::OtherCode => format!("in code that is neither MPI nor {}", counted(of.mode)),
+        LostTo::Recorder => "in the recorder".to_owned(),
+        LostTo::StartAndEnd => "before it began or after it ended".to_owned(),
+        LostTo::RestOfStretch => "outside its part of the stretch".to_owned(),
+        LostTo::NotRecorded => "of which nothing is recorded".to_owned(),
+        LostTo::AfterLastEvent => "after its last event (it died there, or computed on)".to_owned(),
     };
-    let mut parts = [
-        (worst.mpi_s, format!("in MPI{}", top_calls(worst))),
-        (worst.other_s, format!("in code that is neither MPI nor {}", counted(metrics.compute))),
-        (worst.outside_s, outside.to_owned()),
-        (worst.recorder_s, "in the recorder".to_owned()),
-    ];
-    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(time_s, _)| *time_s >= NOTABLE_SHARE * elapsed_s)
-        .map(|(time_s, what)| format!("{} {what}", seconds(*time_s)))
-        .collect();
+    let part = |(to, time_s): &(LostTo, f64)| format!("{} {}", seconds(*time_s), what(*to));
+    let parts: Vec<String> = of.parts.iter().map(part).collect();
     let details = match parts.is_empty() {
         true => String::new(),
         false => format!(": {}", parts.join(", ")),
     };
-    Some(format!("Rank {} loses {}{details}.", worst.rank, seconds(worst.lost_s)))
+    format!("Rank {} loses {}{details}.", of.rank, seconds(of.seconds))
 }
 
 fn counted(compute: ComputeMode) -> &'static str {
@@ -117,19 +108,4 @@ fn counted(compute: ComputeMode) -> &'static str {
         ComputeMode::Blas => "BLAS",
         ComputeMode::Regions => "in a region",
     }
-}
-
-fn top_calls(rank: &RankMetrics) -> String {
-    // Calls of several threads overlap: their times are no parts of the rank's.
-    if rank.threads > 1 {
-        return String::new();
-    }
-    let worth = |call: &&(String, f64)| call.1 >= 0.1 * rank.mpi_s;
-    let calls: Vec<String> = rank
-        .top_calls
-        .iter()
-        .filter(worth)
-        .map(|(function, time_s)| format!("{function} {}", seconds(*time_s)))
-        .collect();
-    if calls.is_empty() { String::new() } else { format!(" ({})", calls.join(", ")) }
 }

@@ -1,20 +1,28 @@
 //! Sentences on cores.
 
 use crate::diagnosis::cores::waits_for_other_programs;
-use crate::diagnosis::{Evidence, NOTABLE_SHARE};
+use crate::diagnosis::{NOTABLE_SHARE, cores};
 use crate::metrics::{Competitor, CoreUse, Oversubscription};
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::{percent, seconds};
 
-pub(super) fn lack_of_cores(shown_by: &[Oversubscription], of: &Evidence) -> Option<String> {
-    let Some(shared) = shared_cores(shown_by.first()?, of) else {
-        return waited_for_cores(shown_by, of);
+/// What is known of ranks that lacked cores.
+pub(super) struct Lack<'a> {
+    pub shown_by: &'a [Oversubscription],
+    pub share: Option<f64>,
+    pub while_computing_s: Option<(f64, f64)>,
+    pub ranks_missing: bool,
+}
+
+pub(super) fn lack_of_cores(of: &Lack) -> Option<String> {
+    let Some(shared) = shared_cores(of.shown_by.first()?, of) else {
+        return waited_for_cores(of);
     };
-    if waits_for_other_programs(shown_by) {
-        let waited = waited_for_cores(shown_by, of)?;
+    if waits_for_other_programs(of.shown_by) {
+        let waited = waited_for_cores(of)?;
         return Some(format!("{waited} Besides, {shared}."));
     }
-    let waiting = match of.metrics.share_off_cpu().filter(|share| *share >= NOTABLE_SHARE) {
+    let waiting = match of.share.filter(|share| *share >= NOTABLE_SHARE) {
         Some(share) => format!("they wait for a core for {} of their time", percent(share)),
         None => "part of the time is waiting for cores".to_owned(),
     };
@@ -22,9 +30,9 @@ pub(super) fn lack_of_cores(shown_by: &[Oversubscription], of: &Evidence) -> Opt
 }
 
 /// Which ranks share which cores; `None` for a rank that waited for a core.
-fn shared_cores(found: &Oversubscription, of: &Evidence) -> Option<String> {
+fn shared_cores(found: &Oversubscription, of: &Lack) -> Option<String> {
     // Ranks without a file may be on the host, too.
-    let at_least = if of.run.missing.is_empty() { "" } else { "at least " };
+    let at_least = if of.ranks_missing { "at least " } else { "" };
     match found {
         Oversubscription::FewCores { host, ranks, cores } => Some(format!(
             "{at_least}{} share {} of {host}",
@@ -40,16 +48,8 @@ fn shared_cores(found: &Oversubscription, of: &Evidence) -> Option<String> {
 }
 
 /// How much of its computing time a rank was off the CPU.
-fn off_cpu_while_computing(rank: u32, of: &Evidence) -> String {
-    let Some(rank) = of.metrics.participants().find(|one| one.rank == rank) else {
-        return String::new();
-    };
-    let waited_s = rank.off_cpu_s.unwrap_or(0.0);
-    let at_least_s = (waited_s - rank.lost_s).max(0.0);
-    let at_most_s = waited_s.min(rank.compute_s).max(at_least_s);
-    if at_most_s < NOTABLE_SHARE * of.metrics.elapsed_s {
-        return String::new();
-    }
+fn off_cpu_while_computing(of: &Lack) -> String {
+    let Some((at_least_s, at_most_s)) = of.while_computing_s else { return String::new() };
     let (at_least, at_most) = (seconds(at_least_s), seconds(at_most_s));
     let how_long = match at_least_s > 0.0 {
         _ if at_least == at_most => at_most,
@@ -60,23 +60,15 @@ fn off_cpu_while_computing(rank: u32, of: &Evidence) -> String {
 }
 
 /// A sentence on ranks that waited for cores although there are enough for all.
-fn waited_for_cores(found: &[Oversubscription], of: &Evidence) -> Option<String> {
-    let waits: Vec<(u32, f64, &Competitor)> = found
-        .iter()
-        .filter_map(|one| match one {
-            Oversubscription::Waited { rank, share, competitor: behind } => {
-                Some((*rank, *share, behind))
-            }
-            _ => None,
-        })
-        .collect();
-    let (rank, share, behind) = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let others = match waits.len() {
+fn waited_for_cores(of: &Lack) -> Option<String> {
+    let (rank, share, behind) = cores::longest(of.shown_by)?;
+    let waited = |one: &&Oversubscription| matches!(one, Oversubscription::Waited { .. });
+    let others = match of.shown_by.iter().filter(waited).count() {
         1 => String::new(),
         count => format!(", as did {}", plural(count - 1, "more rank")),
     };
-    let share = percent(*share);
-    let inside = off_cpu_while_computing(*rank, of);
+    let share = percent(share);
+    let inside = off_cpu_while_computing(of);
     let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
     Some(match behind {
         Competitor::Ranks => format!("Oversubscribed: {waited}."),

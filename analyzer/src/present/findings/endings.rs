@@ -1,17 +1,13 @@
 //! Sentences on a job that did not end well.
 
-use std::path::Path;
-
-use crate::diagnosis::finding::End;
-use crate::diagnosis::{CRASH_SIGNALS, Evidence};
+use crate::diagnosis::finding::{End, Request};
 use crate::metrics::{ThreadPosition, Unfinished, UnfinishedRank};
 use crate::plain_text::printable;
 use crate::present::code_place::file_and_line;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
 use crate::present::unfinished::{self, call_text};
-use crate::trace::ProcessState;
-use crate::trace::run_json::{Exit, RunJson, Sender, Termination};
+use crate::trace::run_json::{Exit, Sender, Termination};
 
 /// Signals: number, name, and usual cause.
 const SIGNALS: [(u8, &str, &str); 11] = [
@@ -28,18 +24,15 @@ const SIGNALS: [(u8, &str, &str); 11] = [
     (25, "SIGXFSZ", "its limit on file size"),
 ];
 
-const SIGKILL: u8 = 9;
-
 /// How the program ended.
-pub(super) fn ended(end: End, after_finalize: bool, of: &Evidence) -> String {
+pub(super) fn ended(end: End, after_finalize: bool, or_signal: Option<u8>) -> String {
     let after = match after_finalize {
         true => ", after every rank had finalized MPI",
         false => "",
     };
     match end {
         End::ExitCode { code } => {
-            let signal = bare_signal(code).filter(|_| !after_finalize && is_mpich(of));
-            let signal = signal.map_or(String::new(), |signal| {
+            let signal = or_signal.map_or(String::new(), |signal| {
                 format!(", which MPICH's launcher also gives for {}", signal_text(signal))
             });
             format!("The program ended with exit code {code}{signal}{after}.")
@@ -57,13 +50,8 @@ pub(super) fn ended(end: End, after_finalize: bool, of: &Evidence) -> String {
 }
 
 /// Who asked the run to end, and how its command then ended.
-pub(super) fn request(of: &Evidence) -> Option<String> {
-    let run = of.run.description.as_ref()?;
-    Some(request_text(run.termination.as_ref()?, run))
-}
-
-fn request_text(termination: &Termination, run: &RunJson) -> String {
-    let Termination { signal, after_s, sender, forwarded } = termination;
+pub(super) fn request(of: &Request) -> String {
+    let Termination { signal, after_s, sender, forwarded } = &of.received;
     let name = signal_name(*signal);
     let who = match sender {
         None => "the system".to_owned(),
@@ -77,17 +65,13 @@ fn request_text(termination: &Termination, run: &RunJson) -> String {
         (None, libc::SIGHUP) => "the whole job (its terminal was closed)",
         (None, _) => "the whole job",
     };
-    let launcher = run.argv.first().map_or("", String::as_str);
-    let launcher = Path::new(launcher).file_name().unwrap_or_default().to_string_lossy();
-    let launcher = printable(&launcher);
+    let launcher = printable(&of.launcher);
     let passed_on = match forwarded {
         true => ", which passed it on",
         false => "",
     };
-    // How much later it ended tells whether the signal was the reason.
-    let later = run.duration_s.map(|duration_s| (duration_s - after_s).max(0.0));
-    let later = later.map_or(String::new(), |later| format!(" {} later", seconds(later)));
-    let end = match run.exit {
+    let later = of.later_s.map_or(String::new(), |later| format!(" {} later", seconds(later)));
+    let end = match of.exit {
         None => String::new(),
         Some(Exit { signal: Some(signal), .. }) => {
             format!("; `{launcher}` was killed{later} by {}", signal_name(signal))
@@ -102,15 +86,6 @@ fn request_text(termination: &Termination, run: &RunJson) -> String {
 fn signal_name(signal: i32) -> String {
     let known = SIGNALS.iter().find(|(number, ..)| i32::from(*number) == signal);
     known.map_or_else(|| format!("signal {signal}"), |(_, name, _)| (*name).to_owned())
-}
-
-/// The signal of a crash that an exit code may stand for: MPICH's launcher gives the bare number.
-fn bare_signal(code: u8) -> Option<u8> {
-    (code == SIGKILL || CRASH_SIGNALS.contains(&code)).then_some(code)
-}
-
-fn is_mpich(of: &Evidence) -> bool {
-    of.run.ranks.first().is_some_and(|rank| rank.file.header.mpi_family == "mpich")
 }
 
 fn signal_text(signal: u8) -> String {
@@ -131,24 +106,15 @@ pub(super) fn aborted((rank, at_s): (u32, f64), ranks: usize, exit_code: Option<
 }
 
 /// The rank that probably crashed, and those that waited for it.
-pub(super) fn crashed(rank: u32, waiting: &[u32], of: &Evidence) -> Option<String> {
-    let unfinished = of.metrics.unfinished.as_ref()?;
+pub(super) fn crashed(rank: u32, waiting: &[u32], unfinished: &Unfinished) -> Option<String> {
     let others = number_list(waiting.iter().copied());
     let ranks = if waiting.len() == 1 { "rank" } else { "ranks" };
     let position = position_text(unfinished.rank(rank)?, unfinished);
     Some(format!("It was probably rank {rank}, {position}: {ranks} {others} waited for it."))
 }
 
-/// Whether the job is known to be over.
-fn is_over(of: &Evidence, unfinished: &Unfinished) -> bool {
-    let ended = of.run.description.as_ref().is_some_and(|description| description.end.is_some());
-    let gone = unfinished.ranks.iter().all(|rank| rank.process == ProcessState::Gone);
-    !unfinished.running && (ended || gone)
-}
-
 /// Where the unfinished ranks are. Names ranks outside MPI first: they are the likelier cause.
-pub(super) fn positions(ranks: &[u32], of: &Evidence) -> Option<String> {
-    let unfinished = of.metrics.unfinished.as_ref()?;
+pub(super) fn positions(ranks: &[u32], over: bool, unfinished: &Unfinished) -> Option<String> {
     let known: Vec<&UnfinishedRank> =
         ranks.iter().filter_map(|rank| unfinished.rank(*rank)).collect();
     let who = match &known[..] {
@@ -160,7 +126,7 @@ pub(super) fn positions(ranks: &[u32], of: &Evidence) -> Option<String> {
         }
     };
     let one = known.len() == 1;
-    let (state, is) = match (unfinished.running, is_over(of, unfinished)) {
+    let (state, is) = match (unfinished.running, over) {
         (true, _) if one => ("has not finished", "is"),
         (true, _) => ("have not finished", "is"),
         (false, true) => ("ended before MPI_Finalize", "was"),

@@ -9,13 +9,15 @@ mod waiting;
 #[cfg(test)]
 mod next_tests;
 
+use cores::Lack;
 pub(super) use cores::unequal_pinning;
 pub(super) use next::next_step;
 
 use serde::Serialize;
 
 use crate::diagnosis::finding::NotRecorded;
-use crate::diagnosis::{Diagnosis, Evidence, Figures, Finding};
+use crate::diagnosis::{Diagnosis, Figures, Finding};
+use crate::metrics::Unfinished;
 use crate::trace::NotBegun;
 
 use super::context::{number_list, plural, range_list};
@@ -24,7 +26,8 @@ use super::unfinished;
 
 /// The sentences of all findings, in order.
 pub(crate) fn sentences(diagnosis: &Diagnosis) -> Vec<String> {
-    diagnosis.findings.iter().filter_map(|finding| sentence(finding, &diagnosis.of)).collect()
+    let unfinished = diagnosis.of.metrics.unfinished.as_ref();
+    diagnosis.findings.iter().filter_map(|finding| sentence(finding, unfinished)).collect()
 }
 
 /// What is said of a run before figures that say little because of it; empty if they are valid.
@@ -33,12 +36,24 @@ pub(crate) fn doubts(diagnosis: &Diagnosis, figures: Figures) -> Vec<String> {
         None => Vec::new(),
         // How it ended says why calls never returned.
         Some(Finding::Stuck) => sentences(diagnosis),
-        Some(finding) => sentence(finding, &diagnosis.of).into_iter().collect(),
+        Some(finding) => {
+            sentence(finding, diagnosis.of.metrics.unfinished.as_ref()).into_iter().collect()
+        }
     }
 }
 
-/// The sentence of a finding; `None` if it is told by others.
-fn sentence(finding: &Finding, of: &Evidence) -> Option<String> {
+/// The sentences of the findings that make figures invalid, in order; of a run that got stuck, how it ended as well.
+pub(crate) fn all_doubts(diagnosis: &Diagnosis) -> Vec<String> {
+    if diagnosis.findings.contains(&Finding::Stuck) {
+        return sentences(diagnosis);
+    }
+    let unfinished = diagnosis.of.metrics.unfinished.as_ref();
+    let invalidate = diagnosis.findings.iter().filter(|one| !one.invalidates().is_empty());
+    invalidate.filter_map(|finding| sentence(finding, unfinished)).collect()
+}
+
+/// The sentence of a finding; `None` if it is told by others. Where ranks stood that did not finish is part of some.
+pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Option<String> {
     Some(match finding {
         Finding::DamagedFiles { files: 1 } => "1 file is damaged (see DAMAGE).".to_owned(),
         Finding::DamagedFiles { files } => {
@@ -50,21 +65,31 @@ fn sentence(finding: &Finding, of: &Evidence) -> Option<String> {
             plural(*world as usize, "rank"),
             range_list(ranks.iter().copied())
         ),
-        Finding::EndRequested => endings::request(of)?,
+        Finding::EndRequested(request) => endings::request(request),
         Finding::Aborted { rank, at_s, ranks, exit_code } => {
             endings::aborted((*rank, *at_s), *ranks, *exit_code)
         }
-        Finding::Ended { end, after_finalize } => endings::ended(*end, *after_finalize, of),
-        Finding::Crashed { rank, waiting } => endings::crashed(*rank, waiting, of)?,
-        Finding::Unfinished { ranks } => endings::positions(ranks, of)?,
-        Finding::Deadlock { .. } | Finding::Hang { .. } => {
-            unfinished::short(finding, of.metrics.unfinished.as_ref()?)?
+        Finding::Ended { end, after_finalize, or_signal } => {
+            endings::ended(*end, *after_finalize, *or_signal)
         }
+        Finding::Crashed { rank, waiting } => endings::crashed(*rank, waiting, unfinished?)?,
+        Finding::Unfinished { ranks, over } => endings::positions(ranks, *over, unfinished?)?,
+        Finding::Deadlock { .. } | Finding::Hang { .. } => unfinished::short(finding, unfinished?)?,
         // How it ended says why.
         Finding::Stuck => return None,
         Finding::ModeDoesNotFit { mode, share } => computation::mode_does_not_fit(*mode, *share)?,
-        Finding::LackOfCores { decisive, shown_by, .. } => {
-            let lack = cores::lack_of_cores(shown_by, of)?;
+        Finding::LackOfCores {
+            decisive,
+            share,
+            shown_by,
+            while_computing_s,
+            ranks_missing,
+            ..
+        } => {
+            let (share, while_computing_s) = (*share, *while_computing_s);
+            let ranks_missing = *ranks_missing;
+            let lack = Lack { shown_by, share, while_computing_s, ranks_missing };
+            let lack = cores::lack_of_cores(&lack)?;
             match decisive {
                 true => format!("{lack} So the other figures say little."),
                 false => lack,
@@ -87,6 +112,10 @@ fn sentence(finding: &Finding, of: &Evidence) -> Option<String> {
             format!("Who waited for whom {why}.")
         }
         Finding::Transfer { share, at, .. } => waiting::transfer(*share, at.as_ref()),
+        Finding::SmallMessages { calls, mean_bytes, seconds, share, at } => {
+            let cost = (*seconds, *share);
+            waiting::small_messages((*calls, *mean_bytes), cost, at.as_ref())
+        }
         Finding::Waiting(found) => waiting::waiting(found),
         Finding::UncertainWaits { seconds } => waiting::uncertain(*seconds),
         Finding::SlowIterations { slow, of, slowest, slowest_s, median_s } => {
@@ -111,7 +140,7 @@ fn sentence(finding: &Finding, of: &Evidence) -> Option<String> {
                 percent(*share)
             )
         }
-        Finding::LosesMost { rank, .. } => computation::loses_most(*rank, of)?,
+        Finding::LosesMost(loss) => computation::loses_most(loss),
         Finding::Asleep(asleep) => computation::asleep(asleep),
     })
 }
@@ -131,20 +160,26 @@ fn not_begun(ranks: &[(u32, NotBegun)], world: u32) -> String {
 
 /// What stands beside figures that a finding makes invalid.
 pub(crate) fn mark(diagnosis: &Diagnosis, figures: Figures) -> Option<&'static str> {
-    diagnosis.invalidated_by(figures).map(|finding| match finding {
+    diagnosis.invalidated_by(figures).map(mark_of)
+}
+
+/// What stands beside figures that this finding makes invalid.
+pub(crate) fn mark_of(finding: &Finding) -> &'static str {
+    match finding {
         Finding::LackOfCores { .. } => "ranks lacked cores: this says little",
         Finding::Stuck => "calls never returned: this says little",
         _ => "this says little: see above",
-    })
+    }
 }
 
 /// Lines with figures, with a mark if a finding makes them invalid.
-pub(crate) fn marked(
-    diagnosis: &Diagnosis,
-    figures: Figures,
-    mut lines: Vec<String>,
-) -> Vec<String> {
-    let mark = mark(diagnosis, figures).filter(|_| !lines.is_empty());
+pub(crate) fn marked(diagnosis: &Diagnosis, figures: Figures, lines: Vec<String>) -> Vec<String> {
+    marked_by(diagnosis.invalidated_by(figures), lines)
+}
+
+/// Lines with figures, with a mark if this finding makes them invalid.
+pub(crate) fn marked_by(finding: Option<&Finding>, mut lines: Vec<String>) -> Vec<String> {
+    let mark = finding.map(mark_of).filter(|_| !lines.is_empty());
     lines.extend(mark.map(|mark| format!("({mark})")));
     lines
 }
@@ -161,11 +196,16 @@ pub(crate) struct FindingPart<'a> {
 impl<'a> FindingPart<'a> {
     /// All findings, in order.
     pub fn all(diagnosis: &'a Diagnosis) -> Vec<Self> {
+        Self::of(&diagnosis.findings, diagnosis.of.metrics.unfinished.as_ref())
+    }
+
+    /// Findings, with where the ranks stood that did not finish.
+    pub fn of(findings: &'a [Finding], unfinished: Option<&Unfinished>) -> Vec<Self> {
         let part = |finding: &'a Finding| Self {
             finding,
-            sentence: sentence(finding, &diagnosis.of),
+            sentence: sentence(finding, unfinished),
             invalidates: finding.invalidates(),
         };
-        diagnosis.findings.iter().map(part).collect()
+        findings.iter().map(part).collect()
     }
 }

@@ -5,7 +5,7 @@ use crate::diagnosis::finding::{Delay, Does, Waiting};
 use crate::metrics::OwnTime;
 use crate::present::causes::{places, words};
 use crate::present::context::plural;
-use crate::present::quantity::{percent, seconds};
+use crate::present::quantity::{count, percent, seconds, significant};
 
 pub(super) fn waiting(found: &Waiting) -> String {
     let Waiting { share, seconds: waiting_s, per_rank_s, at_least, at_most } = found;
@@ -71,6 +71,23 @@ pub(super) fn transfer(share: f64, at: Option<&(CallSite, f64)>) -> String {
         format!(", {} of that in {}", percent(*part), places::call_site(site))
     });
     format!("Transfer takes {} of the ranks' time{place}.", percent(share))
+}
+
+pub(super) fn small_messages(
+    (calls, mean_bytes): (u64, f64),
+    (cost_s, share): (f64, f64),
+    at: Option<&(CallSite, f64)>,
+) -> String {
+    let place = at.map_or(String::new(), |(site, part)| {
+        format!(", {} of it in {}", percent(*part), places::call_site(site))
+    });
+    format!(
+        "Many small messages: {} sends and receives of {} B on average take {} of the ranks' time without waiting, {}{place}.",
+        count(calls),
+        significant(mean_bytes, 2),
+        percent(share),
+        seconds(cost_s)
+    )
 }
 
 pub(super) fn in_turn(serialisation: f64, places: &[CallSite], at_barrier: bool) -> String {
