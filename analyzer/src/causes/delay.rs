@@ -426,18 +426,26 @@ fn is_waiting(context: u32) -> bool {
 }
 
 impl Charges {
-    /// Charges the selected waits to the delays to which they go back.
+    /// Charges waits to the delays to which they go back, by the ticks that count of each.
     pub(super) fn new(
         waits: &Waits,
         reasons: &Reasons,
-        is_selected: &(dyn Fn(u32) -> bool + Sync),
+        ticks_of: &(dyn Fn(u32) -> i64 + Sync),
     ) -> Self {
         let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
         let mut unattributed = 0;
-        let all = (0u32..).zip(&waits.all);
-        for (number, wait) in all.filter(|(number, _)| is_selected(*number)) {
-            unattributed += wait.ticks;
-            for Part { line, context, ticks } in reasons.origins.of(number) {
+        let mut divider = Divider::default();
+        for (number, wait) in (0u32..).zip(&waits.all) {
+            let counting = ticks_of(number);
+            if counting == 0 {
+                continue;
+            }
+            unattributed += counting;
+            let parts = reasons.origins.of(number);
+            let nobodys = wait.ticks - parts.iter().map(|part| part.ticks).sum::<i64>();
+            let weights = parts.iter().map(|part| part.ticks).chain([nobodys]);
+            let shares = divider.divide(counting, weights, wait.ticks);
+            for (Part { line, context, .. }, ticks) in parts.iter().zip(shares) {
                 let cost = causes.entry((*line, *context)).or_default();
                 let is_direct = *line == wait.delayed_by;
                 *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += ticks;

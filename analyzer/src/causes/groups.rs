@@ -36,18 +36,23 @@ pub enum LateBy {
     WaitFor(u32),
 }
 
-/// Groups the selected waits, most time first.
+/// Groups waits by the ticks that count of each, most time first; those without are left out.
 pub(super) fn group_waits(
     waits: &Waits,
     lines: &Lines,
     (wait_contexts, reasons): (&[u32], &Reasons),
-    is_selected: &(dyn Fn(u32) -> bool + Sync),
+    ticks_of: &(dyn Fn(u32) -> i64 + Sync),
 ) -> Vec<Group> {
     let mut numbers: FxHashMap<(State, u32, u32), usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     let mut causes: FxHashMap<(usize, LateBy), f64> = FxHashMap::default();
     let all = (0u32..).zip(waits.all.iter().zip(wait_contexts));
-    for (number, (wait, context)) in all.filter(|(number, _)| is_selected(*number)) {
+    for (number, (wait, context)) in all {
+        let counting = ticks_of(number);
+        if counting == 0 {
+            continue;
+        }
+        let share = counting as f64 / wait.ticks as f64;
         let (state, context, delayed_by) = (wait.state, *context, wait.delayed_by);
         let at = *numbers.entry((state, context, delayed_by)).or_insert_with(|| {
             let (count, ticks, ranks, late_by) = Default::default();
@@ -56,17 +61,18 @@ pub(super) fn group_waits(
         });
         let group = &mut groups[at];
         group.count += 1;
-        group.ticks += wait.ticks;
+        group.ticks += counting;
         // Waits are ordered by line.
         let rank = lines.all[wait.line as usize].rank;
         if group.ranks.last() != Some(&rank) {
             group.ranks.push(rank);
         }
         for part in reasons.origins.of(number).iter().filter(|part| part.line == delayed_by) {
-            *causes.entry((at, LateBy::Context(part.context))).or_default() += part.ticks as f64;
+            *causes.entry((at, LateBy::Context(part.context))).or_default() +=
+                part.ticks as f64 * share;
         }
         if let Some((by, ticks)) = reasons.main_wait(number, waits) {
-            *causes.entry((at, LateBy::WaitFor(by))).or_default() += ticks as f64;
+            *causes.entry((at, LateBy::WaitFor(by))).or_default() += ticks as f64 * share;
         }
     }
     let mut largest: Vec<f64> = vec![0.0; groups.len()];

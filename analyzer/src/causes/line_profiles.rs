@@ -13,6 +13,7 @@ use super::callers::PathCounts;
 use super::contexts::{Contexts, LocalContext, LocalContexts};
 use super::iterations::Phase;
 use super::lines::Lines;
+use super::part::Part;
 use super::profile::{Profile, Profiler, ProfilerOfRank, RankProfile, Together};
 use super::sync_points::SyncPoint;
 use super::together::{Axis, has_several_threads};
@@ -38,12 +39,12 @@ impl Asked {
         analysis: &Analysis,
         lines: &Lines,
         waits: Waits,
-        (sync_points, phases): (&[SyncPoint], &[Phase]),
+        (sync_points, phases, part): (&[SyncPoint], &[Phase], Option<&Part>),
     ) -> Self {
         let processes = &analysis.processes;
         let ranks = processes.share(analysis.own_ranks());
         let first = processes.is_first();
-        let all = first.then(|| Self::of_all(lines, waits, (sync_points, phases)));
+        let all = first.then(|| Self::of_all(lines, waits, (sync_points, phases, part)));
         let part_of = all.as_ref().map(|all| {
             let line = |position: usize| match position < ranks_of(lines) {
                 true => lines.first_of(position) as usize,
@@ -62,12 +63,17 @@ impl Asked {
     fn of_all(
         lines: &Lines,
         waits: Waits,
-        (sync_points, phases): (&[SyncPoint], &[Phase]),
+        (sync_points, phases, part): (&[SyncPoint], &[Phase], Option<&Part>),
     ) -> Self {
         let mut moments = moments(&waits, lines, sync_points);
         for position in 0..ranks_of(lines) {
             let moments = &mut moments[lines.first_of(position) as usize];
             phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
+        }
+        if let Some(part) = part {
+            for (line, moments) in lines.all.iter().zip(&mut moments) {
+                moments.extend(part.moments(line.position));
+            }
         }
         let mut ended: Vec<Vec<(i64, u32)>> = vec![Vec::new(); lines.all.len()];
         for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_delaying_rank())

@@ -30,6 +30,7 @@
 //! | `tree` | the efficiency tree |
 //! | `iterations` | iterations and phases, detected without markers |
 //! | `regions` | time and waiting in marked regions |
+//! | `part` | the part of the run whose waits are explained |
 //!
 //! The events are read once for matching, twice for iterations, once for the profile (which has to
 //! know the waits), and once more if the program marks regions. Several processes divide these passes;
@@ -61,6 +62,7 @@ mod neighbours;
 mod off_cpu;
 mod order;
 mod origins;
+mod part;
 mod profile;
 mod progress;
 mod rank_times;
@@ -81,6 +83,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::analysis::Analysis;
+use crate::metrics::{self, Metrics};
 use crate::trace::Run;
 
 use callers::DelayPlaces;
@@ -97,6 +100,7 @@ use longest::Dropped;
 use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
+pub use part::Part;
 pub use profile::Profile;
 pub use rank_times::RankTime;
 pub use regions::{Region, Regions};
@@ -107,18 +111,6 @@ use waits::Waits;
 pub use waits::{DELAYED_BY_UNKNOWN, Wait};
 pub use whole_ticks::WholeTicks;
 use windows::Windows;
-
-/// Selects waits; the default selects all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WaitFilter {
-    /// Only waits whose innermost region has this name.
-    pub region: Option<String>,
-    /// Only waits that end in this iteration of the longest phase, counted from 0.
-    pub iteration: Option<usize>,
-}
-
-/// Selects all waits.
-pub static ALL_WAITS: WaitFilter = WaitFilter { region: None, iteration: None };
 
 /// Why the ranks of a run waited.
 #[derive(Debug)]
@@ -131,8 +123,11 @@ pub struct Causes<'a> {
     pub whole: (i64, i64),
     /// By line, and by time within a line.
     pub waits: Vec<Wait>,
-    /// For each wait whether it is selected; `None` if all are.
-    selected: Option<Vec<bool>>,
+    /// The part of the run whose waits are explained; `None` if that is all of it. Groups, costs
+    /// and the ranks' times are those of the part.
+    pub part: Option<Part>,
+    /// For each wait the ticks of it inside the part; `None` if all are.
+    in_part: Option<Vec<i64>>,
     /// Conditions that were fulfilled after the call had returned, so it did not wait for them.
     pub violations: u64,
     /// Ticks of waits shorter than the clock error; these are not in `waits`.
@@ -151,7 +146,8 @@ pub struct Causes<'a> {
     pub rank_waits: Vec<i64>,
     /// What each line and each rank did.
     pub profiles: Profiles,
-    /// What each rank did, over all its threads, by its position; the parts add up to the run.
+    /// What each rank did in the part, over all its threads, by its position; it adds up to the
+    /// rank's time in the part.
     pub rank_times: Vec<RankTime>,
     /// Who caused how much waiting.
     pub charges: Charges,
@@ -195,33 +191,41 @@ pub const NO_CONTEXT: u32 = u32::MAX;
 impl<'a> Causes<'a> {
     /// Explains all waits of a run.
     pub fn new(analysis: &Analysis<'a>) -> Self {
-        Self::of(analysis, &ALL_WAITS)
+        let causes = Self::within(analysis, None, MAX_WAITS);
+        causes.unwrap_or_else(|| unreachable!("only the first of several processes has them"))
     }
 
-    /// Explains the selected waits of a run: states, groups and costs count these alone, and the
-    /// delays that led to them.
-    pub fn of(analysis: &Analysis<'a>, filter: &WaitFilter) -> Self {
-        assert!(
-            analysis.processes.is_alone(),
-            "only the first of several processes has the causes"
-        );
-        let causes = Self::of_divided(analysis, filter);
-        causes.unwrap_or_else(|| unreachable!("one process is the first"))
+    /// Explains the waits in the part of a run that metrics are for, clipped to it, by the delays
+    /// that led to them. The analysis may be divided among processes, which all call this: each
+    /// reads the events of its own ranks. The first gets the causes, others `None`.
+    pub fn of_divided(analysis: &Analysis<'a>, metrics: &Metrics) -> Option<Self> {
+        Self::within(analysis, Some(metrics), MAX_WAITS)
     }
 
-    /// As [`Causes::of`], for an analysis that may be divided among processes, which all call this:
-    /// each reads the events of its own ranks. The first gets the causes, others `None`.
-    pub fn of_divided(analysis: &Analysis<'a>, filter: &WaitFilter) -> Option<Self> {
-        Self::within(analysis, filter, MAX_WAITS)
+    /// Begin and end, on the counter of each rank, of an iteration of the longest phase.
+    ///
+    /// # Errors
+    /// The number of iterations, if it has no such one.
+    pub fn iteration(analysis: &Analysis, number: usize) -> Result<metrics::Iteration, usize> {
+        let clock = WholeTicks::new(analysis.run, analysis.timeline);
+        let lines = Lines::new(analysis, &clock);
+        let whole = lines.extent().unwrap_or((0, 0));
+        let found = Phase::iteration(analysis, (&clock, &lines), whole, number);
+        // Only the first process has the phases.
+        let mut of_processes = analysis.processes.share(found);
+        let of_ranks = of_processes.swap_remove(0)?;
+        Ok(metrics::Iteration { number, of_ranks })
     }
 
-    /// As [`Causes::of_divided`], with at most this many waits that may be left out.
-    fn within(analysis: &Analysis<'a>, filter: &WaitFilter, most: usize) -> Option<Self> {
+    /// As [`Causes::of_divided`], or of the whole run, with at most this many waits that may be left
+    /// out.
+    fn within(analysis: &Analysis<'a>, of: Option<&Metrics>, most: usize) -> Option<Self> {
         let (run, timeline) = (analysis.run, analysis.timeline);
         let clock = WholeTicks::new(run, timeline);
         let lines = Lines::new(analysis, &clock);
         let axis = (&clock, &lines);
         let whole = lines.extent().unwrap_or((0, 0));
+        let part = of.and_then(|metrics| Part::new(metrics, axis, whole));
         let mut unknown = Vec::new();
         // What only the first process knows is empty on the others up to `Asked`.
         let mut found = found(analysis, axis, most, &mut unknown);
@@ -243,7 +247,7 @@ impl<'a> Causes<'a> {
         let (sync_points, order) =
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
         let mut phases = Phase::find(analysis, axis, whole);
-        let asked = Asked::new(analysis, &lines, waits, (&sync_points, &phases));
+        let asked = Asked::new(analysis, &lines, waits, (&sync_points, &phases, part.as_ref()));
         let (of_ranks, waits) = asked.profiles(analysis, axis);
         let regions = Regions::new(analysis, axis, &waits);
         if !analysis.processes.is_first() {
@@ -252,17 +256,23 @@ impl<'a> Causes<'a> {
         let Profiled { mut contexts, profiles, wait_contexts, delayed_by_contexts, rank_waits } =
             Profiled::new(analysis, &lines, of_ranks, (&waits.all, &mut phases));
         let rank_times = (0..run.ranks.len()).map(|position| {
-            let of_rank = RankTime::of_profile(profiles.of_rank(&lines, position), &contexts);
             let first = lines.first_of(position);
             let line = (&lines.all[first as usize], waits.of(first));
-            of_rank.with_ends(lines.stretch_of(position), line, whole)
+            let profile = (profiles.of_rank(&lines, position), &contexts);
+            RankTime::new(profile, line, (whole, part.as_ref()))
         });
         let rank_times = rank_times.collect();
         for phase in &mut phases {
             phase.fill_iterations(&lines, (&profiles, &contexts), &waits.all);
         }
-        let selected = selected(filter, &waits, (&lines, &phases, &regions));
-        let is_selected = |number: u32| selected.as_ref().is_none_or(|all| all[number as usize]);
+        let in_part: Option<Vec<i64>> = part.as_ref().map(|part| {
+            let all = waits.all.iter();
+            all.map(|wait| part.ticks_of(wait, &lines)).collect()
+        });
+        let ticks_of = |number: u32| match &in_part {
+            Some(in_part) => in_part[number as usize],
+            None => waits.all[number as usize].ticks,
+        };
         let count = contexts.all.len();
         let mut places = DelayPlaces::new(&mut contexts);
         let name_delay = |number: u32, context: u32| {
@@ -272,10 +282,10 @@ impl<'a> Causes<'a> {
         let reasons =
             Reasons::new(&waits, (&sync_points, &order), (&profiles.of_lines, count), name_delay);
         let (charges, (groups, path)) = rayon::join(
-            || Charges::new(&waits, &reasons, &is_selected),
+            || Charges::new(&waits, &reasons, &ticks_of),
             || {
                 let groups =
-                    groups::group_waits(&waits, &lines, (&wait_contexts, &reasons), &is_selected);
+                    groups::group_waits(&waits, &lines, (&wait_contexts, &reasons), &ticks_of);
                 (groups, CriticalPath::new((&waits, &order), (&lines, &profiles.of_lines), whole))
             },
         );
@@ -294,8 +304,9 @@ impl<'a> Causes<'a> {
         if run.ranks.iter().any(|rank| rank.file.threads.iter().any(|t| t.totals.is_some())) {
             unknown.push(Unknown::Totals);
         }
-        let of_selection = (0u32..).zip(&waits.all).filter(|(number, _)| is_selected(*number));
-        let off_cpu = OffCpu::new(run, (&clock, &lines), of_selection.map(|(_, wait)| wait));
+        let inside = (0u32..).zip(&waits.all).map(|(number, wait)| (wait, ticks_of(number)));
+        let inside = inside.filter(|(_, ticks)| *ticks > 0);
+        let off_cpu = OffCpu::new(run, (&clock, &lines), inside);
         let (uncertain, for_own_threads) = (waits.uncertain, waits.for_own_threads);
         let waits = waits.all;
         Some(Self {
@@ -303,7 +314,8 @@ impl<'a> Causes<'a> {
             lines,
             whole,
             waits,
-            selected,
+            part,
+            in_part,
             violations,
             uncertain,
             for_own_threads,
@@ -324,12 +336,25 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// Whether a wait is selected.
-    pub fn is_selected(&self, number: u32) -> bool {
-        self.selected.as_ref().is_none_or(|all| all[number as usize])
+    /// Ticks of a wait that lie in the part of the run that is explained.
+    pub fn ticks_of(&self, number: u32) -> i64 {
+        match &self.in_part {
+            Some(in_part) => in_part[number as usize],
+            None => self.waits[number as usize].ticks,
+        }
     }
 
-    /// All selected waiting, ticks.
+    /// Length of the part of the run that is explained (T).
+    pub fn elapsed(&self) -> i64 {
+        self.part.as_ref().map_or(self.whole.1 - self.whole.0, |part| part.ticks)
+    }
+
+    /// Number of ranks in the part of the run that is explained.
+    pub fn ranks(&self) -> usize {
+        self.part.as_ref().map_or(self.rank_times.len(), Part::ranks)
+    }
+
+    /// All waiting that is explained, ticks.
     pub fn waiting(&self) -> i64 {
         self.groups.iter().map(|group| group.ticks).sum()
     }
@@ -344,17 +369,18 @@ impl<'a> Causes<'a> {
         sums.into_iter().map(|(state, (count, ticks))| (state, count, ticks)).collect()
     }
 
-    /// Numbers of at most `max` of the longest selected waits, longest first; ties in order of
+    /// Numbers of at most `max` of the longest waits in the part, longest first; ties in order of
     /// their numbers.
     pub fn longest(&self, max: usize) -> Vec<u32> {
         let mut found: Vec<(Reverse<i64>, u32)> = Vec::new();
         // Waits as short as this one come after enough others.
         let mut least = if max == 0 { i64::MAX } else { i64::MIN };
-        for (number, wait) in (0u32..).zip(&self.waits) {
-            if wait.ticks <= least || !self.is_selected(number) {
+        for number in 0..self.waits.len() as u32 {
+            let ticks = self.ticks_of(number);
+            if ticks <= least || ticks == 0 {
                 continue;
             }
-            found.push((Reverse(wait.ticks), number));
+            found.push((Reverse(ticks), number));
             if found.len() / 2 > max {
                 found.select_nth_unstable(max - 1);
                 found.truncate(max);
@@ -382,16 +408,32 @@ impl<'a> Causes<'a> {
         rows
     }
 
-    /// The efficiency over all ranks that have a file; `None` if the run has no length. `ideal` is
-    /// the run's time on an ideal network over its own, if a replay computed it.
+    /// The efficiency over the ranks in the part of the run that is explained; `None` if it has no
+    /// length. `ideal` is its time on an ideal network over its own, if a replay computed it.
     pub fn tree(&self, run: &Run, ideal: Option<f64>) -> Option<Tree> {
-        let ranks = (0..run.ranks.len()).map(|position| {
+        let takes_part = |position: &usize| self.part.as_ref().is_none_or(|of| of.has(*position));
+        let ranks = (0..run.ranks.len()).filter(takes_part).map(|position| {
             let host = run.ranks[position].file.header.host.as_str();
             (host, self.rank_times[position].computing)
         });
-        let tree = Tree::new(&ranks.collect::<Vec<_>>(), self.whole.1 - self.whole.0, ideal)?;
-        let moving_imbalance = self.phases.first().and_then(Phase::moving_imbalance);
-        Some(Tree { moving_imbalance, ..tree })
+        let tree = Tree::new(&ranks.collect::<Vec<_>>(), self.elapsed(), ideal)?;
+        let phase = self.phases.first().filter(|_| self.part.is_none());
+        Some(Tree { moving_imbalance: phase.and_then(Phase::moving_imbalance), ..tree })
+    }
+
+    /// Passes on what the lines did in the part of the run that is explained: context and ticks. A
+    /// context may occur several times.
+    pub fn for_each_sum(&self, mut take: impl FnMut(u32, i64)) {
+        for (line, profile) in self.lines.all.iter().zip(&self.profiles.of_lines) {
+            let mut hint = profile::Hint::default();
+            let mut add = |sums: &[(u32, i64)]| sums.iter().for_each(|sum| take(sum.0, sum.1));
+            match &self.part {
+                None => add(profile.all()),
+                Some(part) => part.of(line.position).iter().for_each(|stretch| {
+                    add(profile.sums_of(profile.stretches(*stretch, &mut hint)));
+                }),
+            }
+        }
     }
 
     /// Ticks outside MPI and the recorder on a line.
@@ -401,11 +443,17 @@ impl<'a> Causes<'a> {
         computing.map(|(_, ticks)| ticks).sum()
     }
 
-    /// Ticks for which ranks waited in the selected waits. Unlike [`Causes::waiting`], it is part of
-    /// the time of the ranks, however many threads wait at once.
+    /// Ticks for which the rank at a position waited in the whole run.
+    pub fn rank_waited(&self, position: usize) -> i64 {
+        let of_rank = |wait: &Wait| self.lines.all[wait.line as usize].position == position;
+        let all = self.waits.iter().zip(&self.rank_waits);
+        all.filter(|(wait, _)| of_rank(wait)).map(|(_, ticks)| ticks).sum()
+    }
+
+    /// Ticks for which ranks waited in the part of the run that is explained. Unlike
+    /// [`Causes::waiting`], it is part of the time of the ranks, however many threads wait at once.
     pub fn ranks_waited(&self) -> i64 {
-        let all = (0u32..).zip(&self.rank_waits);
-        all.filter(|(number, _)| self.is_selected(*number)).map(|(_, ticks)| ticks).sum()
+        self.rank_times.iter().map(|time| time.waiting).sum()
     }
 }
 
@@ -442,28 +490,6 @@ fn found(
     ];
     unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
     found
-}
-
-/// For each wait whether it is selected; `None` if all are.
-fn selected(
-    filter: &WaitFilter,
-    waits: &Waits,
-    (lines, phases, regions): (&Lines, &[Phase], &Regions),
-) -> Option<Vec<bool>> {
-    if *filter == ALL_WAITS {
-        return None;
-    }
-    let in_region = |number: u32| {
-        let region = regions.of_wait(number).map(|region| &region.name);
-        filter.region.as_ref().is_none_or(|asked| Some(asked) == region)
-    };
-    let in_iteration = |wait: &Wait| {
-        let position = lines.all[wait.line as usize].position;
-        let found = phases.first().and_then(|phase| phase.iteration_of(position, wait.until));
-        filter.iteration.is_none_or(|asked| Some(asked) == found)
-    };
-    let all = (0u32..).zip(&waits.all);
-    Some(all.map(|(number, wait)| in_region(number) && in_iteration(wait)).collect())
 }
 
 /// What the program called that this analysis does not support.

@@ -21,17 +21,17 @@ pub struct OffCpu {
     /// For each line the ticks in the whole run, or to the last reading of a rank that died; `None`
     /// if they are not known.
     pub of_line: Vec<Option<i64>>,
-    /// For each state how much of the selected waiting that can be at most, ticks; `None` if it is not
+    /// For each state how much of the waiting that can be at most, ticks; `None` if it is not
     /// known.
     pub at_most: BTreeMap<State, Option<i64>>,
 }
 
 impl OffCpu {
-    /// From the kernel's figures and the selected waits.
+    /// From the kernel's figures and the waits, each with its ticks that count.
     pub(super) fn new<'w>(
         run: &Run,
         (clock, lines): (&WholeTicks, &Lines),
-        selected: impl Iterator<Item = &'w Wait>,
+        waits: impl Iterator<Item = (&'w Wait, i64)>,
     ) -> Self {
         let of_line = lines.all.iter().map(|line| {
             let ns = run.ranks[line.position].facts.off_cpu_ns(line.thread)?;
@@ -39,8 +39,8 @@ impl OffCpu {
         });
         let of_line: Vec<Option<i64>> = of_line.collect();
         let mut waited: FxHashMap<(State, u32), i64> = FxHashMap::default();
-        for wait in selected {
-            *waited.entry((wait.state, wait.line)).or_default() += wait.ticks;
+        for (wait, ticks) in waits {
+            *waited.entry((wait.state, wait.line)).or_default() += ticks;
         }
         let mut at_most: BTreeMap<State, Option<i64>> = BTreeMap::new();
         for ((state, line), ticks) in waited {

@@ -3,10 +3,11 @@
 use super::State;
 use super::contexts::{Contexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 use super::lines::Line;
-use super::profile::Profile;
+use super::part::Part;
+use super::profile::{Hint, Profile};
 use super::waits::Wait;
 
-/// What a rank did, ticks; the parts add up to the run.
+/// What a rank did, ticks; it adds up to the rank's time in the run, or in a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RankTime {
     /// It computed.
@@ -22,36 +23,52 @@ pub struct RankTime {
 }
 
 impl RankTime {
-    /// Between the rank's begin and its end.
-    pub(super) fn of_profile(profile: &Profile, contexts: &Contexts) -> Self {
+    /// What a rank did in a run, or in a part of it, given the profile of all its threads, its first
+    /// line and that line's waits.
+    pub(super) fn new(
+        (profile, contexts): (&Profile, &Contexts),
+        (line, waits): (&Line, &[Wait]),
+        (run, part): ((i64, i64), Option<&Part>),
+    ) -> Self {
+        let whole = [(line.begin, line.end)];
+        let stretches = part.map_or(&whole[..], |part| part.of(line.position));
         let mut time = Self::default();
-        for (context, ticks) in profile.all() {
-            let part = match *context {
-                WAITING | WAITING_FOR_UNKNOWN => &mut time.waiting,
-                RECORDER => &mut time.recorder,
-                _ if contexts.get(*context).is_computing() => &mut time.computing,
-                _ => &mut time.transfer,
-            };
-            *part += ticks;
+        let mut hint = Hint::default();
+        for stretch in stretches {
+            let sums = profile.sums_of(profile.stretches(*stretch, &mut hint));
+            sums.iter().for_each(|(context, ticks)| time.add(*context, *ticks, contexts));
         }
-        time
+        let inside = |from, to| match part {
+            Some(part) => part.inside(line.position, (from, to)),
+            None => to - from,
+        };
+        time.with_ends(line, waits, (run, &inside))
     }
 
-    /// Adds what lies before the begin and after the end of a rank in the run, given its first line
-    /// and that line's waits. What is too short to be a wait there is in MPI_Init or MPI_Finalize,
-    /// and counts as transfer, as it does elsewhere.
-    pub(super) fn with_ends(
+    fn add(&mut self, context: u32, ticks: i64, contexts: &Contexts) {
+        *match context {
+            WAITING | WAITING_FOR_UNKNOWN => &mut self.waiting,
+            RECORDER => &mut self.recorder,
+            _ if contexts.get(context).is_computing() => &mut self.computing,
+            _ => &mut self.transfer,
+        } += ticks;
+    }
+
+    /// Adds what lies before the begin and after the end of a rank in the run. What is too short to
+    /// be a wait there is in MPI_Init or MPI_Finalize, and counts as transfer, as it does elsewhere.
+    fn with_ends(
         self,
-        (begin, end): (i64, i64),
-        (line, waits): (&Line, &[Wait]),
-        run: (i64, i64),
+        line: &Line,
+        waits: &[Wait],
+        (run, inside): ((i64, i64), &dyn Fn(i64, i64) -> i64),
     ) -> Self {
         let of = |state: State| {
             let all = waits.iter().filter(|wait| wait.state == state);
-            all.map(|wait| wait.ticks).sum::<i64>()
+            all.map(|wait| inside(wait.begin, wait.until)).sum::<i64>()
         };
         let (skew, at_end) = (of(State::StartSkew), of(State::WaitAtFinalize));
-        let (before, after) = (begin - run.0 - skew, run.1 - end - at_end);
+        let before = inside(run.0, line.begin) - skew;
+        let after = inside(line.end, run.1) - at_end;
         let (in_finalize, gone) = if line.finalizes { (after, 0) } else { (0, after) };
         Self {
             waiting: self.waiting + skew + at_end,

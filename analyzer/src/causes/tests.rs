@@ -5,6 +5,7 @@ use std::path::Path;
 use trace_format::header::{Definition, Phase};
 
 use super::*;
+use crate::metrics::Selection;
 use crate::processes::in_threads;
 use crate::synthetic_messages::{completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -14,6 +15,7 @@ mod certainty;
 mod chains;
 pub(crate) mod generated;
 mod one_sided;
+mod parts;
 mod places;
 mod stretches;
 
@@ -61,6 +63,18 @@ fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
     });
 }
 
+/// The causes of a part of a run.
+fn of_part<'a>(analysis: &Analysis<'a>, selection: &Selection) -> Causes<'a> {
+    let metrics = Metrics::without_messages(analysis.run, analysis.timeline, selection).unwrap();
+    Causes::of_divided(analysis, &metrics).unwrap()
+}
+
+/// The causes of an iteration.
+fn of_iteration<'a>(analysis: &Analysis<'a>, number: usize) -> Causes<'a> {
+    let iteration = Causes::iteration(analysis, number).unwrap();
+    of_part(analysis, &Selection::Iteration(iteration))
+}
+
 /// Asserts that several processes find the same as one.
 fn assert_same_in_processes(path: &Path, most: usize, expected: &Causes) {
     let expected = format!("{expected:#?}");
@@ -69,7 +83,7 @@ fn assert_same_in_processes(path: &Path, most: usize, expected: &Causes) {
             let run = Run::open_in(path, &processes).unwrap();
             let timeline = GlobalTimeline::new(&run);
             let analysis = Analysis::divided(&run, &timeline);
-            Causes::within(&analysis, &ALL_WAITS, most).map(|causes| format!("{causes:#?}"))
+            Causes::within(&analysis, None, most).map(|causes| format!("{causes:#?}"))
         });
         let (first, others) = of_processes.split_first().unwrap();
         let differs = first.iter().flat_map(|text| text.lines()).zip(expected.lines());
@@ -145,7 +159,7 @@ fn of_too_many_waits_the_longest_are_explained() {
     }
     with_analysis(&[a, b], |analysis| {
         let all = waits(&Causes::new(analysis));
-        let causes = Causes::within(analysis, &ALL_WAITS, 100).unwrap();
+        let causes = Causes::within(analysis, None, 100).unwrap();
         assert_sums(&causes);
         assert_same_in_processes(&analysis.run.directory, 100, &causes);
         let Unknown::Short { count, sum_ns, below_ns } = causes.unknown[0] else {

@@ -34,7 +34,13 @@ impl<'a> WholeTicks<'a> {
     /// Converts a reading of the counter of the rank at a position, rounded down.
     #[inline]
     pub fn at(&self, rank: usize, ticks: u64) -> i64 {
-        floor(self.ranks[rank].clock.seconds(ticks) * self.ticks_per_s + ROUNDING)
+        self.at_seconds(self.ranks[rank].clock.seconds(ticks))
+    }
+
+    /// Converts seconds of the global timeline, rounded down.
+    #[inline]
+    pub fn at_seconds(&self, seconds: f64) -> i64 {
+        floor(seconds * self.ticks_per_s + ROUNDING)
     }
 
     /// Converts a length on a rank's counter, rounded to the nearest tick of the axis.

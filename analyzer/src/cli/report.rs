@@ -10,10 +10,11 @@ use super::newest_run::named_or_newest;
 use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
 use super::roofline::{placed_selections, under_roofs};
+use super::selection_arguments::SelectionArguments;
 use super::several_processes::agreed;
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
@@ -65,9 +66,9 @@ pub struct ReportArguments {
     #[arg(long, value_name = "FILE", requires = "html")]
     pub machine: Option<PathBuf>,
 
-    /// Restrict every figure to a region that the program marked with gammachi.h
-    #[arg(long, value_name = "NAME", conflicts_with = "window")]
-    pub region: Option<String>,
+    /// The part of the run that the figures are for
+    #[command(flatten)]
+    pub selection: SelectionArguments,
 
     /// Count from the begin of the processes to their end, not from MPI_Init to MPI_Finalize, as
     /// tools do that give figures of the whole trace
@@ -83,11 +84,6 @@ pub struct ReportArguments {
     /// were compared only once (a run that died)
     #[arg(long, value_name = "FILE")]
     pub clock: Option<PathBuf>,
-
-    /// Restrict every figure to a stretch: seconds since the first rank left MPI_Init (`1.5,20`), or
-    /// from the end of a call to the begin of another on each rank (`MPI_Barrier#3,MPI_Barrier#4`)
-    #[arg(long, value_name = "FROM,TO")]
-    pub window: Option<String>,
 
     /// Leave out what identifies the run: names of programs, hosts, regions, communicators and
     /// files, arguments, parameters, environment, the date
@@ -123,11 +119,6 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     if is_study {
         return study(arguments, &directory);
     }
-    let selection = match (&arguments.region, &arguments.window) {
-        (Some(name), _) => Selection::Region(name.clone()),
-        (None, Some(window)) => selection_arguments::window(window)?,
-        (None, None) => Selection::Whole,
-    };
     let mut run = Run::open_in(&directory, processes)?;
     if arguments.anonymise {
         run.anonymise();
@@ -142,10 +133,11 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
         true => Analysis::of(&run, &measured).causal_timeline(),
         false => measured,
     };
+    let divided = Analysis::divided(&run, &timeline);
+    let selection = arguments.selection.selection(&divided)?;
     if let Some(file) = &arguments.html {
         return page(&run, &timeline, &selection, (file, arguments));
     }
-    let divided = Analysis::divided(&run, &timeline);
     let metrics = Metrics::of_analysis(&divided, &selection, !arguments.no_messages)?;
     let causes = causes_of(&divided, &metrics, arguments);
     run.check_readable_in_all()?;
@@ -154,8 +146,8 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     }
     let causes = causes.as_ref();
     let (savings, ideal) = savings_for_report(&Analysis::of(&run, &timeline), causes);
-    let (run, timeline, metrics, choice) = (&run, &timeline, &metrics, &ALL_WAITS);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let (run, timeline, metrics) = (&run, &timeline, &metrics);
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
     let report = Report::new(&diagnosis, &savings);
     let text = rendered(arguments.json, || json(&report), |colour| screen(&report, colour))?;
     run.check_readable()?;
@@ -185,17 +177,19 @@ pub fn report_after_run(directory: &Path) -> Result<(), CommandError> {
     report(&ReportArguments { run: Some(directory.to_owned()), ..ReportArguments::default() })
 }
 
-/// Why ranks waited, if the whole run is selected and is not too large for an analysis that runs
+/// Why ranks waited in the selected part, if the run is not too large for an analysis that runs
 /// along with everything else. Of several processes, which all call this, only the first knows.
 fn causes_of<'a>(
     analysis: &Analysis<'a>,
     metrics: &Metrics,
     arguments: &ReportArguments,
 ) -> Option<Causes<'a>> {
-    let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
-    let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
-    let asked = is_whole && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY;
-    asked.then(|| Causes::of_divided(analysis, &ALL_WAITS)).flatten()
+    // Those of the whole run: to explain a part, all of it is read.
+    let threads = analysis.run.ranks.iter().flat_map(|rank| &rank.threads);
+    let calls: u64 = threads.map(|thread| thread.calls).sum();
+    let asked = !arguments.from_start && !arguments.no_messages;
+    let asked = asked && calls <= MAX_CALLS_FOR_SUMMARY;
+    asked.then(|| Causes::of_divided(analysis, metrics)).flatten()
 }
 
 /// Writes the page and prints its size.
@@ -225,8 +219,8 @@ fn page(
     let causes = causes_of(&analysis, &metrics, arguments);
     let (savings, ideal) = savings_for_report(&Analysis::of(run, timeline), causes.as_ref());
     let causes = causes.as_ref();
-    let (metrics, choice) = (&metrics, &ALL_WAITS);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let metrics = &metrics;
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
     let report = Report::new(&diagnosis, &savings);
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
@@ -253,7 +247,8 @@ fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandErr
         ));
     };
     let for_a_run = [
-        ("--window", arguments.window.is_some()),
+        ("--window", arguments.selection.window.is_some()),
+        ("--iteration", arguments.selection.iteration.is_some()),
         ("--detail", !arguments.detail.is_empty()),
         ("--machine", arguments.machine.is_some()),
         ("--clock", arguments.clock.is_some()),
@@ -266,7 +261,7 @@ fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandErr
         return Err(usage(&format!("is a study: {option} is for one run")));
     }
     let json = StudyJson::read(directory).map_err(CommandError::failed)?;
-    let region = arguments.region.as_deref();
+    let region = arguments.selection.region.as_deref();
     let Observed { table, notes, .. } = observe(&[directory.to_owned()], region)?;
     let scaling = Scaling::new(&table, &Options::default());
     let study = Study {

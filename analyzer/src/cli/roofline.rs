@@ -184,9 +184,7 @@ pub fn placed_selections(run: &Run, selection: &Selection) -> Vec<(String, Selec
     match selection {
         Selection::Whole => whole_and_regions(run),
         Selection::Region(name) => vec![(name.clone(), selection.clone())],
-        Selection::Window { from, to } => {
-            vec![(format!("window {from} to {to}"), selection.clone())]
-        }
+        part => vec![(part.to_string(), part.clone())],
     }
 }
 

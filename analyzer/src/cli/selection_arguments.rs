@@ -2,8 +2,54 @@
 
 use std::ops::Range;
 
+use clap::Args;
+
 use super::error::CommandError;
+use crate::analysis::Analysis;
+use crate::causes::Causes;
 use crate::metrics::{Selection, SelectionError};
+
+/// Selects a part of a run. Several options together select what all of them do.
+#[derive(Debug, Default, Clone, Args)]
+pub struct SelectionArguments {
+    /// Restrict every figure to a region that the program marked with gammachi.h
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
+
+    /// Restrict every figure to a stretch: seconds since the first rank left MPI_Init (`1.5,20`), or
+    /// from the end of a call to the begin of another on each rank (`MPI_Barrier#3,MPI_Barrier#4`)
+    #[arg(long, value_name = "FROM,TO")]
+    pub window: Option<String>,
+
+    /// Restrict every figure to an iteration of the main loop, counted from 0
+    #[arg(long, value_name = "NUMBER")]
+    pub iteration: Option<usize>,
+}
+
+impl SelectionArguments {
+    /// The selected part of a run. If the analysis is divided, all processes call this.
+    ///
+    /// # Errors
+    /// Wrong usage for a window that is none, or an iteration that the run does not have.
+    pub fn selection(&self, analysis: &Analysis) -> Result<Selection, CommandError> {
+        let mut parts = Vec::new();
+        parts.extend(self.region.clone().map(Selection::Region));
+        parts.extend(self.window.as_deref().map(window).transpose()?);
+        if let Some(number) = self.iteration {
+            let found = Causes::iteration(analysis, number);
+            let run = analysis.run.directory.display();
+            parts.push(Selection::Iteration(found.map_err(|count| {
+                CommandError::usage(match count {
+                    0 => format!("--iteration {number}: no iterations were found in {run}"),
+                    _ => {
+                        format!("--iteration {number}: {run} has the iterations 0 to {}", count - 1)
+                    }
+                })
+            })?));
+        }
+        Ok(Selection::of_all(parts))
+    }
+}
 
 /// Parses the value of `--window`.
 ///
@@ -24,10 +70,12 @@ pub fn selection_sentence(error: &SelectionError) -> String {
         SelectionError::UnknownFunction { .. } => format!("--window: {error}"),
         SelectionError::EmptyWindow { from, to, why } => format!("--window {from},{to}: {why}"),
         SelectionError::OnlyTotals { .. } => format!(
-            "{error}: leave out --window and --region, select other seconds, or record with more \
+            "{error}: leave out --window, --region and --iteration, select other seconds, or record with more \
              --max-bytes"
         ),
-        SelectionError::UnknownRegion { .. } | SelectionError::EmptyRegion(_) => error.to_string(),
+        SelectionError::UnknownRegion { .. }
+        | SelectionError::EmptyRegion(_)
+        | SelectionError::NothingInCommon(_) => error.to_string(),
     }
 }
 

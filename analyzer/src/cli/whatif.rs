@@ -15,14 +15,14 @@ use super::newest_run::named_or_newest;
 use super::remember::{Prediction, remember};
 use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::imagined::Imagined;
 use crate::ledger::{Predictor, Subject};
 use crate::metrics::{Metrics, Selection};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sentence};
-use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, is_replayed_aside};
+use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use amount::{Amount, bandwidth, factor, time};
@@ -175,14 +175,13 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
     let is_small = calls <= MAX_CALLS_FOR_SUMMARY;
     let causes = is_small.then(|| Causes::new(&analysis));
-    let ideal = what_if.is_exact() && is_replayed_aside(&run);
+    let ideal = replayed_aside(&run).and_then(|()| what_if.ideal_if_exact());
     let diagnosis = Diagnosis::new(Evidence {
         run: &run,
         timeline: &timeline,
         metrics: &metrics,
         causes: causes.as_ref(),
-        choice: &ALL_WAITS,
-        ideal: ideal.then(|| what_if.ideal()),
+        ideal,
     });
     let asked = WhatIfResults {
         run: &run,

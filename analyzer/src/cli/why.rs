@@ -6,14 +6,15 @@ use clap::Args;
 
 use super::error::{CommandError, print_result};
 use super::newest_run::named_or_newest;
+use super::selection_arguments::SelectionArguments;
 use super::several_processes::agreed;
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, Causes, WaitFilter};
+use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence, Why};
-use crate::metrics::{Metrics, Selection, SelectionError};
+use crate::metrics::{Metrics, SelectionError};
 use crate::present::causes::{json, screen};
 use crate::processes::Processes;
-use crate::replay::{NoIdeal, ideal_time, is_replayed_aside};
+use crate::replay::{ideal_time_of, replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -35,13 +36,9 @@ pub struct WhyArguments {
     #[arg(long, value_name = "RANK")]
     pub rank: Option<u32>,
 
-    /// Only waits in this region, and what caused them
-    #[arg(long, value_name = "REGION")]
-    pub region: Option<String>,
-
-    /// Only waits in this iteration, counted from 0, and what caused them
-    #[arg(long, value_name = "NUMBER")]
-    pub iteration: Option<usize>,
+    /// The part of the run whose waits are shown
+    #[command(flatten)]
+    pub selection: SelectionArguments,
 }
 
 /// Analyses a run and prints why its ranks waited.
@@ -72,46 +69,24 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     }
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::divided(&run, &timeline);
-    if let Some(region) = &arguments.region
-        && !run.region_names().contains(region.as_str())
-    {
-        let known = run.region_names().into_iter().map(str::to_owned).collect();
-        let unknown = SelectionError::UnknownRegion { name: region.clone(), known };
-        return Err(CommandError::usage(format!("--region: {unknown}")));
-    }
-    let choice = WaitFilter { region: arguments.region.clone(), iteration: arguments.iteration };
-    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
-    let causes = Causes::of_divided(&analysis, &choice);
+    let selection = arguments.selection.selection(&analysis)?;
+    let metrics = Metrics::of_analysis(&analysis, &selection, true);
+    let metrics = metrics.map_err(|error| match &error {
+        SelectionError::UnknownRegion { .. } => CommandError::usage(format!("--region: {error}")),
+        _ => error.into(),
+    })?;
+    let causes = Causes::of_divided(&analysis, &metrics);
     run.check_readable_in_all()?;
     let Some(causes) = causes else { return Ok(()) };
-    let iterations = causes.phases.first().map_or(0, |phase| phase.iterations.len());
-    if let Some(iteration) = arguments.iteration
-        && iteration >= iterations
-    {
-        let run = directory.display();
-        return Err(CommandError::usage(match iterations {
-            0 => format!("--iteration {iteration}: no iterations were found in {run}"),
-            _ => {
-                format!("--iteration {iteration}: {run} has the iterations 0 to {}", iterations - 1)
-            }
-        }));
-    }
-    // The run's ideal time does not apply to a part of it.
-    let is_whole = choice == ALL_WAITS;
-    let ideal = match is_whole {
-        true => ideal_time(&Analysis::of(&run, &timeline)),
-        false => Err(NoIdeal::NotAsked),
-    };
+    let ideal = ideal_time_of(&Analysis::of(&run, &timeline), causes.part.as_ref());
     // The replay has read events, too.
     run.check_readable()?;
-    let (rank, choice) = (arguments.rank, &choice);
-    let metrics = metrics?;
-    let (run, timeline, metrics) = (&run, &timeline, &metrics);
-    let why = Why { run, timeline, causes: &causes, ideal, rank, choice };
+    let (run, timeline, metrics, rank) = (&run, &timeline, &metrics, arguments.rank);
+    let why = Why { run, timeline, causes: &causes, ideal, rank };
     // A report judges by the same.
-    let ideal = ideal.ok().filter(|_| is_replayed_aside(run));
+    let ideal = ideal.and_then(|ideal| replayed_aside(run).map(|()| ideal));
     let causes = Some(&causes);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
     let screen = |colour| screen(&why, &diagnosis, colour);
     print_result(arguments.json, || json(&why, &diagnosis), screen)
 }

@@ -21,7 +21,7 @@ pub(super) fn lack_of_cores(of: &Evidence) -> Option<Finding> {
     let matters = !shown_by.is_empty() && (decisive || !hardly_matters(of));
     matters.then(|| Finding::LackOfCores {
         decisive,
-        share: of.metrics.share_off_cpu(),
+        share: share_off_cpu(of),
         held_up: share_held_up(of),
         while_computing_s: while_computing_s(&shown_by, of),
         ranks_missing: !of.run.missing.is_empty(),
@@ -57,9 +57,32 @@ pub(super) fn unequal_pinning(of: &Evidence) -> Option<Finding> {
     }
 }
 
+/// The share of their time for which ranks waited for a core, over the whole run, also where a part of it is selected:
+/// for how long they did in that part is not known.
+fn share_off_cpu(of: &Evidence) -> Option<f64> {
+    let of_run = of_whole_run(of).map(|ranks| ranks.iter().map(|(off_cpu, _)| off_cpu).sum());
+    of_run.or_else(|| of.metrics.share_off_cpu())
+}
+
+/// For each rank the shares of the whole run in which it waited for a core and for other ranks, if only a part of the
+/// run is selected; each divided by the number of ranks.
+fn of_whole_run(of: &Evidence) -> Option<Vec<(f64, f64)>> {
+    let causes = of.causes.filter(|causes| causes.part.is_some())?;
+    let ranks = of.run.ranks.len();
+    let all = ranks as f64 * (causes.whole.1 - causes.whole.0).max(1) as f64;
+    let of_rank = |position: usize| {
+        let off_cpu = causes.off_cpu.of_line[causes.lines.first_of(position) as usize]?;
+        Some((off_cpu as f64 / all, causes.rank_waited(position) as f64 / all))
+    };
+    (0..ranks).map(of_rank).collect()
+}
+
 /// The least share of their time for which ranks waited for a core while they did not wait for other ranks: a rank
 /// that waits in a loop loses nothing if others have its core. `None` if that is not known.
 pub fn share_held_up(of: &Evidence) -> Option<f64> {
+    if let Some(ranks) = of_whole_run(of) {
+        return Some(ranks.iter().map(|(off_cpu, waited)| (off_cpu - waited).max(0.0)).sum());
+    }
     let waiting_s = of.waiting_s();
     let held_up_s: Option<Vec<f64>> = of
         .metrics
@@ -101,7 +124,7 @@ pub fn share_cores(of: &Evidence) -> bool {
 /// so that its other figures say little.
 fn is_decisive(of: &Evidence) -> bool {
     let least_held_up = if share_cores(of) { NOTABLE_OFF_CPU } else { LACKING_CORES };
-    of.metrics.share_off_cpu().is_some_and(|share| share >= LACKING_CORES)
+    share_off_cpu(of).is_some_and(|share| share >= LACKING_CORES)
         && share_held_up(of).is_some_and(|share| share >= least_held_up)
 }
 
@@ -109,7 +132,7 @@ fn is_decisive(of: &Evidence) -> bool {
 fn hardly_matters(of: &Evidence) -> bool {
     let share = match share_cores(of) {
         true => share_held_up(of),
-        false => of.metrics.share_off_cpu(),
+        false => share_off_cpu(of),
     };
     share.is_some_and(|share| share < NOTABLE_OFF_CPU)
 }

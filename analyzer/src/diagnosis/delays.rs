@@ -22,16 +22,18 @@ const HOST_SHARE: f64 = 0.75;
 
 /// Whether ranks waited, or may have waited, long enough for the causes to be worth explaining.
 pub(super) fn is_notable(why: &Why) -> bool {
-    let (found, ranks) = (why.causes, why.run.ranks.len() as f64);
-    let all = ranks * (found.whole.1 - found.whole.0) as f64;
-    (found.ranks_waited() + found.uncertain) as f64 >= super::NOTABLE_SHARE * all
+    let found = why.causes;
+    let all = found.ranks() as f64 * found.elapsed() as f64;
+    // How much of what is uncertain lies in a part of the run is not known.
+    let uncertain = if why.is_of_all() { found.uncertain } else { 0 };
+    (found.ranks_waited() + uncertain) as f64 >= super::NOTABLE_SHARE * all
 }
 
 /// How long ranks waited, then what is known of the reasons.
 pub(super) fn waiting(why: &Why) -> Vec<Finding> {
     let mut findings = vec![Finding::Waiting(total(why))];
     // Threads may wait while their ranks compute.
-    if why.ranks_waited() > 0 {
+    if why.causes.ranks_waited() > 0 {
         findings.extend(slow_iterations(why));
         findings.extend(slow_host(why));
         findings.extend(costliest(why));
@@ -49,12 +51,14 @@ pub(super) fn uncertain(why: &Why) -> Option<Finding> {
 /// How much the ranks waited, with the most that waits too short to be explained can add.
 fn total(why: &Why) -> Waiting {
     let causes = why.causes;
-    let ranks = causes.rank_times.len().max(1) as i64;
-    let all = (ranks * why.elapsed()).max(1);
-    let waiting = why.ranks_waited();
+    let ranks = causes.ranks().max(1) as i64;
+    let all = (ranks * causes.elapsed()).max(1);
+    let waiting = causes.ranks_waited();
     let part = waiting as f64 / all as f64;
     let clock = &causes.clock;
-    let short = causes.unknown.iter().find_map(|unknown| match unknown {
+    // Where the waits lie that are only counted is not known.
+    let unknown = causes.unknown.iter().filter(|_| why.is_of_all());
+    let short = unknown.into_iter().find_map(|unknown| match unknown {
         Unknown::Short { sum_ns, below_ns, .. } => Some((*sum_ns, *below_ns)),
         _ => None,
     });
@@ -92,9 +96,10 @@ pub(super) fn hidden(why: &Why) -> Option<NotRecorded> {
 }
 
 /// Whether more time lies in waits shorter than the clocks' uncertainty than in all others, which
-/// then say little about who is late. Known of the whole run only.
+/// then say little about who is late. Known of the whole run only, and held against its parts.
 fn is_mostly_uncertain(why: &Why) -> bool {
-    why.is_of_all() && why.causes.uncertain > why.causes.waiting()
+    let certain = why.causes.waits.iter().map(|wait| wait.ticks);
+    why.causes.uncertain > certain.sum()
 }
 
 /// The costliest delay, or that none costs much.
@@ -123,7 +128,7 @@ fn costliest(why: &Why) -> Option<Finding> {
         place: place.clone(),
         seconds: why.seconds(cost.total()),
         share,
-        ranks: causes.rank_times.len(),
+        ranks: causes.ranks(),
     }))
 }
 
@@ -218,10 +223,10 @@ pub(super) fn waits_at_repeated_barrier(why: &Why) -> bool {
 
 /// Few slow iterations of the longest phase, if more than half of all waiting lies in them.
 fn slow_iterations(why: &Why) -> Option<Finding> {
-    let phase = why.causes.phases.first()?;
+    let phase = why.causes.phases.first().filter(|_| why.is_of_all())?;
     let Statistics { median, slow, .. } = phase.statistics();
     let ranks = why.run.ranks.len() as i64;
-    let all = ranks as f64 * why.elapsed() as f64;
+    let all = ranks as f64 * why.causes.elapsed() as f64;
     if (why.causes.ranks_waited() as f64) < WORTHWHILE * all {
         return None;
     }
@@ -254,7 +259,5 @@ fn waiting_inside(why: &Why, phase: &Phase, iterations: &[usize]) -> i64 {
         let overlapping: i64 = of_wait.filter(|at| chosen[*at]).map(overlap).sum();
         (overlapping as f64 * wait.ticks as f64 / length as f64) as i64
     };
-    let waits = (0u32..).zip(&why.causes.waits);
-    let selected = waits.filter(|(number, _)| why.causes.is_selected(*number));
-    selected.map(|(_, wait)| inside(wait)).sum()
+    why.causes.waits.iter().map(inside).sum()
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{ALL_WAITS, Causes, State, Unknown, WaitFilter};
-use crate::metrics::{ComputeMode, Metrics, RankMetrics, Selection};
+use crate::causes::{Causes, State, Unknown};
+use crate::metrics::{ComputeMode, Metrics, RankMetrics};
 use crate::replay::NoIdeal;
 use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::Run;
@@ -26,23 +26,31 @@ pub struct Evidence<'a> {
     pub metrics: &'a Metrics,
     /// Why ranks waited; `None` unless asked for.
     pub causes: Option<&'a Causes<'a>>,
-    /// The waits that were selected.
-    pub choice: &'a WaitFilter,
-    /// T₀ of the efficiency tree over τ; `None` without a replay.
-    pub ideal: Option<f64>,
+    /// T₀ of the efficiency tree over τ, of the same part of the run, or why it is unknown.
+    pub ideal: Result<f64, NoIdeal>,
+}
+
+/// Why communication is not divided into serialisation and transfer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Undivided {
+    /// The time on an ideal network is unknown.
+    NoIdeal(NoIdeal),
+    /// It is less than a rank computes, or more than was recorded.
+    Impossible,
+    /// Only a part of the time outside MPI counts as computing, while a replay repeats all of it.
+    Mode(ComputeMode),
 }
 
 impl<'a> Evidence<'a> {
     /// Evidence without causes of waiting and without a replay.
     pub fn of_metrics(run: &'a Run, timeline: &'a GlobalTimeline, metrics: &'a Metrics) -> Self {
-        Self { run, timeline, metrics, causes: None, choice: &ALL_WAITS, ideal: None }
+        Self { run, timeline, metrics, causes: None, ideal: Err(NoIdeal::NotAsked) }
     }
 
     /// The causes with their context, if there are any.
     pub fn why(&self) -> Option<Why<'a>> {
-        let Self { run, timeline, ideal, choice, .. } = *self;
-        let ideal = ideal.ok_or(NoIdeal::NotAsked);
-        self.causes.map(|causes| Why { run, timeline, causes, ideal, rank: None, choice })
+        let Self { run, timeline, ideal, .. } = *self;
+        self.causes.map(|causes| Why { run, timeline, causes, ideal, rank: None })
     }
 
     /// Why it is not known who waited for whom in most calls, if so.
@@ -92,22 +100,33 @@ impl<'a> Evidence<'a> {
     /// Serialisation and transfer, whose product is the communication efficiency. `None` without a replay, and if
     /// the replay and the metrics do not count the same time as computing.
     pub fn serialisation_and_transfer(&self) -> Option<(f64, f64)> {
-        let is_whole = self.metrics.selection == Selection::Whole;
-        let is_same = is_whole && self.metrics.compute == ComputeMode::Outside;
+        let is_same = self.metrics.compute == ComputeMode::Outside;
         self.why().filter(|_| is_same)?.serialisation_and_transfer()
+    }
+
+    /// Why communication is not divided into serialisation and transfer, if it could have been.
+    pub fn undivided(&self) -> Option<Undivided> {
+        let why = self.why().filter(|_| self.serialisation_and_transfer().is_none())?;
+        match (self.metrics.compute, why.ideal) {
+            (ComputeMode::Outside, Ok(_)) => Some(Undivided::Impossible),
+            (ComputeMode::Outside, Err(why)) => Some(Undivided::NoIdeal(why)),
+            (mode, _) => Some(Undivided::Mode(mode)),
+        }
     }
 
     /// Seconds that each rank waited for others, by rank; `None` if that is not known.
     pub fn waiting_s(&self) -> Option<BTreeMap<u32, f64>> {
         let found = self.causes.filter(|_| !self.hides_waiting())?;
-        let ranks = self.run.ranks.iter().zip(&found.rank_times);
+        let takes_part = |at: &usize| found.part.as_ref().is_none_or(|part| part.has(*at));
+        let ranks = (0..self.run.ranks.len()).filter(takes_part);
+        let ranks = ranks.map(|at| (&self.run.ranks[at], &found.rank_times[at]));
         Some(ranks.map(|(rank, time)| (rank.rank, found.clock.seconds(time.waiting))).collect())
     }
 
     /// Share of the ranks' time in waiting for others; 0 if that is not known.
     pub fn waiting_share(&self) -> f64 {
         self.causes.map_or(0.0, |found| {
-            let all = self.run.ranks.len() as f64 * (found.whole.1 - found.whole.0) as f64;
+            let all = found.ranks() as f64 * found.elapsed() as f64;
             found.ranks_waited() as f64 / all.max(1.0)
         })
     }

@@ -30,7 +30,7 @@ mod why;
 #[cfg(test)]
 mod tests;
 
-pub use evidence::Evidence;
+pub use evidence::{Evidence, Undivided};
 pub use finding::{Figures, Finding};
 pub use next::{Purpose, Step};
 pub use why::{OwnTimes, Why};
@@ -118,19 +118,17 @@ fn losses(of: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
     let why = of.why();
     let is_whole = why.is_none_or(|why| why.is_of_all());
-    let is_notable = why.is_some_and(|why| !is_whole || delays::is_notable(&why));
+    let is_notable = why.is_some_and(|why| delays::is_notable(&why));
     let not_recorded = of.waiting_not_recorded();
     let uncertain = why.as_ref().filter(|_| is_notable).and_then(delays::uncertain);
     // What makes waits and delays worthless is found whether or not they matter.
     let doubts = not_recorded.map(|because| Finding::WaitingNotRecorded { because });
     let doubts = doubts.or(uncertain);
-    if is_whole {
-        findings.push(Finding::Efficiency(computation::efficiency(of)));
-        let efficiency = of.metrics.efficiency.as_ref();
-        if efficiency.is_some_and(|one| one.parallel >= HARDLY_LOST) {
-            findings.extend(doubts);
-            return findings;
-        }
+    findings.push(Finding::Efficiency(computation::efficiency(of)));
+    let efficiency = of.metrics.efficiency.as_ref();
+    if efficiency.is_some_and(|one| one.parallel >= HARDLY_LOST) {
+        findings.extend(doubts);
+        return findings;
     }
     let Some(why) = why.filter(|_| !of.hides_waiting()) else {
         match doubts {
@@ -139,7 +137,7 @@ fn losses(of: &Evidence) -> Vec<Finding> {
         }
         return findings;
     };
-    let transfer = if is_whole { transfer::costs(&why, of.metrics) } else { Vec::new() };
+    let transfer = transfer::costs(&why, of.metrics);
     if !is_notable && transfer.is_empty() {
         findings.extend(doubts);
         findings.extend(computation::loses_most(of));
@@ -164,7 +162,7 @@ fn losses(of: &Evidence) -> Vec<Finding> {
 
 /// Ranks that compute equally long and wait all the same, as in a pipeline.
 fn in_turn(of: &Evidence) -> Option<Finding> {
-    let why = of.why().filter(Why::is_of_all)?;
+    let why = of.why()?;
     let balance = of.metrics.efficiency?.load_balance?;
     let (serialisation, _) = of.serialisation_and_transfer()?;
     (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| Finding::InTurn {

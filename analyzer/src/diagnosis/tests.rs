@@ -3,8 +3,9 @@
 use trace_format::header::Definition;
 
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, Causes};
+use crate::causes::Causes;
 use crate::metrics::{Metrics, Selection};
+use crate::replay::NoIdeal;
 use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
@@ -24,8 +25,8 @@ fn findings_of(ranks: &[SyntheticRank]) -> Vec<Finding> {
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     let causes = Causes::new(&Analysis::of(&run, &timeline));
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
-    let (causes, choice, ideal) = (Some(&causes), &ALL_WAITS, None);
-    Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal }).findings
+    let (causes, ideal) = (Some(&causes), Err(NoIdeal::NotAsked));
+    Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal }).findings
 }
 
 /// The findings on ranks that compute and meet again and again; `work` is by rank and turn.

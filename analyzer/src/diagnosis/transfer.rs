@@ -32,10 +32,10 @@ pub(super) fn costs(why: &Why, metrics: &Metrics) -> Vec<Finding> {
 /// Transfer that takes more of the ranks' time than waiting does.
 fn transfer(why: &Why) -> Option<Finding> {
     let found = why.causes;
-    let ranks = why.run.ranks.len();
-    let all = ranks as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
+    let all = found.ranks() as f64 * found.elapsed().max(1) as f64;
     let transfer: i64 = found.rank_times.iter().map(|time| time.transfer).sum();
-    // Waits below the clocks' uncertainty count as transfer elsewhere; they may be either.
+    // Waits below the clocks' uncertainty count as transfer elsewhere; they may be either. In a part of the run
+    // there are at most as many as in all of it.
     let transfer = (transfer - found.uncertain).max(0) as f64;
     let waiting = found.ranks_waited() as f64;
     (transfer > waiting && transfer >= NOTABLE_TRANSFER * all).then(|| Finding::Transfer {
@@ -57,7 +57,7 @@ fn small_messages(why: &Why, metrics: &Metrics) -> Option<Finding> {
     let ticks_at = ticks_at(why, is_small);
     let ticks = ticks_at.values().sum::<i64>();
     let all: i64 = found.rank_times.iter().map(|time| time.transfer).sum();
-    let elapsed = why.run.ranks.len() as f64 * (found.whole.1 - found.whole.0).max(1) as f64;
+    let elapsed = found.ranks() as f64 * found.elapsed().max(1) as f64;
     let share = ticks as f64 / elapsed;
     let are_many = calls >= MANY_CALLS || calls >= SOME_CALLS && 2 * ticks >= all;
     // Waits below the clocks' uncertainty count as transfer here.
@@ -81,11 +81,11 @@ fn moves_little(of: &CallMetrics) -> bool {
 fn ticks_at(why: &Why, is_it: impl Fn(&CallSite) -> bool) -> BTreeMap<u32, i64> {
     let causes = why.causes;
     let mut ticks_at: BTreeMap<u32, i64> = BTreeMap::new();
-    for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
-        if matches!(causes.contexts.get(*number), Context::Transfer(site) if is_it(site)) {
-            *ticks_at.entry(*number).or_default() += ticks;
+    causes.for_each_sum(|number, ticks| {
+        if matches!(causes.contexts.get(number), Context::Transfer(site) if is_it(site)) {
+            *ticks_at.entry(number).or_default() += ticks;
         }
-    }
+    });
     ticks_at
 }
 
@@ -102,6 +102,6 @@ fn largest(why: &Why, ticks_at: BTreeMap<u32, i64>) -> Option<(CallSite, f64)> {
 pub(super) fn overlap(why: &Why) -> Option<Finding> {
     let found = why.causes;
     let overlapped = found.rank_times.iter().map(|time| time.transfer.min(time.computing));
-    let share = overlapped.min()? as f64 / (found.whole.1 - found.whole.0).max(1) as f64;
+    let share = overlapped.min()? as f64 / found.elapsed().max(1) as f64;
     (share >= super::NOTABLE_SHARE).then_some(Finding::Overlap { share })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{ALL_WAITS, Causes, Tree, WaitFilter};
+use crate::causes::{Causes, Tree};
 use crate::metrics::{CpuTime, OwnTime};
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
@@ -21,24 +21,12 @@ pub struct Why<'a> {
     pub ideal: Result<f64, NoIdeal>,
     /// If set, only waits of and for this rank of MPI_COMM_WORLD are shown.
     pub rank: Option<u32>,
-    /// The selected waits.
-    pub choice: &'a WaitFilter,
 }
 
 impl Why<'_> {
-    /// The efficiency of the selected iteration or region, else of the run.
+    /// The efficiency of the part of the run that is explained.
     pub fn tree(&self) -> Option<Tree> {
-        let WaitFilter { region, iteration } = self.choice;
-        if let (Some(number), Some(phase)) = (*iteration, self.causes.phases.first()) {
-            return phase.tree_of(number, self.run, self.causes);
-        }
-        match region {
-            Some(name) => {
-                let mut regions = self.causes.regions.all.iter();
-                regions.find(|region| region.name == *name)?.tree(self.run)
-            }
-            None => self.causes.tree(self.run, self.ideal.ok()),
-        }
+        self.causes.tree(self.run, self.ideal.ok())
     }
 
     /// Serialisation and transfer, whose product is the communication efficiency; `None` without a replay.
@@ -46,36 +34,9 @@ impl Why<'_> {
         self.tree().and_then(|tree| tree.serialisation.zip(tree.transfer))
     }
 
-    /// Whether all waits are selected, not only those of a region or an iteration.
+    /// Whether the whole run is explained, not only a region, a window or an iteration.
     pub fn is_of_all(&self) -> bool {
-        *self.choice == ALL_WAITS
-    }
-
-    /// T of the shares of the selected iteration or region, else of the run.
-    pub fn elapsed(&self) -> i64 {
-        let WaitFilter { region, iteration } = self.choice;
-        let phase = self.causes.phases.first();
-        let iteration = iteration.zip(phase).filter(|(at, phase)| *at < phase.iterations.len());
-        let mut regions = self.causes.regions.all.iter();
-        let of_region = |name: &String| regions.find(|of| of.name == *name).map(|of| of.ticks);
-        iteration
-            .map(|(at, phase)| phase.ticks_of(at))
-            .or_else(|| region.as_ref().and_then(of_region))
-            .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
-    }
-
-    /// Ticks for which ranks waited in the selected iteration or region, else in the run.
-    pub fn ranks_waited(&self) -> i64 {
-        let selected = self.causes.ranks_waited();
-        let phase = self.causes.phases.first();
-        let iteration = self.choice.iteration.zip(phase);
-        let iteration = iteration.filter(|(at, phase)| *at < phase.iterations.len());
-        // A wait is selected by its end, and those of further threads may begin before the iteration.
-        let inside = iteration.map(|(at, phase)| phase.waited_in(at, self.causes));
-        match &self.choice.region {
-            None => inside.unwrap_or(selected),
-            Some(_) => inside.map_or(selected, |inside| inside.min(selected)),
-        }
+        self.causes.part.is_none()
     }
 
     /// Ticks as seconds.

@@ -20,17 +20,21 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// The needs of a selection.
+    /// The needs of a selection, which combines at most one region and one window.
     pub fn of(selection: &Selection) -> Self {
         let call = |bound: &Bound| match bound {
             Bound::Seconds(_) => None,
             Bound::Occurrence { function, number } => Some((function.clone(), *number)),
         };
-        match selection {
-            Selection::Whole => Self::default(),
-            Selection::Region(name) => Self { region: Some(name.clone()), ..Self::default() },
-            Selection::Window { from, to } => Self { region: None, calls: [call(from), call(to)] },
+        let mut targets = Self::default();
+        for part in selection.parts() {
+            match part {
+                Selection::Region(name) => targets.region = Some(name.clone()),
+                Selection::Window { from, to } => targets.calls = [call(from), call(to)],
+                Selection::Whole | Selection::Iteration(_) | Selection::All(_) => {}
+            }
         }
+        targets
     }
 
     /// Whether the events need not be read.

@@ -63,7 +63,7 @@ pub use paths::{Frame, PathRow};
 pub(crate) use paths::{FrameKey, keys_of_paths};
 pub use resolve::{EmptyWindow, SelectionError};
 use resolve::{RankSelection, Resolved};
-pub use selection::{Bound, Selection, WindowError};
+pub use selection::{Bound, Iteration, Selection, WindowError};
 pub use sites::{SiteMetrics, SiteRow};
 pub(crate) use sites::{in_file, module_of, modules};
 use sums::RankPass;
@@ -219,6 +219,9 @@ pub struct Metrics {
     pub run_elapsed_s: f64,
     /// Occurrences per rank, if all participating ranks have equally many; 1 unless a region.
     pub occurrences: Option<usize>,
+    /// Begin and end of each rank's stretches in the selection on its own counter, ascending and
+    /// disjoint; `None` for ranks that do not take part.
+    pub stretches: Vec<Option<Vec<(u64, u64)>>>,
     /// All ranks with a file, including those that do not take part.
     pub ranks: Vec<RankMetrics>,
     /// `None` if the selection has no length.
@@ -385,6 +388,7 @@ impl Metrics {
             elapsed_s: resolved.elapsed_s,
             run_elapsed_s: resolved.run_elapsed_s,
             occurrences: resolved.occurrences,
+            stretches: resolved.stretches(),
             ranks,
             efficiency,
             calls,

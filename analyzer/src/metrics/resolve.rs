@@ -9,7 +9,7 @@ use crate::trace::{RankTrace, Run};
 
 use super::Note;
 use super::marks::{Found, Marks, RankMarks, Targets};
-use super::selection::{Bound, Selection};
+use super::selection::{Bound, Iteration, Selection};
 use crate::did_you_mean;
 
 /// Why a selection cannot be used.
@@ -49,6 +49,9 @@ pub enum SelectionError {
         /// Its end.
         to_s: f64,
     },
+    /// Regions, windows and iterations that never coincide.
+    #[error("nothing is selected by {0} together")]
+    NothingInCommon(String),
     /// The window contains no time of any rank.
     #[error("nothing is selected from {from} to {to}: {why}")]
     EmptyWindow {
@@ -117,6 +120,8 @@ impl RankSelection {
 pub(super) struct Resolved {
     /// Whether the whole run is selected.
     pub whole: bool,
+    /// Whether one iteration is.
+    is_iteration: bool,
     /// In the order of the ranks.
     pub ranks: Vec<RankSelection>,
     /// τ of the selection.
@@ -165,15 +170,34 @@ impl Resolved {
         let earliest = timeline.ranks.iter().map(RankTime::begin_s).fold(f64::INFINITY, f64::min);
         let latest = timeline.ranks.iter().map(RankTime::end_s).fold(f64::NEG_INFINITY, f64::max);
         let run_elapsed_s = latest - earliest;
-        let parts: Vec<Stretches> = match selection {
-            Selection::Whole => {
-                timeline.ranks.iter().map(|r| Some(vec![(r.begin_ticks, r.end_ticks)])).collect()
-            }
-            Selection::Region(name) => region(run, found, name)?,
+        let whole = || timeline.ranks.iter().map(|r| Some(vec![(r.begin_ticks, r.end_ticks)]));
+        let of_part = |part: &Selection| match part {
+            Selection::Whole | Selection::All(_) => Ok(whole().collect()),
+            Selection::Region(name) => region(run, found, name),
             Selection::Window { from, to } => {
-                window((run, timeline), found, (from, to), run_elapsed_s)?
+                window((run, timeline), found, (from, to), run_elapsed_s)
+            }
+            Selection::Iteration(Iteration { of_ranks, .. }) => {
+                Ok(of_ranks.iter().map(|stretch| Some(vec![*stretch])).collect())
             }
         };
+        let mut parts: Vec<Stretches> = match selection.parts() {
+            [] => whole().collect(),
+            [first, others @ ..] => {
+                let mut all = of_part(first)?;
+                for other in others {
+                    let other: Vec<Stretches> = of_part(other)?;
+                    all = all.into_iter().zip(other).map(common).collect();
+                }
+                all
+            }
+        };
+        if selection.parts().len() > 1 && parts.iter().flatten().all(Vec::is_empty) {
+            return Err(SelectionError::NothingInCommon(selection.to_string()));
+        }
+        if let Selection::Iteration(_) = selection {
+            clip(&mut parts, timeline);
+        }
         if *selection != Selection::Whole {
             check_for_totals(run, timeline, selection, &parts)?;
         }
@@ -186,6 +210,7 @@ impl Resolved {
         }
         let mut resolved = Self {
             whole: *selection == Selection::Whole,
+            is_iteration: matches!(selection, Selection::Iteration(_)),
             ranks: Vec::new(),
             elapsed_s: 0.0,
             run_elapsed_s,
@@ -196,10 +221,17 @@ impl Resolved {
         Ok(resolved)
     }
 
+    /// Each rank's stretches; `None` of a rank that does not take part.
+    pub fn stretches(&self) -> Vec<Option<Vec<(u64, u64)>>> {
+        self.ranks.iter().map(|of| of.takes_part.then(|| of.stretches.clone())).collect()
+    }
+
     /// Computes τ and every rank's time outside its stretches.
     ///
     /// If all ranks have equally many stretches, τ = Σ_k (latest end of the k-th − earliest start
-    /// of the k-th); otherwise it is the latest end − the earliest start of all.
+    /// of the k-th); otherwise it is the latest end − the earliest start of all. Of an iteration it
+    /// is the latest end − the latest start, or the time of the rank that is longest in it: so it
+    /// does not count what ranks do in the iteration before, while others have begun this one.
     fn measure(&mut self, timeline: &GlobalTimeline, parts: Vec<Stretches>) {
         let pairs =
             || timeline.ranks.iter().zip(&parts).filter_map(|(r, p)| Some((r, p.as_ref()?)));
@@ -220,6 +252,14 @@ impl Resolved {
             self.notes.push(Note::OccurrencesDiffer);
         }
         self.elapsed_s = hulls.iter().map(|(begin, end)| (end - begin).max(0.0)).sum();
+        if self.is_iteration {
+            let all =
+                || pairs().flat_map(|(rank, of)| of.iter().map(move |one| seconds(rank, one)));
+            let latest = all().map(|(begin, _)| begin).fold(f64::NEG_INFINITY, f64::max);
+            let between = all().map(|(_, end)| end - latest);
+            self.elapsed_s =
+                all().map(|(begin, end)| end - begin).chain(between).fold(0.0, f64::max);
+        }
         self.ranks = timeline
             .ranks
             .iter()
@@ -230,6 +270,10 @@ impl Resolved {
                 let outside_s = match (takes_part, stretches.is_empty()) {
                     (false, _) => 0.0,
                     (true, true) => self.elapsed_s,
+                    (true, false) if self.is_iteration => {
+                        let times = stretches.iter().map(|stretch| seconds(rank, stretch));
+                        self.elapsed_s - times.map(|(begin, end)| end - begin).sum::<f64>()
+                    }
                     (true, false) => {
                         let times = stretches.iter().map(|stretch| seconds(rank, stretch));
                         outside(&hulls, times, self.occurrences.is_some())
@@ -241,6 +285,30 @@ impl Resolved {
     }
 }
 
+/// What two stretches of a rank have in common. A rank that takes part in both takes part.
+fn common((one, other): (Stretches, Stretches)) -> Stretches {
+    let (one, other) = one.zip(other)?;
+    let (mut common, mut at) = (Vec::new(), 0);
+    for (begin, end) in one {
+        while at < other.len() && other[at].1 <= begin {
+            at += 1;
+        }
+        let overlapping = other[at..].iter().take_while(|(from, _)| *from < end);
+        common.extend(overlapping.map(|(from, to)| (begin.max(*from), end.min(*to))));
+    }
+    Some(common)
+}
+
+/// Clips stretches to those of the ranks.
+fn clip(parts: &mut [Stretches], timeline: &GlobalTimeline) {
+    for (part, rank) in parts.iter_mut().zip(&timeline.ranks) {
+        for (begin, end) in part.iter_mut().flatten() {
+            *begin = (*begin).clamp(rank.begin_ticks, rank.end_ticks);
+            *end = (*end).clamp(*begin, rank.end_ticks.max(*begin));
+        }
+    }
+}
+
 /// Fails if only totals are kept for a part of the selection, in which regions may begin or end
 /// unseen.
 fn check_for_totals(
@@ -249,7 +317,7 @@ fn check_for_totals(
     selection: &Selection,
     parts: &[Stretches],
 ) -> Result<(), SelectionError> {
-    let any_region = matches!(selection, Selection::Region(_));
+    let any_region = selection.parts().iter().any(|part| matches!(part, Selection::Region(_)));
     for ((trace, time), part) in run.ranks.iter().zip(&timeline.ranks).zip(parts) {
         let totals = trace.file.threads.iter().filter_map(|thread| thread.totals.as_ref());
         for header in totals.map(|totals| &totals.header) {

@@ -29,6 +29,19 @@ pub enum Selection {
     },
     /// All occurrences of a region.
     Region(String),
+    /// An iteration of the main loop.
+    Iteration(Iteration),
+    /// What all of these select.
+    All(Vec<Selection>),
+}
+
+/// An iteration of the main loop, which later stages find.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Iteration {
+    /// Its number, from 0.
+    pub number: usize,
+    /// Begin and end on the counter of each rank, in the order of the ranks.
+    pub of_ranks: Vec<(u64, u64)>,
 }
 
 /// Why a text is not a window.
@@ -49,6 +62,47 @@ pub enum WindowError {
 }
 
 impl Selection {
+    /// What all of these select together; the whole run if there are none.
+    pub fn of_all(mut selections: Vec<Self>) -> Self {
+        match selections.len() {
+            0 => Self::Whole,
+            1 => selections.remove(0),
+            _ => Self::All(selections),
+        }
+    }
+
+    /// The selections that this one combines.
+    pub fn parts(&self) -> &[Self] {
+        match self {
+            Self::Whole => &[],
+            Self::All(parts) => parts,
+            one => std::slice::from_ref(one),
+        }
+    }
+
+    /// What it selects, without its kind.
+    pub fn value(&self) -> String {
+        match self {
+            Self::Window { from, to } => format!("{from} to {to}"),
+            Self::Region(name) => name.clone(),
+            Self::Iteration(Iteration { number, .. }) => number.to_string(),
+            Self::Whole | Self::All(_) => self.to_string(),
+        }
+    }
+
+    /// The options that select it, for a command line.
+    pub fn options(&self) -> Vec<String> {
+        let option = |part: &Self| match part {
+            Self::Window { from, to } => vec!["--window".to_owned(), format!("{from},{to}")],
+            Self::Region(name) => vec!["--region".to_owned(), name.clone()],
+            Self::Iteration(Iteration { number, .. }) => {
+                vec!["--iteration".to_owned(), number.to_string()]
+            }
+            Self::Whole | Self::All(_) => Vec::new(),
+        };
+        self.parts().iter().flat_map(option).collect()
+    }
+
     /// Parses `FROM,TO`.
     ///
     /// # Errors
@@ -63,6 +117,21 @@ impl Selection {
                 Bound::Occurrence { function: g, number: b },
             ) if f == g && a >= b => Err(WindowError::EndsFirst),
             _ => Ok(Self::Window { from, to }),
+        }
+    }
+}
+
+impl std::fmt::Display for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole => write!(f, "the whole run"),
+            Self::Window { .. } => write!(f, "window {}", self.value()),
+            Self::Region(_) => write!(f, "region {}", self.value()),
+            Self::Iteration(_) => write!(f, "iteration {}", self.value()),
+            Self::All(parts) => {
+                let parts: Vec<String> = parts.iter().map(Self::to_string).collect();
+                write!(f, "{}", parts.join(", "))
+            }
         }
     }
 }

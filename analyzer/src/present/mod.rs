@@ -63,12 +63,10 @@ pub struct Report<'a> {
     pub timeline: &'a GlobalTimeline,
     /// Metrics of the selected part of the run.
     pub metrics: &'a Metrics,
-    /// Why ranks waited in the whole run; `None` unless asked for.
+    /// Why ranks waited in the selected part of the run; `None` unless asked for.
     pub causes: Option<&'a Causes<'a>>,
     /// What changes would save; empty unless asked for.
     pub savings: &'a [whatif::Saving],
-    /// T₀ of the efficiency tree over τ; `None` without a replay.
-    pub ideal: Option<f64>,
     /// What all that means.
     pub diagnosis: &'a Diagnosis<'a>,
 }
@@ -80,8 +78,8 @@ impl<'a> Report<'a> {
             None => savings,
             Some(_) => &[],
         };
-        let Evidence { run, timeline, metrics, causes, ideal, .. } = diagnosis.of;
-        Self { run, timeline, metrics, causes, savings, ideal, diagnosis }
+        let Evidence { run, timeline, metrics, causes, .. } = diagnosis.of;
+        Self { run, timeline, metrics, causes, savings, diagnosis }
     }
 
     /// The analysis of causes with its context, if there is one.

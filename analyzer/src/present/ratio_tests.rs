@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{Report, causes, report, whatif};
 use crate::analysis::Analysis;
 use crate::causes::tests::{finished, generated};
-use crate::causes::{ALL_WAITS, Causes, RankTime, Tree, WaitFilter};
+use crate::causes::{Causes, RankTime, Tree};
 use crate::comparison::RunRecord;
 use crate::comparison::record::Kind;
 use crate::diagnosis::{Diagnosis, Evidence};
-use crate::metrics::{Metrics, Selection};
-use crate::replay::{Answer, Assembled, Graph, WhatIf, ideal_time};
+use crate::metrics::{Bound, Metrics, Selection, SelectionError};
+use crate::replay::{Answer, Assembled, Graph, WhatIf, ideal_time_of};
 use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::SyntheticRank;
 use crate::timeline::GlobalTimeline;
@@ -73,55 +73,83 @@ fn assert_percentages(screen: &str) {
     }
 }
 
+/// Parts of a run of each kind, alone and together.
+fn parts_of(analysis: &Analysis, all: &Causes) -> Vec<Selection> {
+    let middle_s = all.clock.seconds(all.whole.1 - all.whole.0) / 2.0;
+    let window =
+        |from, to| Selection::Window { from: Bound::Seconds(from), to: Bound::Seconds(to) };
+    let windows = [window(0.0, middle_s), window(middle_s, 2.5 * middle_s)];
+    let regions = all.regions.all.iter().filter(|region| region.ticks > 0);
+    let regions = regions.map(|region| Selection::Region(region.name.clone()));
+    let iteration = Causes::iteration(analysis, 3).ok().map(Selection::Iteration);
+    let alone: Vec<Selection> = regions.chain(iteration).chain(windows).collect();
+    let mut parts = vec![Selection::Whole];
+    for (number, one) in alone.iter().enumerate() {
+        let is_same =
+            |other: &&Selection| std::mem::discriminant(*other) == std::mem::discriminant(one);
+        let others = alone[number..].iter().filter(|other| !is_same(other));
+        parts.extend(others.map(|other| Selection::All(vec![one.clone(), other.clone()])));
+    }
+    parts.extend(alone);
+    parts
+}
+
 /// Renders everything that `report`, `why`, `whatif` and `compare` say of a run, and checks it.
 fn check(ranks: &[SyntheticRank]) {
     let directory = finished(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::of(&run, &timeline);
-    let ideal = ideal_time(&analysis);
     let all = Causes::new(&analysis);
-    let regions = || all.regions.all.iter().filter(|region| region.ticks > 0);
-    let mut choices =
-        vec![WaitFilter::default(), WaitFilter { iteration: Some(3), ..WaitFilter::default() }];
-    choices.extend(regions().flat_map(|region| {
-        let region = Some(region.name.clone());
-        [None, Some(3)].map(|iteration| WaitFilter { region: region.clone(), iteration })
-    }));
-    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    for choice in &choices {
-        let found = Causes::of(&analysis, choice);
-        let diagnosis = Diagnosis::new(Evidence {
-            run: &run,
-            timeline: &timeline,
-            metrics: &metrics,
-            causes: Some(&found),
-            choice,
-            ideal: ideal.ok(),
-        });
-        let why = diagnosis.of.why().unwrap();
-        assert_ratios(&serde_json::from_str(&causes::json(&why, &diagnosis).unwrap()).unwrap());
-        assert_percentages(&causes::screen(&why, &diagnosis, false));
+    for selection in parts_of(&analysis, &all) {
+        check_selection(&analysis, &selection);
     }
-    check_report(&analysis, &Selection::Whole, (&all, ideal.ok()), all.tree(&run, None).unwrap());
-    for region in regions() {
-        let selection = Selection::Region(region.name.clone());
-        check_report(&analysis, &selection, (&all, None), region.tree(&run).unwrap());
-    }
+    check_window_of_all(&analysis, &all);
     check_record(directory.path(), &all);
     check_what_if(&analysis);
 }
 
-/// Checks a report, and that it states the same efficiency as `why`.
-fn check_report(
-    analysis: &Analysis,
-    selection: &Selection,
-    (causes, ideal): (&Causes, Option<f64>),
-    tree: Tree,
-) {
+/// Checks that a window of the whole run has the efficiency of the whole run.
+fn check_window_of_all(analysis: &Analysis, all: &Causes) {
+    let end_s = all.clock.seconds(all.whole.1 - all.whole.0) + 1.0;
+    let window = Selection::Window { from: Bound::Seconds(0.0), to: Bound::Seconds(end_s) };
+    let metrics = Metrics::new(analysis.run, analysis.timeline, &window).unwrap();
+    let causes = Causes::of_divided(analysis, &metrics).unwrap();
+    let tree = |causes: &Causes| {
+        let ideal = ideal_time_of(analysis, causes.part.as_ref()).ok();
+        causes.tree(analysis.run, ideal).unwrap()
+    };
+    let (of_window, of_all) = (tree(&causes), tree(all));
+    let factors =
+        |tree: Tree| [Some(tree.parallel), tree.load_balance, tree.serialisation, tree.transfer];
+    for (one, other) in factors(of_window).into_iter().zip(factors(of_all)) {
+        let differ = one.zip(other).is_some_and(|(one, other)| (one - other).abs() >= ROUNDING);
+        assert!(!differ && one.is_some() == other.is_some(), "{of_window:?}, not {of_all:?}");
+    }
+}
+
+/// Checks `report` and `why` of a selection, and that both state the same efficiency.
+fn check_selection(analysis: &Analysis, selection: &Selection) {
     let (run, timeline) = (analysis.run, analysis.timeline);
-    let metrics = Metrics::new(run, timeline, selection).unwrap();
-    let efficiency = metrics.efficiency.unwrap();
+    let metrics = match Metrics::new(run, timeline, selection) {
+        Ok(metrics) => metrics,
+        // A region may lie outside a window.
+        Err(error) => {
+            assert!(matches!(error, SelectionError::NothingInCommon(_)), "{selection:?}: {error}");
+            return;
+        }
+    };
+    let causes = Causes::of_divided(analysis, &metrics).unwrap();
+    let ideal = ideal_time_of(analysis, causes.part.as_ref());
+    let (metrics, causes) = (&metrics, Some(&causes));
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
+    let why = diagnosis.of.why().unwrap();
+    assert_ratios(&serde_json::from_str(&causes::json(&why, &diagnosis).unwrap()).unwrap());
+    assert_percentages(&causes::screen(&why, &diagnosis, false));
+    let report = Report::new(&diagnosis, &[]);
+    assert_ratios(&serde_json::from_str(&report::json(&report).unwrap()).unwrap());
+    assert_percentages(&report::screen(&report, false));
+    let (Some(tree), Some(efficiency)) = (why.tree(), metrics.efficiency) else { return };
     for (one, other) in [
         (Some(tree.parallel), Some(efficiency.parallel)),
         (tree.load_balance, efficiency.load_balance),
@@ -130,11 +158,6 @@ fn check_report(
         let differ = one.zip(other).is_some_and(|(one, other)| (one - other).abs() >= ROUNDING);
         assert!(!differ, "{selection:?}: why {tree:?}, report {efficiency:?}");
     }
-    let (metrics, causes, choice) = (&metrics, Some(causes), &ALL_WAITS);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
-    let report = Report::new(&diagnosis, &[]);
-    assert_ratios(&serde_json::from_str(&report::json(&report).unwrap()).unwrap());
-    assert_percentages(&report::screen(&report, false));
 }
 
 /// Checks that what `compare` compares are the times that `why` shows.

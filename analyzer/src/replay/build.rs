@@ -12,7 +12,7 @@ use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView
 use crate::causes::contexts::{Contexts, LocalContext, LocalContexts};
 use crate::causes::local_site::{LocalSite, ReplacedModules};
 use crate::causes::semantics::CallSemantics;
-use crate::causes::{Lines, WholeTicks};
+use crate::causes::{Lines, Part, WholeTicks};
 use crate::timeline::mpi_constants::MpiConstants;
 
 use super::find::{Finder, LinkedCall, Matches};
@@ -50,6 +50,8 @@ struct OpBuilder<'l, 'a> {
     meetings: &'l [(u32, i64)],
     /// Calls with a partner that was not found: rank and begin.
     unmatched: &'l FxHashSet<(u32, u64)>,
+    /// At whose bounds computation is cut, by operations without links.
+    part: Option<&'l Part>,
 }
 
 /// Builds the operations of a rank.
@@ -140,6 +142,8 @@ struct LineState {
     /// Time since the last operation, by context; `None` is the program's code outside of regions.
     own: Vec<(Option<LocalContext>, i64)>,
     library: i64,
+    /// Where computation is still to be cut, the next moment last.
+    cuts: Vec<i64>,
 }
 
 impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
@@ -182,6 +186,16 @@ fn proc_null(header: &FileHeader) -> Option<i32> {
 }
 
 impl OpBuilder<'_, '_> {
+    /// Where the computation of a line is cut, the first moment last.
+    fn cuts(&self, number: u32) -> Vec<i64> {
+        let line = &self.lines.all[number as usize];
+        let moments = self.part.into_iter().flat_map(|part| part.moments(line.position));
+        let mut cuts: Vec<i64> = moments.collect();
+        cuts.dedup();
+        cuts.reverse();
+        cuts
+    }
+
     /// When the last member entered, for a call that all members must have entered and that moves
     /// no data.
     fn meeting_end(&self, keys: &[LinkedCall]) -> Option<i64> {
@@ -255,6 +269,33 @@ impl RankOpBuilder<'_, '_> {
         (self.line.own, self.line.before) = (own, site);
     }
 
+    /// Accounts the time up to `to` as `fill` does, and cuts it where that was asked for.
+    fn fill(&mut self, to: i64, fill: impl Fn(&mut LineState, i64)) {
+        while let Some(cut) = self.line.cuts.last().copied().filter(|cut| *cut <= to) {
+            self.line.cuts.pop();
+            // Those inside calls are found by the times of the calls.
+            if cut >= self.line.at {
+                fill(&mut self.line, cut);
+                let before = self.line.before;
+                self.push_op(None, (cut, cut), &[]);
+                self.line.before = before;
+            }
+        }
+        fill(&mut self.line, to);
+    }
+
+    fn own_to(&mut self, to: i64) {
+        self.fill(to, LineState::own_to);
+    }
+
+    fn library_to(&mut self, to: i64) {
+        self.fill(to, LineState::library_to);
+    }
+
+    fn in_call_to(&mut self, site: LocalSite, to: i64) {
+        self.fill(to, |line, to| line.add(Some(LocalContext::Transfer(site)), to));
+    }
+
     /// The keys of a call.
     fn keys_of(&mut self, begin_ticks: u64, function: u16) -> std::ops::Range<usize> {
         let keys = &self.builder.keys[self.line.number as usize];
@@ -281,7 +322,7 @@ impl RankOpBuilder<'_, '_> {
     }
 
     fn call(&mut self, span: &Span, function: u16, (begin, end): (i64, i64)) {
-        self.line.own_to(begin);
+        self.own_to(begin);
         let address = span.site.map_or(0, |(address, _)| address);
         let site = self.replaced.site(function, address, span.begin_ticks);
         let keys = self.keys_of(span.begin_ticks, function);
@@ -296,19 +337,19 @@ impl RankOpBuilder<'_, '_> {
             self.push_op(Some(site), (self.line.at, meeting_end), keys);
             self.fixed += end - meeting_end;
             self.line.at = meeting_end;
-            self.line.add(Some(LocalContext::Transfer(site)), end);
+            self.in_call_to(site, end);
             return;
         }
         let index = usize::from(function.wrapping_sub(trace_format::functions::FIRST_FUNCTION));
         let kind = self.kinds.get(index).copied().unwrap_or(UnmatchedKind::Local);
         match kind {
-            UnmatchedKind::Local => self.line.library_to(end),
-            UnmatchedKind::Message if self.has_no_partner(span) => self.line.library_to(end),
+            UnmatchedKind::Local => self.library_to(end),
+            UnmatchedKind::Message if self.has_no_partner(span) => self.library_to(end),
             UnmatchedKind::Message | UnmatchedKind::Fixed => {
                 self.fixed += end - self.line.at;
-                self.line.add(Some(LocalContext::Transfer(site)), end);
+                self.in_call_to(site, end);
             }
-            UnmatchedKind::Probe => self.line.at = end,
+            UnmatchedKind::Probe => self.fill(end, |line, to| line.at = line.at.max(to)),
         }
     }
 }
@@ -322,7 +363,8 @@ impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
         }
         let keys = 0..builder.keys[number as usize].len();
         let at = builder.lines.all[number as usize].begin;
-        self.line = LineState { number, at, keys, ..LineState::default() };
+        let cuts = builder.cuts(number);
+        self.line = LineState { number, at, keys, cuts, ..LineState::default() };
     }
 
     fn span(&mut self, span: &Span) {
@@ -337,24 +379,24 @@ impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
                 }
             }
             SpanKind::Polls { count, inside_ticks, .. } => {
-                self.line.own_to(begin);
+                self.own_to(begin);
                 let inside = self.builder.clock.ticks_of(self.position, inside_ticks);
                 let between = (end - begin - inside).max(0);
                 let each = self.seconds(between) / (count.max(2) - 1) as f64;
                 let waits_from = if each > BUSY_POLLING_S { begin + between } else { begin };
-                self.line.own_to(waits_from);
-                self.line.at = self.line.at.max(end);
+                self.own_to(waits_from);
+                self.fill(end, |line, to| line.at = line.at.max(to));
             }
             SpanKind::Tool => {
-                self.line.own_to(begin);
-                self.line.library_to(end);
+                self.own_to(begin);
+                self.library_to(end);
             }
             SpanKind::RegionBegin(id) => {
-                self.line.own_to(begin);
+                self.own_to(begin);
                 self.line.regions.push(id);
             }
             SpanKind::RegionEnd(id) => {
-                self.line.own_to(begin);
+                self.own_to(begin);
                 if let Some(at) = self.line.regions.iter().rposition(|open| *open == id) {
                     self.line.regions.truncate(at);
                 }
@@ -365,7 +407,7 @@ impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
 
     fn end_thread(&mut self) {
         let end = self.builder.lines.all[self.line.number as usize].end;
-        self.line.own_to(end);
+        self.own_to(end);
         let end = self.line.at;
         self.push_op(None, (end, end), &[]);
         self.lines.push((self.line.number, self.ops.len()));
@@ -379,7 +421,8 @@ impl RankOpBuilder<'_, '_> {
         if self.lines.is_empty() {
             let number = self.builder.lines.first_of(self.position);
             let line = &self.builder.lines.all[number as usize];
-            self.line = LineState { number, at: line.begin, ..LineState::default() };
+            let cuts = self.builder.cuts(number);
+            self.line = LineState { number, at: line.begin, cuts, ..LineState::default() };
             self.end_thread();
         }
     }
@@ -391,6 +434,14 @@ impl<'a> Graph<'a> {
     /// # Errors
     /// Why the run cannot be replayed.
     pub fn new(analysis: &Analysis<'a>) -> Result<Self, NotReplayable> {
+        Self::cut(analysis, None)
+    }
+
+    /// As [`Graph::new`], with computation cut at the bounds of a part of the run.
+    ///
+    /// # Errors
+    /// Why the run cannot be replayed.
+    pub(super) fn cut(analysis: &Analysis<'a>, part: Option<&Part>) -> Result<Self, NotReplayable> {
         let run = analysis.run;
         if !run.missing.is_empty() {
             return Err(NotReplayable::MissingRanks);
@@ -411,7 +462,7 @@ impl<'a> Graph<'a> {
         let (clock, lines, keys) = (&clock, &lines, &found.keys[..]);
         let (members, meetings) = (&found.members[..], &found.meetings[..]);
         let unmatched = &found.unmatched;
-        let builder = OpBuilder { clock, lines, begin, keys, members, meetings, unmatched };
+        let builder = OpBuilder { clock, lines, begin, keys, members, meetings, unmatched, part };
         let mut ranks = analysis.calls(&&builder);
         ranks.iter_mut().for_each(RankOpBuilder::add_silent_line);
         if ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
@@ -432,6 +483,7 @@ impl<'a> Graph<'a> {
             groups,
             recorded: Vec::new(),
             elapsed_s: clock.seconds(end - begin),
+            axis: (clock.ticks_per_s, begin),
             fixed_s: 0.0,
         };
         Ok(graph.with_operations(ranks, &numbers, (clock, lines, begin)))

@@ -6,6 +6,7 @@ use super::dependencies::{StartPoint, dependencies, senders};
 use super::exchange::Rounds;
 use super::graph::{Graph, LinkKind, Needs, Op, OpNumber, Window};
 use super::network::{Costs, Network, Placement};
+use super::part::{Bounds, Ends, Pin};
 
 /// The conditions of a replay.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +70,8 @@ struct Progress {
 
 struct Forward<'f, 'a, P> {
     graph: &'f Graph<'a>,
+    /// The part of the run that is replayed, and when it was left; `None` if that is all.
+    part: Option<(&'f Bounds, Ends)>,
     conditions: &'f Conditions<'f, P>,
     costs: Costs<'f>,
     /// The end of the operations of each line.
@@ -98,12 +101,29 @@ pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     replay_window(graph, conditions, &graph.whole())
 }
 
+/// Replays a part of a run, as the module `part` says; returns when it was left.
+pub(super) fn replay_part<P: Fn(OpNumber, &Op) -> (f64, f64)>(
+    graph: &Graph,
+    conditions: &Conditions<'_, P>,
+    bounds: &Bounds,
+) -> Ends {
+    replay_from(graph, conditions, (&graph.whole(), Some(bounds))).1
+}
+
 /// Replays a window of a run.
 pub(super) fn replay_window<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     graph: &Graph,
     conditions: &Conditions<'_, P>,
     window: &Window,
 ) -> Replayed {
+    replay_from(graph, conditions, (window, None)).0
+}
+
+fn replay_from<P: Fn(OpNumber, &Op) -> (f64, f64)>(
+    graph: &Graph,
+    conditions: &Conditions<'_, P>,
+    (window, part): (&Window, Option<&Bounds>),
+) -> (Replayed, Ends) {
     let lines = graph.lines.len();
     let missing = |number: usize| senders(graph, number as u32).count() as u32;
     let progress = graph.lines.iter().map(|line| Progress {
@@ -115,6 +135,7 @@ pub(super) fn replay_window<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     let mut forward = Forward {
         graph,
         conditions,
+        part: part.map(|bounds| (bounds, Ends::default())),
         costs: Costs { network: conditions.network, placement: conditions.placement },
         ends: &window.ends,
         entered: vec![UNKNOWN; graph.ops.len()],
@@ -148,7 +169,8 @@ pub(super) fn replay_window<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     };
     let begin = graph.lines.iter().map(|line| line.begin_s).fold(f64::INFINITY, f64::min);
     let elapsed_s = ends.iter().copied().fold(begin, f64::max) - begin;
-    Replayed { entered: forward.entered, ends, last_ops, elapsed_s, released }
+    let part = forward.part.map(|(_, ends)| ends).unwrap_or_default();
+    (Replayed { entered: forward.entered, ends, last_ops, elapsed_s, released }, part)
 }
 
 impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
@@ -158,13 +180,26 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         let end = self.ends[line as usize];
         let Progress { mut op, mut inside, mut now, .. } = self.progress[line as usize];
         while op < end {
+            let pin = self
+                .part
+                .as_ref()
+                .map(|(bounds, _)| bounds.pin(line, self.graph.recorded[op as usize]));
             if !inside {
-                let (own_s, library_s) = (self.conditions.pace)(op, &self.graph.ops[op as usize]);
-                now += own_s + library_s;
+                now = match pin {
+                    Some(Pin { is_after: true, .. }) => now,
+                    Some(Pin { entered: Some(entered), .. }) => entered,
+                    _ => {
+                        let of = &self.graph.ops[op as usize];
+                        let (own_s, library_s) = (self.conditions.pace)(op, of);
+                        now + own_s + library_s
+                    }
+                };
                 self.enter(line, op, now);
             }
-            match self.left(op, now, anyway) {
-                Ok(left) => now = left,
+            // What lies outside the part ends when it did.
+            let is_outside = pin.is_some_and(|pin| pin.left.is_some() && pin.ends.is_none());
+            match self.left(op, now, anyway || is_outside) {
+                Ok(left) => now = self.pinned((line, op), pin, (now, left)),
                 Err(need) => {
                     self.progress[line as usize] =
                         Progress { op, inside: true, now, next_waiter: NO_LINE };
@@ -175,6 +210,19 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
             (op, inside, anyway) = (op + 1, false, false);
         }
         self.progress[line as usize] = Progress { op, inside: false, now, next_waiter: NO_LINE };
+    }
+
+    /// When a call is left, in the replay of a part.
+    fn pinned(
+        &mut self,
+        (line, op): (u32, OpNumber),
+        pin: Option<Pin>,
+        (entered, left): (f64, f64),
+    ) -> f64 {
+        let (Some(pin), Some((_, ends))) = (pin, &mut self.part) else { return left };
+        let left = pin.begins.map_or(left, |begin| left.max(begin));
+        ends.add((line, !self.graph.links(op).is_empty()), &pin, (entered, left));
+        pin.left.unwrap_or(left)
     }
 
     /// Begins a call, for which others may have waited.

@@ -193,6 +193,8 @@ pub struct Graph<'a> {
     pub(super) recorded: Vec<Recorded>,
     /// From the earliest begin of a rank to the latest end, as recorded; seconds.
     pub elapsed_s: f64,
+    /// Ticks of the common axis in a second, and its earliest begin of a rank.
+    pub(super) axis: (f64, i64),
     /// Time in calls whose partners are unknown, which is replayed unchanged; sum over all ranks,
     /// seconds.
     pub fixed_s: f64,

@@ -17,6 +17,7 @@
 //! | `assembled` | a network assembled from several sources |
 //! | `mapping` | placement of ranks on other hosts |
 //! | `change` | what can be changed in a replay |
+//! | `part` | the replay of a part of the run |
 //! | `moments` | times of a thread's calls in the run and in the replay |
 //! | `questions` | the effect of changes |
 //! | `uncertainty` | how far an answer may be off |
@@ -39,6 +40,7 @@ mod graph;
 mod mapping;
 mod moments;
 mod network;
+mod part;
 mod questions;
 mod uncertainty;
 
@@ -57,6 +59,7 @@ pub use questions::{Answer, WhatIf};
 use rayon::prelude::*;
 
 use crate::analysis::Analysis;
+use crate::causes::Part;
 
 /// Why the ideal time (T₀) is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,6 +72,11 @@ pub enum NoIdeal {
     NotReplayable(NotReplayable),
     /// The relative error of its replay is too large.
     Off(f64),
+    /// It has so many calls that it is not replayed along with a report.
+    NotAside(u64),
+    /// Ranks enter the selected part unequally often, so that which stretches belong together is
+    /// not known.
+    UnequallyOften,
 }
 
 /// Runs with more calls are replayed for `gammachi whatif` only.
@@ -87,18 +95,26 @@ pub fn is_replayed_aside(run: &crate::trace::Run) -> bool {
     calls(run) <= MAX_CALLS_ASIDE
 }
 
-/// Answers the standard questions about a run, if it can be replayed and is not too large to do so
-/// along with a report.
-pub fn standard_answers<'a>(analysis: &Analysis<'a>) -> Option<(WhatIf<'a>, Vec<Answer>)> {
-    if !is_replayed_aside(analysis.run) {
-        return None;
-    }
-    let what_if = WhatIf::new(Graph::new(analysis).ok()?);
+/// Whether a run is small enough to be replayed along with a report.
+///
+/// # Errors
+/// It is not.
+pub fn replayed_aside(run: &crate::trace::Run) -> Result<(), NoIdeal> {
+    if is_replayed_aside(run) { Ok(()) } else { Err(NoIdeal::NotAside(calls(run))) }
+}
+
+/// Answers the standard questions about a run.
+///
+/// # Errors
+/// Why it cannot be replayed along with a report.
+pub fn standard_answers<'a>(analysis: &Analysis<'a>) -> Result<(WhatIf<'a>, Vec<Answer>), NoIdeal> {
+    replayed_aside(analysis.run)?;
+    let what_if = WhatIf::new(Graph::new(analysis).map_err(NoIdeal::NotReplayable)?);
     if !what_if.is_accurate() {
-        return None;
+        return Err(NoIdeal::Off(what_if.calibration.error));
     }
     let answers = what_if.standard().par_iter().map(|changes| what_if.ask(changes)).collect();
-    Some((what_if, answers))
+    Ok((what_if, answers))
 }
 
 /// T₀/T of the efficiency tree: the time of a run on an ideal network divided by its own.
@@ -106,14 +122,25 @@ pub fn standard_answers<'a>(analysis: &Analysis<'a>) -> Option<(WhatIf<'a>, Vec<
 /// # Errors
 /// Why it is unknown.
 pub fn ideal_time(analysis: &Analysis) -> Result<f64, NoIdeal> {
+    ideal_time_of(analysis, None)
+}
+
+/// The same of a part of a run.
+///
+/// # Errors
+/// Why it is unknown.
+pub fn ideal_time_of(analysis: &Analysis, part: Option<&Part>) -> Result<f64, NoIdeal> {
     let calls = calls(analysis.run);
     if calls > MAX_CALLS {
         return Err(NoIdeal::TooManyCalls(calls));
     }
-    let what_if = WhatIf::new(Graph::new(analysis).map_err(NoIdeal::NotReplayable)?);
-    match what_if.is_exact() {
-        true => Ok(what_if.ideal()),
-        false => Err(NoIdeal::Off(what_if.calibration.error)),
+    if part.is_some_and(|part| !part.is_paired()) {
+        return Err(NoIdeal::UnequallyOften);
+    }
+    let what_if = WhatIf::new(Graph::cut(analysis, part).map_err(NoIdeal::NotReplayable)?);
+    match part {
+        Some(part) if what_if.is_exact() => what_if.ideal_of(part).map_err(NoIdeal::Off),
+        _ => what_if.ideal_if_exact(),
     }
 }
 

@@ -5,14 +5,16 @@ use std::sync::OnceLock;
 
 use trace_format::meaning::{Class, Meaning};
 
+use super::NoIdeal;
 use super::backward::{Path, critical_path};
 use super::calibrate::{Calibration, MAX_ERROR, MAX_OFF_S, calibrate};
 use super::change::Change;
-use super::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay};
+use super::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay, replay_part};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
+use super::part::Bounds;
 use super::uncertainty::Asked;
-use crate::causes::Context;
+use crate::causes::{Context, Part};
 
 /// The effect of some changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,6 +175,32 @@ impl<'a> WhatIf<'a> {
     /// own.
     pub fn ideal(&self) -> f64 {
         self.ask(&[Change::IdealNetwork]).elapsed_s / self.graph.elapsed_s
+    }
+
+    /// The same, if the self-replay is accurate enough.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn ideal_if_exact(&self) -> Result<f64, NoIdeal> {
+        if self.is_exact() { Ok(self.ideal()) } else { Err(NoIdeal::Off(self.calibration.error)) }
+    }
+
+    /// The same of a part of the run, at whose bounds the graph was cut; or the relative error of
+    /// the replay of that part.
+    ///
+    /// # Errors
+    /// The error is too large.
+    pub(super) fn ideal_of(&self, part: &Part) -> Result<f64, f64> {
+        let bounds = Bounds::new(&self.graph, part);
+        let length_with = |changes: &[Change]| {
+            let changed = self.changed(changes);
+            let ends = replay_part(&self.graph, &changed.conditions(self), &bounds);
+            ends.length(&self.graph, part)
+        };
+        let (itself, ideal) =
+            rayon::join(|| length_with(&[]), || length_with(&[Change::IdealNetwork]));
+        let error = itself * self.graph.axis.0 / part.ticks.max(1) as f64 - 1.0;
+        if error.abs() > MAX_ERROR { Err(error) } else { Ok(ideal / itself) }
     }
 
     /// Predicts the time of the run with some changes.

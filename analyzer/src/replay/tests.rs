@@ -4,6 +4,7 @@ mod balance;
 mod cm5;
 mod divided;
 mod partners;
+mod parts;
 mod placement;
 mod scale;
 mod short;

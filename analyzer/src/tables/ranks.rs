@@ -5,14 +5,14 @@
 
 use crate::causes::{Causes, RankTime};
 use crate::diagnosis::{Diagnosis, Finding};
-use crate::metrics::{ComputeMode, Metrics, Pinning, RankMetrics, RankState, Selection};
+use crate::metrics::{ComputeMode, Metrics, Pinning, RankMetrics, RankState};
 
 use super::{Cell, Column, Table};
 
 /// Share of τ by which similar ranks may differ.
 const TOLERANCE: f64 = 0.02;
-/// Share of τ from which a rank's time in the recorder has a column.
-const NOTABLE_RECORDER_SHARE: f64 = 0.001;
+/// Share of τ from which a rank's time in the recorder, or outside the selected part, has a column.
+const NOTABLE_SHARE: f64 = 0.001;
 
 /// What the table is made from.
 pub struct Ranks<'a> {
@@ -30,6 +30,8 @@ struct InMpi {
     waiting_s: f64,
     transfer_s: f64,
     gone_s: f64,
+    /// Of the selected part of the run, when the rank was not in it.
+    elsewhere_s: f64,
 }
 
 /// A rank, and its position.
@@ -56,7 +58,7 @@ struct Definition {
 }
 
 /// All columns, from left to right.
-const COLUMNS: [Definition; 18] = [
+const COLUMNS: [Definition; 19] = [
     Definition {
         key: "host",
         title: "host",
@@ -100,6 +102,16 @@ const COLUMNS: [Definition; 18] = [
         cell: |ranks, (at, _)| ranks.divided(at, |of| of.gone_s),
     },
     Definition {
+        key: "elsewhere_s",
+        title: "elsewhere",
+        of_group: OfGroup::Mean,
+        is_shown: |ranks| {
+            let notable_s = NOTABLE_SHARE * ranks.metrics.elapsed_s;
+            ranks.in_mpi.iter().flatten().any(|of| of.elsewhere_s > notable_s)
+        },
+        cell: |ranks, (at, _)| ranks.divided(at, |of| of.elsewhere_s),
+    },
+    Definition {
         key: "mpi_s",
         title: "in MPI",
         of_group: OfGroup::Mean,
@@ -126,7 +138,7 @@ const COLUMNS: [Definition; 18] = [
         of_group: OfGroup::Mean,
         // TRUST says how much time it took altogether.
         is_shown: |ranks| {
-            let notable_s = NOTABLE_RECORDER_SHARE * ranks.metrics.elapsed_s;
+            let notable_s = NOTABLE_SHARE * ranks.metrics.elapsed_s;
             ranks.any(|rank| rank.recorder_s >= notable_s)
         },
         cell: |_, (_, rank)| Cell::Seconds(rank.recorder_s),
@@ -219,18 +231,21 @@ impl<'a> Ranks<'a> {
         state: fn(&RankMetrics) -> String,
     ) -> Self {
         let causes = causes.filter(|causes| {
-            metrics.selection == Selection::Whole
-                && !diagnosis.of.hides_waiting()
-                && causes.rank_times.len() == metrics.ranks.len()
+            !diagnosis.of.hides_waiting() && causes.rank_times.len() == metrics.ranks.len()
         });
         let in_mpi = causes.map(|causes| {
             let s = |ticks: i64| causes.clock.seconds(ticks);
-            let divided = |of: &RankTime| InMpi {
-                waiting_s: s(of.waiting),
-                transfer_s: s(of.transfer),
-                gone_s: s(of.gone),
+            let divided = |(position, of): (usize, &RankTime)| {
+                let takes_part = causes.part.as_ref().is_none_or(|part| part.has(position));
+                let all = of.computing + of.waiting + of.transfer + of.recorder + of.gone;
+                InMpi {
+                    waiting_s: s(of.waiting),
+                    transfer_s: s(of.transfer),
+                    gone_s: s(of.gone),
+                    elsewhere_s: if takes_part { s(causes.elapsed() - all) } else { 0.0 },
+                }
             };
-            causes.rank_times.iter().map(divided).collect()
+            causes.rank_times.iter().enumerate().map(divided).collect()
         });
         let slept = |finding: &Finding| matches!(finding, Finding::Asleep(_));
         Self { metrics, in_mpi, shows_sleep: diagnosis.findings.iter().any(slept), state }

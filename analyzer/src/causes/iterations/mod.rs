@@ -24,7 +24,7 @@ use crate::analysis::Analysis;
 use crate::trace::Run;
 
 use super::NO_CONTEXT;
-use super::contexts::{Contexts, WAITING, WAITING_FOR_UNKNOWN};
+use super::contexts::{Contexts, WAITING};
 use super::hinted_search;
 use super::line_profiles::Profiles;
 use super::lines::Lines;
@@ -117,6 +117,34 @@ impl Phase {
         (clock, lines): (&WholeTicks, &Lines),
         whole: (i64, i64),
     ) -> Vec<Self> {
+        Self::found(analysis, (clock, lines), whole).into_iter().map(|(phase, _)| phase).collect()
+    }
+
+    /// Begin and end of an iteration of the longest phase on the counter of each rank.
+    ///
+    /// # Errors
+    /// The number of its iterations, if it has fewer; on all but the first process.
+    pub(super) fn iteration(
+        analysis: &Analysis,
+        axis: (&WholeTicks, &Lines),
+        whole: (i64, i64),
+        number: usize,
+    ) -> Result<Vec<(u64, u64)>, usize> {
+        let mut all = Self::found(analysis, axis, whole).into_iter();
+        let Some((phase, begins)) = all.next() else { return Err(0) };
+        let count = phase.bounds.len() - 1;
+        if number >= count {
+            return Err(count);
+        }
+        Ok(begins.iter().map(|of_rank| (of_rank[number], of_rank[number + 1])).collect())
+    }
+
+    /// The phases with the begins of their iterations on each rank's own counter.
+    fn found(
+        analysis: &Analysis,
+        (clock, lines): (&WholeTicks, &Lines),
+        whole: (i64, i64),
+    ) -> Vec<(Self, Vec<Vec<u64>>)> {
         let of_ranks = analysis.calls_then(&Symbols { lines }, |rank| rank.loops());
         let of_ranks: Vec<Vec<Loop>> = analysis.processes.join(of_ranks);
         let candidates = candidates(&of_ranks, clock, whole);
@@ -140,29 +168,24 @@ impl Phase {
             if overlaps || !are_alike(&turns, number) {
                 continue;
             }
-            let phase = Self::new(candidate, &turns, number, clock);
+            let begins = begins(candidate, &turns, number);
+            let phase = Self::new(candidate, &begins, clock);
             if phase.is_regular()
                 && phase.median_length() as f64 >= MIN_ITERATION_S * clock.ticks_per_s
             {
                 taken.push(candidate.stretch);
-                phases.push(phase);
+                phases.push((phase, begins));
             }
         }
-        phases.sort_by_key(|phase: &Self| std::cmp::Reverse(phase.ticks()));
+        phases.sort_by_key(|(phase, _): &(Self, _)| std::cmp::Reverse(phase.ticks()));
         phases
     }
 
-    fn new(
-        candidate: &Candidate,
-        turns: &[Vec<FoundTurns>],
-        number: usize,
-        clock: &WholeTicks,
-    ) -> Self {
-        let begins =
-            turns.iter().zip(&candidate.of_ranks).enumerate().map(|(rank, (turns, of))| {
-                let begins = turns[number].begins.iter().chain([&of.stretch.1]);
-                begins.map(|ticks| clock.at(rank, *ticks)).collect()
-            });
+    fn new(candidate: &Candidate, begins: &[Vec<u64>], clock: &WholeTicks) -> Self {
+        let begins = begins.iter().enumerate().map(|(rank, begins)| {
+            let begins = begins.iter().map(|ticks| clock.at(rank, *ticks));
+            begins.collect()
+        });
         let begins: Vec<Vec<i64>> = begins.collect();
         let latest = |at: usize| begins.iter().map(|of_rank| of_rank[at]).max().unwrap_or(0);
         let bounds = (0..=candidate.turns as usize).map(latest).collect();
@@ -305,27 +328,6 @@ impl Phase {
         self.bounds[self.bounds.len() - 1] - self.begin()
     }
 
-    /// T of an iteration's shares: its length, or the time of the rank that is longest in it. Ranks
-    /// that begin an iteration at different times can be in it for longer than it lasts from one
-    /// latest begin to the next.
-    pub fn ticks_of(&self, number: usize) -> i64 {
-        let own = self.begins.iter().map(|begins| begins[number + 1] - begins[number]);
-        own.chain([self.iterations[number].ticks]).max().unwrap_or(0)
-    }
-
-    /// Ticks for which ranks waited in an iteration, also where it is not known for which rank.
-    pub fn waited_in(&self, number: usize, causes: &super::Causes) -> i64 {
-        let waited = self.begins.iter().enumerate().map(|(position, begins)| {
-            let profile = causes.profiles.of_rank(&causes.lines, position);
-            let stretch = (begins[number], begins[number + 1]);
-            let sums = profile.sums_of(profile.stretches(stretch, &mut Hint::default()));
-            let waiting =
-                sums.iter().filter(|(of, _)| matches!(*of, WAITING | WAITING_FOR_UNKNOWN));
-            waiting.map(|(_, ticks)| ticks).sum::<i64>()
-        });
-        waited.sum()
-    }
-
     /// The efficiency over all its iterations, without T₀, which is known only for whole runs.
     pub fn tree(&self, run: &Run) -> Option<Tree> {
         let hosts = run.ranks.iter().map(|rank| rank.file.header.host.as_str());
@@ -340,23 +342,16 @@ impl Phase {
         let largest = self.computing.iter().max().copied().filter(|most| *most > 0)?;
         Some(largest as f64 / self.busiest as f64)
     }
+}
 
-    /// The efficiency of one iteration.
-    pub fn tree_of(&self, number: usize, run: &Run, causes: &super::Causes) -> Option<Tree> {
-        self.iterations.get(number)?;
-        let ranks = run.ranks.iter().enumerate().map(|(position, rank)| {
-            let begins = &self.begins[position];
-            let profile = causes.profiles.of_rank(&causes.lines, position);
-            let stretch = (begins[number], begins[number + 1]);
-            let stretches = profile.stretches(stretch, &mut Hint::default());
-            let sums = profile.sums_of(stretches).iter();
-            let computing =
-                sums.filter(|(context, _)| causes.contexts.get(*context).is_computing());
-            (rank.file.header.host.as_str(), computing.map(|(_, ticks)| ticks).sum())
-        });
-        let ranks: Vec<(&str, i64)> = ranks.collect();
-        Tree::new(&ranks, self.ticks_of(number), None)
-    }
+/// Begin of each turn of a loop and end of the last one, by rank and on its counter.
+fn begins(candidate: &Candidate, turns: &[Vec<FoundTurns>], number: usize) -> Vec<Vec<u64>> {
+    let of_ranks = turns.iter().zip(&candidate.of_ranks);
+    let begins = of_ranks.map(|(turns, of)| {
+        let begins = turns[number].begins.iter().chain([&of.stretch.1]);
+        begins.copied().collect()
+    });
+    begins.collect()
 }
 
 /// Whether most of a loop's turns are of frequent kinds, and most of its time lies in them, over

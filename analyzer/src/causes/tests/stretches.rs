@@ -151,7 +151,7 @@ fn a_rank_does_not_wait_in_iterations_and_regions_while_another_thread_computes(
         let [phase] = causes.phases.as_slice() else { panic!("{:?}", causes.phases) };
         let iteration = phase.iterations[5];
         assert_eq!((iteration.waiting, iteration.computing, iteration.slowest), (0, 1_990, 0));
-        let tree = phase.tree_of(5, analysis.run, &causes).unwrap();
+        let tree = of_iteration(analysis, 5).tree(analysis.run, None).unwrap();
         assert_eq!((tree.communication, tree.parallel), (1.0, 1_990.0 / 2_000.0));
         let [region] = causes.regions.all.as_slice() else { panic!("{:?}", causes.regions) };
         assert_eq!((region.ticks, region.waiting), (950 * turns, 0));
@@ -205,9 +205,10 @@ fn shares_of_a_phase_hold_all_that_its_ranks_do() {
         let [phase] = causes.phases.as_slice() else { panic!("{:?}", causes.phases) };
         assert_eq!(phase.ticks(), 39 * 3_000 + 5);
         let mut trees = vec![phase.tree(analysis.run).unwrap()];
-        trees.extend((0..40).filter_map(|at| phase.tree_of(at, analysis.run, &causes)));
+        let tree_of = |number| of_iteration(analysis, number).tree(analysis.run, None);
+        trees.extend((0..40).filter_map(tree_of));
         assert!(trees.iter().all(|tree| tree.communication <= 1.0), "{trees:?}");
-        let in_turn_20 = phase.tree_of(20, analysis.run, &causes).unwrap();
+        let in_turn_20 = tree_of(20).unwrap();
         assert!(in_turn_20.communication > 0.99, "{in_turn_20:?}");
     });
 }

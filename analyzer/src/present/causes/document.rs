@@ -324,7 +324,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
     let mut numbers = causes.longest(causes.waits.len());
     numbers.retain(concerns);
     let cut = numbers.split_off(numbers.len().min(MAX_WAITS));
-    let left_out: i64 = cut.iter().map(|number| causes.waits[*number as usize].ticks).sum();
+    let left_out: i64 = cut.iter().map(|number| causes.ticks_of(*number)).sum();
     let omitted = Omitted { count: cut.len(), seconds: s(left_out) };
     let part = |number: u32| {
         let wait = &causes.waits[number as usize];
@@ -355,8 +355,8 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
             delayed_by_thread: delayed_by.map(|line| line.thread),
             state: wait.state.key(),
             begin_s: s(wait.begin),
-            seconds: s(wait.ticks),
-            ticks: wait.ticks,
+            seconds: s(causes.ticks_of(number)),
+            ticks: causes.ticks_of(number),
             function,
             place,
             called_from: caller.map(|caller| PlacePart::new(&caller.module, &caller.place)),

@@ -10,18 +10,19 @@ mod stretches;
 mod stretches_document;
 pub(super) mod words;
 
-use crate::diagnosis::Why;
+use crate::diagnosis::{Undivided, Why};
 
 pub use document::json;
 pub(super) use document::{Summary, summary};
 pub(super) use rows::{longest_waits, wait_rows};
 pub use screen::screen;
 pub(super) use stretches::{iteration_summary, phase_lines, region_lines};
-pub(super) use words::{state_name, why_late};
+pub(super) use words::{state_name, undivided, why_late};
 
 /// What is not known, and why.
 fn missing(why: &Why) -> Vec<String> {
     let unknown = why.causes.unknown.iter().map(|what| words::unknown(*what));
-    let unknown = unknown.chain(why.ideal.err().and_then(words::no_ideal));
+    let unknown =
+        unknown.chain(why.ideal.err().and_then(|why| words::undivided(Undivided::NoIdeal(why))));
     unknown.chain(words::no_python_lines(why)).collect()
 }

@@ -55,7 +55,7 @@ pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
             state: wait.state.name(),
             place: words::place(causes, causes.wait_contexts[number as usize]),
             begin_s: causes.clock.seconds(wait.begin),
-            seconds: causes.clock.seconds(wait.ticks),
+            seconds: causes.clock.seconds(causes.ticks_of(number)),
             delayed_by: words::line(causes, wait.delayed_by),
             delayed_by_rank: rank_of(why, wait.delayed_by),
             late_by: words::why_late(causes, number, &own_times),

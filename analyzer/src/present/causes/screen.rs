@@ -79,7 +79,7 @@ fn efficiency(why: &Why) -> Vec<String> {
     vec![format!(
         "{} = {balance} x {communication}      elapsed {}",
         two(parallel),
-        seconds_of(why, why.elapsed())
+        seconds_of(why, why.causes.elapsed())
     )]
 }
 

@@ -1,6 +1,7 @@
 //! Words for contexts, for what made ranks late, and for what is not known.
 
 use crate::causes::{Causes, Context, DELAYED_BY_UNKNOWN, LateBy, NO_CONTEXT, State, Unknown};
+use crate::diagnosis::Undivided;
 use crate::metrics::OwnTime;
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
@@ -197,20 +198,36 @@ pub(super) fn unknown(what: Unknown) -> String {
 }
 
 /// Why communication is not divided into serialisation and transfer; `None` if that was not asked for.
-pub(super) fn no_ideal(why: NoIdeal) -> Option<String> {
+pub(in crate::present) fn undivided(why: Undivided) -> Option<String> {
     let because = match why {
+        Undivided::NoIdeal(why) => no_ideal(why)?,
+        Undivided::Impossible => {
+            "the replay on an ideal network gives a time that cannot be right".to_owned()
+        }
+        Undivided::Mode(_) => {
+            "a replay repeats all code outside MPI, not only what counts as computing".to_owned()
+        }
+    };
+    Some(format!("serialisation and transfer are not known: {because}"))
+}
+
+fn no_ideal(why: NoIdeal) -> Option<String> {
+    Some(match why {
         NoIdeal::NotAsked => return None,
         NoIdeal::TooManyCalls(calls) => {
             format!("{} calls are replayed by `gammachi whatif` only", count(calls))
+        }
+        NoIdeal::NotAside(calls) => {
+            format!("{} calls are replayed by `gammachi why` only", count(calls))
         }
         NoIdeal::NotReplayable(why) => {
             format!("the run cannot be replayed, for {}", crate::present::whatif::reason(why))
         }
         NoIdeal::Off(error) => {
-            format!("the replay is {} off the run's time", percent(error.abs()))
+            format!("the replay is {} off the recorded time", percent(error.abs()))
         }
-    };
-    Some(format!("how communication divides into serialisation and transfer: {because}"))
+        NoIdeal::UnequallyOften => "ranks are in the selected part unequally often".to_owned(),
+    })
 }
 
 /// Why places are not those of the Python program, if mpi4py makes the calls.

@@ -4,9 +4,10 @@ use trace_format::header::{Definition, Module};
 
 use super::next_step;
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, Causes};
+use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::{Metrics, Selection};
+use crate::replay::NoIdeal;
 use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
@@ -48,8 +49,8 @@ fn proposed(ranks: &[SyntheticRank]) -> (String, String) {
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     let causes = Causes::new(&Analysis::of(&run, &timeline));
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
-    let (causes, choice, ideal) = (Some(&causes), &ALL_WAITS, None);
-    next_step(&Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal }))
+    let (causes, ideal) = (Some(&causes), Err(NoIdeal::NotAsked));
+    next_step(&Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal }))
 }
 
 #[test]

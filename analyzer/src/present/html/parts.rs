@@ -123,11 +123,11 @@ pub(super) fn computing_kinds(mode: ComputeMode) -> Option<Vec<usize>> {
 }
 
 fn selection(report: &Report) -> Option<String> {
-    let what = match &report.metrics.selection {
-        Selection::Whole => return None,
-        Selection::Window { from, to } => format!("window {from} to {to}"),
-        Selection::Region(name) => format!("region {}", printable(name)),
-    };
+    let selection = &report.metrics.selection;
+    if *selection == Selection::Whole {
+        return None;
+    }
+    let what = printable(&selection.to_string());
     Some(format!(
         "{what}: {} of {} elapsed. Figures and tables are for this part; timeline, durations \
          and longest calls show the whole run.",

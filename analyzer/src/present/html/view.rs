@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::data::{NameTable, TOOL_NAME};
 use super::{PageError, environment, parts, safe};
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, Causes};
+use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence, Why};
 use crate::metrics::activity::detail::Budget;
 use crate::metrics::activity::index::IndexReader;
@@ -317,8 +317,8 @@ impl<'a> View<'a> {
     pub fn causes(&self, most_calls: u64) -> Value {
         let (run, timeline) = (self.look.run, self.look.timeline);
         let Some(causes) = self.causes_of(most_calls) else { return Value::Null };
-        let (ideal, rank, choice) = (Err(NoIdeal::NotAsked), None, &ALL_WAITS);
-        let why = Why { run, timeline, causes, ideal, rank, choice };
+        let (ideal, rank) = (Err(NoIdeal::NotAsked), None);
+        let why = Why { run, timeline, causes, ideal, rank };
         json!(super::causes::data(&why, &self.row_of))
     }
 
@@ -334,8 +334,8 @@ impl<'a> View<'a> {
             let (activity, _) = page?;
             let causes = self.causes_of(most_calls);
             let (savings, ideal) = savings_for_report(&analysis, causes);
-            let (metrics, choice) = (&metrics, &ALL_WAITS);
-            let evidence = Evidence { run, timeline, metrics, causes, choice, ideal };
+            let metrics = &metrics;
+            let evidence = Evidence { run, timeline, metrics, causes, ideal };
             let diagnosis = Diagnosis::new(evidence);
             let report = Report::new(&diagnosis, &savings);
             let context = parts::parts(&report, &activity, None);

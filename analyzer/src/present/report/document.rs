@@ -89,6 +89,7 @@ struct SelectionDocument {
     region: Option<String>,
     from: Option<String>,
     to: Option<String>,
+    iteration: Option<usize>,
     occurrences: Option<usize>,
 }
 
@@ -248,26 +249,27 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
 }
 
 fn selection(metrics: &Metrics) -> SelectionDocument {
+    let kind = match &metrics.selection {
+        Selection::Whole => "whole",
+        Selection::Window { .. } => "window",
+        Selection::Region(_) => "region",
+        Selection::Iteration(_) => "iteration",
+        Selection::All(_) => "several",
+    };
     let occurrences = metrics.occurrences;
-    match &metrics.selection {
-        Selection::Whole => {
-            SelectionDocument { kind: "whole", region: None, from: None, to: None, occurrences }
+    let (region, from, to, iteration) = Default::default();
+    let mut document = SelectionDocument { kind, region, from, to, iteration, occurrences };
+    for part in metrics.selection.parts() {
+        match part {
+            Selection::Window { from, to } => {
+                (document.from, document.to) = (Some(from.to_string()), Some(to.to_string()));
+            }
+            Selection::Region(name) => document.region = Some(name.clone()),
+            Selection::Iteration(of) => document.iteration = Some(of.number),
+            Selection::Whole | Selection::All(_) => {}
         }
-        Selection::Window { from, to } => SelectionDocument {
-            kind: "window",
-            region: None,
-            from: Some(from.to_string()),
-            to: Some(to.to_string()),
-            occurrences,
-        },
-        Selection::Region(name) => SelectionDocument {
-            kind: "region",
-            region: Some(name.clone()),
-            from: None,
-            to: None,
-            occurrences,
-        },
     }
+    document
 }
 
 fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {

@@ -10,7 +10,7 @@ use crate::diagnosis::{Figures, Finding};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
-use crate::present::causes::{iteration_summary, phase_lines, region_lines, wait_rows};
+use crate::present::causes::{self, iteration_summary, phase_lines, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::paragraph::wrapped_after;
 use crate::present::quantity::{count, percent, seconds, with_prefix};
@@ -68,7 +68,8 @@ fn summary(report: &Report, blocks: &mut Blocks) {
             block("WAITS", Figures::Waits, wait_lines(report));
         }
     }
-    if let Some(causes) = report.causes {
+    // These tables are of the whole run.
+    if let Some(causes) = report.causes.filter(|causes| causes.part.is_none()) {
         block("REGIONS", Figures::Efficiency, region_lines(report.run, causes));
         // The figures of a single phase are those of the iterations below.
         if causes.phases.len() > 1 {
@@ -145,17 +146,22 @@ fn selection_line(report: &Report) -> Option<(&'static str, String)> {
     let metrics = report.metrics;
     let lengths =
         format!("{} of {} elapsed", seconds(metrics.elapsed_s), seconds(metrics.run_elapsed_s));
-    match &metrics.selection {
-        Selection::Whole => None,
-        Selection::Window { from, to } => Some(("WINDOW", format!("{from} to {to}: {lengths}"))),
-        Selection::Region(name) => {
-            let times = match metrics.occurrences {
-                Some(1) | None => String::new(),
-                Some(times) => format!(", in {} occurrences a rank", count(times as u64)),
-            };
-            Some(("REGION", format!("{}: {lengths}{times}", printable(name))))
-        }
-    }
+    let times = match metrics.occurrences {
+        Some(1) | None => String::new(),
+        Some(times) => format!(", in {} occurrences a rank", count(times as u64)),
+    };
+    let label = match &metrics.selection {
+        Selection::Whole => return None,
+        Selection::Window { .. } => "WINDOW",
+        Selection::Region(_) => "REGION",
+        Selection::Iteration(_) => "ITERATION",
+        Selection::All(_) => "SELECTION",
+    };
+    let what = match &metrics.selection {
+        Selection::All(_) => metrics.selection.to_string(),
+        one => one.value(),
+    };
+    Some((label, format!("{}: {lengths}{times}", printable(&what))))
 }
 
 fn cut_line(report: &Report) -> Option<(&'static str, String)> {
@@ -199,7 +205,8 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
         true => vec![both],
         false => vec![first, elapsed],
     };
-    first.into_iter().chain(counted.map(str::to_owned)).collect()
+    let undivided = report.diagnosis.of.undivided().and_then(causes::undivided);
+    first.into_iter().chain(counted.map(str::to_owned)).chain(undivided).collect()
 }
 
 /// Share of all waiting below which a kind of waits is left to `gammachi why`.
@@ -228,11 +235,14 @@ fn wait_lines(report: &Report) -> Vec<String> {
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
     let shown_s: f64 = rows.iter().map(|row| row.seconds).sum();
     if left_out > 0 && !is_small(all_s - shown_s) {
-        let directory = shell_word(&report.run.directory.display().to_string());
+        let words = report.metrics.selection.options();
+        let words = [report.run.directory.display().to_string()].into_iter().chain(words);
+        let words: Vec<String> = words.map(|word| shell_word(&word)).collect();
         lines.push(format!(
-            "{}, {} of the waiting: gammachi why {directory}",
+            "{}, {} of the waiting: gammachi why {}",
             plural(left_out, "smaller kind"),
-            percent((1.0 - shown_s / all_s).max(0.0))
+            percent((1.0 - shown_s / all_s).max(0.0)),
+            words.join(" ")
         ));
     }
     lines

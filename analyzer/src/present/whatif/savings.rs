@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::causes::Causes;
-use crate::replay::{Answer, WhatIf, standard_answers};
+use crate::replay::{Answer, NoIdeal, WhatIf, ideal_time_of, replayed_aside, standard_answers};
 
 use super::words;
 
@@ -28,18 +28,22 @@ pub struct Saving {
     pub part: f64,
 }
 
-/// What changes would save, and T₀ (the time on an ideal network) over τ. Both need a run that is small enough to be
-/// replayed for a report, and its causes.
+/// What changes would save in the whole run, and T₀ (the time on an ideal network) over τ, of the part that the causes
+/// explain. Both need a run that is small enough to be replayed for a report, and its causes.
 pub fn savings_for_report(
     analysis: &Analysis,
     causes: Option<&Causes>,
-) -> (Vec<Saving>, Option<f64>) {
-    match causes.and_then(|_| standard_answers(analysis)) {
-        Some((what_if, answers)) => {
-            let ideal = what_if.is_exact().then(|| what_if.ideal());
-            (savings(&what_if, &answers), ideal)
-        }
-        None => (Vec::new(), None),
+) -> (Vec<Saving>, Result<f64, NoIdeal>) {
+    let Some(causes) = causes else { return (Vec::new(), Err(NoIdeal::NotAsked)) };
+    if let Err(why) = replayed_aside(analysis.run) {
+        return (Vec::new(), Err(why));
+    }
+    if causes.part.is_some() {
+        return (Vec::new(), ideal_time_of(analysis, causes.part.as_ref()));
+    }
+    match standard_answers(analysis) {
+        Ok((what_if, answers)) => (savings(&what_if, &answers), what_if.ideal_if_exact()),
+        Err(why) => (Vec::new(), Err(why)),
     }
 }
 
