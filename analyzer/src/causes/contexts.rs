@@ -55,6 +55,10 @@ pub enum Context {
     Region(String),
     /// The program's own code between two MPI calls; `None` is the begin or end of the run.
     Between(Option<CallSite>, Option<CallSite>),
+    /// The program's own code in a BLAS, LAPACK or FFTW call, within a region or between two MPI
+    /// calls. Delays are found in whole stretches; if one call holds most of what makes a stretch
+    /// longer, it is named instead.
+    InCall(CallSite, Box<Context>),
     /// Inside an MPI call, without waiting.
     Transfer(CallSite),
     /// Inside MPI calls for which only totals were kept.
@@ -68,9 +72,17 @@ pub const RECORDER: u32 = 2;
 pub const TOTALS: u32 = 3;
 
 impl Context {
+    /// The region or stretch in which a BLAS, LAPACK or FFTW call lies, else the context itself.
+    pub fn outer(&self) -> &Self {
+        match self {
+            Self::InCall(_, outer) => outer,
+            other => other,
+        }
+    }
+
     /// Whether the thread was outside MPI and outside the recorder.
     pub fn is_computing(&self) -> bool {
-        matches!(self, Self::Region(_) | Self::Between(..))
+        matches!(self, Self::Region(_) | Self::Between(..) | Self::InCall(..))
     }
 }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::contexts::Contexts;
 use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
+use super::in_calls::InCalls;
 use super::order::Order;
 use super::origins::{Origins, Part};
 use super::profile::{Hint, Profile};
@@ -57,6 +59,8 @@ pub struct Reasons {
     ticks_before: Vec<i64>,
     /// Waits whose interval is too long to search.
     pub too_long: u64,
+    /// The calls after which delays are named.
+    in_calls: InCalls,
 }
 
 /// Time of a delaying rank that is no delay, because the line that waited spent as much.
@@ -154,11 +158,12 @@ struct PieceWait {
 
 impl Reasons {
     /// Reasons of all waits. `profiles` are indexed by line; `contexts` is the number of contexts.
-    /// `name_delay` may give another context for a wait's number and the context of its delay.
+    /// `ticks_of` gives the ticks of a wait that count; `name_delay` may give another context for a wait's number and the context of its delay.
     pub(super) fn new(
         waits: &Waits,
         (sync_points, order): (&[SyncPoint], &Order),
         (profiles, contexts): (&[Profile], usize),
+        ticks_of: &(dyn Fn(u32) -> i64 + Sync),
         mut name_delay: impl FnMut(u32, u32) -> u32,
     ) -> Self {
         let finder = Finder { waits, sync_points, order, profiles };
@@ -199,6 +204,7 @@ impl Reasons {
         );
         let parts: Vec<PieceReasons> = parts.collect();
         let mut reasons = Self::join(&parts, waits.all.len());
+        reasons.in_calls = InCalls::new(&reasons, &finder, ticks_of, &mut name_delay);
         reasons.delays.each_mut(|number, (context, _)| *context = name_delay(number, *context));
         reasons.balanced.each_mut(|number, of| of.context = name_delay(number, of.context));
         reasons.met = sync_points.iter().map(|point| point.moment).collect();
@@ -219,6 +225,25 @@ impl Reasons {
             delaying_waits,
             too_long: parts.iter().map(|part| part.too_long).sum(),
             ..Self::default()
+        }
+    }
+
+    /// Gives the delays of waits other contexts: `name` gets the delaying line and the context.
+    fn rename(&mut self, waits: &Waits, name: impl Fn(u32, u32) -> u32) {
+        self.delays.each_mut(|number, (context, _)| {
+            *context = name(waits.all[number as usize].delayed_by, *context);
+        });
+        self.origins.each_mut(|part| part.context = name(part.line, part.context));
+    }
+
+    /// Names delays after the BLAS, LAPACK and FFTW calls that hold most of them.
+    pub(super) fn name_calls(&mut self, waits: &Waits, contexts: &mut Contexts) {
+        let in_calls = std::mem::take(&mut self.in_calls);
+        let named = in_calls.named(contexts);
+        if !named.is_empty() {
+            self.rename(waits, |line, context| {
+                named.get(&(line, context)).copied().unwrap_or(context)
+            });
         }
     }
 
@@ -291,11 +316,11 @@ struct Times {
     divider: Divider,
 }
 
-struct Finder<'c> {
-    waits: &'c Waits,
-    sync_points: &'c [SyncPoint],
+pub(super) struct Finder<'c> {
+    pub waits: &'c Waits,
+    pub sync_points: &'c [SyncPoint],
     order: &'c Order,
-    profiles: &'c [Profile],
+    pub profiles: &'c [Profile],
 }
 
 impl Finder<'_> {

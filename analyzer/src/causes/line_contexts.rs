@@ -59,6 +59,21 @@ pub(super) struct LineContexts {
     pending_polls: [i64; 3],
     polls_site: LocalSite,
     polls_wait: Option<u32>,
+    /// BLAS, LAPACK and FFTW calls since the last MPI call: begin, end, call, innermost open region.
+    own_calls: Vec<(i64, i64, LocalSite, Option<u32>)>,
+    /// The same once it is known in which contexts they lie, for whoever takes them from here; `None`
+    /// if nobody does.
+    pub own_calls_done: Option<Vec<OwnCall>>,
+}
+
+/// A BLAS, LAPACK or FFTW call, with contexts as its rank numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OwnCall {
+    pub from: i64,
+    pub to: i64,
+    /// Where it lies: a region, or code between two MPI calls.
+    pub within: u32,
+    pub call: u32,
 }
 
 /// What the program did between two calls.
@@ -85,6 +100,11 @@ impl LineContexts {
         Self { at: begin, waits, ..Self::default() }
     }
 
+    /// The same, which also passes on BLAS, LAPACK and FFTW calls.
+    pub fn with_own_calls(self) -> Self {
+        Self { own_calls_done: Some(Vec::new()), ..self }
+    }
+
     /// Adds a span. Passes on the stretches that are known now; returns what was called.
     pub fn span(
         &mut self,
@@ -101,7 +121,17 @@ impl LineContexts {
             SpanKind::Call(function) if reader.functions.entry(function).1 == Activity::Mpi => {
                 return Some(self.call(site(function), (begin, end), contexts, take));
             }
-            SpanKind::Call(_) => {}
+            SpanKind::Call(function) => {
+                let computes = reader.functions.entry(function).1 == Activity::Compute;
+                if computes && self.own_calls_done.is_some() {
+                    if self.own_calls.len() >= MAX_PENDING {
+                        self.fill_gap_to(begin);
+                        self.settle(None, contexts, take);
+                    }
+                    let region = self.regions.last().copied();
+                    self.own_calls.push((begin, end, site(function), region));
+                }
+            }
             SpanKind::Polls { function, inside_ticks, .. } => {
                 let inside = reader.clock.ticks_of(reader.position, inside_ticks);
                 let inside = inside.clamp(0, end - begin);
@@ -204,6 +234,13 @@ impl LineContexts {
         take: &mut impl FnMut(Stretch),
     ) {
         let between = LocalContext::Between(self.before, next);
+        if let Some(done) = &mut self.own_calls_done {
+            for (from, to, site, region) in self.own_calls.drain(..) {
+                let within = contexts.number(region.map_or(between, LocalContext::Region));
+                let call = contexts.number(LocalContext::Transfer(site));
+                done.push(OwnCall { from, to, within, call });
+            }
+        }
         let mut stretches = std::mem::take(&mut self.gap);
         for (to, gap) in stretches.drain(..) {
             let (context, wait) = match gap {

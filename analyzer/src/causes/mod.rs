@@ -24,6 +24,7 @@
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
 //! | `delay`, `origins` | delay costs |
+//! | `in_calls` | BLAS, LAPACK and FFTW calls that make stretches longer |
 //! | `groups` | waits grouped by state, call and delaying rank |
 //! | `off_cpu` | how much of the waiting may have been without a core |
 //! | `critical_path` | the critical path |
@@ -51,6 +52,7 @@ mod delay;
 mod epochs;
 mod groups;
 mod hinted_search;
+mod in_calls;
 mod iterations;
 mod line_contexts;
 mod line_profiles;
@@ -83,7 +85,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::analysis::Analysis;
-use crate::metrics::{self, Metrics};
+use crate::metrics::{self, ComputeMode, Metrics};
 use crate::trace::Run;
 
 use callers::DelayPlaces;
@@ -165,6 +167,8 @@ pub struct Causes<'a> {
     pub regions: Regions,
     /// What could not be explained.
     pub unknown: Vec<Unknown>,
+    /// What counts as computing, in the metrics.
+    pub compute: ComputeMode,
 }
 
 /// A context on the critical path.
@@ -279,8 +283,14 @@ impl<'a> Causes<'a> {
             let wait = &waits.all[number as usize];
             places.of(context, (wait.state, wait_contexts[number as usize]))
         };
-        let reasons =
-            Reasons::new(&waits, (&sync_points, &order), (&profiles.of_lines, count), name_delay);
+        let mut reasons = Reasons::new(
+            &waits,
+            (&sync_points, &order),
+            (&profiles.of_lines, count),
+            &ticks_of,
+            name_delay,
+        );
+        reasons.name_calls(&waits, &mut contexts);
         let (charges, (groups, path)) = rayon::join(
             || Charges::new(&waits, &reasons, &ticks_of),
             || {
@@ -333,7 +343,20 @@ impl<'a> Causes<'a> {
             phases,
             regions,
             unknown,
+            compute: Metrics::compute_mode_of(run),
         })
+    }
+
+    /// Whether a context is one of those that count as computing; time in others outside MPI is that
+    /// of other code.
+    pub fn counts_as_computing(&self, context: &Context) -> bool {
+        match (self.compute, context) {
+            (ComputeMode::Blas, found) => matches!(found, Context::InCall(..)),
+            (ComputeMode::Regions, found) => {
+                matches!(found.outer(), Context::Region(_))
+            }
+            (ComputeMode::Outside, found) => found.is_computing(),
+        }
     }
 
     /// Ticks of a wait that lie in the part of the run that is explained.

@@ -61,6 +61,11 @@ impl Origins {
         origins
     }
 
+    /// Changes each part.
+    pub fn each_mut(&mut self, change: impl FnMut(&mut Part)) {
+        self.parts.iter_mut().for_each(change);
+    }
+
     /// The parts of a wait whose delay is known, the largest first.
     pub fn of(&self, wait: u32) -> &[Part] {
         let (first, count) = self.of_wait[wait as usize];

@@ -15,7 +15,7 @@ use trace_format::markers::ToolReason;
 use super::callers::PathCounts;
 use super::contexts::{LocalContext, LocalContexts};
 use super::hinted_search;
-use super::line_contexts::{LineContexts, SpanReader, Stretch};
+use super::line_contexts::{LineContexts, OwnCall, SpanReader, Stretch};
 use super::lines::Lines;
 use super::local_site::{LocalSite, ReplacedModules};
 use super::waits::Waits;
@@ -24,6 +24,9 @@ use super::whole_ticks::WholeTicks;
 /// Positions of the two moments that the last search found.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hint(usize, usize);
+
+/// Most different BLAS, LAPACK and FFTW calls between two moments that are summed up.
+const MAX_DIFFERENT_CALLS: usize = 16;
 
 /// The time of one line, or of a rank, by context.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -34,6 +37,19 @@ pub struct Profile {
     offsets: Vec<usize>,
     /// Context and ticks.
     sums: Vec<(u32, i64)>,
+    /// What of that lies in BLAS, LAPACK and FFTW calls, ascending by stretch.
+    in_calls: Vec<InCall>,
+}
+
+/// Time of a stretch between two moments in a BLAS, LAPACK or FFTW call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct InCall {
+    /// Position of the stretch.
+    stretch: u32,
+    /// The context that it is a part of, and that of the call.
+    pub within: u32,
+    pub call: u32,
+    pub ticks: i64,
 }
 
 impl Profile {
@@ -59,8 +75,53 @@ impl Profile {
         &self.sums
     }
 
+    /// Time in BLAS, LAPACK and FFTW calls in some stretches.
+    pub(super) fn in_calls(&self, stretches: &Range<usize>) -> &[InCall] {
+        let at =
+            |stretch: usize| self.in_calls.partition_point(|of| (of.stretch as usize) < stretch);
+        &self.in_calls[at(stretches.start)..at(stretches.end)]
+    }
+
+    /// Whether there is such time.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.in_calls.is_empty()
+    }
+
+    /// Adds a BLAS, LAPACK or FFTW call; they come in order of time.
+    fn add_call(&mut self, of: &OwnCall, hint: &mut usize) {
+        let first =
+            hinted_search::partition_point(&self.moments, hint, |moment| *moment <= of.from);
+        for stretch in first.saturating_sub(1)..self.moments.len().saturating_sub(1) {
+            let (begin, end) = (self.moments[stretch], self.moments[stretch + 1]);
+            if begin >= of.to {
+                break;
+            }
+            let ticks = of.to.min(end) - of.from.max(begin);
+            if ticks <= 0 {
+                continue;
+            }
+            let stretch = stretch as u32;
+            let same = |other: &&mut InCall| {
+                (other.stretch, other.within, other.call) == (stretch, of.within, of.call)
+            };
+            // Few different calls lie between two moments.
+            let before =
+                self.in_calls.iter_mut().rev().take_while(|other| other.stretch == stretch);
+            match before.take(MAX_DIFFERENT_CALLS).find(same) {
+                Some(other) => other.ticks += ticks,
+                None => {
+                    let (within, call) = (of.within, of.call);
+                    self.in_calls.push(InCall { stretch, within, call, ticks });
+                }
+            }
+        }
+    }
+
     /// Replaces the numbers of contexts.
     pub(super) fn renumber(&mut self, numbers: &[u32]) {
+        for of in &mut self.in_calls {
+            (of.within, of.call) = (numbers[of.within as usize], numbers[of.call as usize]);
+        }
         self.sums.iter_mut().for_each(|(context, _)| *context = numbers[*context as usize]);
     }
 }
@@ -74,6 +135,8 @@ pub(super) struct ProfileBuilder {
     /// The stretch between two moments that is being filled, and its sums so far.
     stretch: usize,
     sums: Vec<(u32, i64)>,
+    /// Position of the last BLAS, LAPACK or FFTW call.
+    call_hint: usize,
 }
 
 impl ProfileBuilder {
@@ -85,7 +148,8 @@ impl ProfileBuilder {
         // The stable sort merges ascending runs.
         moments.sort();
         moments.dedup();
-        let profile = Profile { moments, offsets: vec![0], sums: Vec::new() };
+        let (sums, in_calls) = Default::default();
+        let profile = Profile { moments, offsets: vec![0], sums, in_calls };
         Self { profile, at: begin, ..Self::default() }
     }
 
@@ -104,6 +168,11 @@ impl ProfileBuilder {
                 self.close_stretch();
             }
         }
+    }
+
+    /// Adds BLAS, LAPACK and FFTW calls, and forgets them.
+    pub fn add_calls(&mut self, calls: &mut Vec<OwnCall>) {
+        calls.drain(..).for_each(|of| self.profile.add_call(&of, &mut self.call_hint));
     }
 
     fn close_stretch(&mut self) {
@@ -247,7 +316,7 @@ impl ProfilerOfRank<'_> {
         self.line = LineState {
             number,
             end: line.end,
-            contexts: LineContexts::new(stretch, waits),
+            contexts: LineContexts::new(stretch, waits).with_own_calls(),
             profile: ProfileBuilder::new(stretch, &self.moments[number as usize]),
             next_ended: 0,
             last_call: None,
@@ -285,6 +354,7 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
         let LineState { contexts, profile, number, next_ended, last_call, .. } = &mut self.line;
         let mut add = |stretch: Stretch| profile.add(stretch.context, stretch.to);
         let called = contexts.span(span, &self.reader, &mut self.contexts, &mut add);
+        contexts.own_calls_done.iter_mut().for_each(|calls| profile.add_calls(calls));
         let Some(called) = called else { return };
         let numbers = [self.wait_contexts.len(), self.delayed_by_contexts.len()];
         self.wait_contexts.extend(called.wait.map(|wait| (wait, called.context)));
@@ -307,6 +377,7 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
             std::mem::take(&mut self.line);
         let mut add = |stretch: Stretch| profile.add(stretch.context, stretch.to);
         contexts.finish(end, &mut self.contexts, &mut add);
+        contexts.own_calls_done.iter_mut().for_each(|calls| profile.add_calls(calls));
         self.profiles.push((number, profile.finish()));
     }
 }

@@ -137,6 +137,7 @@ fn costs(causes: &Causes) -> Vec<(u32, String, i64, i64)> {
             format!("{}..{}", name(from), name(to))
         }
         Context::Transfer(site) => format!("in {}", site.function),
+        Context::InCall(site, _) => format!("call {}", site.function),
         Context::Region(name) => name.clone(),
         other => format!("{other:?}"),
     };

@@ -152,16 +152,18 @@ impl SiteTable {
     /// The place of a context.
     pub fn place(&mut self, context: &Context) -> Place {
         let mut of = |site: &Option<CallSite>| site.as_ref().map(|site| self.site(site));
-        match context {
+        match context.outer() {
             Context::Region(name) => Place::Region(name.clone()),
             Context::Between(from, to) => {
                 let from = of(from);
                 Place::Between(from, of(to))
             }
             Context::Transfer(site) => Place::Inside(self.site(site)),
-            Context::Waiting | Context::WaitingForUnknown | Context::Recorder | Context::Totals => {
-                Place::None
-            }
+            Context::InCall(..)
+            | Context::Waiting
+            | Context::WaitingForUnknown
+            | Context::Recorder
+            | Context::Totals => Place::None,
         }
     }
 

@@ -118,6 +118,7 @@ fn costliest(why: &Why) -> Option<Finding> {
     let Line { rank, thread, .. } = causes.lines.all[*line as usize];
     let place = causes.contexts.get(*context);
     let does = match place.is_computing() {
+        true if !causes.counts_as_computing(place) => Does::InOtherCode,
         true => why.own_times().of(causes, *line).into(),
         false => Does::InLibrary,
     };

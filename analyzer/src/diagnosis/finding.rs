@@ -345,6 +345,8 @@ pub enum Does {
     Asleep,
     /// It may do either.
     Unclear,
+    /// It is in code that does not count as computing.
+    InOtherCode,
     /// It is inside MPI or the recorder.
     InLibrary,
 }

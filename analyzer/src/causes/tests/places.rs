@@ -179,3 +179,32 @@ fn calls_of_the_program_itself_have_no_caller() {
         assert!(causes.contexts.all.iter().all(of_program));
     });
 }
+
+/// Both ranks compute `work` ticks before a barrier, and are in cblas_dgemm for `in_dgemm` of them,
+/// then meet.
+fn computing_in_dgemm(work: [u64; 2], in_dgemm: [u64; 2]) -> [SyntheticRank; 2] {
+    let mut ranks = world();
+    let done = work[0].max(work[1]);
+    for (number, rank) in ranks.iter_mut().enumerate() {
+        rank.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+        rank.compute("cblas_dgemm", at(20), at(20 + in_dgemm[number]), 1.0, 0);
+        let entered = 10 + work[number];
+        rank.call_with("MPI_Barrier", at(entered), at(10 + done + 10), on_world(0, 0, 0));
+    }
+    ranks
+}
+
+#[test]
+fn a_delay_is_named_after_the_call_that_holds_most_of_it() {
+    with_causes(&computing_in_dgemm([300, 1_000], [100, 600]), |causes| {
+        assert_eq!(costs(causes), [(1, "call cblas_dgemm".into(), 700, 0)]);
+    });
+    // Less than half of what takes longer is in the call.
+    with_causes(&computing_in_dgemm([300, 1_000], [100, 400]), |causes| {
+        assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 700, 0)]);
+    });
+    // It takes as long on both, however long that is.
+    with_causes(&computing_in_dgemm([620, 1_000], [600, 600]), |causes| {
+        assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 380, 0)]);
+    });
+}

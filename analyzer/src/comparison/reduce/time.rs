@@ -72,7 +72,9 @@ impl TimeSums<'_> {
                 Context::Recorder => PartKey::at(Kind::Recorder, Place::None),
                 Context::Totals => PartKey::at(Kind::Other, Place::None),
                 Context::Transfer(_) => PartKey::at(Kind::Transfer, place()),
-                Context::Region(_) | Context::Between(..) => PartKey::at(Kind::Computing, place()),
+                Context::Region(_) | Context::Between(..) | Context::InCall(..) => {
+                    PartKey::at(Kind::Computing, place())
+                }
             };
             self.add(key, position, *ticks);
         }

@@ -97,9 +97,11 @@ impl Rows<'_, '_> {
         self.tables.begin(&CAUSES)?;
         let causes = self.causes;
         for ((line, context), cost) in &causes.charges.causes {
-            let (kind, region, from, to) = match causes.contexts.get(*context) {
+            let (kind, region, from, to) = match causes.contexts.get(*context).outer() {
                 Context::Region(name) => ("computation", Some(name), None, None),
                 Context::Between(from, to) => ("computation", None, from.as_ref(), to.as_ref()),
+                // Its stretch is that of `outer`.
+                Context::InCall(..) => ("computation", None, None, None),
                 Context::Transfer(site) => ("transfer", None, Some(site), Some(site)),
                 Context::Totals => ("transfer", None, None, None),
                 Context::Recorder => ("recorder", None, None, None),

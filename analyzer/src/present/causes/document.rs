@@ -298,7 +298,7 @@ fn off_cpu(why: &Why) -> Vec<OffCpuPart> {
 /// The MPI function of a place, and its call site.
 fn place_of(causes: &Causes, place: u32) -> (Option<String>, Option<String>) {
     match causes.contexts.all.get(place as usize).filter(|_| place != NO_CONTEXT) {
-        Some(Context::Transfer(site)) => {
+        Some(Context::Transfer(site) | Context::InCall(site, _)) => {
             (Some(site.function.clone()), Some(places::call_site(site)))
         }
         _ => (None, None),
@@ -408,7 +408,7 @@ fn costliest_causes<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omit
 }
 
 fn region_of(context: &Context) -> Option<&str> {
-    match context {
+    match context.outer() {
         Context::Region(name) => Some(name),
         _ => None,
     }

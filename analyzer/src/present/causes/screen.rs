@@ -152,6 +152,7 @@ fn causes(why: &Why) -> Vec<String> {
         let found = causes.contexts.get(context);
         let does = match own_times.of(causes, line) {
             _ if !found.is_computing() => return words::brief(found),
+            _ if !causes.counts_as_computing(found) => "other code",
             OwnTime::Computes => "computing",
             OwnTime::Asleep => "asleep or blocked",
             OwnTime::Unclear => "outside MPI",

@@ -16,6 +16,7 @@ pub(super) fn brief(found: &Context) -> String {
         Context::Between(None, Some(to)) => format!("before {}", short_site(to)),
         Context::Between(Some(from), None) => format!("after {}", short_site(from)),
         Context::Transfer(site) => brief_site(site),
+        Context::InCall(site, outer) => format!("{}, {}", brief_site(site), brief(outer)),
         other => context(other),
     }
 }
@@ -37,6 +38,7 @@ pub(super) fn context(context: &Context) -> String {
                 false => format!("between {from} and {to}"),
             }
         }
+        Context::InCall(site, outer) => format!("in {} {}", call_site(site), where_phrase(outer)),
         Context::Transfer(site) => format!("inside {}", call_site(site)),
         Context::Totals => "calls that are kept only as totals".to_owned(),
     }
@@ -45,7 +47,7 @@ pub(super) fn context(context: &Context) -> String {
 /// A context's kind of time, as documents name it.
 pub(super) fn kind(context: &Context) -> &'static str {
     match context {
-        Context::Region(_) | Context::Between(..) => "computation",
+        Context::Region(_) | Context::Between(..) | Context::InCall(..) => "computation",
         Context::Transfer(_) | Context::Totals => "transfer",
         Context::Recorder => "recorder",
         Context::Waiting | Context::WaitingForUnknown => "waiting",
@@ -97,6 +99,12 @@ pub(super) fn late_by(causes: &Causes, by: Option<LateBy>, own: OwnTime) -> Stri
         Some(LateBy::WaitFor(DELAYED_BY_UNKNOWN)) => "waited itself".to_owned(),
         Some(LateBy::WaitFor(other)) => format!("waited for {}", line(causes, other)),
         Some(LateBy::Context(number)) => match causes.contexts.get(number) {
+            found if found.is_computing() && !causes.counts_as_computing(found) => {
+                format!("is in other code longer: {}", brief(found))
+            }
+            Context::InCall(site, outer) => {
+                format!("{} longer in {}: {}", own_verb(own), brief_site(site), brief(outer))
+            }
             found @ (Context::Region(_) | Context::Between(..)) => {
                 format!("{} longer: {}", own_verb(own), brief(found))
             }

@@ -39,7 +39,7 @@ fn parts(of: &Efficiency) -> String {
     let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
     let does = match longest.does {
         Does::Asleep | Does::Unclear => "is outside MPI",
-        Does::Computes | Does::InLibrary => "computes",
+        Does::Computes | Does::InOtherCode | Does::InLibrary => "computes",
     };
     format!(
         "{share} efficient, {how}: rank {} {does} longest ({}), rank {} shortest ({}).",

@@ -56,6 +56,7 @@ pub(super) fn delay(delay: &Delay) -> String {
         Does::Computes => words::own_verb(OwnTime::Computes),
         Does::Asleep => words::own_verb(OwnTime::Asleep),
         Does::Unclear => words::own_verb(OwnTime::Unclear),
+        Does::InOtherCode => "is in other code",
         Does::InLibrary => "spends",
     };
     format!(
