@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gammachi_analyzer::analysis::Analysis;
-use gammachi_analyzer::causes::{ALL_WAITS, Causes};
+use gammachi_analyzer::causes::Causes;
 use gammachi_analyzer::comparison::{Comparison, Relation, RunRecord};
 use gammachi_analyzer::diagnosis::{Diagnosis, Evidence, Why};
 use gammachi_analyzer::metrics::activity::bins_for;
@@ -11,7 +11,7 @@ use gammachi_analyzer::metrics::activity::detail::PAGE_BUDGET;
 use gammachi_analyzer::metrics::{Answer, Metrics, Page, Question, Selection};
 use gammachi_analyzer::present::text_timeline::{self, TextTimeline};
 use gammachi_analyzer::present::{Report, causes, comparison, html, report, whatif};
-use gammachi_analyzer::replay::{Assembled, Graph, WhatIf, ideal_time, is_replayed_aside};
+use gammachi_analyzer::replay::{Assembled, Graph, NoIdeal, WhatIf, ideal_time, replayed_aside};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use serde_json::Value;
@@ -70,8 +70,8 @@ fn of_report(analysis: &Analysis) -> Output {
     let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
     let causes = Causes::new(analysis);
     let (savings, ideal) = whatif::savings_for_report(analysis, Some(&causes));
-    let (metrics, causes, choice) = (&metrics, Some(&causes), &ALL_WAITS);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let (metrics, causes) = (&metrics, Some(&causes));
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
     let of = Report::new(&diagnosis, &savings);
     output("report", report::screen(&of, false), report::json(&of))
 }
@@ -85,25 +85,25 @@ fn of_activity(analysis: &Analysis) -> (String, String) {
     let (activity, detail) = answer.page.expect("a page was asked for");
     let causes = Causes::new(analysis);
     let (savings, ideal) = whatif::savings_for_report(analysis, Some(&causes));
-    let (metrics, causes, choice) = (&answer.metrics, Some(&causes), &ALL_WAITS);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let (metrics, causes) = (&answer.metrics, Some(&causes));
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
     let of = Report::new(&diagnosis, &savings);
     let page = html::page(&of, &activity, &detail, None).expect("a page");
     let rows = (0..activity.rows.len()).collect();
     let drawn = TextTimeline { seconds: 0.0..1.0, rows, columns: 80, colour: false };
-    let diagnosis = Diagnosis::new(Evidence { ideal: None, ..diagnosis.of });
+    let diagnosis = Diagnosis::new(Evidence { ideal: Err(NoIdeal::NotAsked), ..diagnosis.of });
     (page, text_timeline::heading(&diagnosis, &activity, &drawn))
 }
 
 fn of_why(analysis: &Analysis) -> Output {
     let (run, timeline) = (analysis.run, analysis.timeline);
     let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
-    let causes = Causes::of(analysis, &ALL_WAITS);
-    let (ideal, choice, metrics) = (ideal_time(analysis), &ALL_WAITS, &metrics);
-    let why = Why { run, timeline, causes: &causes, ideal, rank: None, choice };
-    let ideal = ideal.ok().filter(|_| is_replayed_aside(run));
+    let causes = Causes::new(analysis);
+    let (ideal, metrics) = (ideal_time(analysis), &metrics);
+    let why = Why { run, timeline, causes: &causes, ideal, rank: None };
+    let ideal = replayed_aside(run).and(ideal);
     let causes = Some(&causes);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal });
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
     output("why", causes::screen(&why, &diagnosis, false), causes::json(&why, &diagnosis))
 }
 
@@ -114,10 +114,9 @@ fn of_whatif(analysis: &Analysis) -> Option<Output> {
     let answers: Vec<_> = asked.iter().map(|question| what_if.ask(question)).collect();
     let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
     let causes = Causes::new(analysis);
-    let is_known = what_if.is_exact() && is_replayed_aside(run);
-    let ideal = is_known.then(|| what_if.ideal());
-    let (causes, choice) = (Some(&causes), &ALL_WAITS);
-    let evidence = Evidence { run, timeline, metrics: &metrics, causes, choice, ideal };
+    let ideal = replayed_aside(run).and_then(|()| what_if.ideal_if_exact());
+    let causes = Some(&causes);
+    let evidence = Evidence { run, timeline, metrics: &metrics, causes, ideal };
     let diagnosis = Diagnosis::new(evidence);
     let tolerance = whatif::Tolerance { slowdown: 0.01, latency_s: Some(1e-6), replays: 1 };
     let tolerances = if answers.is_empty() { vec![] } else { vec![tolerance] };

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ViewArguments;
 use super::picture;
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::cli::error::{CommandError, print};
 use crate::cli::newest_run::named_or_newest;
 use crate::cli::{output_file, selection_arguments, terminal};
@@ -14,6 +14,7 @@ use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
 use crate::present::text_timeline::{self, TextTimeline};
+use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -47,9 +48,8 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
         timeline: &timeline,
         metrics: &metrics,
         causes: causes.as_ref(),
-        choice: &ALL_WAITS,
         // What an ideal network would save makes nothing invalid.
-        ideal: None,
+        ideal: Err(NoIdeal::NotAsked),
     });
     run.check_readable()?;
     print(

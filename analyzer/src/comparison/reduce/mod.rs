@@ -20,10 +20,10 @@ use super::counts::is_poll;
 use super::place::SiteTable;
 use super::record::{Counts, FORMAT, FORMAT_VERSION, Factors, Machine, RunRecord};
 use crate::analysis::Analysis;
-use crate::causes::{ALL_WAITS, CallSite, Causes};
+use crate::causes::{CallSite, Causes};
 use crate::diagnosis::{Diagnosis, Evidence, Finding};
 use crate::metrics::{Metrics, Selection};
-use crate::replay::{ideal_time, is_replayed_aside};
+use crate::replay::{NoIdeal, ideal_time, replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::{Run, TraceError};
 
@@ -101,7 +101,7 @@ impl RunRecord {
         for region in &causes.regions.all {
             counts.regions.insert(region.name.clone(), region.count);
         }
-        let ideal = ideal_time(&analysis).ok();
+        let ideal = ideal_time(&analysis);
         let findings = metrics.as_ref().map(|metrics| findings(&analysis, metrics, &causes, ideal));
         let header = &run.ranks[0].file.header;
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
@@ -122,7 +122,7 @@ impl RunRecord {
             ranks,
             machine: machine(run, timeline),
             elapsed_ns,
-            tree: factors(&causes, run, ideal),
+            tree: factors(&causes, run, ideal.ok()),
             ranks_a_group,
             sites: sites.finish(),
             parts,
@@ -193,11 +193,11 @@ fn findings(
     analysis: &Analysis,
     metrics: &Metrics,
     causes: &Causes,
-    ideal: Option<f64>,
+    ideal: Result<f64, NoIdeal>,
 ) -> Vec<Finding> {
-    let (run, timeline, choice) = (analysis.run, analysis.timeline, &ALL_WAITS);
-    let (causes, ideal) = (Some(causes), ideal.filter(|_| is_replayed_aside(run)));
-    Diagnosis::new(Evidence { run, timeline, metrics, causes, choice, ideal }).findings
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let (causes, ideal) = (Some(causes), replayed_aside(run).and(ideal));
+    Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal }).findings
 }
 
 fn factors(causes: &Causes, run: &Run, ideal: Option<f64>) -> Option<Factors> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::causes::{Cost, RankTime, State, Tree};
 use crate::diagnosis::{Diagnosis, Figures, Why};
-use crate::metrics::OwnTime;
+use crate::metrics::{ComputeMode, OwnTime};
+use crate::plain_text::printable;
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
 use crate::present::findings;
@@ -22,6 +23,13 @@ const MAX_ROWS: usize = 10;
 pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
     let sentences = findings::sentences(diagnosis).join(" ");
     let mut blocks = Blocks::new(why.run, &sentences, colour);
+    let selection = &diagnosis.of.metrics.selection;
+    if !why.is_of_all() {
+        let elapsed = seconds_of(why, why.causes.elapsed());
+        let of_run = seconds_of(why, why.causes.whole.1 - why.causes.whole.0);
+        let what = printable(&selection.to_string());
+        blocks.sentence("SELECTED", &format!("{what}: {elapsed} of {of_run} elapsed"));
+    }
     let mut block = |label, figures, lines| {
         blocks.block(label, findings::marked(diagnosis, figures, lines));
     };
@@ -76,11 +84,20 @@ fn efficiency(why: &Why) -> Vec<String> {
         }
         None => format!("communication {}", two(tree.communication)),
     };
-    vec![format!(
+    let first = format!(
         "{} = {balance} x {communication}      elapsed {}",
         two(parallel),
         seconds_of(why, why.causes.elapsed())
-    )]
+    );
+    // A report's efficiency counts less.
+    let counted = match why.causes.compute {
+        ComputeMode::Outside => None,
+        ComputeMode::Blas => Some("BLAS, LAPACK and FFTW calls"),
+        ComputeMode::Regions => Some("the program's regions"),
+    };
+    let counted =
+        counted.map(|what| format!("all code outside MPI counts as computing, not only {what}"));
+    std::iter::once(first).chain(counted).collect()
 }
 
 fn states(why: &Why) -> Vec<String> {
@@ -189,6 +206,7 @@ fn chain(why: &Why) -> Vec<String> {
     let mut lines = Vec::new();
     while lines.len() < MAX_ROWS {
         let wait = &causes.waits[number as usize];
+        let inside = causes.ticks_of(number);
         let of_delaying = causes.reasons.waits(number);
         let inner = of_delaying.max_by_key(|inner| causes.waits[*inner as usize].ticks);
         let inner = inner.map(|inner| (inner, causes.waits[inner as usize].ticks));
@@ -196,7 +214,8 @@ fn chain(why: &Why) -> Vec<String> {
         let first = format!(
             "{} waited {} for {} in {} (at {})",
             words::line(causes, wait.line),
-            seconds_of(why, wait.ticks),
+            // Of waits before the selection that led to it, all.
+            seconds_of(why, if inside > 0 { inside } else { wait.ticks }),
             words::line(causes, wait.delayed_by),
             words::place(causes, causes.wait_contexts[number as usize]),
             seconds_of(why, wait.begin - causes.whole.0)
@@ -215,6 +234,7 @@ fn chain(why: &Why) -> Vec<String> {
                 lines.push(first);
                 let found = causes.contexts.get(*context);
                 let did = match found.is_computing() {
+                    true if !causes.counts_as_computing(found) => "was in other code",
                     true => words::own_verb_past(why.own_times().of(causes, wait.delayed_by)),
                     false => "spent",
                 };

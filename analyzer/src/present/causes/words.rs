@@ -212,9 +212,7 @@ pub(in crate::present) fn undivided(why: Undivided) -> Option<String> {
         Undivided::Impossible => {
             "the replay on an ideal network gives a time that cannot be right".to_owned()
         }
-        Undivided::Mode(_) => {
-            "a replay repeats all code outside MPI, not only what counts as computing".to_owned()
-        }
+        Undivided::Mode(_) => "a replay repeats all code outside MPI".to_owned(),
     };
     Some(format!("serialisation and transfer are not known: {because}"))
 }

@@ -129,8 +129,8 @@ fn selection(report: &Report) -> Option<String> {
     }
     let what = printable(&selection.to_string());
     Some(format!(
-        "{what}: {} of {} elapsed. Figures and tables are for this part; timeline, durations \
-         and longest calls show the whole run.",
+        "{what}: {} of {} elapsed. Figures, waits and causes are for this part; timeline, critical path, \
+         iterations, regions, durations and longest calls show the whole run.",
         quantity::seconds(report.metrics.elapsed_s),
         quantity::seconds(report.metrics.run_elapsed_s)
     ))
