@@ -90,7 +90,6 @@ impl Cause {
         let is_found = of.tested.iter().any(|one| one.is_significant);
         if !of.relation.same_ranks
             || matches!(of.basis, Basis::LackOfCores { .. })
-            || of.invalidated_by(Figures::Efficiency).is_some()
             || !(of.is_certain() || of.elapsed.is_certain() || is_found)
         {
             return None;
