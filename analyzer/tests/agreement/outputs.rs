@@ -110,7 +110,7 @@ fn of_why(analysis: &Analysis) -> Output {
 fn of_whatif(analysis: &Analysis) -> Option<Output> {
     let (run, timeline) = (analysis.run, analysis.timeline);
     let what_if = WhatIf::new(Graph::new(analysis).ok()?);
-    let asked = what_if.is_accurate().then(|| what_if.standard()).unwrap_or_default();
+    let asked = if what_if.is_accurate() { what_if.standard() } else { Vec::new() };
     let answers: Vec<_> = asked.iter().map(|question| what_if.ask(question)).collect();
     let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
     let causes = Causes::new(analysis);
