@@ -121,7 +121,7 @@ pub fn rendered<E: Display>(
 /// Prints what [`rendered`] gives.
 ///
 /// # Errors
-/// As [`print`]; failure if there is no document.
+/// As [`print()`]; failure if there is no document.
 pub fn print_result<E: Display>(
     is_json: bool,
     document: impl FnOnce() -> Result<String, E>,

@@ -1,7 +1,7 @@
 //! RANKS: what each rank did, or each group of similar ranks.
 //!
-//! A rank belongs to a group if it ended in the same way as the group's first rank, and if none of computing (γ),
-//! lost (χ), MPI time and time outside differs from that rank's by more than [`TOLERANCE`] of elapsed time (τ).
+//! A rank belongs to a group if it ended in the same way as the group's first rank, and if computing (γ), lost (χ), MPI
+//! time and time outside are nearly those of that rank.
 
 use crate::causes::{Causes, RankTime};
 use crate::diagnosis::{Diagnosis, Finding};
