@@ -87,7 +87,7 @@ impl Profile {
         !self.in_calls.is_empty()
     }
 
-    /// Adds a BLAS, LAPACK or FFTW call; they come in order of time.
+    /// Adds a BLAS, LAPACK or FFTW call; in ascending order of time.
     fn add_call(&mut self, of: &OwnCall, hint: &mut usize) {
         let first =
             hinted_search::partition_point(&self.moments, hint, |moment| *moment <= of.from);
