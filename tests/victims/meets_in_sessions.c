@@ -4,7 +4,6 @@
  * `threads`   two threads make one each; on every other rank the second thread comes first
  * `many`      like `threads`, ten rounds without any order
  * `init`      MPI_Init after it, on rank 1 a second later; then another one
- * `early`     MPI_Init before the second one, on rank 1 after it
  * `cross`     rank 1 calls MPI_Init only after it has received from rank 0, which has called it before
  * `strict`    sessions whose finalize fails if anything made from them is left
  * `reversed`  of all processes in reverse order
@@ -140,12 +139,6 @@ static void with_init(void)
                 MPI_Recv(&word, 1, MPI_INT, 0, 3, all, MPI_STATUS_IGNORE);
             MPI_Init(NULL, NULL);
         }
-    } else if (strcmp(how, "early") == 0) {
-        if (world_rank != 1)
-            MPI_Init(NULL, NULL);
-        use_once(shared, "y");
-        if (world_rank == 1)
-            MPI_Init(NULL, NULL);
     } else {
         if (world_rank == 1)
             sleep(1);
@@ -174,7 +167,7 @@ int main(int count, char **words)
 {
     how = count > 1 ? words[1] : "twice";
     srandom(getpid());
-    if (strcmp(how, "init") == 0 || strcmp(how, "early") == 0 || strcmp(how, "cross") == 0) {
+    if (strcmp(how, "init") == 0 || strcmp(how, "cross") == 0) {
         with_init();
         return 0;
     }
