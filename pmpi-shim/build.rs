@@ -115,9 +115,7 @@ fn recording(
                  \x20   const PLAN: Plan = {expression};\n}}"
             )
             .expect("writing to a string");
-            let how =
-                if name == "MPI_Comm_create_from_group" { "recorded_creation" } else { "recorded" };
-            format!("{how}::<{kind}, {}>(&REAL, ", parameters.len())
+            format!("recorded::<{kind}, {}>(&REAL, ", parameters.len())
         }
     }
 }

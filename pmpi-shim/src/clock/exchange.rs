@@ -19,7 +19,6 @@ use crate::host::counter;
 use crate::host::lock::Lock;
 use crate::host::peers;
 use crate::mpi::agreement::Participants;
-use crate::mpi::error_handlers::with_errors_returned;
 use crate::mpi::library::{Entry, Job};
 use crate::mpi::messages::{End, Messages};
 
@@ -163,45 +162,24 @@ impl Exchanger {
         rounds: u32,
         (deadline_s, finalize_deadline_s): (f64, f64),
     ) -> Option<Self> {
-        match participants {
+        let (library, rank, size) = (job.library, job.rank, job.size);
+        let (world, byte) = (job.communicator?, library.byte()?);
+        let partners = match participants {
             Participants::Everyone => {
-                let hosts = gather_hosts(job.communicator?, job.library.byte()?, host, job.size)?;
-                Self::between_hosts(job, &hosts, rounds, (deadline_s, finalize_deadline_s))
+                let hosts = gather_hosts(world, byte, host, size)?;
+                peers::set_hosts(&hosts, rank);
+                partners(&hosts, rank)
             }
-            Participants::Some(members) => {
-                let partners = partners_among(members, job.rank);
-                Self::with_partners(job, partners, rounds, (deadline_s, finalize_deadline_s))
-            }
-        }
-    }
-
-    /// All ranks take part, rank r on host `hosts[r]`. Local.
-    pub fn between_hosts(
-        job: &Job,
-        hosts: &[u64],
-        rounds: u32,
-        deadlines_s: (f64, f64),
-    ) -> Option<Self> {
-        peers::set_hosts(hosts, job.rank);
-        let new = Self::with_partners(job, partners(hosts, job.rank), rounds, deadlines_s)?;
-        Some(Self { everyone: true, ..new })
-    }
-
-    fn with_partners(
-        job: &Job,
-        partners: Vec<Partner>,
-        rounds: u32,
-        (deadline_s, finalize_deadline_s): (f64, f64),
-    ) -> Option<Self> {
-        let library = job.library;
+            Participants::Some(members) => partners_among(members, rank),
+        };
         Some(Self {
-            world: job.communicator?,
+            world,
             errors_return: library.errors_return()?,
-            byte: library.byte()?,
+            byte,
             messages: Messages::new(job)?,
             partners,
-            size: job.size,
-            everyone: false,
+            size,
+            everyone: *participants == Participants::Everyone,
             rounds,
             deadline: Duration::from_secs_f64(deadline_s),
             finalize_deadline: Duration::from_secs_f64(finalize_deadline_s),
@@ -218,7 +196,7 @@ impl Exchanger {
         unsafe { entry.call([buffer, count, self.byte, 0, self.world]) }
     }
 
-    /// Makes this rank's exchanges inside MPI_Init, or on the first communicator made with sessions.
+    /// Makes this rank's exchanges inside MPI_Init.
     pub fn measure_at_init(&self) -> Option<Measured> {
         self.measure(Phase::Init)
     }
@@ -229,26 +207,20 @@ impl Exchanger {
         if !self.meets_everyone() {
             return None;
         }
-        let (world, errors_return) = (self.world, self.errors_return);
-        let measured = with_errors_returned(world, errors_return, || {
+        self.with_errors_returned(|this| {
             // The first barrier waits for the last rank. A rank that arrives after others have
             // given up may still pass it, but it does not pass the second barrier.
-            if !self.barrier(self.finalize_deadline) || !self.barrier(SECOND_BARRIER) {
+            if !this.barrier(this.finalize_deadline) || !this.barrier(SECOND_BARRIER) {
                 return None;
             }
-            self.measure_on_own_communicator(Phase::Finalize)
-        });
-        measured.flatten()
+            this.measure_on_own_communicator(Phase::Finalize)
+        })
     }
 
     /// Makes this rank's exchanges during the run. All ranks are present: they are about to make
     /// the same collective call on MPI_COMM_WORLD, which waits for all of them.
     pub fn measure_during(&mut self) -> Option<Measured> {
-        let (world, errors_return) = (self.world, self.errors_return);
-        let measured = with_errors_returned(world, errors_return, || {
-            self.measure_on_own_communicator(Phase::During)
-        });
-        measured.flatten()
+        self.with_errors_returned(|this| this.measure_on_own_communicator(Phase::During))
     }
 
     /// Returns rank 0's words on all ranks. Collective over all ranks, at a point where the
@@ -271,6 +243,32 @@ impl Exchanger {
         self.world
     }
 
+    /// Runs `work` with MPI_ERRORS_RETURN on the communicator of all ranks, then restores the program's error
+    /// handler.
+    fn with_errors_returned(
+        &mut self,
+        measure: impl FnOnce(&mut Self) -> Option<Measured>,
+    ) -> Option<Measured> {
+        let mut handler = 0usize;
+        let set = Entry::of(c"PMPI_Comm_set_errhandler")?;
+        // SAFETY: the arguments are those that the standard defines. Handles of either width are
+        // written into the low bytes of zeroed words.
+        unsafe {
+            let get = Entry::of(c"PMPI_Comm_get_errhandler")?;
+            if !get.call([self.world, &raw mut handler as usize]) {
+                return None;
+            }
+            set.call([self.world, self.errors_return]);
+        }
+        let measured = measure(self);
+        // SAFETY: the arguments that the standard defines; `handler` came from MPI.
+        unsafe {
+            set.call([self.world, handler]);
+            Entry::of(c"PMPI_Errhandler_free")?.call([&raw mut handler as usize]);
+        }
+        measured
+    }
+
     /// Measures over a communicator made and freed for this purpose. All ranks are present.
     fn measure_on_own_communicator(&mut self, phase: Phase) -> Option<Measured> {
         let mut communicator = self.like_world()?;
@@ -285,8 +283,7 @@ impl Exchanger {
     /// A new communicator of all ranks, which returns errors. Collective.
     fn like_world(&self) -> Option<usize> {
         let (mut group, mut communicator) = (0usize, 0usize);
-        // SAFETY: the arguments are those that the standard defines. Handles of either width are
-        // written into the low bytes of zeroed words. The communicator is made from the group, because
+        // SAFETY: as in `with_errors_returned`. The communicator is made from the group, because
         // MPI_Comm_dup would run the program's attribute callbacks.
         unsafe {
             let made = Entry::of(c"PMPI_Comm_group")?.call([self.world, &raw mut group as usize])

@@ -187,8 +187,19 @@ impl Registry {
         if self.world_group == 0 {
             return None;
         }
-        let world = translate(group, self.world_group, size)?;
-        Some(world.into_iter().map(|rank| i64::from(rank.max(-1))).collect())
+        let ranks: Vec<i32> = (0..size).collect();
+        let mut world = vec![0i32; size as usize];
+        // SAFETY: the arguments of MPI_Group_translate_ranks; the arrays hold `size` ints.
+        let known = unsafe {
+            TRANSLATE_RANKS.get()?.call([
+                group,
+                size as usize,
+                ranks.as_ptr() as usize,
+                self.world_group,
+                world.as_mut_ptr() as usize,
+            ])
+        };
+        known.then(|| world.iter().map(|rank| i64::from((*rank).max(-1))).collect())
     }
 
     /// Registers a communicator. `asked` is its handle, or that of one with the same members.
@@ -338,46 +349,6 @@ pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static Communic
 fn look_up(handle: usize) -> &'static CommunicatorFacts {
     let _own = OwnWork::begin();
     registry().as_ref().and_then(|r| r.communicators.get(&handle)).map_or(&UNKNOWN, |r| r.facts)
-}
-
-/// Whether rank r of a communicator of this size is rank r of a group, for each r.
-pub fn has_ranks_of(communicator: usize, group: usize, size: u32) -> Option<bool> {
-    let mut members = 0usize;
-    // SAFETY: the arguments of MPI_Comm_group.
-    if !unsafe { GROUP.get()?.call([communicator, &raw mut members as usize]) } {
-        return None;
-    }
-    let ranks = translate(abi::handle(members), group, size as i32);
-    // SAFETY: the arguments of MPI_Group_free.
-    unsafe { FREE_GROUP.get()?.call([&raw mut members as usize]) };
-    Some(ranks?.into_iter().eq(0..size as i32))
-}
-
-/// The ranks in `into` of a group's members.
-fn translate(group: usize, into: usize, size: i32) -> Option<Vec<i32>> {
-    let ranks: Vec<i32> = (0..size).collect();
-    let mut translated = vec![0i32; size as usize];
-    // SAFETY: the arguments of MPI_Group_translate_ranks; the arrays hold `size` ints.
-    let known = unsafe {
-        TRANSLATE_RANKS.get()?.call([
-            group,
-            size as usize,
-            ranks.as_ptr() as usize,
-            into,
-            translated.as_mut_ptr() as usize,
-        ])
-    };
-    known.then_some(translated)
-}
-
-/// Gives the peers of a communicator of all ranks their classes, if the hosts became known after it was made.
-pub fn classify_peers(handle: usize, size: u32) {
-    let registry = registry();
-    let registered = registry.as_ref().and_then(|registry| registry.communicators.get(&handle));
-    if let Some(registered) = registered {
-        let ranks: Vec<i64> = (0..i64::from(size)).collect();
-        peers::set_members(registered.facts.id, &ranks);
-    }
 }
 
 /// Registers a communicator that a call has just made from the one with handle `origin`, or 0 if

@@ -9,9 +9,6 @@
 //! On a host, the mark is a socket with an abstract name: it is not a file, and it disappears with
 //! its process. Between hosts it is a promise of the launcher ([`is_every_rank`]) or a file beside
 //! the run directory.
-//!
-//! Processes that begin with a session have marks of another kind. Their socket stays as long as the
-//! process lives, so all ranks of a host that look after all have initialised MPI find the same.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -22,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::host::descriptors::move_up;
 use crate::host::lock::Lock;
-use crate::host::settings::{is_every_rank, run_id};
+use crate::host::settings::is_every_rank;
 
 /// Time that local ranks get after MPI_Init to leave their mark.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -30,15 +27,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// An older file was left behind by a dead process.
 const OLDEST_FILE: Duration = Duration::from_secs(3600);
 const SOCKET_PREFIX: &str = "gammachi-";
-
-/// The first call of a process that initialises MPI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FirstCall {
-    /// MPI_Init or MPI_Init_thread.
-    Init,
-    /// MPI_Session_init.
-    Session,
-}
 
 /// What a process knows about the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +41,8 @@ pub struct Presence {
 
 /// The marks left by this process.
 struct Marks {
-    by: FirstCall,
-    key: u64,
     rank: u32,
-    /// Held until the ranks have met; by a process that began with a session, as long as it lives.
+    /// Held until the ranks have met.
     _socket: UnixDatagram,
     file: Option<PathBuf>,
 }
@@ -162,40 +148,34 @@ fn peer(descriptor: u32) -> Option<i32> {
 }
 
 /// Beginning of the names of a job's sockets.
-fn socket_prefix(key: u64, by: FirstCall) -> String {
-    match by {
-        FirstCall::Init => format!("{SOCKET_PREFIX}{key:016x}-"),
-        FirstCall::Session => format!("{SOCKET_PREFIX}session-{key:016x}-"),
-    }
+fn socket_prefix(key: u64) -> String {
+    format!("{SOCKET_PREFIX}{key:016x}-")
 }
 
 /// Name of a process's socket. It holds the process, because jobs with the same key have the same
 /// ranks.
-fn socket_name((key, by): (u64, FirstCall), rank: u32, process: u32) -> String {
-    format!("{}{rank}-{process}", socket_prefix(key, by))
+fn socket_name(key: u64, rank: u32, process: u32) -> String {
+    format!("{}{rank}-{process}", socket_prefix(key))
 }
 
 /// Leaves this process's marks. Called before MPI is initialised.
-pub fn announce(out: Option<&Path>, by: FirstCall) {
+pub fn announce(out: Option<&Path>) {
     let Some(rank) = launchers_rank() else { return };
     if launchers_size() == Some(1) {
         return;
     }
-    let key = local_key();
-    let name = socket_name((key, by), rank, std::process::id());
+    let name = socket_name(local_key(), rank, std::process::id());
     let socket = SocketAddr::from_abstract_name(name).and_then(|a| UnixDatagram::bind_addr(&a));
     let Ok(socket) = socket else { return };
     let socket = out_of_the_way(socket);
-    // The launcher's promise does not say by which call a rank begins.
-    let is_promised = by == FirstCall::Init && is_every_rank();
-    let file = (rank == 0 && !is_one_host() && !is_promised)
-        .then(|| starting_file(out, by))
+    let file = (rank == 0 && !is_one_host() && !is_every_rank())
+        .then(|| starting_file(out))
         .flatten()
         .filter(|file| {
             let _ = fs::remove_file(file);
             fs::File::create_new(file).is_ok()
         });
-    let marks = Marks { by, key, rank, _socket: socket, file };
+    let marks = Marks { rank, _socket: socket, file };
     *MARKS.lock() = Some(marks);
 }
 
@@ -210,111 +190,51 @@ fn out_of_the_way(socket: UnixDatagram) -> UnixDatagram {
 }
 
 /// The file that rank 0 leaves for other hosts that see the same directory.
-fn starting_file(out: Option<&Path>, by: FirstCall) -> Option<PathBuf> {
-    let name = match by {
-        FirstCall::Init => format!("starting-{:08x}", job_key() as u32),
-        // The run's id tells it from a file that an earlier run left behind.
-        FirstCall::Session => {
-            let parts = [job_key().to_string(), run_id().to_string_lossy().into_owned()];
-            format!("starting-session-{:08x}", hash(&parts) as u32)
-        }
-    };
+fn starting_file(out: Option<&Path>) -> Option<PathBuf> {
+    let key = job_key() as u32;
     let directory = match out {
         Some(out) => {
             let out = std::path::absolute(out).ok()?;
-            let run = out.file_name()?.to_string_lossy().into_owned();
-            return Some(out.with_file_name(format!(".{run}.{name}")));
+            let name = out.file_name()?.to_string_lossy().into_owned();
+            return Some(out.with_file_name(format!(".{name}.starting-{key:08x}")));
         }
         None => std::env::current_dir().ok()?,
     };
-    Some(directory.join(format!(".gammachi.{name}")))
+    Some(directory.join(format!(".gammachi.starting-{key:08x}")))
 }
 
-/// Removes the marks, once the ranks have met and no longer look for them. The socket of a process that
-/// began with a session stays.
+/// Removes the marks, once the ranks have met and no longer look for them.
 pub fn withdraw() {
-    let mut marks = MARKS.lock();
-    let file = marks.as_mut().and_then(|marks| marks.file.take());
-    if marks.as_ref().is_some_and(|marks| marks.by == FirstCall::Init) {
-        *marks = None;
-    }
-    drop(marks);
-    if let Some(file) = file {
+    let marks = MARKS.lock().take();
+    if let Some(file) = marks.and_then(|marks| marks.file) {
         let _ = fs::remove_file(file);
     }
 }
 
-/// Removes all marks: the first session could not be opened.
-pub fn retract() {
-    withdraw();
-    *MARKS.lock() = None;
-}
-
-/// Determines which ranks are present that begin with MPI_Init. Called once all have left their marks.
+/// Determines which ranks are present. Called once all have left their marks.
 pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
-    let Some(key) = key_of_marks(FirstCall::Init, rank) else {
+    let marked = {
+        let marks = MARKS.lock();
+        marks.as_ref().is_some_and(|marks| marks.rank == rank)
+    };
+    if !marked {
         // The others cannot know of this rank, so none waits for it.
         return Presence { local: vec![rank], rank_zero: rank == 0, one_host: is_one_host() };
-    };
-    let mut local = marked_ranks(key, size, |sockets| {
-        let ranks = sockets.ranks(FirstCall::Init, size);
-        let others = sockets.ranks(FirstCall::Session, size).len();
-        (ranks.len() + others, ranks)
-    });
-    if let Err(at) = local.binary_search(&rank) {
-        local.insert(at, rank);
     }
-    let one_host = is_one_host();
-    let rank_zero = local.first() == Some(&0)
-        || !one_host
-            && !is_starting(out, FirstCall::Session)
-            && (is_every_rank() || is_starting(out, FirstCall::Init));
-    Presence { local, rank_zero, one_host }
-}
-
-/// Ranks of this host that began with a session.
-pub fn ranks_with_session(size: u32) -> Vec<u32> {
-    Sockets::read(local_key()).ranks(FirstCall::Session, size)
-}
-
-/// What a process that began with a session knows of the others that did. `None`: it has no marks itself.
-pub fn look_for_sessions(rank: u32, size: u32, out: Option<&Path>) -> Option<Presence> {
-    let key = key_of_marks(FirstCall::Session, rank)?;
-    let own = socket_name((key, FirstCall::Session), rank, std::process::id());
-    let local = marked_ranks(key, size, |sockets| {
-        let ranks = sockets.ranks(FirstCall::Session, size);
-        // If the program has closed the socket, no other rank counts on this one.
-        (ranks.len(), if sockets.names(&own) { ranks } else { vec![rank] })
-    });
-    let one_host = is_one_host();
-    let rank_zero = local.first() == Some(&0) || !one_host && is_starting(out, FirstCall::Session);
-    Some(Presence { local, rank_zero, one_host })
-}
-
-/// The key under which this process, of that rank, has left marks. Computed again it may differ, because MPI
-/// may have closed its connection to the launcher.
-fn key_of_marks(by: FirstCall, rank: u32) -> Option<u64> {
-    let marks = MARKS.lock();
-    marks.as_ref().filter(|marks| marks.by == by && marks.rank == rank).map(|marks| marks.key)
-}
-
-/// Looks at the sockets until as many local ranks have marks as the launcher states. `find` gives their
-/// number, and the ranks looked for.
-fn marked_ranks(key: u64, size: u32, find: impl Fn(&Sockets) -> (usize, Vec<u32>)) -> Vec<u32> {
-    let expected = launchers_local_size().unwrap_or(0).min(size);
+    let expected = launchers_local_size().unwrap_or(0);
+    let prefix = format!("@{}", socket_prefix(local_key()));
     let start = Instant::now();
-    loop {
-        let (count, ranks) = find(&Sockets::read(key));
-        if count as u32 >= expected || start.elapsed() > PATIENCE {
-            return ranks;
+    let local = loop {
+        let local = local_ranks(&prefix, rank, size);
+        if local.len() as u32 >= expected || start.elapsed() > PATIENCE {
+            break local;
         }
         std::thread::sleep(LOOK_AGAIN);
-    }
-}
-
-/// Whether rank 0's file is there.
-fn is_starting(out: Option<&Path>, by: FirstCall) -> bool {
-    starting_file(out, by).is_some_and(|file| is_fresh(&file))
+    };
+    let one_host = is_one_host();
+    let rank_zero = local.first() == Some(&0)
+        || !one_host && (is_every_rank() || starting_file(out).is_some_and(|file| is_fresh(&file)));
+    Presence { local, rank_zero, one_host }
 }
 
 fn is_fresh(file: &Path) -> bool {
@@ -323,42 +243,19 @@ fn is_fresh(file: &Path) -> bool {
     modified.is_ok_and(|at| at.elapsed().map_or(true, |age| age < OLDEST_FILE))
 }
 
-/// The sockets of this host.
-struct Sockets {
-    key: u64,
-    lines: String,
-}
-
-impl Sockets {
-    fn read(key: u64) -> Self {
-        // Names made by other users need not be UTF-8.
-        let sockets = fs::read("/proc/net/unix").unwrap_or_default();
-        let lines = String::from_utf8_lossy(&sockets).into_owned();
-        Self { key, lines }
-    }
-
-    /// Abstract names.
-    fn all_names(&self) -> impl Iterator<Item = &str> {
-        self.lines.lines().filter_map(|line| line.split_whitespace().last()?.strip_prefix('@'))
-    }
-
-    fn names(&self, name: &str) -> bool {
-        self.all_names().any(|found| found == name)
-    }
-
-    /// Ranks of the job that began by this call, ascending.
-    fn ranks(&self, by: FirstCall, size: u32) -> Vec<u32> {
-        let prefix = socket_prefix(self.key, by);
-        let ranks = self
-            .all_names()
-            .filter_map(|name| name.strip_prefix(&prefix[..])?.split_once('-'))
-            .filter_map(|(rank, _process)| rank.parse().ok())
-            .filter(|found| *found < size);
-        let mut ranks: Vec<u32> = ranks.collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        ranks
-    }
+fn local_ranks(prefix: &str, rank: u32, size: u32) -> Vec<u32> {
+    // Names made by other users need not be UTF-8.
+    let sockets = fs::read("/proc/net/unix").unwrap_or_default();
+    let sockets = String::from_utf8_lossy(&sockets);
+    let ranks = sockets
+        .lines()
+        .filter_map(|line| line.split_whitespace().last()?.strip_prefix(prefix)?.split_once('-'))
+        .filter_map(|(rank, _process)| rank.parse().ok())
+        .filter(|found| *found < size);
+    let mut ranks: Vec<u32> = ranks.chain([rank]).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
 }
 
 #[cfg(test)]
@@ -381,29 +278,23 @@ mod tests {
             UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap()
         };
         // Two jobs with the same key have a rank 3.
-        use FirstCall::{Init, Session};
         let _held: Vec<UnixDatagram> = [(3, 100), (1, 101), (99, 102), (3, 103)]
-            .map(|(rank, process)| bind(socket_name((key, Init), rank, process)))
+            .map(|(rank, process)| bind(socket_name(key, rank, process)))
             .into_iter()
-            .chain([bind(socket_name((key ^ 1, Init), 2, 104))])
-            .chain([bind(socket_name((key, Session), 5, 105))])
+            .chain([bind(socket_name(key ^ 1, 2, 104))])
             .collect();
-        let sockets = Sockets::read(key);
-        assert_eq!((sockets.ranks(Init, 8), sockets.ranks(Session, 8)), (vec![1, 3], vec![5]));
-        assert!(sockets.names(&socket_name((key, Session), 5, 105)));
-        assert!(!sockets.names(&socket_name((key, Session), 5, 106)));
+        let prefix = format!("@{}", socket_prefix(key));
+        assert_eq!(local_ranks(&prefix, 5, 8), [1, 3, 5]);
     }
 
     #[test]
     fn puts_file_for_other_hosts_beside_run_directory() {
-        let file = starting_file(Some(Path::new("/runs/one")), FirstCall::Init).unwrap();
+        let file = starting_file(Some(Path::new("/runs/one"))).unwrap();
         assert_eq!(file.parent(), Some(Path::new("/runs")));
         let name = file.file_name().unwrap().to_str().unwrap();
         assert!(name.starts_with(".one.starting-"), "{name}");
         let here = std::env::current_dir().unwrap();
-        let of_session = starting_file(None, FirstCall::Session).unwrap();
-        assert_eq!(of_session.parent(), Some(here.as_path()));
-        assert_ne!(Some(of_session), starting_file(None, FirstCall::Init));
+        assert_eq!(starting_file(None).unwrap().parent(), Some(here.as_path()));
     }
 
     #[test]
@@ -429,13 +320,11 @@ mod tests {
     fn rank_without_mark_is_alone() {
         let presence = look(3, 8, None);
         assert_eq!((&presence.local[..], presence.rank_zero), (&[3][..], false));
-        assert_eq!(look_for_sessions(3, 8, None), None);
     }
 
     #[test]
     fn keys_of_different_names_differ() {
         assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
-        let name = |key, rank| socket_name((key, FirstCall::Init), rank, 3);
-        assert_ne!(name(1, 2), name(2, 1));
+        assert_ne!(socket_name(1, 2, 3), socket_name(2, 1, 3));
     }
 }

@@ -3,7 +3,6 @@
 //! A wrapper takes and returns machine words. Their meaning follows from the types in the table.
 
 use crate::event::path::{forwarded, recorded, recorded_plain};
-use crate::interpose::sessions::recorded_creation;
 use crate::mpi::plan::{Per, Plan, Procedure, Shape, Side};
 use crate::mpi::real_entry::RealEntry;
 use crate::state::thread_block::entry_stub;

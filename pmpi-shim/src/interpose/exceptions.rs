@@ -8,7 +8,6 @@ use trace_format::layout::{CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Sl
 
 use crate::event::path::{forwarded, recorded_plain};
 use crate::host::counter;
-use crate::host::presence::FirstCall;
 use crate::life::{self, ending, sessions};
 use crate::mpi::invoke::Invoke;
 use crate::mpi::plan::numbers::{FINALIZE, INIT, INIT_THREAD, PCONTROL};
@@ -31,7 +30,7 @@ unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, argume
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
-        let Some(early_anchor) = life::claim_start(FirstCall::Init) else {
+        let Some(early_anchor) = life::claim_start(true) else {
             if sessions::are_alone() {
                 return initialise_after_session(entry, function, arguments);
             }
@@ -67,14 +66,12 @@ unsafe fn initialise_after_session<A: Invoke>(
     // SAFETY: the block is the thread's own; the arguments are passed on unchanged.
     unsafe {
         let entered = (*block).entered_stack;
-        let result = if state::claim_resume() {
+        let result = if state::is_between_sessions() {
             enter(block, entered);
             let begin = counter::read(block);
             let result = arguments.invoke(entry.get());
             if result as i32 == 0 {
                 sessions::resume(block, (function, begin, counter::read(block)));
-            } else {
-                state::give_back_resume();
             }
             leave(block);
             result

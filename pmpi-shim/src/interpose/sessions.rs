@@ -1,13 +1,10 @@
-//! The wrappers that begin, resume and end recording with MPI sessions, and the one in which their ranks
-//! compare clocks.
+//! The wrappers that begin, resume and end recording with MPI sessions.
 
-use crate::event::path::{recorded, recorded_plain};
+use crate::event::path::recorded_plain;
 use crate::host::counter;
-use crate::host::presence::FirstCall;
-use crate::life::{self, comparing, ending, sessions};
+use crate::life::{self, ending, sessions};
 use crate::mpi::abi;
 use crate::mpi::invoke::Invoke;
-use crate::mpi::plan::Procedure;
 use crate::mpi::plan::numbers::{SESSION_FINALIZE, SESSION_INIT};
 use crate::mpi::real_entry::RealEntry;
 use crate::state;
@@ -29,15 +26,15 @@ unsafe fn open_session(entry: &'static RealEntry, arguments: [usize; 3]) -> usiz
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
-        let early_anchor = life::claim_start(FirstCall::Session);
+        let early_anchor = life::claim_start(false);
         if early_anchor.is_some() {
             sessions::begin();
         }
-        let resumes = early_anchor.is_none() && state::claim_resume();
+        let resumes = early_anchor.is_none() && state::is_between_sessions();
         if early_anchor.is_none() && !resumes {
             let result = recorded_plain(entry, SESSION_INIT, arguments);
-            if result as i32 == 0 && sessions::began() {
-                within(block, || sessions::note(|| abi::handle_at(arguments[2])));
+            if result as i32 == 0 && sessions::are_alone() {
+                within(block, || sessions::note(abi::handle_at(arguments[2])));
             }
             return result;
         }
@@ -47,17 +44,18 @@ unsafe fn open_session(entry: &'static RealEntry, arguments: [usize; 3]) -> usiz
         let result = arguments.invoke(entry.get());
         let call = (SESSION_INIT, begin, counter::read(block));
         match early_anchor {
-            _ if result as i32 != 0 && resumes => state::give_back_resume(),
+            _ if result as i32 != 0 && resumes => {}
             _ if result as i32 != 0 => {
                 sessions::give_up();
                 state::give_back_start();
             }
+            // The width of handles is known once recording begins.
             Some(anchor) => {
                 sessions::start(block, call, anchor, || abi::handle_at(arguments[2]));
             }
             None => {
                 sessions::resume(block, call);
-                sessions::note(|| abi::handle_at(arguments[2]));
+                sessions::note(abi::handle_at(arguments[2]));
             }
         }
         leave(block);
@@ -74,7 +72,7 @@ unsafe fn close_session(entry: &'static RealEntry, session: usize) -> usize {
     // SAFETY: the block is the thread's own; the argument is passed on unchanged and points to the
     // session.
     unsafe {
-        if is_inside(block, (*block).entered_stack) || !sessions::began() {
+        if is_inside(block, (*block).entered_stack) || !sessions::are_alone() {
             return recorded_plain(entry, SESSION_FINALIZE, [session]);
         }
         // What the recorder calls may enter wrappers.
@@ -83,7 +81,7 @@ unsafe fn close_session(entry: &'static RealEntry, session: usize) -> usize {
         let mut is_last = false;
         within(block, || is_last = sessions::closing(handle));
         (*block).entered_stack = entered;
-        match is_last && sessions::are_alone() && state::has_trace() {
+        match is_last && state::has_trace() {
             true => close_last_session(entry, session, entered),
             false => recorded_plain(entry, SESSION_FINALIZE, [session]),
         }
@@ -111,32 +109,6 @@ unsafe fn close_last_session(entry: &'static RealEntry, session: usize, entered:
         close(block, slot, duration, SESSION_FINALIZE, 0);
         ending::after_finalize(block, true);
         leave(block);
-        result
-    }
-}
-
-/// Calls MPI_Comm_create_from_group, and compares clocks if the new communicator has all processes.
-///
-/// # Safety
-/// As for [`recorded`].
-#[inline(always)]
-pub unsafe fn recorded_creation<P: Procedure, const N: usize>(
-    entry: &'static RealEntry,
-    arguments: [usize; N],
-) -> usize
-where
-    [usize; N]: Invoke,
-{
-    let block = thread_block();
-    // SAFETY: as in `recorded`; the last argument points to the communicator once the call has succeeded.
-    unsafe {
-        let nested = is_inside(block, (*block).entered_stack);
-        let result = recorded::<P, N>(entry, arguments);
-        if result as i32 == 0 && !nested && sessions::began() {
-            within(block, || {
-                comparing::on_new_communicator(block, abi::handle_at(arguments[N - 1]));
-            });
-        }
         result
     }
 }

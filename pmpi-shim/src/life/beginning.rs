@@ -75,7 +75,13 @@ pub fn meet(
     if let (Participants::Some(members), true, true) =
         (&participants, job.rank == participants.root(), exchanger.is_some())
     {
-        warn_of_others(members, job.size);
+        warn(&format!(
+            "as far as this host can see, only {} of {} ranks ({}) load the recorder; \
+             the others are not recorded",
+            members.len(),
+            job.size,
+            number_list(members.iter().map(|member| member.0))
+        ));
     }
     let chosen = agree_on_directory(settings, job, &participants, exchanger.as_ref());
     if participants == Participants::Everyone {
@@ -83,30 +89,6 @@ pub fn meet(
         presence::withdraw();
     }
     (participants, chosen)
-}
-
-/// Says which ranks do not record together with these.
-fn warn_of_others(members: &[(u32, u64)], size: u32) {
-    let with_session = presence::ranks_with_session(size);
-    let mut ranks: Vec<u32> = members.iter().map(|member| member.0).collect();
-    if !with_session.is_empty() {
-        warn(&format!(
-            "ranks that began with a session ({}) are recorded, but do not compare their clocks with those \
-             that begin with MPI_Init",
-            number_list(with_session.iter().copied())
-        ));
-    }
-    ranks.extend(with_session);
-    ranks.sort_unstable();
-    ranks.dedup();
-    if ranks.len() < size as usize {
-        warn(&format!(
-            "as far as this host can see, only {} of {size} ranks ({}) load the recorder; \
-             the others are not recorded",
-            ranks.len(),
-            number_list(ranks.iter().copied())
-        ));
-    }
 }
 
 /// Writes the first records of the rank's file, and opens the calling thread's first window.

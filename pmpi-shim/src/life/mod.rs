@@ -5,7 +5,6 @@
 //! |---|---|
 //! | this one | beginning to record with MPI_Init |
 //! | `sessions` | beginning, resuming and ending with sessions, in programs without MPI_Init |
-//! | `comparing` | comparing clocks in these programs |
 //! | `beginning`, `ending` | the steps of both |
 //! | `process` | what a rank knows of itself |
 //! | `run_directory` | where the run's files go |
@@ -15,7 +14,6 @@
 //! stops, it never restarts; the program continues.
 
 pub mod beginning;
-pub mod comparing;
 pub mod ending;
 pub mod identity;
 pub mod process;
@@ -31,7 +29,7 @@ use crate::clock::schedule;
 use crate::handles::communicators;
 use crate::host::counter;
 use crate::host::own_work::OwnWork;
-use crate::host::presence::{self, FirstCall};
+use crate::host::presence;
 use crate::host::settings;
 use crate::life::beginning::{begin_events, begin_or_refuse, describe, make_file, meet, open_file};
 use crate::life::process::{Place, Process};
@@ -41,14 +39,16 @@ use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
 
 /// Claims the start for the first call that initialises MPI. Returns a reading of the counter and the
-/// system's clocks from before that call. Leaves this process's marks.
-pub fn claim_start(by: FirstCall) -> Option<ClockAnchor> {
-    if !state::claim_start(by == FirstCall::Session) {
+/// system's clocks from before that call. Leaves this process's marks if it will meet the other ranks.
+pub fn claim_start(meets: bool) -> Option<ClockAnchor> {
+    if !state::claim_start() {
         return None;
     }
     let _own = OwnWork::begin();
     catch_unwind(|| {
-        presence::announce(settings::out().as_deref(), by);
+        if meets {
+            presence::announce(settings::out().as_deref());
+        }
         counter::choose(settings::test_clock());
         // SAFETY: the calling thread's own block.
         unsafe { (*thread_block()).counter_slow = u32::from(counter::is_slow()) };

@@ -1,28 +1,26 @@
 //! Programs that use MPI sessions without MPI_Init.
 //!
 //! A session gives no communicator, and MPI promises no call in which all ranks meet. So each rank
-//! makes its file alone, in the directory that all of them compute. They talk to each other only if the
-//! program makes a communicator of all (`comparing`).
+//! makes its file alone, in the directory that all of them compute, keeps its own clock, and never
+//! talks to the others: what it sent could meet what the program sends.
 //!
 //! Recording ends when the last session is finalized: a complete file, to which another session adds.
 //! If the program calls MPI_Init, too, its calls on MPI_COMM_WORLD are recorded from there on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use trace_format::header::{ClockAnchor, Definition};
 
 use crate::handles::communicators;
 use crate::host::lock::Lock;
 use crate::host::own_work::OwnWork;
-use crate::host::presence;
 use crate::host::warn::warn;
 use crate::life::beginning::{begin_events, begin_or_refuse, describe, first_event, open_file};
 use crate::life::process::{Place, Process};
 use crate::life::run_directory::{RunDirectory, make_rank_file_alone};
 use crate::mpi::abi;
-use crate::mpi::library::{Entry, MpiLibrary, ask, rank_from_launcher};
+use crate::mpi::library::{Entry, ask, rank_from_launcher};
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::stage;
@@ -31,51 +29,31 @@ use crate::store::trace_file::{self, define};
 use crate::store::usage;
 use crate::store::window;
 
-/// Whether the first call that initialised MPI was MPI_Session_init.
-static BEGAN: AtomicBool = AtomicBool::new(false);
-/// Whether the program has called MPI_Init since.
-static IN_WORLD: AtomicBool = AtomicBool::new(false);
-static OPEN: Lock<Open> = Lock::new(Open { sessions: Vec::new(), group: None, place: None });
+/// Whether recording began with a session and the program has not called MPI_Init.
+static ALONE: AtomicBool = AtomicBool::new(false);
+static OPEN: Lock<Open> = Lock::new(Open { sessions: Vec::new(), group: None });
 
 /// The program's open sessions.
 struct Open {
     sessions: Vec<usize>,
     /// The group of all processes, and the session that it was made from.
     group: Option<(usize, usize)>,
-    /// This process's rank in that group, and its size.
-    place: Option<(u32, u32)>,
 }
 
-/// Whether recording begins or began with a session. A forked child has no part in it.
-pub fn began() -> bool {
-    (state::is_starting_with_session() || BEGAN.load(SeqCst)) && !state::is_child()
-}
-
-/// Whether, besides, the program has not called MPI_Init.
+/// Whether recording begins or began with a session and the program has not called MPI_Init. A forked
+/// child has no part in it.
 pub fn are_alone() -> bool {
-    began() && !IN_WORLD.load(SeqCst)
+    ALONE.load(Relaxed) && !state::is_child()
 }
 
 /// Notes that recording begins with a session, before it is opened.
 pub fn begin() {
-    BEGAN.store(true, SeqCst);
+    ALONE.store(true, Relaxed);
 }
 
 /// Notes that the first session could not be opened.
 pub fn give_up() {
-    let _own = OwnWork::begin();
-    presence::retract();
-    BEGAN.store(false, SeqCst);
-}
-
-/// The loaded MPI. Wrappers know its handles from here on.
-pub fn library() -> &'static MpiLibrary {
-    static LIBRARY: OnceLock<MpiLibrary> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let library = MpiLibrary::detect();
-        abi::set(library.family, library.request_null(), library.datatype_null());
-        library
-    })
+    ALONE.store(false, Relaxed);
 }
 
 /// Before a session is finalized, frees what was made from it. Returns whether it is the last one.
@@ -94,8 +72,8 @@ pub fn closing(session: usize) -> bool {
     open.sessions.is_empty()
 }
 
-/// Makes the group of all processes.
-fn make_group(open: &mut Open, session: usize) -> Option<()> {
+/// Makes the group of all processes. Gives this process's rank in it and its size.
+fn make_group(open: &mut Open, session: usize) -> Option<(u32, u32)> {
     let mut group = 0usize;
     // SAFETY: the arguments of MPI_Group_from_session_pset, which is local. Every session has this set.
     let made = unsafe {
@@ -110,18 +88,13 @@ fn make_group(open: &mut Open, session: usize) -> Option<()> {
     }
     open.group = Some((session, group));
     let group = abi::handle(group);
-    if are_alone() {
-        communicators::set_world_group(group);
-    }
+    communicators::set_world_group(group);
     let number = |name| u32::try_from(ask(name, group)?).ok();
-    open.place = Some((number(c"PMPI_Group_rank")?, number(c"PMPI_Group_size")?));
-    Some(())
+    Some((number(c"PMPI_Group_rank")?, number(c"PMPI_Group_size")?))
 }
 
 fn free_group(open: &mut Open) {
-    if are_alone() {
-        communicators::set_world_group(0);
-    }
+    communicators::set_world_group(0);
     if let (Some((_, mut group)), Some(free)) = (open.group.take(), Entry::of(c"PMPI_Group_free")) {
         // SAFETY: the arguments of MPI_Group_free; the group is the recorder's own.
         unsafe { free.call([&raw mut group as usize]) };
@@ -141,6 +114,7 @@ pub unsafe fn start(
 ) {
     begin_or_refuse(|| {
         let process = Process::look();
+        let session = session();
         let everyone = note(session).or_else(rank_from_launcher);
         let (rank, size) = everyone.ok_or_else(|| {
             Some("neither MPI nor its launcher tells the rank of this process".to_owned())
@@ -194,36 +168,23 @@ pub unsafe fn resume(block: *mut ThreadBlock, call: (u16, u64, u64)) {
 }
 
 /// Notes an open session, and makes the group of all processes from it if there is none. Gives this
-/// process's rank in that group, and its size.
-pub fn note(session: impl FnOnce() -> usize) -> Option<(u32, u32)> {
+/// process's rank in a group that it made, and its size.
+pub fn note(session: usize) -> Option<(u32, u32)> {
     let _own = OwnWork::begin();
-    library();
-    let session = session();
     let mut open = OPEN.lock();
     open.sessions.push(session);
-    if open.group.is_none() {
-        make_group(&mut open, session);
+    match open.group {
+        None => make_group(&mut open, session),
+        Some(_) => None,
     }
-    open.place
-}
-
-/// This process's rank, and the number of all processes, if a new communicator has all of them in the order
-/// of their ranks.
-pub fn rank_in_all(communicator: usize) -> Option<(u32, u32)> {
-    let _own = OwnWork::begin();
-    if communicator == 0 || library().comm_null() == Some(communicator) {
-        return None;
-    }
-    let open = OPEN.lock();
-    let ((_, all), (rank, size)) = (open.group?, open.place?);
-    let is_all = ask(c"PMPI_Comm_size", communicator)? == size as i32
-        && communicators::has_ranks_of(communicator, abi::handle(all), size)?;
-    is_all.then_some((rank, size))
 }
 
 /// Goes on as if recording had begun with MPI_Init, which has just returned.
 pub fn enter_world() {
     let _own = OwnWork::begin_long();
-    IN_WORLD.store(true, SeqCst);
-    let _ = catch_unwind(communicators::register_predefined);
+    ALONE.store(false, Relaxed);
+    let _ = catch_unwind(|| {
+        free_group(&mut OPEN.lock());
+        communicators::register_predefined();
+    });
 }

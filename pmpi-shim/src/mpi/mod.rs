@@ -12,15 +12,11 @@
 //! | `weak_references` | makes procedures that the loaded MPI lacks look absent again |
 //! | `messages` | the recorder's own messages, with deadlines |
 //! | `agreement` | which ranks record together |
-//! | `ballot` | whether processes that began with a session compare clocks now |
-//! | `error_handlers` | keeps errors of these calls from the program |
 
 pub mod abi;
 pub mod absent;
 pub mod agreement;
-pub mod ballot;
 pub mod callers;
-pub mod error_handlers;
 pub mod invoke;
 pub mod library;
 pub mod messages;

@@ -10,10 +10,7 @@
 
 pub mod thread_block;
 
-use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 const UNSTARTED: u8 = 0;
 const STARTING: u8 = 1;
@@ -25,10 +22,6 @@ const STOPPED: u8 = 3;
 const OVER: u8 = 4;
 /// The program closed its last session. Nothing is recorded or counted until it opens another one.
 const BETWEEN_SESSIONS: u8 = 5;
-/// Like [`STARTING`], by the first MPI_Session_init.
-const STARTING_SESSION: u8 = 6;
-/// A call that may resume recording is in progress.
-const RESUMING: u8 = 7;
 
 static STATE: AtomicU8 = AtomicU8::new(UNSTARTED);
 /// Events that found no space after recording stopped.
@@ -66,32 +59,27 @@ pub fn lost_events() -> u64 {
 }
 
 fn transition(from: u8, to: u8) -> bool {
-    STATE.compare_exchange(from, to, AcqRel, Relaxed).is_ok()
+    STATE.compare_exchange(from, to, Relaxed, Relaxed).is_ok()
 }
 
-/// Claims the start for the first call that initialises MPI. Returns whether the caller got it.
-pub fn claim_start(by_session: bool) -> bool {
-    transition(UNSTARTED, if by_session { STARTING_SESSION } else { STARTING })
+/// Claims the start for the first call of MPI_Init. Returns whether the caller got it.
+pub fn claim_start() -> bool {
+    transition(UNSTARTED, STARTING)
 }
 
-/// Whether the first call that initialises MPI is MPI_Session_init, and recording has not begun yet.
-pub fn is_starting_with_session() -> bool {
-    STATE.load(Acquire) == STARTING_SESSION
-}
-
-/// Returns the start: the call failed, there is nothing to record, and a later one may succeed.
+/// Returns the start: MPI_Init failed, there is nothing to record, and a later call may succeed.
 pub fn give_back_start() {
-    let _ = transition(STARTING, UNSTARTED) || transition(STARTING_SESSION, UNSTARTED);
+    transition(STARTING, UNSTARTED);
 }
 
 /// Begins recording.
 pub fn record() {
-    STATE.store(RECORDING, Release);
+    STATE.store(RECORDING, Relaxed);
 }
 
 /// Marks recording as impossible. With `joins`, the rank still takes part at MPI_Finalize.
 pub fn refuse(joins: bool) {
-    STATE.store(if joins { STOPPED } else { OVER }, Release);
+    STATE.store(if joins { STOPPED } else { OVER }, Relaxed);
 }
 
 /// Ends recording for good. Returns whether this call did.
@@ -111,19 +99,14 @@ pub fn end_session() {
     }
 }
 
-/// Claims to resume recording, which has ended with the last session. Returns whether the caller got it.
-pub fn claim_resume() -> bool {
-    transition(BETWEEN_SESSIONS, RESUMING)
+/// Whether recording has ended with the last session and may resume.
+pub fn is_between_sessions() -> bool {
+    STATE.load(Relaxed) == BETWEEN_SESSIONS
 }
 
-/// Returns the claim: the call failed.
-pub fn give_back_resume() {
-    transition(RESUMING, BETWEEN_SESSIONS);
-}
-
-/// Resumes recording. Returns whether this call did.
+/// Resumes recording with another session. Returns whether this call did.
 pub fn resume() -> bool {
-    transition(RESUMING, RECORDING)
+    transition(BETWEEN_SESSIONS, RECORDING)
 }
 
 /// Ends recording and counting in a forked child. Other threads of the parent may have held any lock.
@@ -162,10 +145,9 @@ mod tests {
     fn recording_starts_once_and_never_restarts() {
         assert!(!is_recording() && !has_trace());
         count_lost_event();
-        assert!(claim_start(true) && is_starting_with_session() && !claim_start(false));
+        assert!(claim_start() && !claim_start());
         give_back_start();
-        assert!(claim_start(false), "MPI may be initialised again after a failure");
-        assert!(!is_starting_with_session());
+        assert!(claim_start(), "MPI_Init may be called again after a failure");
         assert!(!stop(), "nothing is being recorded yet");
         record();
         give_back_start();
@@ -177,20 +159,18 @@ mod tests {
         assert_eq!(lost_events(), 1);
         end();
         count_lost_event();
-        assert!(!claim_start(false) && !has_trace() && lost_events() == 1);
+        assert!(!claim_start() && !has_trace() && lost_events() == 1);
         refuse(true);
         assert!(has_trace() && !is_recording());
         refuse(false);
-        assert!(!has_trace() && !claim_start(true));
+        assert!(!has_trace() && !claim_start());
         record();
         end_session();
-        assert!(!is_recording() && !has_trace() && !claim_start(true) && !resume());
-        assert!(claim_resume() && !claim_resume(), "one thread resumes");
-        give_back_resume();
-        assert!(claim_resume() && !is_recording() && resume() && !resume() && is_recording());
+        assert!(is_between_sessions() && !is_recording() && !has_trace() && !claim_start());
+        assert!(resume() && !resume() && is_recording());
         refuse(true);
         end_session();
-        assert!(!claim_resume(), "recording that stopped never restarts");
+        assert!(!resume(), "recording that stopped never restarts");
     }
 
     #[test]
