@@ -3,11 +3,8 @@
 
 pub mod ranks;
 
-use serde::Serialize;
-
 /// A cell; its kind is that of its column.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// Not known.
     Unknown,
@@ -46,9 +43,9 @@ impl Cell {
 }
 
 /// A column.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name in documents.
+    /// Its name, the same as in documents that have the figure.
     pub key: &'static str,
     /// Its title on screens.
     pub title: String,
@@ -61,7 +58,7 @@ pub struct Column {
 }
 
 /// A table.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// The columns, from left to right.
     pub columns: Vec<Column>,

@@ -17,7 +17,7 @@ const NOTABLE_SHARE: f64 = 0.001;
 /// What the table is made from.
 pub struct Ranks<'a> {
     /// Figures of the ranks.
-    pub metrics: &'a Metrics,
+    metrics: &'a Metrics,
     /// A rank's time in MPI, divided, in seconds; `None` where causes are not known for the selection.
     in_mpi: Option<Vec<InMpi>>,
     shows_sleep: bool,

@@ -39,9 +39,7 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
     let colour = terminal::has_colours();
     let drawn = TextTimeline { seconds: part.seconds, rows, columns, colour };
     let analysis = Analysis::of(&run, &timeline);
-    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true);
-    let metrics = metrics
-        .map_err(|error| CommandError::failed(selection_arguments::selection_sentence(&error)))?;
+    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true)?;
     let causes = causes_for_summary(&analysis, &metrics);
     let diagnosis = Diagnosis::new(Evidence {
         run: &run,
