@@ -193,15 +193,17 @@ under_both! {
     fn slower_runs_fail_the_check_with_report_and_annotation(mpi) {
         let temp = TempDir::new();
         let folder = text(&temp.join("perf"));
-        let named = |number: usize, name: &str, options: &[&str]| {
+        // No rank spins where another one could run, and no lack of cores makes a run twenty times as long.
+        let named = |number: usize, name: &str, options: &str| {
             let out = temp.join(format!("{name}-{number}"));
-            with_params(mpi, &out, 4, &["N=1", &format!("commit={name}")], options)
+            let options = ["iterations=10", options];
+            with_params(mpi, &out, 2, &["N=1", &format!("commit={name}")], &options)
         };
         for number in 0..4 {
-            let run = named(number, "old", &[]);
+            let run = named(number, "old", "norm=all:0");
             succeed(&["check", "--add", &run, "--baseline", &folder]);
         }
-        let new: Vec<String> = (0..3).map(|number| named(number, "new", &["norm=1:40000"])).collect();
+        let new: Vec<String> = (0..3).map(|number| named(number, "new", "norm=1:200000")).collect();
         let junit = text(&temp.join("junit.xml"));
         let mut words = vec!["check", "--baseline", &folder, "--junit", &junit, "--github", "--json"];
         words.extend(new.iter().map(String::as_str));
@@ -228,7 +230,7 @@ under_both! {
         let temp = TempDir::new();
         let side = |name: &str, slow: &str| -> Vec<String> {
             let run = |number: usize| {
-                let (ranks, params) = if number < 3 { (2, ["N=1"]) } else { (4, ["N=20"]) };
+                let (ranks, params) = if number < 3 { (1, ["N=1"]) } else { (2, ["N=20"]) };
                 let options = ["iterations=15", if number < 3 { "norm=all:0" } else { slow }];
                 with_params(mpi, &temp.join(format!("{name}-{number}")), ranks, &params, &options)
             };
@@ -245,20 +247,23 @@ under_both! {
         };
         let (screen, stderr, code) = compare(&old, &new, &[]);
         assert_eq!(code, 0, "{stderr}");
-        assert!(screen.contains("2 configurations") && screen.contains("p=4 N=20: Rank 1 computes"), "{screen}");
-        assert!(screen.contains("--only p=4 --only N=20"), "{screen}");
+        // On a busy machine, what makes its figures invalid stands between the two.
+        let causes = screen.split("WHY").nth(1).expect("causes");
+        let slow = causes.split("p=2 N=20: ").nth(1).expect("the slow configuration");
+        assert!(screen.contains("2 configurations") && slow.contains("Rank 1 computes"), "{screen}");
+        assert!(screen.contains("--only p=2 --only N=20"), "{screen}");
         let (out, ..) = compare(&old, &new, &["--json"]);
         let found: Value = serde_json::from_str(&out).expect("JSON");
         let names = found["configurations"].as_array().expect("a list").iter();
         let names: Vec<&Value> = names.map(|one| &one["configuration"]).collect();
-        assert_eq!(names, ["p=2 N=1", "p=4 N=20"], "{found:#}");
+        assert_eq!(names, ["p=1 N=1", "p=2 N=20"], "{found:#}");
         for one in found["configurations"].as_array().expect("a list") {
             assert_sums(one);
         }
         assert_eq!(found["configurations"][1]["result"], "slower", "{found:#}");
         // Of what was run on one side alone nothing is said but that.
         let (screen, ..) = compare(&old, &new[3..], &[]);
-        assert!(screen.contains("Only before: p=2 N=1."), "{screen}");
+        assert!(screen.contains("Only before: p=1 N=1."), "{screen}");
         let (_, stderr, code) = compare(&old, &new, &["--html", &text(&temp.join("page.html"))]);
         assert!(code == 2 && stderr.contains("--only"), "{stderr}");
 
@@ -276,8 +281,8 @@ under_both! {
         };
         let (out, stderr, code, report) = check(&new, &["--github"]);
         assert_eq!(code, 3, "{stderr}{out}");
-        assert!(out.contains("1 of 2 configurations is slower") && out.contains("p=2 N=1 "), "{out}");
-        assert!(out.contains("::error title=gammachi check::") && out.contains(" N=20 on 4 ranks: Slower"), "{out}");
+        assert!(out.contains("1 of 2 configurations is slower") && out.contains("p=1 N=1 "), "{out}");
+        assert!(out.contains("::error title=gammachi check::") && out.contains(" N=20 on 2 ranks: Slower"), "{out}");
         assert!(report.contains("tests=\"2\" failures=\"1\" errors=\"0\""), "{report}");
         // A configuration that the baseline does not have cannot be judged.
         let mut others = new[..3].to_vec();
