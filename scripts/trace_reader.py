@@ -18,9 +18,9 @@ GRANULE = 64
 HEADER_BYTES = 32768
 MAX_PAYLOAD_BYTES = 4 << 20
 TOOL, REGION_BEGIN, REGION_END, CONTINUATION, FIRST_FUNCTION = 1, 2, 3, 4, 16
-# Kinds of continuations; the last in files of version 1 only.
-DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE, SITE = 1, 2, 3, 4, 5, 6, 7
-SLOT_BYTES = {1: 32, 2: 40}
+# Kinds of continuations.
+DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE = 1, 2, 3, 4, 5, 6
+VERSION, SLOT_BYTES = 2, 40
 SITE_BEHIND_BINDING = 1 << 63
 LONG_DURATION = 0xFFFFFFFF
 
@@ -133,13 +133,10 @@ class RankFile:
         fixed = struct.unpack_from("<8sHBBIIIIIII", self.data)
         magic, version, self.level, self.counter, self.rank, self.world_size, self.world = fixed[:7]
         _, payload_bytes, payload_crc, fixed_crc = fixed[7:]
-        if magic == b"GAMMPACK":
-            raise Unreadable("is packed, which this program does not read")
         if magic != b"GAMMACHI":
             raise Unreadable("not a gammachi rank file")
-        if version not in SLOT_BYTES:
-            raise Unreadable(f"format version {version}; this program reads versions 1 and 2")
-        self.slot_bytes = SLOT_BYTES[version]
+        if version != VERSION:
+            raise Unreadable(f"format version {version}; this program reads version {VERSION}")
         if zlib.crc32(self.data[:36]) != fixed_crc:
             raise Unreadable("the header is damaged (fixed part)")
         if self.counter not in (1, 2, 3):
@@ -274,7 +271,7 @@ class RankFile:
 
     def read_events(self, thread, chunk, limit):
         """Adds a chunk's events to a thread; returns the offset and nature of damage, if any."""
-        first, size = chunk.at + 64, self.slot_bytes
+        first, size = chunk.at + 64, SLOT_BYTES
         slots = self.data[first : first + (chunk.end - first) // size * size]
         if chunk.encoded:
             body = self.data[first : min(first + chunk.encoded[0], chunk.end)]
@@ -288,13 +285,13 @@ class RankFile:
         previous = max(thread.begin[-1] if thread.begin else 0, chunk.opened_ticks)
         wants_duration = has_event = False
         index = 0
-        for index, (begin, word, low, high, *site) in enumerate(struct.iter_unpack(f"<{size // 8}Q", slots)):
+        for index, (begin, word, low, high, site) in enumerate(struct.iter_unpack("<5Q", slots)):
             at = first if chunk.encoded else first + index * size
             kind = duration = word & 0xFFFFFFFF
             function = word >> 32 & 0x3FFF
             is_open, abandoned = word >> 47 & 1, word >> 46 & 1
             if function == CONTINUATION:
-                if not has_event or not DURATION <= kind <= SITE:
+                if not has_event or not DURATION <= kind <= MESSAGE:
                     return at, "a continuation without its event or of unknown kind"
                 if wants_duration and kind in (DURATION, POLLS):
                     span = begin if kind == DURATION else high
@@ -305,8 +302,6 @@ class RankFile:
                     thread.busy[-1] = thread.begin[-1] + min(span, begin)
                     thread.calls[-1] = low if kind == POLLS else 1
                     wants_duration = False
-                if kind == SITE:
-                    thread.site[-1] = begin
                 continue
             if wants_duration:
                 thread.pop()
@@ -333,7 +328,7 @@ class RankFile:
             thread.busy.append(end)
             thread.detail.append(low)
             thread.calls.append(1)
-            thread.site.append(site[0] & ~SITE_BEHIND_BINDING if site else 0)
+            thread.site.append(site & ~SITE_BEHIND_BINDING)
             thread.open_last = bool(is_open)
         if wants_duration:
             thread.pop()

@@ -1,9 +1,8 @@
-//! Runs that recorders of each format version wrote, read as they were then: what is recorded once
-//! must be read by every later version, with the same figures. Files of a version to come are refused.
+//! Runs recorded once, read as they were then: what is recorded must be read by every later version,
+//! with the same figures. Files of another format version are refused.
 //!
-//! `fixtures/format-1` and `format-2` have a folder a run, with `report.json` and `dump.txt` as they
-//! were printed; their READMEs say how they were made; most are packed, as `gammachi pack` of that time
-//! left them.
+//! `fixtures/kept-runs` has a folder a run, with `report.json` and `dump.txt` as they were printed; its
+//! README says how they were made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +10,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-fn folder(version: u16) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/format-{version}"))
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kept-runs")
 }
 
 /// The command, where it finds runs under their plain names.
@@ -27,8 +26,8 @@ fn gammachi(folder: &Path, arguments: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
-fn printed(version: u16, arguments: &[&str]) -> String {
-    let output = gammachi(&folder(version), arguments);
+fn printed(arguments: &[&str]) -> String {
+    let output = gammachi(&folder(), arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
     String::from_utf8(output.stdout).expect("plain text")
@@ -95,10 +94,9 @@ fn difference(path: &str, expected: &Value, found: &Value) -> Option<String> {
 }
 
 #[track_caller]
-fn check(version: u16, run: &str) {
-    let printed = |arguments: &[&str]| printed(version, arguments);
+fn check(run: &str) {
     let expected = |name: &str| {
-        fs::read_to_string(folder(version).join(run).join(name)).expect("it lies beside the run")
+        fs::read_to_string(folder().join(run).join(name)).expect("it lies beside the run")
     };
     let (old, new) = (expected("report.json"), printed(&["report", "--json", run]));
     if let Some(difference) = difference("", &document(&old), &document(&new)) {
@@ -116,32 +114,30 @@ fn check(version: u16, run: &str) {
 }
 
 macro_rules! runs {
-    ($module:ident $version:literal: $($test:ident $run:literal)*) => {
-        mod $module {
-            $(#[test]
-            fn $test() {
-                super::check($version, $run);
-            })*
+    ($($test:ident $run:literal)*) => {
+        $(#[test]
+        fn $test() {
+            check($run);
+        })*
 
-            #[test]
-            fn every_run_has_a_test() {
-                let entries = std::fs::read_dir(super::folder($version)).expect("the folder of runs");
-                let entries = entries.map(|entry| entry.expect("an entry").path());
-                let mut found: Vec<String> = entries
-                    .filter(|path| path.is_dir())
-                    .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
-                    .collect();
-                found.sort();
-                assert_eq!(found, [$($run),*]);
-            }
+        #[test]
+        fn every_run_has_a_test() {
+            let entries = fs::read_dir(folder()).expect("the folder of runs");
+            let paths = entries.map(|entry| entry.expect("an entry").path());
+            let name = |path: PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+            let mut found: Vec<String> = paths.filter(|path| path.is_dir()).map(name).collect();
+            found.sort();
+            assert_eq!(found, [$($run),*]);
         }
     };
 }
 
-runs! { format_1 1:
+runs! {
     collectives "collectives"
     communicators "communicators"
+    encoded "encoded"
     files "files"
+    last "last"
     messages "messages"
     one_sided "one-sided"
     polls "polls"
@@ -152,26 +148,15 @@ runs! { format_1 1:
     unfinished "unfinished"
 }
 
-runs! { format_2 2:
-    collectives "collectives"
-    encoded "encoded"
-    last "last"
-    messages "messages"
-    one_sided "one-sided"
-    threads "threads"
-    totals "totals"
-    unfinished "unfinished"
-}
-
 #[test]
-fn newer_version_is_refused_by_name_with_advice() {
+fn another_version_is_refused_by_name_with_advice() {
     let temp = std::env::temp_dir().join(format!("gammachi-kept-runs-{}", std::process::id()));
     let run = temp.join("newer");
     fs::create_dir_all(run.join("ranks-000")).expect("writable");
     for rank in 0..2 {
         let name = format!("ranks-000/rank-00000{rank}.gmc");
-        let mut bytes = fs::read(folder(1).join("messages").join(&name)).expect("a rank's file");
-        // After the eight bytes of the magic; nothing else of a newer version can be known.
+        let mut bytes = fs::read(folder().join("messages").join(&name)).expect("a rank's file");
+        // After the eight bytes of the magic; nothing else of another version can be known.
         bytes[8..10].copy_from_slice(&99u16.to_le_bytes());
         fs::write(run.join(&name), bytes).expect("writable");
     }
@@ -182,37 +167,6 @@ fn newer_version_is_refused_by_name_with_advice() {
     let words: Vec<&str> = stderr.split_whitespace().collect();
     let words = words.join(" ");
     assert!(words.contains("rank-000000.gmc"), "{stderr}");
-    assert!(words.contains("format version 99, this gammachi reads versions 1 to 2"), "{stderr}");
+    assert!(words.contains("format version 99, this gammachi reads version 2"), "{stderr}");
     assert!(words.contains("read it with the gammachi that recorded it"), "{stderr}");
-}
-
-/// The findings in the document that a command prints; `None` if the run cannot be replayed.
-fn findings(version: u16, command: &str, run: &str) -> Option<Value> {
-    let output = gammachi(&folder(version), &[command, "--json", run]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    if command == "whatif" && text.is_empty() {
-        return None;
-    }
-    let document: Value = serde_json::from_str(&text).expect("a JSON document");
-    Some(document["findings"].clone())
-}
-
-#[test]
-fn every_command_finds_the_same() {
-    let mut compared = 0;
-    for version in [1, 2] {
-        let entries = fs::read_dir(folder(version)).expect("the folder of runs").flatten();
-        for run in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
-            let run = run.file_name().expect("a name").to_string_lossy().into_owned();
-            let of_report = findings(version, "report", &run);
-            assert!(of_report.as_ref().is_some_and(Value::is_array), "{run}: {of_report:?}");
-            for command in ["why", "whatif"] {
-                let of_command = findings(version, command, &run);
-                compared += usize::from(of_command.is_some());
-                let same = of_command.is_none() || of_command == of_report;
-                assert!(same, "{command} of {run}: {of_command:#?}\nreport: {of_report:#?}");
-            }
-        }
-    }
-    assert!(compared > 25, "{compared} documents were compared");
 }

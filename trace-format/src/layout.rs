@@ -145,9 +145,6 @@ pub const CONTINUES_REQUEST: u32 = 4;
 pub const CONTINUES_POLLS: u32 = 5;
 /// A continuation whose `request` field is the message handle of a matched probe or receive.
 pub const CONTINUES_MESSAGE: u32 = 6;
-/// In files of version 1, a continuation whose `begin` field is the return address of the call.
-/// `peer` is 1 if the call came through a language binding of the MPI library.
-pub const CONTINUES_SITE: u32 = 7;
 
 /// In the communicator's field of a [`CONTINUES_REQUEST`] slot, or of a call that completes one
 /// request: this call completed the request.

@@ -47,6 +47,5 @@ pub mod run_id;
 pub mod settings;
 pub mod totals;
 #[cfg(feature = "reader")]
-mod version_1;
 #[cfg(feature = "writer")]
 pub mod writer;

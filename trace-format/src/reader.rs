@@ -10,8 +10,6 @@
 //! when it finishes. So the windows of an unfinished file are copied into the reader's memory, and
 //! the copy is valid if their header has not changed meanwhile. Everything else stays in the file;
 //! if something cuts it off, [`RankFile::unreadable`] reports that ([`crate::file_map`]).
-//!
-//! A packed file (`version_1::packed`) is read like its original.
 
 mod area;
 mod chunks;
@@ -43,8 +41,6 @@ use crate::layout::*;
 use crate::meaning::Meaning;
 use crate::regular_file;
 use crate::totals::SELECTOR_AT;
-use crate::version_1;
-use crate::version_1::packed::{PACKED_MAGIC, PackedFile};
 use area::{Area, Form, Unpacked};
 use chunks::{EventChunk, Found};
 use contents::Contents;
@@ -172,7 +168,6 @@ pub struct RankFile {
     /// Cache of slots accessed by offset, the latest last.
     cached: Mutex<VecDeque<Unpacked>>,
     contents: Contents,
-    packed: Option<PackedFile>,
 }
 
 impl RankFile {
@@ -202,19 +197,13 @@ impl RankFile {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         let file = regular_file::open(path).map_err(io)?;
-        let mut start = [0; PACKED_MAGIC.len()];
-        if file.read_at(&mut start, 0).is_ok_and(|read| read == start.len())
-            && PackedFile::is_packed(&start)
-        {
-            return Self::open_packed(path, &file);
-        }
         if file.metadata().map_err(io)?.len() < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
         let map = FileMap::of_file(&file).map_err(io)?;
         // Visits only the headers of the chunks; the data between are not needed yet.
         map.advise(Advice::Random);
-        let read = Self::read(path, map, None, Some(&file))?;
+        let read = Self::read(path, map, Some(&file))?;
         read.contents.advise(Advice::Normal);
         Ok(read)
     }
@@ -234,21 +223,6 @@ impl RankFile {
         self.contents.fetch(from..to);
     }
 
-    /// Opens a packed file: event slots are unpacked when they are read, everything else now.
-    fn open_packed(path: &Path, file: &File) -> Result<Self, OpenError> {
-        let io = |source| OpenError::Io { path: path.to_owned(), source };
-        let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
-        let packed = PackedFile::open(file).map_err(bad)?;
-        let mut map = FileMap::of_memory(packed.covered).map_err(io)?;
-        let damaged = packed.plain(|at, bytes| map[at..at + bytes.len()].copy_from_slice(bytes));
-        let damage = packed.damage.clone();
-        let mut rank_file = Self::read(path, map, Some(packed), None)?;
-        for (offset, what) in damaged.into_iter().chain(damage) {
-            rank_file.diagnoses.push(Diagnosis { offset, what });
-        }
-        Ok(rank_file)
-    }
-
     /// Like [`RankFile::open`], for the bytes of a file from elsewhere (an archive, or a test);
     /// `path` only names it.
     ///
@@ -258,16 +232,11 @@ impl RankFile {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let mut map = FileMap::of_memory(bytes.len()).map_err(io)?;
         map[..bytes.len()].copy_from_slice(bytes);
-        Self::read(path, map, None, None)
+        Self::read(path, map, None)
     }
 
     /// `source` is the mapped file, if there is one.
-    fn read(
-        path: &Path,
-        map: FileMap,
-        packed: Option<PackedFile>,
-        source: Option<&File>,
-    ) -> Result<Self, OpenError> {
+    fn read(path: &Path, map: FileMap, source: Option<&File>) -> Result<Self, OpenError> {
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         if (map.len() as u64) < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
@@ -289,7 +258,6 @@ impl RankFile {
             functions,
             cached: Mutex::default(),
             contents: Contents::mapped(path, fixed, map),
-            packed,
         };
         rank_file.walk_chunks(source);
         Ok(rank_file)
@@ -335,9 +303,9 @@ impl RankFile {
         self.fixed.level > 0 && self.meaning(function).is_some_and(|m| m.fields.received)
     }
 
-    /// Size of the file in bytes; for a packed one, its original size.
+    /// Size of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
-        self.packed.as_ref().map_or(self.contents.len() as u64, |packed| packed.original_bytes)
+        self.contents.len() as u64
     }
 
     /// Upper bound for the number of events.
@@ -350,10 +318,8 @@ impl RankFile {
     /// failed. Data read from there on may be wrong. Must be checked after everything has been
     /// read.
     pub fn unreadable(&self) -> Option<Diagnosis> {
-        let packed = self.packed.as_ref().and_then(PackedFile::unreadable_from);
         self.contents
             .unreadable_from()
-            .or(packed)
             .map(|offset| Diagnosis { offset: offset as u64, what: UNREADABLE.to_owned() })
     }
 
@@ -438,7 +404,7 @@ impl RankFile {
         drop(cached);
         let mut areas = self.threads.iter().flat_map(|thread| &thread.chunks);
         let area = areas.find(|area| (area.first..area.end()).contains(&offset))?;
-        let unpacked = self.unpacked(area, offset, None).ok()??;
+        let unpacked = self.unpacked(area, None).ok()??;
         cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.len() >= self.threads.len().clamp(1, MAX_CACHED) {
             cached.pop_front();
@@ -463,8 +429,7 @@ impl RankFile {
             if chunk.magic == 0 {
                 // Space that was granted but never used: normal between chunks, and where a process
                 // died.
-                let behind = self.packed.as_ref().and_then(|packed| packed.zeros_until(at));
-                at = (at + granule).max(behind.map_or(0, |end| end / granule * granule));
+                at += granule;
                 continue;
             }
             let (from, to) = CHUNK_CRC_COVERS;
@@ -516,8 +481,8 @@ impl RankFile {
             let bytes = source.metadata().map_or(0, |metadata| metadata.len());
             self.outrun |= bytes < self.contents.len() as u64;
         }
-        let (slot_bytes, behind) = (self.slot_bytes(), self.contents.len());
-        let (threads, outrun) = chunks::threads(found, (slot_bytes, behind), &mut self.diagnoses);
+        let behind = self.contents.len();
+        let (threads, outrun) = chunks::threads(found, behind, &mut self.diagnoses);
         self.threads = threads;
         self.outrun |= outrun;
     }
@@ -530,16 +495,15 @@ impl RankFile {
         if end - at > MAX_HELD_BYTES {
             return true;
         }
-        let slot_bytes = self.slot_bytes();
         let mut window = vec![0; end - at];
         for _ in 0..HOLD_TRIES {
             let Some(before) = read_window(source, at, &mut window) else { continue };
             let area = &window[CHUNK_HEADER_BYTES..];
-            // In every version, the word of a slot is its second.
+            // The word of a slot is its second.
             let is_used = |slot: &&[u8]| slot[8..16].iter().any(|byte| *byte != 0);
             // Slots in use when the first read meets them are complete when the second one does.
-            let used = area.chunks_exact(slot_bytes).take_while(is_used).count();
-            let used = CHUNK_HEADER_BYTES + used * slot_bytes;
+            let used = area.chunks_exact(SLOT_BYTES).take_while(is_used).count();
+            let used = CHUNK_HEADER_BYTES + used * SLOT_BYTES;
             let mut again = vec![0; window.len()];
             if read_window(source, at, &mut again) != Some(before) {
                 continue;
@@ -565,14 +529,6 @@ impl RankFile {
         let body = self.contents.get(at + CHUNK_HEADER_BYTES..end)?;
         encoded::slots_of(body.get(..chunk.body_bytes as usize)?)
             .filter(|slots| slots * SLOT_BYTES <= MAX_HELD_BYTES)
-    }
-
-    /// Size of a slot in a chunk in bytes.
-    fn slot_bytes(&self) -> usize {
-        match self.fixed.version {
-            version_1::VERSION => version_1::NARROW_SLOT_BYTES,
-            _ => SLOT_BYTES,
-        }
     }
 
     fn read_totals(&self, at: usize, end: usize) -> Result<Option<Totals>, String> {
@@ -670,12 +626,11 @@ fn check_header(map: &[u8], fixed: &FixedHeader) -> Result<FileHeader, String> {
     if fixed.magic != MAGIC {
         return Err("not a gammachi rank file (wrong first bytes)".into());
     }
-    if ![version_1::VERSION, FORMAT_VERSION].contains(&fixed.version) {
+    if fixed.version != FORMAT_VERSION {
         return Err(format!(
-            "written in format version {}, this gammachi reads versions {} to {FORMAT_VERSION}; \
-             read it with the gammachi that recorded it",
-            fixed.version,
-            version_1::VERSION
+            "written in format version {}, this gammachi reads version {FORMAT_VERSION}; read it \
+             with the gammachi that recorded it",
+            fixed.version
         ));
     }
     if checksum(&map[..FIXED_CRC_COVERS]) != fixed.fixed_crc {

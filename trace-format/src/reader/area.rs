@@ -14,7 +14,6 @@ use crate::encoded::{Decoder, Words};
 use crate::encoding::checksum;
 use crate::layout::{SLOT_BYTES, Slot};
 use crate::plain::{bytes_of_all, read_plain};
-use crate::version_1::{self, NARROW_SLOT_BYTES};
 
 /// The slots of one event chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,8 +34,6 @@ pub(super) struct Area {
 pub(super) enum Form {
     /// As plain slots.
     Plain,
-    /// In the format of version 1.
-    Narrow,
     /// Encoded, with this CRC-32.
     Encoded {
         /// The checksum.
@@ -92,9 +89,6 @@ impl Area {
         match self.form {
             Form::Plain => offset,
             Form::Encoded { .. } => self.at,
-            Form::Narrow => {
-                self.at + offset.saturating_sub(self.first) / SLOT_BYTES * NARROW_SLOT_BYTES
-            }
         }
     }
 
@@ -105,31 +99,21 @@ impl Area {
 }
 
 impl RankFile {
-    /// Slots of an area from an offset on, not necessarily to its end. `None` if they are plain
-    /// slots in the file. `before` holds slots that the reader no longer needs; their memory is
-    /// reused.
+    /// Slots of an area. `None` if they are plain slots in the file. `before` holds slots that the
+    /// reader no longer needs; their memory is reused.
     ///
     /// # Errors
     /// What is damaged there.
     pub(super) fn unpacked(
         &self,
         area: &Area,
-        offset: usize,
         before: Option<Unpacked>,
     ) -> Result<Option<Unpacked>, Diagnosis> {
-        if area.form == Form::Plain {
-            return Ok(None);
-        }
+        let Form::Encoded { crc } = area.form else { return Ok(None) };
         let mut slots = before.and_then(|before| Arc::into_inner(before.slots)).unwrap_or_default();
         slots.clear();
-        let first = match area.form {
-            Form::Encoded { crc } => {
-                self.decode(area, crc, &mut slots)?;
-                area.first
-            }
-            _ => self.widen(area, offset, &mut slots)?,
-        };
-        Ok(Some(Unpacked { first, slots: Arc::new(slots) }))
+        self.decode(area, crc, &mut slots)?;
+        Ok(Some(Unpacked { first: area.first, slots: Arc::new(slots) }))
     }
 
     fn decode(&self, area: &Area, crc: u32, slots: &mut Vec<Words>) -> Result<(), Diagnosis> {
@@ -145,27 +129,5 @@ impl RankFile {
         DECODER
             .with_borrow_mut(|decoder| decoder.decode(area.opened, body, most, slots))
             .map_err(|damage| damaged(&damage.to_string()))
-    }
-
-    /// Widens slots of version 1 and returns the offset of the first.
-    fn widen(
-        &self,
-        area: &Area,
-        offset: usize,
-        slots: &mut Vec<Words>,
-    ) -> Result<usize, Diagnosis> {
-        let Some(packed) = &self.packed else {
-            version_1::widen(
-                self.contents.get(area.at..area.file_end()).unwrap_or_default(),
-                slots,
-            );
-            return Ok(area.first);
-        };
-        let at = area.file_offset(offset);
-        let piece = packed.block_at(at);
-        let piece = piece.map_err(|what| Diagnosis { offset: at as u64, what })?;
-        version_1::widen(&piece.bytes, slots);
-        let skipped = piece.first.saturating_sub(area.at) / NARROW_SLOT_BYTES;
-        Ok(area.first + skipped * SLOT_BYTES)
     }
 }

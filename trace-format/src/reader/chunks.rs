@@ -33,29 +33,26 @@ impl EventChunk {
         self.header.flags & CHUNK_IS_WINDOW != 0
     }
 
-    /// Its slots, given the size of one in the file. They get offsets from `behind` on, unless they
-    /// are plain slots in the file.
-    fn area(&self, slot_bytes: usize, behind: usize) -> Area {
+    /// Its slots. They get offsets from `behind` on, unless they are plain slots in the file.
+    fn area(&self, behind: usize) -> Area {
         let (at, opened) = (self.at + CHUNK_HEADER_BYTES, self.header.opened_ticks);
-        let slots = self.end.saturating_sub(at) / slot_bytes;
+        let slots = self.end.saturating_sub(at) / SLOT_BYTES;
         let (form, first, slots, stored_bytes) = match self.encoded {
             Some(encoded) => {
                 let form = Form::Encoded { crc: self.header.body_crc };
                 (form, behind, encoded, self.header.body_bytes as usize)
             }
-            None if slot_bytes == SLOT_BYTES => (Form::Plain, at, slots, slots * slot_bytes),
-            None => (Form::Narrow, behind, slots, slots * slot_bytes),
+            None => (Form::Plain, at, slots, slots * SLOT_BYTES),
         };
         Area { first, bytes: slots * SLOT_BYTES, opened, at, stored_bytes, form }
     }
 }
 
 /// The threads in order of their number, and whether a running process overtook the reader.
-/// `slot_bytes` is the size of a slot in the file, and `behind` an offset behind the end of the
-/// file.
+/// `behind` is an offset behind the end of the file.
 pub(super) fn threads(
     mut found: Found,
-    (slot_bytes, mut behind): (usize, usize),
+    mut behind: usize,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> (Vec<Thread>, bool) {
     let order = |of: &EventChunk| (of.header.thread, of.header.sequence, of.is_window());
@@ -104,7 +101,7 @@ pub(super) fn threads(
             });
             continue;
         }
-        let area = of.area(slot_bytes, behind);
+        let area = of.area(behind);
         if area.form != Form::Plain {
             behind += area.bytes;
         }

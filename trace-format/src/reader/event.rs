@@ -158,10 +158,7 @@ pub trait EventObserver {
 /// Whether a continuation slot is known and adds nothing to an event in brief.
 #[inline]
 pub(super) fn is_irrelevant_in_brief(slot: &Slot) -> bool {
-    matches!(
-        slot.duration(),
-        CONTINUES_RECEIVE | CONTINUES_REQUEST | CONTINUES_MESSAGE | CONTINUES_SITE
-    )
+    matches!(slot.duration(), CONTINUES_RECEIVE | CONTINUES_REQUEST | CONTINUES_MESSAGE)
 }
 
 impl BriefEvent {

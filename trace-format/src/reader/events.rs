@@ -141,7 +141,7 @@ impl<'a> Events<'a> {
         Diagnosis { offset, what: what.into() }
     }
 
-    /// Makes slots available from `at` on: those of the chunk, or a piece of them.
+    /// Makes the slots of the chunk available from `at` on.
     fn open_view(&mut self) {
         if let Some(unpacked) = self.unpacked.as_ref().filter(|unpacked| unpacked.has(self.at)) {
             self.view_end = unpacked.end().min(self.chunk_end);
@@ -149,7 +149,7 @@ impl<'a> Events<'a> {
         }
         self.view_end = self.at;
         let Some(area) = self.area().filter(|_| self.at < self.chunk_end) else { return };
-        match self.file.unpacked(area, self.at, self.unpacked.take()) {
+        match self.file.unpacked(area, self.unpacked.take()) {
             Ok(None) => self.view_end = self.chunk_end,
             Ok(Some(unpacked)) => {
                 self.view_end = unpacked.end().clamp(self.at, self.chunk_end);
@@ -288,7 +288,7 @@ impl More {
                 self.polls = Some((peer_and_tag, slot.begin));
                 self.duration = Some(join(slot.bytes, slot.request));
             }
-            CONTINUES_REQUEST | CONTINUES_MESSAGE | CONTINUES_SITE => {}
+            CONTINUES_REQUEST | CONTINUES_MESSAGE => {}
             _ => return false,
         }
         true

@@ -118,7 +118,6 @@ impl Outline {
             functions: tables.get(self.functions)?.clone(),
             cached: Mutex::new(VecDeque::new()),
             contents: Contents::unmapped(path, fixed, self.bytes),
-            packed: None,
         })
     }
 }
@@ -162,9 +161,7 @@ impl RankFile {
     /// Whether an outline and the file are all there is to know: it is complete, and all its bytes are
     /// in the file.
     pub(super) fn is_outlined(&self) -> bool {
-        self.packed.is_none()
-            && is_finalized(&self.definitions)
-            && self.contents.unreadable_from().is_none()
+        is_finalized(&self.definitions) && self.contents.unreadable_from().is_none()
     }
 }
 

@@ -33,7 +33,7 @@ impl Kinds {
     pub fn add(&mut self, slot: &Slot) -> bool {
         let kind = slot.duration();
         self.0 |= 1u8.checked_shl(kind).unwrap_or(0);
-        (CONTINUES_DURATION..=CONTINUES_SITE).contains(&kind)
+        (CONTINUES_DURATION..=CONTINUES_MESSAGE).contains(&kind)
     }
 
     #[inline]

@@ -26,8 +26,7 @@ impl RankFileWriter {
 
 fn moved(event: &Event, slots: impl Iterator<Item = Slot>, begin: u64, end: u64) -> Vec<Slot> {
     let is = |slot: &Slot, kind: u32| slot.function() == CONTINUATION && slot.duration() == kind;
-    // In files of version 1, the call site is in a slot of its own.
-    let mut all: Vec<Slot> = slots.filter(|slot| !is(slot, CONTINUES_SITE)).collect();
+    let mut all: Vec<Slot> = slots.collect();
     let Some(head) = all.first_mut() else { return all };
     head.begin = begin;
     if let Some((address, behind_binding)) = event.site {
