@@ -1,9 +1,8 @@
 //! Draws the axes of a panel with ticks, labels and grid, and tells how much room they need.
 
 use crate::plain_text::printable;
-use plotters::style::text_anchor::{HPos, VPos};
 
-use super::canvas::{Anchor, Area, Canvas, Font, text_width};
+use super::canvas::{Across, Anchor, Area, Canvas, Font, Up, text_width};
 use super::scale::{Scale, Tick};
 use super::style::{GAP, GRID, HAIR, INK, LEADING, SMALL, TEXT, TICK};
 use super::{Axis, Marks, Panel, ReferenceLine};
@@ -91,7 +90,7 @@ impl<'a> Axes<'a> {
             canvas.line(&[(x, plot.bottom), (x, plot.bottom + TICK)], INK, HAIR, &[]);
             if is_labelled {
                 let position = (x, plot.bottom + TICK + GAP * 0.5);
-                canvas.text(&tick.label, position, NUMBER, Anchor(HPos::Center, VPos::Top));
+                canvas.text(&tick.label, position, NUMBER, Anchor(Across::Middle, Up::Top));
             }
         }
         let fits = (plot.height() / (SMALL * 2.2)).floor().clamp(2.0, 6.0) as usize;
@@ -121,7 +120,7 @@ impl<'a> Axes<'a> {
         canvas.line(&frame, INK, HAIR, &[]);
         let middle = (plot.left + plot.right) / 2.0;
         let below = plot.bottom + TICK + GAP + SMALL * LEADING;
-        let anchor = Anchor(HPos::Center, VPos::Top);
+        let anchor = Anchor(Across::Middle, Up::Top);
         canvas.text(&title(&self.panel.x), (middle, below), LABEL, anchor);
         let upwards = Font { upwards: true, ..LABEL };
         let position = (plot.left - left_room + TEXT * 0.5, (plot.top + plot.bottom) / 2.0);

@@ -1,17 +1,10 @@
-//! Drawing primitives over plotters' SVG back end. Lengths are in points; because the back end takes whole numbers, a
-//! point consists of several units.
+//! Drawing primitives of an SVG document. Lengths are in points.
 
+use std::fmt::{Arguments, Write as _};
+
+use super::style::{Colour, HAIR, MARKER, Marker};
 use crate::plain_text::printable;
-use plotters::backend::{DrawingBackend, SVGBackend};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{
-    Color, FontFamily, FontStyle, FontTransform, RGBColor, ShapeStyle, TextStyle,
-};
-
-use super::style::{HAIR, MARKER, Marker};
-
-/// Units of the document per point.
-pub(super) const UNITS: f64 = 20.0;
+use crate::present::picture::escaped;
 
 const FAMILY: &str = "Helvetica, Arial, Liberation Sans, sans-serif";
 
@@ -44,67 +37,80 @@ impl Area {
     }
 }
 
+/// Horizontal alignment of text relative to its position.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Across {
+    Left,
+    Middle,
+    Right,
+}
+
+/// Vertical alignment of text relative to its position.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Up {
+    Top,
+    Middle,
+    Bottom,
+}
+
 /// Alignment of text relative to its position.
-#[derive(Clone, Copy)]
-pub(super) struct Anchor(pub HPos, pub VPos);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Anchor(pub Across, pub Up);
 
 impl Anchor {
-    pub const START: Self = Self(HPos::Left, VPos::Center);
-    pub const END: Self = Self(HPos::Right, VPos::Center);
-    pub const MIDDLE: Self = Self(HPos::Center, VPos::Center);
+    pub const START: Self = Self(Across::Left, Up::Middle);
+    pub const END: Self = Self(Across::Right, Up::Middle);
+    pub const MIDDLE: Self = Self(Across::Middle, Up::Middle);
 }
 
 /// The look of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Font {
     pub size: f64,
-    pub colour: RGBColor,
+    pub colour: Colour,
     pub bold: bool,
     /// Rotated by 90°, reading upwards.
     pub upwards: bool,
 }
 
-/// A document that is being drawn.
-pub(super) struct Canvas<'a> {
-    backend: SVGBackend<'a>,
+/// The elements of a document that is being drawn.
+#[derive(Debug, Default)]
+pub(super) struct Canvas {
+    elements: String,
 }
 
-fn unit(point: f64) -> i32 {
-    (point * UNITS).round() as i32
-}
-
-fn units((x, y): Point) -> (i32, i32) {
-    (unit(x), unit(y))
-}
-
-impl<'a> Canvas<'a> {
-    /// A canvas of this size in points that writes to an empty text.
-    pub fn new(text: &'a mut String, (width, height): (f64, f64)) -> Self {
-        let size = (unit(width).max(1) as u32, unit(height).max(1) as u32);
-        Self { backend: SVGBackend::with_string(text, size) }
+impl Canvas {
+    pub fn into_elements(self) -> String {
+        self.elements
     }
 
-    /// Ends the document. Results are ignored here and in all methods, because writing to a text does not fail.
-    pub fn finish(mut self) {
-        let _ = self.backend.present();
+    fn element(&mut self, element: Arguments) {
+        // Writing to a String does not fail.
+        let _ = writeln!(self.elements, "{element}");
     }
 
-    pub fn line(&mut self, points: &[Point], colour: RGBColor, width: f64, dash: &[f64]) {
-        let style = ShapeStyle::from(colour).stroke_width(unit(width).max(1) as u32);
-        for piece in dashed(points, dash) {
-            let _ = match piece[..] {
-                [from, to] => self.backend.draw_line(units(from), units(to), &style),
-                _ => self.backend.draw_path(piece.into_iter().map(units), &style),
-            };
-        }
+    pub fn line(&mut self, points: &[Point], colour: Colour, width: f64, dash: &[f64]) {
+        let dash = match dash {
+            [] => String::new(),
+            _ => {
+                let lengths: Vec<String> = dash.iter().map(f64::to_string).collect();
+                format!(" stroke-dasharray=\"{}\"", lengths.join(" "))
+            }
+        };
+        self.element(format_args!(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width:.2}\"{dash}/>",
+            positions(points)
+        ));
     }
 
-    pub fn surface(&mut self, points: &[Point], colour: RGBColor, opacity: f64) {
-        let style = ShapeStyle::from(colour.mix(opacity)).filled();
-        let _ = self.backend.fill_polygon(points.iter().copied().map(units), &style);
+    pub fn surface(&mut self, points: &[Point], colour: Colour, opacity: f64) {
+        self.element(format_args!(
+            "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"{opacity}\"/>",
+            positions(points)
+        ));
     }
 
-    pub fn marker(&mut self, (x, y): Point, marker: Marker, colour: RGBColor) {
+    pub fn marker(&mut self, (x, y): Point, marker: Marker, colour: Colour) {
         let m = MARKER;
         let at = |points: &[(f64, f64)]| -> Vec<Point> {
             points.iter().map(|(dx, dy)| (x + dx * m, y + dy * m)).collect()
@@ -114,8 +120,9 @@ impl<'a> Canvas<'a> {
         };
         match marker {
             Marker::Circle => {
-                let style = ShapeStyle::from(colour).filled();
-                let _ = self.backend.draw_circle(units((x, y)), unit(m) as u32, &style, true);
+                self.element(format_args!(
+                    "<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{m}\" fill=\"{colour}\"/>"
+                ));
             }
             Marker::Square => {
                 let corners = at(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]);
@@ -140,20 +147,39 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    pub fn text(&mut self, text: &str, position: Point, kind: Font, anchor: Anchor) {
+    pub fn text(&mut self, text: &str, (x, y): Point, font: Font, anchor: Anchor) {
         let text = printable(text);
         if text.is_empty() {
             return;
         }
-        // The back end takes a line height as the size of type.
-        let size = kind.size * UNITS * 1.24;
-        let style = if kind.bold { FontStyle::Bold } else { FontStyle::Normal };
-        let font = (FontFamily::Name(FAMILY), size, style);
-        let font = plotters::style::IntoFont::into_font(font);
-        let font = if kind.upwards { font.transform(FontTransform::Rotate270) } else { font };
-        let style = TextStyle::from(font).color(&kind.colour).pos(Pos::new(anchor.0, anchor.1));
-        let _ = self.backend.draw_text(&text, &style, units(position));
+        let across = match anchor.0 {
+            Across::Left => "start",
+            Across::Middle => "middle",
+            Across::Right => "end",
+        };
+        let down = match anchor.1 {
+            Up::Top => "0.76em",
+            Up::Middle => "0.5ex",
+            Up::Bottom => "-0.5ex",
+        };
+        let weight = if font.bold { " font-weight=\"bold\"" } else { "" };
+        let turn = match font.upwards {
+            true => format!(" transform=\"rotate(-90 {x:.2} {y:.2})\""),
+            false => String::new(),
+        };
+        self.element(format_args!(
+            "<text x=\"{x:.2}\" y=\"{y:.2}\" dy=\"{down}\" text-anchor=\"{across}\" font-family=\"{FAMILY}\" \
+             font-size=\"{}\"{weight} fill=\"{}\"{turn}>{}</text>",
+            font.size,
+            font.colour,
+            escaped(&text)
+        ));
     }
+}
+
+fn positions(points: &[Point]) -> String {
+    let position = |(x, y): &Point| format!("{x:.2},{y:.2}");
+    points.iter().map(position).collect::<Vec<_>>().join(" ")
 }
 
 /// Estimated width of a text in points; the viewer's font is not known.
@@ -211,44 +237,6 @@ fn clipped_segment(a: Point, b: Point, area: &Area) -> Option<(Point, Point)> {
     (from <= to).then(|| (at(from), at(to)))
 }
 
-/// Cuts a line into dashes; `dash` alternates the lengths of dashes and gaps.
-fn dashed(points: &[Point], dash: &[f64]) -> Vec<Vec<Point>> {
-    if dash.is_empty() || points.len() < 2 {
-        return vec![points.to_vec()];
-    }
-    let mut pieces = Vec::new();
-    let (mut index, mut left) = (0, dash[0]);
-    let mut piece = vec![points[0]];
-    for pair in points.windows(2) {
-        let (mut a, b) = (pair[0], pair[1]);
-        loop {
-            let length = (b.0 - a.0).hypot(b.1 - a.1);
-            // The loop must also end if a length is NaN.
-            if length.is_nan() || length <= left {
-                left -= length;
-                if index % 2 == 0 {
-                    piece.push(b);
-                }
-                break;
-            }
-            let t = left / length;
-            a = (a.0 + t * (b.0 - a.0), a.1 + t * (b.1 - a.1));
-            if index % 2 == 0 {
-                piece.push(a);
-                pieces.push(std::mem::take(&mut piece));
-            } else {
-                piece = vec![a];
-            }
-            index += 1;
-            left = dash[index % dash.len()];
-        }
-    }
-    if piece.len() > 1 {
-        pieces.push(piece);
-    }
-    pieces
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,14 +252,5 @@ mod tests {
             [vec![(0.0, 5.0), (5.0, 5.0), (5.0, 10.0)], vec![(8.0, 10.0), (8.0, 5.0)]]
         );
         assert!(clipped(&[(-1.0, 0.0), (-1.0, 9.0)], &AREA).is_empty());
-    }
-
-    #[test]
-    fn dashes_continue_around_corners() {
-        let pieces = dashed(&[(0.0, 0.0), (3.0, 0.0), (3.0, 5.0)], &[4.0, 2.0]);
-        assert_eq!(
-            pieces,
-            [vec![(0.0, 0.0), (3.0, 0.0), (3.0, 1.0)], vec![(3.0, 3.0), (3.0, 5.0)]]
-        );
     }
 }

@@ -1,14 +1,13 @@
 //! Draws a figure: first reserves room for every part, then draws the parts in order.
 
 use crate::plain_text::printable;
-use plotters::style::RGBColor;
-use plotters::style::text_anchor::{HPos, VPos};
+use crate::present::picture::escaped;
 
 use super::axes::Axes;
-use super::canvas::{Anchor, Area, Canvas, Font, Point, clipped, text_width};
+use super::canvas::{Across, Anchor, Area, Canvas, Font, Point, Up, clipped, text_width};
 use super::legend::{Legend, looks};
 use super::style::{
-    GAP, HAIR, INK, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,
+    Colour, GAP, HAIR, INK, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,
 };
 use super::{Figure, Marks, Panel, Reference, ReferenceLine};
 
@@ -19,7 +18,7 @@ const REFERENCE_NOTE: Font = Font { size: SMALL, colour: REFERENCE, bold: false,
 
 /// The white background as the document writes it.
 pub(super) fn background() -> String {
-    "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n".into()
+    "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n".into()
 }
 
 /// Room around the plots, the same for all panels of a figure.
@@ -69,9 +68,8 @@ pub(super) fn document(figure: &Figure) -> String {
     let top = GAP + figure_heading + shared_height;
     let panel_height = room.above + room.plot_height + room.below;
     let height = top + rows as f64 * panel_height + GAP;
-    let mut text = String::new();
-    let mut canvas = Canvas::new(&mut text, (width, height));
-    canvas.text(&figure.title, (2.0 * GAP, GAP), HEADING, Anchor(HPos::Left, VPos::Top));
+    let mut canvas = Canvas::default();
+    canvas.text(&figure.title, (2.0 * GAP, GAP), HEADING, Anchor(Across::Left, Up::Top));
     if let Some(legend) = shared {
         legend.draw(&mut canvas, (2.0 * GAP, GAP + figure_heading), width - 4.0 * GAP);
     }
@@ -83,22 +81,17 @@ pub(super) fn document(figure: &Figure) -> String {
         let legend = shared.is_none().then(|| &legends[number]);
         draw_panel(&mut canvas, panel, axes, legend, corner, &room);
     }
-    canvas.finish();
-    with_header(&text, figure, (width, height))
+    with_header(&canvas.into_elements(), figure, (width, height))
 }
 
 /// Adds the printed size, a title and description for screen readers, and the background.
-fn with_header(text: &str, figure: &Figure, (width, height): (f64, f64)) -> String {
-    let body = text.split_once('>').map_or("", |(_, body)| body);
-    let view_box = text.split("viewBox=\"").nth(1).and_then(|rest| rest.split('"').next());
-    let title = escaped(&figure.title);
-    let description = escaped(&description(figure));
+fn with_header(elements: &str, figure: &Figure, (width, height): (f64, f64)) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.1}pt\" height=\"{height:.1}pt\" \
-         viewBox=\"{}\" role=\"img\">\n<title>{title}</title>\n<desc>{description}</desc>\n{}{}",
-        view_box.unwrap_or("0 0 1 1"),
+         viewBox=\"0 0 {width:.1} {height:.1}\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n{}{elements}</svg>\n",
+        escaped(&printable(&figure.title)),
+        escaped(&printable(&description(figure))),
         background(),
-        body.trim_start(),
     )
 }
 
@@ -118,10 +111,6 @@ fn description(figure: &Figure) -> String {
     figure.panels.iter().map(panel).collect::<Vec<_>>().join(". ")
 }
 
-fn escaped(text: &str) -> String {
-    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 fn draw_panel(
     canvas: &mut Canvas,
     panel: &Panel,
@@ -136,7 +125,7 @@ fn draw_panel(
         right: left + room.width - room.right,
         bottom: top + room.above + room.plot_height,
     };
-    canvas.text(&panel.title, (plot.left, top), PANEL_HEADING, Anchor(HPos::Left, VPos::Top));
+    canvas.text(&panel.title, (plot.left, top), PANEL_HEADING, Anchor(Across::Left, Up::Top));
     if let Some(legend) = legend {
         let height = legend.height(plot.width());
         legend.draw(canvas, (plot.left, plot.top - GAP - height), plot.width());
@@ -168,7 +157,7 @@ fn draw_panel(
             count => format!("{count} values lie outside the axes"),
         };
         let position = (plot.right, plot.bottom + room.below - GAP);
-        canvas.text(&text, position, REFERENCE_NOTE, Anchor(HPos::Right, VPos::Bottom));
+        canvas.text(&text, position, REFERENCE_NOTE, Anchor(Across::Right, Up::Bottom));
     }
 }
 
@@ -286,7 +275,7 @@ impl Pen<'_> {
         }
     }
 
-    fn band(&self, canvas: &mut Canvas, points: &[(f64, f64, f64)], colour: RGBColor) {
+    fn band(&self, canvas: &mut Canvas, points: &[(f64, f64, f64)], colour: Colour) {
         let positions: Vec<_> = points
             .iter()
             .map(|&(x, lo, hi)| self.position(x, lo).zip(self.position(x, hi)))
@@ -415,10 +404,10 @@ impl Pen<'_> {
             return;
         };
         let to_left = position.0 + GAP + text_width(text, SMALL) > self.plot.right;
-        let anchor = if to_left { HPos::Right } else { HPos::Left };
+        let anchor = if to_left { Across::Right } else { Across::Left };
         let shift = if to_left { -GAP } else { GAP };
         let at = (position.0 + shift, (position.1 - GAP).max(self.plot.top + SMALL));
-        canvas.text(text, at, NOTE, Anchor(anchor, VPos::Bottom));
+        canvas.text(text, at, NOTE, Anchor(anchor, Up::Bottom));
     }
 }
 

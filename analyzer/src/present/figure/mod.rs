@@ -181,7 +181,7 @@ impl Figure {
     /// The figure for an HTML page: without a background, and with type and axes in the page's text colour
     /// (`currentColor`).
     pub fn svg_for_page(&self) -> String {
-        let ink = style::INK_HEX;
+        let ink = style::INK;
         self.svg()
             .replacen(&drawing::background(), "", 1)
             .replace(&format!("fill=\"{ink}\""), "fill=\"currentColor\"")

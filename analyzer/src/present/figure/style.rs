@@ -1,7 +1,4 @@
-//! The style of all figures: sizes, colours, markers and dashes. Lengths are in points (1/72 inch) until the canvas
-//! rounds them to whole units.
-
-use plotters::style::RGBColor;
+//! The style of all figures: sizes, colours, markers and dashes. Lengths are in points (1/72 inch).
 
 /// Printed width of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,24 +43,18 @@ pub(super) const TICK: f64 = 2.5;
 /// Space between neighbours.
 pub(super) const GAP: f64 = 3.0;
 
+/// A colour as SVG writes it.
+pub(super) type Colour = &'static str;
+
 /// Colour of type and axes.
-pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
-/// [`INK`] as the document writes it.
-pub(super) const INK_HEX: &str = "#1A1A1A";
+pub(super) const INK: Colour = "#1a1a1a";
 /// Colour of grid lines.
-pub(super) const GRID: RGBColor = RGBColor(0xc8, 0xc8, 0xc8);
+pub(super) const GRID: Colour = "#c8c8c8";
 /// Colour of reference lines and their labels: a grey that is readable on white and on black.
-pub(super) const REFERENCE: RGBColor = RGBColor(0x77, 0x77, 0x77);
+pub(super) const REFERENCE: Colour = "#777777";
 
 /// The palette of Okabe and Ito without its yellow (too light on white) and its black (the ink).
-const COLOURS: [RGBColor; 6] = [
-    RGBColor(0x00, 0x72, 0xb2),
-    RGBColor(0xd5, 0x5e, 0x00),
-    RGBColor(0x00, 0x9e, 0x73),
-    RGBColor(0xcc, 0x79, 0xa7),
-    RGBColor(0xe6, 0x9f, 0x00),
-    RGBColor(0x56, 0xb4, 0xe9),
-];
+const COLOURS: [Colour; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 /// A marker's shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +88,7 @@ pub(super) const REFERENCE_DASH: &[f64] = &[2.5, 1.8];
 /// series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Look {
-    pub colour: RGBColor,
+    pub colour: Colour,
     pub marker: Marker,
     pub dash: &'static [f64],
 }
