@@ -3,27 +3,34 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 
-fn served() -> &'static Arc<Loopback> {
-    static SERVER: OnceLock<Arc<Loopback>> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let server = Arc::new(Loopback::new(0).unwrap());
-        let serving = server.clone();
-        std::thread::spawn(move || {
-            serving.serve(&|path, query| {
-                (path == "known").then(|| Answer {
-                    media: "text/plain",
-                    body: format!("answer {query}").into_bytes(),
-                    nonce: None,
-                })
-            });
+fn new_server() -> Arc<Loopback> {
+    let server = Arc::new(Loopback::new(0).unwrap());
+    let serving = server.clone();
+    std::thread::spawn(move || {
+        serving.serve(&|path, query| {
+            (path == "known").then(|| Answer {
+                media: "text/plain",
+                body: format!("answer {query}").into_bytes(),
+                nonce: None,
+            })
         });
-        server
-    })
+    });
+    server
+}
+
+/// The server of all tests that leave it as they found it.
+fn served() -> &'static Loopback {
+    static SERVER: OnceLock<Arc<Loopback>> = OnceLock::new();
+    SERVER.get_or_init(new_server)
 }
 
 /// Sends a raw request; returns the status and the whole answer.
 fn ask(request: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(("127.0.0.1", served().port())).unwrap();
+    ask_at(served().port(), request)
+}
+
+fn ask_at(port: u16, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -190,7 +197,9 @@ fn refuses_large_heads_and_other_protocols() {
 
 #[test]
 fn stalled_clients_do_not_block_page() {
-    let (port, token) = (served().port(), &served().token);
+    // Its own server: each of these may close the oldest connection, which would be another test's.
+    let server = new_server();
+    let (port, token) = (server.port(), &server.token);
     let stall = |sent: String| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         // The server may have closed it already.
@@ -208,7 +217,8 @@ fn stalled_clients_do_not_block_page() {
             })
         })
         .collect();
-    assert_eq!(get(&format!("/{token}/known"), "").0, 200);
+    let request = format!("GET /{token}/known HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
+    assert_eq!(ask_at(port, &request).0, 200);
     drop(stalled);
 }
 
