@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use gammachi_analyzer::cli::CommandError;
-use gammachi_analyzer::cli::error::{EXIT_FAILED, notify, print, report_error};
+use gammachi_analyzer::cli::error::{EXIT_FAILED, eprint_message, print, report_error};
 use gammachi_analyzer::cli::export::{self, ExportArguments};
 use gammachi_analyzer::cli::report::{self, ReportArguments};
 use gammachi_analyzer::cli::view::{self, IndexArguments};
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     unsafe { std::env::set_var("NO_COLOR", "1") };
     keep_freed_memory();
     let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
-        notify("MPI is initialised already");
+        eprint_message("MPI is initialised already");
         return ExitCode::from(EXIT_FAILED);
     };
     let world = Mpi::of(&universe);

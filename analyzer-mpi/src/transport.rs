@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use gammachi_analyzer::cli::error::notify;
+use gammachi_analyzer::cli::error::eprint_message;
 use gammachi_analyzer::processes::Transport;
 use gammachi_analyzer::trace::host_name;
 use mpi::environment::Universe;
@@ -52,7 +52,7 @@ impl Mpi {
     /// Makes a panic of any thread the end of all processes, with a message that names this one.
     pub fn abort_on_panic(self) {
         std::panic::set_hook(Box::new(move |panic| {
-            notify(&format!("{self}: an error of gammachi-mpi, please report it: {panic}"));
+            eprint_message(&format!("{self}: an error of gammachi-mpi, please report it: {panic}"));
             // mpirun ends the others. A thread other than the main one must not call MPI_Abort.
             std::process::abort();
         }));
@@ -92,7 +92,7 @@ impl MpiTransport {
     fn wait(&self, request: ffi::MPI_Request) {
         wait(request, |waited| {
             if waited > self.deadline {
-                notify(&format!(
+                eprint_message(&format!(
                     "{}: the others did not come to exchange {} within {} s: one of them hangs, or its part \
                      takes much longer to read; --deadline SECONDS waits longer",
                     self.processes,

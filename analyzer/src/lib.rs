@@ -21,7 +21,7 @@
 //! | [`present`] | all of these | the screen for the terminal, the JSON document, the lines of a dump |
 //! | [`export`] | a run, its timeline, its communicators | what all writers of other formats share |
 //! | [`import`] | calls recorded by another tool | rank files of a run |
-//! | [`imagined`] | a run, its replay with a change | a run directory with the replay's times |
+//! | [`simulated_run`] | a run, its replay with a change | a run directory with the replay's times |
 //! | [`formats`] | the data that `export` and `import` share | files of other tools, written and read |
 //! | [`cli`] | a command line | the stages, called in order |
 //!
@@ -43,7 +43,6 @@ pub mod diagnosis;
 mod did_you_mean;
 pub mod export;
 pub mod formats;
-pub mod imagined;
 pub mod import;
 pub mod ledger;
 pub mod metrics;
@@ -53,6 +52,7 @@ pub mod present;
 pub mod processes;
 pub mod replay;
 pub mod shell_word;
+pub mod simulated_run;
 pub mod spill;
 pub mod tables;
 pub mod timeline;

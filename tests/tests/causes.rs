@@ -125,9 +125,9 @@ under_both! {
         assert_costs(&why, 2, "between MPI_Sendrecv", slept(&stdout, 2, 's'));
         // Lines break inside sentences.
         let words: Vec<&str> = screen.split_whitespace().collect();
-        let said = words.join(" ").replace("sleeps or is blocked longer", "computes longer");
-        let said = said.replace("is outside MPI longer", "computes longer");
-        let sentence = "Rank 2 makes the others wait: it computes longer between MPI_Sendrecv";
+        let said = words.join(" ").replace("it sleeps or is blocked longer", "its computation");
+        let said = said.replace("it is outside MPI longer", "its computation");
+        let sentence = "Rank 2 delays the other ranks: its computation between MPI_Sendrecv";
         assert_eq!(said.contains(sentence), !lacked_cores(&why), "{screen}");
         let longest = &why["waits"][0];
         assert_eq!((&longest["delayed_by"], &longest["state"]), (&2.into(), &"wait_at_nxn".into()));
@@ -267,13 +267,12 @@ under_both! {
         let screen = report(&recorded, &[]);
         let words: Vec<&str> = screen.split_whitespace().collect();
         // Rank 2 sleeps; that is said if the kernel's times of the process show it.
-        let sentence = |verb: &str| {
-            format!("Rank 2 makes the others wait: it {verb} longer between MPI_Sendrecv")
-        };
-        let verbs = ["computes", "sleeps or is blocked", "is outside MPI"];
+        let sentence =
+            |what: &str| format!("Rank 2 delays the other ranks: {what} between MPI_Sendrecv");
+        let all = ["its computation", "it sleeps or is blocked longer", "it is outside MPI longer"];
         // Beside other load the report says just that, and judges nothing else.
-        let lacks_cores = screen.contains("the other figures say little");
-        let is_named = verbs.iter().any(|verb| words.join(" ").contains(&sentence(verb)));
+        let lacks_cores = screen.contains("unreliable: ranks lacked cores");
+        let is_named = all.iter().any(|what| words.join(" ").contains(&sentence(what)));
         assert!(is_named || lacks_cores, "{screen}");
         let first = screen.lines().skip_while(|line| !line.starts_with("WAITS")).nth(1);
         let first = first.unwrap_or_else(|| panic!("no table of waits: {screen}"));
@@ -288,7 +287,7 @@ under_both! {
         assert!(page.contains(r#"id="wait-table""#) && page.contains(" longer: "));
         // Without messages there are no causes and nothing that needs them.
         let screen = report(&recorded, &["--no-messages"]);
-        assert!(!screen.contains("makes the others wait") && !screen.contains("WAITS"), "{screen}");
+        assert!(!screen.contains("delays the other") && !screen.contains("WAITS"), "{screen}");
     }
 
     fn explains_the_recorded_part_of_a_killed_job(mpi) {

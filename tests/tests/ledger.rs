@@ -61,39 +61,39 @@ under_both! {
         let again = ["whatif", slow.to_str().expect("UTF-8"), "--region", "late", "--speed", "2", "--remember"];
         assert!(succeed(&slow, &again).1.contains("already"));
         let open = document(&folder);
-        let promise = &open["promises"][0];
-        assert_eq!(open["promises"].as_array().map(Vec::len), Some(1), "{open:#}");
-        assert_eq!((&promise["recognised"], &promise["measured_s"]), (&false.into(), &Value::Null));
-        let id = promise["id"].as_str().expect("an id").to_owned();
+        let prediction = &open["predictions"][0];
+        assert_eq!(open["predictions"].as_array().map(Vec::len), Some(1), "{open:#}");
+        assert_eq!((&prediction["recognised"], &prediction["measured_s"]), (&false.into(), &Value::Null));
+        let id = prediction["id"].as_str().expect("an id").to_owned();
         let screen = succeed(&folder, &["whatif", "--ledger"]).0;
-        assert!(screen.contains("not answered yet") && screen.contains(&format!("--answer {id}")), "{screen}");
+        assert!(screen.contains("not tested yet") && screen.contains(&format!("--answer {id}")), "{screen}");
 
         let after = record_delayed(mpi, 2, 800);
         let fast = after.directory();
         let fast = fast.to_str().expect("UTF-8");
-        expect_refusal(&folder, &["whatif", "--answer", &id, slow.to_str().expect("UTF-8")], "before the promise");
-        expect_refusal(&folder, &["whatif", "--answer", "zzz", fast], "no promise has this id");
+        expect_refusal(&folder, &["whatif", "--answer", &id, slow.to_str().expect("UTF-8")], "before the prediction");
+        expect_refusal(&folder, &["whatif", "--answer", "zzz", fast], "no prediction has this id");
         let larger = record_delayed(mpi, 3, 10);
         let larger = larger.directory();
         expect_refusal(&folder, &["whatif", "--answer", &id, larger.to_str().expect("UTF-8")], "the run has 3");
         let temp = TempDir::new();
-        let imagined = temp.join("imagined");
-        let imagined = imagined.to_str().expect("UTF-8");
-        succeed(&slow, &["whatif", ".", "--region", "late", "--speed", "2", "--out", imagined]);
-        let output = gammachi(&folder, &["whatif", "--answer", &id, imagined]);
+        let simulated = temp.join("simulated");
+        let simulated = simulated.to_str().expect("UTF-8");
+        succeed(&slow, &["whatif", ".", "--region", "late", "--speed", "2", "--out", simulated]);
+        let output = gammachi(&folder, &["whatif", "--answer", &id, simulated]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(1) && stderr.contains("only a run that was measured"), "{stderr}");
+        assert!(output.status.code() == Some(1) && stderr.contains("only a measured run"), "{stderr}");
         let (_, stderr) = succeed(&folder, &["whatif", "--answer", &id, fast]);
         assert!(stderr.contains("the arguments differ"), "{stderr}");
 
         let answered = document(&folder);
-        let promise = &answered["promises"][0];
+        let prediction = &answered["predictions"][0];
         let took = elapsed(Path::new(fast));
-        assert!((number(&promise["measured_s"]) / took - 1.0).abs() < 1e-6, "{took}: {answered:#}");
-        let error = number(&promise["seconds"]) / took - 1.0;
-        assert!((number(&promise["error"]) - error).abs() < 1e-6, "{answered:#}");
-        let held = (number(&promise["lo_s"])..=number(&promise["hi_s"])).contains(&took);
-        assert_eq!(promise["held"], held, "{answered:#}");
+        assert!((number(&prediction["measured_s"]) / took - 1.0).abs() < 1e-6, "{took}: {answered:#}");
+        let error = number(&prediction["seconds"]) / took - 1.0;
+        assert!((number(&prediction["error"]) - error).abs() < 1e-6, "{answered:#}");
+        let held = (number(&prediction["lo_s"])..=number(&prediction["hi_s"])).contains(&took);
+        assert_eq!(prediction["within_interval"], held, "{answered:#}");
         assert_eq!(number(&answered["summary"]["coverage"]), f64::from(u8::from(held)));
         // 800 of 1,600 ms in one sleep: on any machine, the prediction is closer than "no change".
         assert!(error.abs() < 0.4, "{answered:#}");
@@ -117,14 +117,14 @@ under_both! {
         expect_refusal(folder, &["scaling", "study", "--remember"], "--predict");
         let words = ["scaling", "study", "--predict", "2,3", "--json", "--remember"];
         let fits: Value = serde_json::from_str(&succeed(folder, &words).0).expect("JSON");
-        // Runs with two ranks were measured: no promise is made for them.
+        // Runs with two ranks were measured: no prediction is made for them.
         let open = document(folder);
-        assert_eq!(open["promises"].as_array().map(Vec::len), Some(1), "{open:#}");
-        let promise = &open["promises"][0];
+        assert_eq!(open["predictions"].as_array().map(Vec::len), Some(1), "{open:#}");
+        let prediction = &open["predictions"][0];
         let predictions = fits["fits"][0]["predictions"].as_array().expect("predictions");
         let of_three = predictions.iter().find(|row| row["p"] == 3).expect("three ranks");
-        assert_eq!((&promise["seconds"], &promise["p"]), (&of_three["tau_s"], &3.into()), "{fits:#}");
-        assert_eq!((&promise["region"], &promise["recognised"]), (&"solve".into(), &true.into()));
+        assert_eq!((&prediction["seconds"], &prediction["p"]), (&of_three["tau_s"], &3.into()), "{fits:#}");
+        assert_eq!((&prediction["region"], &prediction["recognised"]), (&"solve".into(), &true.into()));
 
         sweep("1,2,3,4");
         let table = succeed(folder, &["export", "--to", "table", "study"]).0;
@@ -132,9 +132,9 @@ under_both! {
         let taus = rows.map(|row| row.split(',').nth(1).and_then(|tau| tau.parse().ok()).expect("a time"));
         let fastest = taus.fold(f64::INFINITY, f64::min);
         let answered = document(folder);
-        let promise = &answered["promises"][0];
-        assert_eq!(promise["runs"].as_array().map(Vec::len), Some(2), "{answered:#}");
-        assert!((number(&promise["measured_s"]) / fastest - 1.0).abs() < 1e-6, "{fastest}: {answered:#}");
+        let prediction = &answered["predictions"][0];
+        assert_eq!(prediction["runs"].as_array().map(Vec::len), Some(2), "{answered:#}");
+        assert!((number(&prediction["measured_s"]) / fastest - 1.0).abs() < 1e-6, "{fastest}: {answered:#}");
         // The score remains when the runs are removed.
         fs::remove_dir_all(folder.join("study")).expect("removable");
         assert_eq!(document(folder), answered);
@@ -160,9 +160,9 @@ fn added_table_row_answers_and_invalid_lines_are_reported() {
     lines.push_str("{\"version\":1,\"rec");
     fs::write(folder.join("gammachi-ledger.jsonl"), lines).expect("writable");
     let answered = document(folder);
-    let promise = &answered["promises"][0];
-    assert!((number(&promise["measured_s"]) - (8.0 / 12.0 + 0.22)).abs() < 1e-9, "{answered:#}");
-    assert!(number(&promise["error"]).abs() < 0.1, "{answered:#}");
+    let prediction = &answered["predictions"][0];
+    assert!((number(&prediction["measured_s"]) - (8.0 / 12.0 + 0.22)).abs() < 1e-9, "{answered:#}");
+    assert!(number(&prediction["error"]).abs() < 0.1, "{answered:#}");
     assert_eq!(answered["summary"]["answered"], 1);
     let note = answered["notes"][0].as_str().expect("a note");
     assert!(note.contains("line 2 is not a line of a ledger"), "{note}");

@@ -180,7 +180,7 @@ under_both! {
         }
     }
 
-    fn replay_is_a_run_marked_as_imagined(mpi) {
+    fn replay_is_a_run_marked_as_simulated(mpi) {
         let recorded = record_delayed(mpi, 600);
         let temp = TempDir::new();
         let out = temp.join("faster");
@@ -198,8 +198,8 @@ under_both! {
         let json = |name: &str, run: &Path| -> serde_json::Value {
             serde_json::from_str(&read(name, run, &["--json"])).expect("JSON")
         };
-        let imagined = Path::new(out);
-        let (before, after) = (json("why", &recorded.directory()), json("why", imagined));
+        let simulated = Path::new(out);
+        let (before, after) = (json("why", &recorded.directory()), json("why", simulated));
         assert!((number(&after["elapsed_s"]) / promised - 1.0).abs() < 1e-4, "{promised}: {after:#}");
         assert!(number(&after["elapsed_s"]) < number(&before["elapsed_s"]) - 0.2);
         // Rank 1 still waits for rank 0 in the same place, for half as long.
@@ -211,14 +211,14 @@ under_both! {
             let functions = text.matches("\"function\"").count();
             (text.lines().count(), functions)
         };
-        assert_eq!(events(imagined), events(&recorded.directory()));
-        let report = read("report", imagined, &[]);
+        assert_eq!(events(simulated), events(&recorded.directory()));
+        let report = read("report", simulated, &[]);
         // Lines break inside sentences.
         let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(report.contains("(imagined)") && report.contains("its times were not measured"), "{report}");
+        assert!(report.contains("(simulated)") && report.contains("its times were not measured"), "{report}");
         assert!(report.contains("region late is x 2 as fast"), "{report}");
-        read("view", imagined, &["--text"]);
-        let again = read("whatif", imagined, &["--rank", "0", "--speed", "1", "--json"]);
+        read("view", simulated, &["--text"]);
+        let again = read("whatif", simulated, &["--rank", "0", "--speed", "1", "--json"]);
         let again: serde_json::Value = serde_json::from_str(&again).expect("JSON");
         assert!((number(&again["self_replay"]["recorded_s"]) / promised - 1.0).abs() < 1e-4, "{again:#}");
 

@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 
 use self::kernel_program::{KernelOptions, kernel_program};
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, eprint_message, print};
 use super::figure_files::FigureOptions;
 use super::program_search::{find_executable, split_command};
 use super::run::cannot_start;
@@ -162,9 +162,9 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
 fn noise_line(before: &Machine, now: &Machine) -> &'static str {
     match (before.noise().is_empty(), now.noise().is_empty()) {
         (true, true) => "",
-        (false, true) => "the measurement before was NOISY: changes may be no more than that\n",
-        (true, false) => "this measurement was NOISY: changes may be no more than that\n",
-        (false, false) => "both measurements were NOISY: changes may be no more than that\n",
+        (false, true) => "the previous measurement was NOISY: changes may be due to that\n",
+        (true, false) => "this measurement was NOISY: changes may be due to that\n",
+        (false, false) => "both measurements were NOISY: changes may be due to that\n",
     }
 }
 
@@ -260,7 +260,7 @@ fn run_kernel(
     let status = status.map_err(|error| failed(format!("cannot be waited for: {error}")))?;
     if status.success() {
         // Warnings of the launcher or the MPI library.
-        lines.iter().for_each(|line| notify(line));
+        lines.iter().for_each(|line| eprint_message(line));
         return Ok(text);
     }
     // The kernel's own messages, or those of the launcher if there are none.
@@ -357,7 +357,7 @@ mod tests {
         let mut noisy = quiet.clone();
         noisy.ceilings.conditions.reasons = vec!["something else runs here".into()];
         assert_eq!(noise_line(&quiet, &quiet), "");
-        assert!(noise_line(&noisy, &quiet).contains("before was NOISY"));
+        assert!(noise_line(&noisy, &quiet).contains("previous measurement was NOISY"));
         assert!(noise_line(&quiet, &noisy).contains("this measurement was NOISY"));
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, notify, print, print_beside, print_result};
+use super::error::{CommandError, eprint_message, print, print_result, print_to_stderr};
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::records::RunFilter;
@@ -32,9 +32,9 @@ pub const EXIT_CANNOT_TELL: u8 = 4;
 /// is compared with the runs of the baseline that have the same program, rank count, parameters and
 /// machine.
 ///
-/// A baseline is a folder of small files, one of a few kilobytes per run: times, iterations, counts,
-/// no events. It can be kept in git. --add, --show, --trim and --history fill, list, shorten and draw
-/// it and check nothing.
+/// A baseline is a folder of small files, one of a few kilobytes per run: times, iterations and
+/// counts, but no events. It can be kept in git. --add, --show, --trim and --history fill, list,
+/// shorten and draw it and check nothing.
 #[derive(Debug, Args)]
 #[command(mut_arg("share", |share| share.requires("history").conflicts_with_all(["add", "show", "trim"])))]
 #[command(after_help = "Examples:\n  gammachi check --add old-*.gammachi --baseline perf\n  \
@@ -47,7 +47,7 @@ pub const EXIT_CANNOT_TELL: u8 = 4;
                   workflows: docs/ci. How it decides and how changes are found: docs/guide/compare.md. Files \
                   of a baseline: docs/reference/compare-json.md.")]
 pub struct CheckArguments {
-    /// Runs or studies to check; with three or more, a change can be told from chance
+    /// Runs or studies to check; with three or more, a change can be distinguished from noise
     #[arg(value_name = "RUN|STUDY", required_unless_present_any = ["show", "trim", "history"])]
     runs: Vec<PathBuf>,
 
@@ -150,7 +150,9 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
     kept.retain(|record| !runs.iter().any(|run| run.is_same_run(record)));
     if kept.len() < all {
         let (same, name) = (all - kept.len(), arguments.folder().display());
-        notify(&format!("{name}: {same} of its runs are those to check, and are left out of it"));
+        eprint_message(&format!(
+            "{name}: {same} of its runs are those to check, and are left out of it"
+        ));
     }
     let runs = split(runs).map_err(|found| CommandError::usage(mixed(&found)))?;
     let matched: Vec<Matching> = runs.iter().map(|runs| Matching::of(&kept, runs)).collect();
@@ -183,7 +185,7 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
     publish(arguments, &cases.collect::<Vec<_>>())?;
     match (&checked[..], &matched[..]) {
         ([], _) => {
-            sentences.iter().for_each(|sentence| notify(sentence));
+            sentences.iter().for_each(|sentence| eprint_message(sentence));
             return Err(CommandError::Exit(EXIT_CANNOT_TELL));
         }
         ([one], [matching]) => {
@@ -216,7 +218,7 @@ fn publish(arguments: &CheckArguments, cases: &[Case]) -> Result<(), CommandErro
         (false, _) => Ok(()),
         (true, false) => print(&annotations(cases)),
         (true, true) => {
-            print_beside(&annotations(cases));
+            print_to_stderr(&annotations(cases));
             Ok(())
         }
     }

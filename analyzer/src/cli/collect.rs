@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, notify};
+use super::error::{CommandError, eprint_message};
 use crate::plain_text::printable;
 use crate::present::{number_list, range_list};
 use crate::shell_word::shell_word;
@@ -57,14 +57,14 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     }
     let found = Found::in_directories(&places).map_err(CommandError::failed)?;
     for why in &found.unreadable {
-        notify(&format!("left out: {why}"));
+        eprint_message(&format!("left out: {why}"));
     }
     let key = choose(arguments, &found)?;
     let shown = arguments.run.display();
     let collected = join(&arguments.run, &key, &found, |_| {}).map_err(CommandError::failed)?;
     let foreign = found.files.iter().filter(|file| file.key != key).count();
     if foreign > 0 {
-        notify(&format!("{} of other runs left out", files(foreign)));
+        eprint_message(&format!("{} of other runs left out", files(foreign)));
     }
     if arguments.remove {
         remove_sources(arguments, &key, &found)?;
@@ -87,7 +87,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
         text.push_str(&format!("; not ended by MPI_Finalize: rank {list}"));
     }
     let word = shell_word(&arguments.run.to_string_lossy());
-    notify(&format!("{text}; see: gammachi report {word}"));
+    eprint_message(&format!("{text}; see: gammachi report {word}"));
     Ok(())
 }
 

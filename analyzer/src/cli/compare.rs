@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, notify, print_result};
+use super::error::{CommandError, eprint_message, print_result};
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::records::RunFilter;
@@ -18,15 +18,14 @@ use crate::present::comparison::{json, mixed, page, screen};
 
 /// Compares runs before and after a change: what changed and why.
 ///
-/// First compares what does not vary: calls, bytes, messages, partners. Then time: of an iteration,
-/// of the run, and where it went, with intervals. Each side may be runs, studies or baselines; with
-/// three or more runs on each side, a change can be told from chance. Several configurations are
-/// compared each with its like.
+/// First compares what does not vary (calls, bytes, messages, partners), then times, per iteration
+/// and of the whole run, and where they went, with intervals. Each side may be runs, studies or
+/// baselines; with three or more runs per side, a change can be distinguished from noise. Each
+/// configuration is compared with its counterpart.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi compare before.gammachi after.gammachi\n  \
                   gammachi compare old-1.gammachi old-2.gammachi old-3.gammachi -- new-*.gammachi\n  \
-                  gammachi compare old-study new-study --only p=4 --html compare.html\n\nHow differences \
-                  are told from chance: docs/guide/compare.md. Keys of --json:\ndocs/reference/compare-json.md.")]
+                  gammachi compare old-study new-study --only p=4 --html compare.html\n\nHow differences are distinguished from noise: docs/guide/compare.md. Keys of --json:\ndocs/reference/compare-json.md.")]
 pub struct CompareArguments {
     /// One run, study or baseline before and one after; or any number before, followed by `--`
     #[arg(value_name = "BEFORE", required = true)]
@@ -67,10 +66,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     let [before, after] = records;
     let (before, after) = (before?, after?);
     if let Some(run) = before.iter().find(|one| after.iter().any(|other| one.is_same_run(other))) {
-        return Err(CommandError::usage(format!(
-            "{}: is named before and after the change",
-            run.run
-        )));
+        return Err(CommandError::usage(format!("{}: is named on both sides", run.run)));
     }
     let split = |side| split(side).map_err(|found| CommandError::usage(mixed(&found)));
     let (before, after) = (split(before)?, split(after)?);
@@ -175,7 +171,7 @@ fn write_page(
             return Err(CommandError::usage(format!("--iteration: {why}")));
         }
         Err(why) => {
-            notify(&format!("--html: the page has no timelines: {why}"));
+            eprint_message(&format!("--html: the page has no timelines: {why}"));
             None
         }
     };

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use trace_format::reader::Event;
 
-use super::error::{CommandError, notify};
+use super::error::{CommandError, eprint_message};
 use crate::analysis::Analysis;
 use crate::plain_text::for_terminal;
 use crate::present::dump::{Dump, event_titles, message_titles};
@@ -18,7 +18,7 @@ use crate::trace::Run;
 
 /// Prints every recorded call, or every message, one per line.
 ///
-/// Calls are in order of their begin on the global timeline. Messages are printed as soon as their
+/// Calls are ordered by their start on the global timeline. Messages are printed as soon as their
 /// matches are certain, roughly in order of completion; those without a partner are printed with
 /// the reason.
 #[derive(Debug, Args)]
@@ -110,7 +110,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     for trace in &run.ranks {
         for thread in &trace.file.threads {
             if let Some(totals) = &thread.totals {
-                notify(&format!(
+                eprint_message(&format!(
                     "rank {} thread {}: {} calls were kept as totals only and are not listed; \
                      `gammachi report` has their sums",
                     trace.rank, thread.number, totals.header.calls

@@ -76,19 +76,19 @@ impl From<TraceError> for CommandError {
 /// Prints the error on standard error, unless it has no message, and returns the exit code.
 pub fn report_error(error: &CommandError) -> ExitCode {
     if matches!(error, CommandError::Failed(_) | CommandError::Usage(_)) {
-        notify(&error.to_string());
+        eprint_message(&error.to_string());
     }
     ExitCode::from(error.exit_code())
 }
 
 /// Writes `gammachi: message` to standard error, filtered by [`for_terminal`]. If standard error is
 /// closed, nothing happens.
-pub fn notify(message: &str) {
+pub fn eprint_message(message: &str) {
     let _ = writeln!(io::stderr(), "gammachi: {}", for_terminal(message, false));
 }
 
 /// Writes text to standard error, filtered by [`for_terminal`].
-pub fn print_beside(text: &str) {
+pub fn print_to_stderr(text: &str) {
     let _ = write!(io::stderr(), "{}", for_terminal(text, false));
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, eprint_message, print};
 use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
@@ -61,7 +61,7 @@ pub struct ExportArguments {
     #[arg(long, value_name = "LIST")]
     pub ranks: Option<String>,
 
-    /// Only what begins in this stretch, in seconds since the first rank left MPI_Init (`1.5,1.6`)
+    /// Only what begins in this window, in seconds since the first rank left MPI_Init (`1.5,1.6`)
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub window: Option<String>,
 
@@ -69,7 +69,8 @@ pub struct ExportArguments {
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
 
-    /// With parquet: about how many calls each part of a larger run has [default: 4194304]; a rank is
+    /// With parquet: approximate number of calls in each part of a larger run [default: 4194304];
+    /// a rank is
     /// never divided
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..))]
     pub part_calls: Option<u64>,
@@ -308,7 +309,7 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
     // Only the first process has it.
     let Some(output) = output else { return Ok(()) };
     output.finish(&job.moves(&part))?;
-    notify(&format!(
+    eprint_message(&format!(
         "{}: {} calls, {} messages, {} collective operations",
         job.out.display(),
         written.calls,
@@ -323,7 +324,7 @@ fn write_table(arguments: &ExportArguments) -> Result<(), CommandError> {
     let out = arguments.out.as_deref();
     let output = out.map(|out| UnfinishedOutput::beside("--out", out)).transpose()?;
     let Observed { table, notes, .. } = observe(&arguments.runs, arguments.region.as_deref())?;
-    notes.iter().for_each(|note| notify(note));
+    notes.iter().for_each(|note| eprint_message(note));
     let mut text = Vec::new();
     table.write_csv(&mut text).map_err(CommandError::failed)?;
     let (Some(out), Some(output)) = (out, output) else {
@@ -353,9 +354,11 @@ fn unfinished_output(
 
 /// Prints what a reader of the data should know.
 fn remark(content: &Content, to: To) {
-    remarks(content).iter().for_each(|remark| notify(remark));
+    remarks(content).iter().for_each(|remark| eprint_message(remark));
     if let (To::Csv | To::Parquet, Some(why)) = (to, tables::causes::left_out(content)) {
-        notify(&format!("waits, causes, iterations and the critical path are left out: {why}"));
+        eprint_message(&format!(
+            "waits, causes, iterations and the critical path are left out: {why}"
+        ));
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, notify};
+use super::error::{CommandError, eprint_message};
 use super::output_file;
 
 /// Where the figures of a command go.
@@ -37,8 +37,8 @@ impl FigureOptions {
         }
         let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_ref()).collect();
         match names.is_empty() {
-            true => notify("--figures: there is nothing to draw"),
-            false => notify(&format!("figures in {shown}: {}", names.join(", "))),
+            true => eprint_message("--figures: there is nothing to draw"),
+            false => eprint_message(&format!("figures in {shown}: {}", names.join(", "))),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, notify};
+use super::error::{CommandError, eprint_message};
 use super::unfinished_output::UnfinishedOutput;
 use crate::formats;
 use crate::import::{ImportError, ImportNote};
@@ -44,11 +44,11 @@ pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
         })?;
     let moves = [(output.path().to_owned(), arguments.out.clone())];
     output.finish(&moves)?;
-    imported.notes.iter().for_each(|note| notify(&sentence(note)));
+    imported.notes.iter().for_each(|note| eprint_message(&sentence(note)));
     for (what, count) in &imported.missing {
-        notify(&format!("not kept: {count} {what}"));
+        eprint_message(&format!("not kept: {count} {what}"));
     }
-    notify(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
+    eprint_message(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
     Ok(())
 }
 

@@ -2,14 +2,14 @@
 
 mod fitting;
 pub(super) mod input;
-mod promises;
+mod predictions;
 mod request;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, eprint_message, print};
 use super::figure_files::FigureOptions;
 use super::observed::Observed;
 use super::output_file;
@@ -139,7 +139,7 @@ pub struct ModelArguments {
 /// Methods, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MethodName {
-    /// Huber weights, candidate supports by positive lasso and neighbours, their mean by AICc
+    /// Robust (Huber) fit, averaged over column subsets by AICc weight
     Robust,
     /// As robust, but only the best support
     Sparse,
@@ -219,7 +219,7 @@ fn regression_error(error: RegressionError) -> CommandError {
 /// failure for a table that cannot be read or does not support a model.
 pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
     let Observed { table, notes, subjects } = input::read(arguments)?;
-    notes.iter().for_each(|note| notify(note));
+    notes.iter().for_each(|note| eprint_message(note));
     let request = Request::new(arguments, &table)?;
     if let Some(path) = &arguments.write_extra_p {
         write_extra_p(path, &table, &request)?;
@@ -241,8 +241,8 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
     print(&text)?;
     match arguments.remember {
         true => {
-            let promised = promises::predictions(&findings, &request, &table, &subjects)?;
-            remember(Predictor::Model, &arguments.inputs[0], promised)
+            let predicted = predictions::predictions(&findings, &request, &table, &subjects)?;
+            remember(Predictor::Model, &arguments.inputs[0], predicted)
         }
         false => Ok(()),
     }

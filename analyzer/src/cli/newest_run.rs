@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::error::{CommandError, notify};
+use super::error::{CommandError, eprint_message};
 use crate::trace::run_json::RUN_JSON;
 
 /// Folder of the first thousand rank files. Runs that were not made by `gammachi run` have no
@@ -26,7 +26,7 @@ pub fn named_or_newest(run: Option<&Path>) -> Result<PathBuf, CommandError> {
              ./app, or name a run directory",
         )
     })?;
-    notify(&format!("{}: the newest run here", newest.display()));
+    eprint_message(&format!("{}: the newest run here", newest.display()));
     Ok(newest)
 }
 

@@ -36,7 +36,7 @@ pub(super) struct ObservedRun {
     /// When it began, nanoseconds since 1970.
     pub begun_ns: Option<u64>,
     /// Whether it is a replay.
-    pub is_imagined: bool,
+    pub is_simulated: bool,
 }
 
 /// A run to read.
@@ -200,5 +200,5 @@ fn figures(source: &Source) -> Result<ObservedRun, NoFigures> {
     run.check_readable().map_err(NoFigures::Run)?;
     figures.rep = source.planned.map(|(_, rep)| rep);
     let subject = Subject { region: source.region.clone(), ..Subject::of(&run) };
-    Ok(ObservedRun { figures, subject, begun_ns: run.begun_ns(), is_imagined: run.is_imagined() })
+    Ok(ObservedRun { figures, subject, begun_ns: run.begun_ns(), is_simulated: run.is_simulated() })
 }

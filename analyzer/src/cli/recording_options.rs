@@ -56,7 +56,7 @@ pub struct RecordingArguments {
     pub keep: Option<KeepingPolicy>,
 
     /// Keep no events, only counts, times, sizes and their distributions by function, kind of peer
-    /// and size: less than 100 kB per rank, for runs of days
+    /// and size: less than 100 kB per rank, for runs that take days
     #[arg(long, conflicts_with_all = ["keep", "max_bytes"])]
     pub profile_only: bool,
 

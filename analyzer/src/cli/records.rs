@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::{CommandError, notify};
+use super::error::{CommandError, eprint_message};
 use crate::comparison::{RunRecord, baseline};
 use crate::ledger::is_same_value;
 use crate::trace::study_json::{StudyJson, StudyRunState};
@@ -42,7 +42,7 @@ impl RunFilter {
         for source in sources {
             for record in read(source)?.into_iter().filter(|record| self.matches(record)) {
                 match records.iter().any(|known| record.is_same_run(known)) {
-                    true => notify(&format!("{}: named twice, counted once", record.run)),
+                    true => eprint_message(&format!("{}: named twice, counted once", record.run)),
                     false => records.push(record),
                 }
             }

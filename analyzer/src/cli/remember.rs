@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::{CommandError, notify};
-use crate::ledger::{self, LEDGER_FILE, Ledger, Predictor, Promise, Subject};
+use super::error::{CommandError, eprint_message};
+use crate::ledger::{self, LEDGER_FILE, Ledger, Prediction, Predictor, Subject};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::Instant;
 
@@ -14,7 +14,7 @@ const COVERAGE: f64 = 0.9;
 
 /// A prediction to record.
 #[derive(Debug, Clone)]
-pub(super) struct Prediction {
+pub(super) struct NewPrediction {
     /// What was asked, in words.
     pub question: String,
     /// The runs that it is about.
@@ -35,7 +35,7 @@ pub(super) struct Prediction {
 pub(super) fn remember(
     by: Predictor,
     source: &Path,
-    predictions: Vec<Prediction>,
+    predictions: Vec<NewPrediction>,
 ) -> Result<(), CommandError> {
     let (folder, name) = folder_and_name(source)?;
     let path = folder.join(LEDGER_FILE);
@@ -44,34 +44,34 @@ pub(super) fn remember(
     };
     let mut ledger = Ledger::read_or_empty(&path).map_err(|error| failed("read", error))?;
     let mut new = Vec::new();
-    for prediction in predictions {
-        let promise = Promise {
+    for made in predictions {
+        let prediction = Prediction {
             id: ledger.new_id(),
             at: Instant::now(),
             by,
-            question: prediction.question,
+            question: made.question,
             source: name.clone(),
-            subject: prediction.subject,
-            quantity: prediction.quantity,
-            seconds: prediction.seconds,
-            lo_s: prediction.interval_s.map(|(lo, _)| lo),
-            hi_s: prediction.interval_s.map(|(_, hi)| hi),
+            subject: made.subject,
+            quantity: made.quantity,
+            seconds: made.seconds,
+            lo_s: made.interval_s.map(|(lo, _)| lo),
+            hi_s: made.interval_s.map(|(_, hi)| hi),
             coverage: COVERAGE,
         };
-        if let Some(known) = ledger.promises.iter().find(|other| promise.repeats(other)) {
-            notify(&format!("{} is in {} already", known.id, path.display()));
+        if let Some(known) = ledger.predictions.iter().find(|other| prediction.repeats(other)) {
+            eprint_message(&format!("{} is in {} already", known.id, path.display()));
             continue;
         }
-        ledger.promises.push(promise.clone());
-        new.push(promise);
+        ledger.predictions.push(prediction.clone());
+        new.push(prediction);
     }
     if new.is_empty() {
         return Ok(());
     }
     ledger::append(&path, &new, &[]).map_err(|error| failed("written", error))?;
-    let ids: Vec<&str> = new.iter().map(|promise| promise.id.as_str()).collect();
-    notify(&format!(
-        "remembered in {} as {}; gammachi whatif --ledger {} compares with runs made from now on",
+    let ids: Vec<&str> = new.iter().map(|prediction| prediction.id.as_str()).collect();
+    eprint_message(&format!(
+        "remembered in {} as {}; gammachi whatif --ledger {} compares it with later runs",
         path.display(),
         ids.join(", "),
         shell_word(&folder.display().to_string())

@@ -57,7 +57,7 @@ pub struct ReportArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub html: Option<PathBuf>,
 
-    /// Embed the single calls of this stretch in the page, in seconds since the first rank left
+    /// Embed the single calls of this window in the page, in seconds since the first rank left
     /// MPI_Init (`1.5,1.51`); may be repeated [default: stretches around the longest waits]
     #[arg(long, value_name = "FROM,TO", requires = "html", allow_hyphen_values = true)]
     pub detail: Vec<String>,
@@ -70,13 +70,12 @@ pub struct ReportArguments {
     #[command(flatten)]
     pub selection: SelectionArguments,
 
-    /// Count from the begin of the processes to their end, not from MPI_Init to MPI_Finalize, as
-    /// tools do that give figures of the whole trace
+    /// Measure from process start to exit instead of MPI_Init to MPI_Finalize, as whole-trace
+    /// tools do
     #[arg(long)]
     pub from_start: bool,
 
-    /// Move receives that end before their send began (and what depends on them) on a copy of the
-    /// timeline, and report what was changed
+    /// Correct clock violations with a controlled logical clock, and report every shift
     #[arg(long)]
     pub causal: bool,
 

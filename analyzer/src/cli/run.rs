@@ -15,7 +15,7 @@ use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 use super::CommandError;
 use super::calibrate::kernel_program::KernelMpi;
 use super::child_signals::{Request, SignalGuard};
-use super::error::{self, notify};
+use super::error::{self, eprint_message};
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{self, CommandParts, base_name, find_executable, split_command};
@@ -97,7 +97,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             run_recorded(words, parts, variables, recorded, &mut run_json, arguments.report)
         }
         Err(reason) => {
-            notify(&format!("nothing will be recorded: {reason}; the program runs without it"));
+            eprint_message(&format!(
+                "nothing will be recorded: {reason}; the program runs without it"
+            ));
             let mut command = process::Command::new(&words[0]);
             command.args(&words[1..]).env_remove(OUT.name);
             pass_on(execute(&words[0], &mut command, || ())?.0.status)
@@ -167,7 +169,7 @@ fn report_obstacles(words: &[OsString], parts: CommandParts) -> bool {
     let mut unrecordable = 0;
     for word in &programs {
         if let Some(why) = find_executable(word).ok().and_then(|path| obstacle(&path)) {
-            notify(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
+            eprint_message(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
             unrecordable += 1;
         }
     }
@@ -197,25 +199,28 @@ fn conclude(
         let failed = failed.map(|exit| format!("the command ended with exit code {}", exit.code));
         let why: Vec<String> = failed.into_iter().chain(why()).collect();
         let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
-        notify(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
+        eprint_message(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
         return;
     }
     let run_json = RunJson { jobs: Some(jobs.len()), ..run_json.clone() };
     for job in jobs {
         if let Err(error) = run_json.write(&job.path) {
-            notify(&format!("cannot write run.json in {}: {error}", job.shown.display()));
+            eprint_message(&format!("cannot write run.json in {}: {error}", job.shown.display()));
         }
     }
     let complete = jobs.iter().filter(|job| job.ranks > 0);
     let (words, places): (Vec<String>, Vec<String>) =
         complete.map(|job| (shell_word(&job.shown.to_string_lossy()), describe_job(job))).unzip();
     if let Some(first) = words.first() {
-        notify(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
+        eprint_message(&format!(
+            "run recorded in {}; see: gammachi report {first}",
+            places.join(", ")
+        ));
     }
     for (job, place) in jobs.iter().filter_map(|job| Some((job, job.staged.as_ref()?))) {
         let which = if job.ranks > 0 { "others" } else { "the ranks' files" };
         let word = shell_word(&job.shown.to_string_lossy());
-        notify(&format!(
+        eprint_message(&format!(
             "{}: {which} are still in the staging directories of their hosts, one in {place}; join \
              them: gammachi collect {word} STAGE…",
             job.shown.display()
@@ -225,7 +230,7 @@ fn conclude(
         && launcher.is_none()
     {
         let program: Vec<String> = run_json.argv.iter().map(|word| shell_word(word)).collect();
-        notify(&format!(
+        eprint_message(&format!(
             "one rank, because the command names no launcher; for four ranks: gammachi run -- mpirun -n 4 {}",
             program.join(" ")
         ));
@@ -234,9 +239,9 @@ fn conclude(
         && jobs.len() > 1
         && jobs.iter().all(|job| job.ranks == 1)
     {
-        notify(&format!(
-            "each process was an MPI job of its own; if they should be one job, {} belongs to \
-             another MPI than the program",
+        eprint_message(&format!(
+            "each process was an MPI job of its own; if they should be one job, {} belongs to a different MPI from \
+             the program's",
             launcher.to_string_lossy()
         ));
     }
@@ -317,14 +322,16 @@ pub(super) fn cannot_start(word: &OsStr, error: &io::Error) -> CommandError {
     let word = word.to_string_lossy();
     if error.kind() == io::ErrorKind::NotFound {
         let place = if word.contains('/') { "no such file" } else { "not found in PATH" };
-        notify(&format!("{word}: {place}; check the name, or load the module that provides it"));
+        eprint_message(&format!(
+            "{word}: {place}; check the name, or load the module that provides it"
+        ));
         return CommandError::Exit(127);
     }
     let reason = match error.kind() {
         io::ErrorKind::PermissionDenied => "it is not an executable file".to_owned(),
         _ => error.to_string(),
     };
-    notify(&format!("{word}: cannot be started: {reason}"));
+    eprint_message(&format!("{word}: cannot be started: {reason}"));
     CommandError::Exit(126)
 }
 

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::error::{CommandError, print_result};
 use super::figure_files::FigureOptions;
 use super::observed::{Observed, observe};
-use super::remember::{Prediction, remember};
+use super::remember::{NewPrediction, remember};
 use crate::ledger::{Predictor, Subject};
 use crate::models::Observations;
 use crate::models::expression::Expression;
@@ -18,7 +18,7 @@ use crate::present::scaling::{error_sentence, figures, json, screen};
 /// Predicts how far a program scales, from small runs alone.
 ///
 /// Fits (1-ε')/ε' = c0 + c1·p + c2·p² over the rank count p, one fit per combination of parameters,
-/// to the fastest of repeated runs. Prints computation and overhead terms, the rank count at which
+/// to the fastest of repeated runs. Prints computation and lost-time terms, the rank count at which
 /// time stops falling, rank counts for efficiency targets, and what the data do not support. Times
 /// at the rank counts of --predict come from many sums of terms, weighted by how well they explain
 /// the points (--form), each with an interval.
@@ -177,8 +177,8 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
     )?;
     match arguments.remember {
         true => {
-            let promised = predictions(&scaling, &table, &subjects)?;
-            remember(Predictor::Scaling, &arguments.sources[0], promised)
+            let predicted = predictions(&scaling, &table, &subjects)?;
+            remember(Predictor::Scaling, &arguments.sources[0], predicted)
         }
         false => Ok(()),
     }
@@ -189,7 +189,7 @@ fn predictions(
     scaling: &Scaling,
     table: &Observations,
     subjects: &[Subject],
-) -> Result<Vec<Prediction>, CommandError> {
+) -> Result<Vec<NewPrediction>, CommandError> {
     let mut all = Vec::new();
     for fit in &scaling.fits {
         let params = &fit.series.params;
@@ -202,7 +202,7 @@ fn predictions(
         for predicted in fit.predictions.iter().filter(|predicted| predicted.measured_s.is_none()) {
             let Ok(seconds) = predicted.tau_s else { continue };
             let p = ("p".to_owned(), predicted.p.to_string());
-            all.push(Prediction {
+            all.push(NewPrediction {
                 question: label(&[&[p], params.as_slice()].concat()),
                 subject: Subject { p: Some(predicted.p), ..subject.clone() },
                 quantity: vec![TAU_S.to_owned()],
@@ -213,8 +213,8 @@ fn predictions(
     }
     match all.is_empty() {
         false => Ok(all),
-        true => Err(CommandError::failed(
-            "--remember: no time was predicted that is not measured already",
-        )),
+        true => {
+            Err(CommandError::failed("--remember: every predicted time has been measured already"))
+        }
     }
 }

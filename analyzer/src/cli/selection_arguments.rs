@@ -16,8 +16,9 @@ pub struct SelectionArguments {
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
 
-    /// Restrict every figure to a stretch: seconds since the first rank left MPI_Init (`1.5,20`), or
-    /// from the end of a call to the begin of another on each rank (`MPI_Barrier#3,MPI_Barrier#4`)
+    /// Restrict every figure to a time window: seconds since the first rank left MPI_Init
+    /// (`1.5,20`), or on each rank from the end of one call to the start of another
+    /// (`MPI_Barrier#3,MPI_Barrier#4`)
     #[arg(long, value_name = "FROM,TO")]
     pub window: Option<String>,
 

@@ -15,7 +15,7 @@ use trace_format::private_directory;
 use trace_format::settings::{Computation, LEVEL, RecordingOptions, values};
 
 use super::child_signals::SignalGuard;
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, eprint_message, print};
 use super::observed::{Observed, observe};
 use crate::models::observations::{P, SUM_GAMMA_S, TAU_S};
 use crate::present::study::{Row, study_table};
@@ -138,7 +138,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
             }
             Outcome::Interrupted { signal } => {
                 progress.finish();
-                notify(&format!(
+                eprint_message(&format!(
                     "interrupted; {} of {} runs are done, the same command continues",
                     study.runs.iter().filter(|r| r.state != StudyRunState::Pending).count(),
                     study.runs.len()
@@ -208,7 +208,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         study.runs.iter().filter(|run| run.state == StudyRunState::Failed).collect();
     if failed.len() < study.runs.len() {
         let Observed { table, notes, .. } = observe(&[out.to_owned()], None)?;
-        notes.iter().for_each(|note| notify(note));
+        notes.iter().for_each(|note| eprint_message(note));
         let mut keys: Vec<&str> = table.parameters();
         keys.push(P);
         let tau_s = table.positive_numbers(TAU_S).map_err(CommandError::failed)?;
@@ -225,7 +225,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         }
         print(&study_table(&keys, rows))?;
         let word = shell_word(&out.to_string_lossy());
-        notify(&format!("study in {}; see: gammachi scaling {word}", out.display()));
+        eprint_message(&format!("study in {}; see: gammachi scaling {word}", out.display()));
     }
     match failed.first() {
         None => Ok(()),

@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rayon::prelude::*;
 
-use super::error::{CommandError, notify, print_result};
+use super::error::{CommandError, eprint_message, print_result};
 use super::newest_run::named_or_newest;
-use super::remember::{Prediction, remember};
+use super::remember::{NewPrediction, remember};
 use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
 use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence};
-use crate::imagined::Imagined;
 use crate::ledger::{Predictor, Subject};
 use crate::metrics::{Metrics, Selection};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sentence};
 use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, replayed_aside};
+use crate::simulated_run::SimulatedRun;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use amount::{Amount, bandwidth, factor, time};
@@ -78,7 +78,8 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "BYTES", value_parser = bandwidth)]
     bandwidth: Option<Amount>,
 
-    /// CPU time of a send or receive: a time (500ns), or a factor (x2), also on the time for copies
+    /// CPU time of a send or receive: a time (500ns), or a factor (x2), which also scales the time
+    /// for copies
     #[arg(long, value_name = "TIME", value_parser = time)]
     overhead: Option<Amount>,
 
@@ -90,8 +91,8 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "machine.json")]
     machine: Option<PathBuf>,
 
-    /// Other placement of the ranks: blocks of neighbours or in turn on --hosts, or as given by a
-    /// file with the host of one rank per line
+    /// Rank placement to assume: block or cyclic over --hosts, or a file with one host name per
+    /// rank
     #[arg(long, value_name = "block|cyclic|FILE")]
     map: Option<String>,
 
@@ -99,23 +100,23 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "NUMBER", requires = "map", value_parser = clap::value_parser!(u32).range(1..))]
     hosts: Option<u32>,
 
-    /// A rank that computes faster or slower, with --speed
+    /// Rank whose computation --speed changes
     #[arg(long, value_name = "RANK", requires = "speed")]
     rank: Vec<u32>,
 
-    /// A host whose ranks compute faster or slower, with --speed
+    /// Host whose ranks compute at --speed
     #[arg(long, value_name = "HOST", requires = "speed")]
     host: Vec<String>,
 
-    /// A region that all ranks compute faster or slower, with --speed
+    /// Region that all ranks compute at --speed
     #[arg(long, value_name = "REGION", requires = "speed")]
     region: Vec<String>,
 
-    /// How many times as fast
+    /// Speed factor (2: twice as fast)
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     speed: Option<f64>,
 
-    /// A region that takes every rank as long as the mean of all ranks; `all` for all computation
+    /// Balance this region, so that every rank spends the mean time in it (`all`: all computation)
     #[arg(long, value_name = "REGION")]
     balance: Vec<String>,
 
@@ -197,14 +198,14 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     print_result(arguments.json, || json(&asked), |colour| screen(&asked, colour))?;
     if let (Some((out, output)), Some(answer)) = (output, answers.first()) {
         let question = sentence(&answer.changes, &what_if);
-        let imagined = Imagined::new(&what_if, &analysis, &answer.changes, question, out);
-        write(&imagined, output, out)?;
+        let simulated = SimulatedRun::new(&what_if, &analysis, &answer.changes, question, out);
+        write(&simulated, output, out)?;
     }
     match (is_accurate, answers.first().filter(|_| arguments.remember)) {
         (true, None) => Ok(()),
         (true, Some(answer)) => {
-            let promised = prediction(answer, &what_if)?;
-            remember(Predictor::WhatIf, &directory, vec![promised])
+            let predicted = prediction(answer, &what_if)?;
+            remember(Predictor::WhatIf, &directory, vec![predicted])
         }
         (false, _) => Err(too_far_off(&run)),
     }
@@ -270,14 +271,21 @@ impl Question {
     }
 }
 
-/// Writes an imagined run.
-fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<(), CommandError> {
-    imagined.write(output.path()).map_err(|error| {
+/// Writes a simulated run.
+fn write(
+    simulated: &SimulatedRun,
+    output: UnfinishedOutput,
+    out: &Path,
+) -> Result<(), CommandError> {
+    simulated.write(output.path()).map_err(|error| {
         CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
     })?;
     let moves = [(output.path().to_owned(), out.to_owned())];
     output.finish(&moves)?;
-    notify(&format!("wrote {}, an imagined run: its times were not measured", out.display()));
+    eprint_message(&format!(
+        "wrote {}, a simulated run: its times were not measured",
+        out.display()
+    ));
     Ok(())
 }
 
@@ -285,14 +293,14 @@ fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<()
 ///
 /// # Errors
 /// Failure if the run tells only an interval.
-fn prediction(answer: &Answer, what_if: &WhatIf) -> Result<Prediction, CommandError> {
+fn prediction(answer: &Answer, what_if: &WhatIf) -> Result<NewPrediction, CommandError> {
     let question = sentence(&answer.changes, what_if);
     let seconds = answer.time_s().ok_or_else(|| {
         CommandError::failed(format!(
-            "--remember: the run tells only an interval for '{question}'; nothing was recorded in the ledger"
+            "--remember: the run gives only an interval for '{question}'; nothing was recorded in the ledger"
         ))
     })?;
-    Ok(Prediction {
+    Ok(NewPrediction {
         question,
         subject: Subject::of(what_if.graph.run),
         quantity: vec![TAU_S.to_owned()],

@@ -32,7 +32,7 @@ pub struct WhyArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and waits for it
+    /// Only waits of this rank of MPI_COMM_WORLD, and waits for it
     #[arg(long, value_name = "RANK")]
     pub rank: Option<u32>,
 

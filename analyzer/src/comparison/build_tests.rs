@@ -69,7 +69,7 @@ fn slower_program_in_renamed_file_shows_true_change() {
         .sentences()
         .join(" ");
     let cases = [Case::of(&after[0], check.verdict, sentence)];
-    let place = "an iteration between MPI_Sendrecv another.c:47 and MPI_Allreduce another.c:47.";
+    let place = "per iteration between MPI_Sendrecv another.c:47 and MPI_Allreduce another.c:47.";
     for text in [junit(&cases), annotations(&cases)] {
         assert!(text.contains("All ranks compute 9") && text.contains(place), "{text}");
     }

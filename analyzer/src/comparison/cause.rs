@@ -209,7 +209,7 @@ fn ranks(part: &Difference, sign: f64, of: &Differences, ranks: u32) -> WhichRan
     if count as f64 > ALL_SHARE * part.by_ranks.len() as f64 && part.by_ranks.len() > 1 {
         return WhichRanks::All;
     }
-    let group = of.ranks_a_group;
+    let group = of.ranks_per_group;
     let numbers = part.by_ranks.iter().enumerate().filter(|(_, ns)| changed(ns));
     let stretches = numbers.map(|(at, _)| {
         let first = at as u32 * group;

@@ -53,7 +53,7 @@ pub struct Differences {
     /// The difference that no part explains.
     pub unexplained_ns: i64,
     /// Ranks per group.
-    pub ranks_a_group: u32,
+    pub ranks_per_group: u32,
 }
 
 /// Division with a non-negative remainder.
@@ -64,9 +64,12 @@ fn div_rem_floor(numerator: i128, denominator: i128) -> (i128, i128) {
 impl Differences {
     /// Compares runs that all have the same number of ranks; empty otherwise.
     pub fn new(before: &[RunRecord], after: &[RunRecord]) -> Self {
-        let ranks: BTreeSet<(u32, u32)> =
-            before.iter().chain(after).map(|record| (record.ranks, record.ranks_a_group)).collect();
-        let Some((ranks, ranks_a_group)) = ranks.first().copied().filter(|_| ranks.len() == 1)
+        let ranks: BTreeSet<(u32, u32)> = before
+            .iter()
+            .chain(after)
+            .map(|record| (record.ranks, record.ranks_per_group))
+            .collect();
+        let Some((ranks, ranks_per_group)) = ranks.first().copied().filter(|_| ranks.len() == 1)
         else {
             return Self::default();
         };
@@ -94,14 +97,14 @@ impl Differences {
         let shares = integer_quotients(&numerators, denominator, explained);
         let parts = keys.into_iter().zip(shares);
         let mut parts: Vec<Difference> =
-            parts.map(|(key, ns)| difference(key, ns, &sums, (ranks, ranks_a_group))).collect();
+            parts.map(|(key, ns)| difference(key, ns, &sums, (ranks, ranks_per_group))).collect();
         parts.sort_by(|a, b| b.ns.abs().cmp(&a.ns.abs()).then_with(|| a.key.cmp(&b.key)));
         let elapsed_ns = rounded(whole);
         Self {
             elapsed_ns: elapsed_ns as i64,
             parts,
             unexplained_ns: (elapsed_ns - explained) as i64,
-            ranks_a_group,
+            ranks_per_group,
         }
     }
 
@@ -205,7 +208,7 @@ fn difference(
     key: Key,
     ns: i64,
     sums: &[Vec<BTreeMap<Key, PartTime>>; 2],
-    (ranks, ranks_a_group): (u32, u32),
+    (ranks, ranks_per_group): (u32, u32),
 ) -> Difference {
     let values = |side: &[BTreeMap<Key, PartTime>]| -> Vec<Vec<f64>> {
         let value =
@@ -213,8 +216,8 @@ fn difference(
         side.iter().map(|run| vec![value(run) / f64::from(ranks)]).collect()
     };
     let estimate = statistics::compare(&values(&sums[0]), &values(&sums[1]), Location::Mean);
-    let groups = ranks.div_ceil(ranks_a_group) as usize;
-    let in_group = |group: usize| (ranks - group as u32 * ranks_a_group).min(ranks_a_group);
+    let groups = ranks.div_ceil(ranks_per_group) as usize;
+    let in_group = |group: usize| (ranks - group as u32 * ranks_per_group).min(ranks_per_group);
     // The median over the runs: a disturbed run does not show which ranks changed.
     let typical = |side: &[BTreeMap<Key, PartTime>], group: usize| {
         let ns = |run: &BTreeMap<Key, PartTime>| {

@@ -182,7 +182,7 @@ fn by_run(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
             let sum = sums.entry(Spot::key(&part.place, &record.sites)).or_default();
             sum.0 += part.ns as f64 / f64::from(record.ranks);
             let most = part.by_ranks.iter().max().copied().unwrap_or(0) as f64;
-            sum.1 += most / f64::from(record.ranks_a_group);
+            sum.1 += most / f64::from(record.ranks_per_group);
         }
         sums
     };

@@ -54,7 +54,7 @@ pub struct RunRecord {
     /// The efficiency tree.
     pub tree: Option<Factors>,
     /// Number of ranks that share a figure of [`Part::by_ranks`]; 1 if each has its own.
-    pub ranks_a_group: u32,
+    pub ranks_per_group: u32,
     /// Call sites of MPI. Other fields refer to them by position.
     pub sites: Vec<Site>,
     /// Where the ranks' time went.
@@ -76,7 +76,7 @@ pub struct RunRecord {
     pub findings: Vec<Finding>,
     /// Whether its times were computed by a replay.
     #[serde(default)]
-    pub imagined: bool,
+    pub simulated: bool,
 }
 
 /// Reads those findings that this version knows.
@@ -94,9 +94,9 @@ pub struct Machine {
     /// Number of hosts.
     pub host_count: u32,
     /// Maximum number of ranks on a host.
-    pub ranks_a_host: u32,
+    pub ranks_per_host: u32,
     /// Minimum and maximum number of cores that the ranks of a host may use.
-    pub cores_a_host: (u32, u32),
+    pub cores_per_host: (u32, u32),
     /// Rate of the processors' time stamp counter, MHz.
     pub counter_mhz: u32,
     /// Models of the hosts' processors, sorted; empty if they are not known.
@@ -189,7 +189,7 @@ pub struct Iterations {
     /// Number of iterations.
     pub count: u64,
     /// Number of iterations per figure.
-    pub a_figure: u64,
+    pub per_figure: u64,
     /// Length of an iteration.
     pub elapsed: Vec<i64>,
     /// Median length of all iterations; unknown in older records.
@@ -331,14 +331,14 @@ impl RunRecord {
 
     /// Checks what is true of every record.
     fn check(&self) -> Result<(), &'static str> {
-        if self.ranks == 0 || self.elapsed_ns <= 0 || self.ranks_a_group == 0 {
+        if self.ranks == 0 || self.elapsed_ns <= 0 || self.ranks_per_group == 0 {
             return Err("it has no ranks, or took no time");
         }
         let whole = i128::from(self.elapsed_ns) * i128::from(self.ranks);
         if self.parts.iter().map(|part| i128::from(part.ns)).sum::<i128>() != whole {
             return Err("its parts do not add up to its time");
         }
-        let groups = self.ranks.div_ceil(self.ranks_a_group) as usize;
+        let groups = self.ranks.div_ceil(self.ranks_per_group) as usize;
         let bad = |part: &Part| {
             let sum = part.by_ranks.iter().map(|ns| i128::from(*ns)).sum::<i128>();
             !part.by_ranks.is_empty()

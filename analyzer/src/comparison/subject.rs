@@ -55,7 +55,7 @@ impl Machine {
             "host" => self.hosts.iter().any(|host| host == value),
             "hosts" => is(self.host_count),
             "counter" => value.parse().is_ok_and(|mhz: u32| is_same_rate(self.counter_mhz, mhz)),
-            "cores" => is(self.cores_a_host.0) || is(self.cores_a_host.1),
+            "cores" => is(self.cores_per_host.0) || is(self.cores_per_host.1),
             "processor" => {
                 let contains =
                     |model: &String| model.to_lowercase().contains(&value.to_lowercase());
@@ -70,7 +70,7 @@ impl Machine {
         let processors = self.processors.iter().map(|model| ("processor", model.clone()));
         let own = processors.chain([
             ("hosts", self.host_count.to_string()),
-            ("cores", self.cores_a_host.1.to_string()),
+            ("cores", self.cores_per_host.1.to_string()),
             ("counter", self.counter_mhz.to_string()),
         ]);
         let mut own = own.chain(self.hosts.iter().map(|host| ("host", host.clone())));
@@ -81,7 +81,7 @@ impl Machine {
     /// Whether times of both may be compared.
     fn is_like(&self, other: &Self) -> bool {
         let is_near = is_same_rate(self.counter_mhz, other.counter_mhz);
-        let size = |of: &Self| (of.host_count, of.cores_a_host);
+        let size = |of: &Self| (of.host_count, of.cores_per_host);
         let known = !self.processors.is_empty() && !other.processors.is_empty();
         let same_model = !known || self.processors == other.processors;
         is_near && size(self) == size(other) && same_model
@@ -92,9 +92,9 @@ impl RunRecord {
     /// Whether both ran on machines that are alike. How many ranks a host has is compared only if
     /// there are equally many.
     fn is_on_machine_of(&self, other: &Self) -> bool {
-        let ranks_a_host = |of: &Self| of.machine.ranks_a_host;
+        let ranks_per_host = |of: &Self| of.machine.ranks_per_host;
         self.machine.is_like(&other.machine)
-            && (self.ranks != other.ranks || ranks_a_host(self) == ranks_a_host(other))
+            && (self.ranks != other.ranks || ranks_per_host(self) == ranks_per_host(other))
     }
 
     /// Whether it is a record of the same run, under whatever name.

@@ -148,14 +148,14 @@ impl RunGenerator {
             machine: Machine {
                 hosts: vec!["here".to_owned()],
                 host_count: 1,
-                ranks_a_host: RANKS,
-                cores_a_host: (4, 4),
+                ranks_per_host: RANKS,
+                cores_per_host: (4, 4),
                 counter_mhz: self.mhz,
                 processors: vec!["AMD EPYC 7763".into()],
             },
             elapsed_ns,
             tree: None,
-            ranks_a_group: 1,
+            ranks_per_group: 1,
             sites: sites.to_vec(),
             parts: of.parts(),
             iterations: Some(of.iterations()),
@@ -168,7 +168,7 @@ impl RunGenerator {
             partners: Some(self.partners()),
             lacked_cores: Some(self.lacked_cores),
             findings: self.lack().into_iter().collect(),
-            imagined: false,
+            simulated: false,
         };
         RunRecord::parse(&record.text().unwrap()).unwrap()
     }
@@ -267,7 +267,7 @@ impl Sums {
         Iterations {
             anchor: Place::Inside(0),
             count: ITERATIONS as u64,
-            a_figure: 2,
+            per_figure: 2,
             elapsed: thin(&self.elapsed),
             median: None,
             computing: thin(&computing.collect::<Vec<_>>()),

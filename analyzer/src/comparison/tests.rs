@@ -443,7 +443,7 @@ proptest! {
 fn false_alarms_without_tolerance() {
     for spread in [0.003, 0.02] {
         let (alarms, _) = rates(300, spread, 0.0, 0.001);
-        assert!(alarms <= 9, "{alarms} of 300 where runs scatter by {spread}");
+        assert!(alarms <= 9, "{alarms} of 300 where runs vary by {spread}");
     }
 }
 

@@ -382,7 +382,7 @@ pub struct Waiting {
     pub seconds: f64,
     /// Time per rank, on average.
     pub per_rank_s: f64,
-    /// Whether there is more in calls that are kept only as totals.
+    /// Whether there is more in calls kept only as totals.
     pub at_least: bool,
     /// If waits too short to be explained are not contained: the share with all of them, and the limit
     /// below which waits are too short.

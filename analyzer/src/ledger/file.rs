@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Answer, Promise};
+use super::{Answer, Prediction};
 
 /// Name of the ledger in a folder of runs.
 pub const LEDGER_FILE: &str = "gammachi-ledger.jsonl";
@@ -27,7 +27,7 @@ struct Line {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 enum Record {
-    Promise(Box<Promise>),
+    Prediction(Box<Prediction>),
     Answer(Answer),
 }
 
@@ -53,17 +53,17 @@ pub enum LineFault {
         /// Its version.
         version: u64,
     },
-    /// Two promises have one id.
-    #[error("line {line} promises {id} a second time and is ignored")]
+    /// Two predictions have one id.
+    #[error("line {line} repeats prediction {id} and is ignored")]
     Repeated {
         /// Line number.
         line: usize,
         /// The id.
         id: String,
     },
-    /// An answer refers to no promise.
-    #[error("line {line} answers {id}, but there is no such promise; it is ignored")]
-    NoPromise {
+    /// An answer refers to no prediction.
+    #[error("line {line} answers {id}, but there is no such prediction; it is ignored")]
+    NoPrediction {
         /// Line number.
         line: usize,
         /// The id.
@@ -74,8 +74,8 @@ pub enum LineFault {
 /// The contents of a ledger.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
-    /// Promises, oldest first.
-    pub promises: Vec<Promise>,
+    /// Predictions, oldest first.
+    pub predictions: Vec<Prediction>,
     /// Answers, oldest first.
     pub answers: Vec<Answer>,
     /// Lines that were ignored.
@@ -123,14 +123,14 @@ impl Ledger {
             return Err(LineFault::Version { line, version });
         }
         match serde_json::from_value::<Line>(value).map_err(syntax)?.record {
-            Record::Promise(promise) if self.promise(&promise.id).is_some() => {
-                Err(LineFault::Repeated { line, id: promise.id })
+            Record::Prediction(prediction) if self.prediction(&prediction.id).is_some() => {
+                Err(LineFault::Repeated { line, id: prediction.id })
             }
-            Record::Answer(answer) if self.promise(&answer.promise).is_none() => {
-                Err(LineFault::NoPromise { line, id: answer.promise })
+            Record::Answer(answer) if self.prediction(&answer.prediction).is_none() => {
+                Err(LineFault::NoPrediction { line, id: answer.prediction })
             }
-            Record::Promise(promise) => {
-                self.promises.push(*promise);
+            Record::Prediction(prediction) => {
+                self.predictions.push(*prediction);
                 Ok(())
             }
             Record::Answer(answer) => {
@@ -140,21 +140,21 @@ impl Ledger {
         }
     }
 
-    /// The promise with this id.
-    pub fn promise(&self, id: &str) -> Option<&Promise> {
-        self.promises.iter().find(|promise| promise.id == id)
+    /// The prediction with this id.
+    pub fn prediction(&self, id: &str) -> Option<&Prediction> {
+        self.predictions.iter().find(|prediction| prediction.id == id)
     }
 
-    /// Whether a run has already answered a promise.
+    /// Whether a run has already answered a prediction.
     pub fn has_answer(&self, id: &str, run: &str) -> bool {
-        self.answers.iter().any(|answer| answer.promise == id && answer.run == run)
+        self.answers.iter().any(|answer| answer.prediction == id && answer.run == run)
     }
 
-    /// An id that no promise of the ledger has yet.
+    /// An id that no prediction of the ledger has yet.
     pub fn new_id(&self) -> String {
         loop {
             let id = format!("{:06x}", fastrand::u32(..1 << 24));
-            if self.promise(&id).is_none() {
+            if self.prediction(&id).is_none() {
                 return id;
             }
         }
@@ -165,7 +165,7 @@ impl Ledger {
 ///
 /// # Errors
 /// The error of the system.
-pub fn append(path: &Path, promises: &[Promise], answers: &[Answer]) -> io::Result<()> {
+pub fn append(path: &Path, predictions: &[Prediction], answers: &[Answer]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
     let mut text = Vec::new();
@@ -178,8 +178,8 @@ pub fn append(path: &Path, promises: &[Promise], answers: &[Answer]) -> io::Resu
             text.push(b'\n');
         }
     }
-    let promises = promises.iter().cloned().map(Box::new).map(Record::Promise);
-    for record in promises.chain(answers.iter().cloned().map(Record::Answer)) {
+    let predictions = predictions.iter().cloned().map(Box::new).map(Record::Prediction);
+    for record in predictions.chain(answers.iter().cloned().map(Record::Answer)) {
         serde_json::to_writer(&mut text, &Line { version: VERSION, record })?;
         text.push(b'\n');
     }
@@ -194,8 +194,8 @@ pub(super) mod tests {
     use crate::ledger::{Predictor, Subject};
     use crate::trace::run_json::Instant;
 
-    pub fn promise(id: &str, seconds: f64) -> Promise {
-        Promise {
+    pub fn prediction(id: &str, seconds: f64) -> Prediction {
+        Prediction {
             id: id.into(),
             at: Instant::from_unix_ns(1_700_000_000_000_000_000),
             by: Predictor::Scaling,
@@ -210,9 +210,9 @@ pub(super) mod tests {
         }
     }
 
-    pub fn answer(promise: &str, run: &str, seconds: f64) -> Answer {
+    pub fn answer(prediction: &str, run: &str, seconds: f64) -> Answer {
         let at = Instant::from_unix_ns(1_700_000_100_000_000_000);
-        Answer { promise: promise.into(), at, run: run.into(), seconds, named: false }
+        Answer { prediction: prediction.into(), at, run: run.into(), seconds, named: false }
     }
 
     fn fresh(name: &str) -> PathBuf {
@@ -225,10 +225,10 @@ pub(super) mod tests {
     fn appended_records_are_read_back_in_order() {
         let path = fresh("round-trip");
         assert_eq!(Ledger::read_or_empty(&path).unwrap(), Ledger::default());
-        append(&path, &[promise("00000a", 1.5), promise("00000b", 0.25)], &[]).unwrap();
+        append(&path, &[prediction("00000a", 1.5), prediction("00000b", 0.25)], &[]).unwrap();
         append(&path, &[], &[answer("00000b", "r1", 0.5)]).unwrap();
         let ledger = Ledger::read(&path).unwrap();
-        assert_eq!(ledger.promises, [promise("00000a", 1.5), promise("00000b", 0.25)]);
+        assert_eq!(ledger.predictions, [prediction("00000a", 1.5), prediction("00000b", 0.25)]);
         assert_eq!(ledger.answers, [answer("00000b", "r1", 0.5)]);
         assert!(ledger.faults.is_empty() && ledger.has_answer("00000b", "r1"));
         fs::remove_file(path).unwrap();
@@ -237,12 +237,12 @@ pub(super) mod tests {
     #[test]
     fn truncated_line_damages_no_other() {
         let path = fresh("torn");
-        append(&path, &[promise("00000a", 1.5)], &[]).unwrap();
+        append(&path, &[prediction("00000a", 1.5)], &[]).unwrap();
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole[..], &whole[..40]].concat()).unwrap();
-        append(&path, &[promise("00000b", 2.5)], &[]).unwrap();
+        append(&path, &[prediction("00000b", 2.5)], &[]).unwrap();
         let ledger = Ledger::read(&path).unwrap();
-        assert_eq!(ledger.promises.len(), 2);
+        assert_eq!(ledger.predictions.len(), 2);
         assert!(matches!(ledger.faults[..], [LineFault::Syntax { line: 2, .. }]), "{ledger:?}");
         fs::remove_file(path).unwrap();
     }
@@ -250,16 +250,16 @@ pub(super) mod tests {
     #[test]
     fn reports_ignored_lines() {
         let path = fresh("faults");
-        append(&path, &[promise("00000a", 1.5), promise("00000a", 3.0)], &[]).unwrap();
+        append(&path, &[prediction("00000a", 1.5), prediction("00000a", 3.0)], &[]).unwrap();
         append(&path, &[], &[answer("0000ff", "r1", 0.5)]).unwrap();
         let mut text = fs::read(&path).unwrap();
         text.extend(b"{\"version\":2,\"record\":\"bet\"}\n\xff\n\n");
         fs::write(&path, text).unwrap();
         let ledger = Ledger::read(&path).unwrap();
-        assert_eq!(ledger.promises, [promise("00000a", 1.5)]);
+        assert_eq!(ledger.predictions, [prediction("00000a", 1.5)]);
         let [repeated, alone, later, syntax] = &ledger.faults[..] else { panic!("{ledger:?}") };
         assert_eq!(*repeated, LineFault::Repeated { line: 2, id: "00000a".into() });
-        assert_eq!(*alone, LineFault::NoPromise { line: 3, id: "0000ff".into() });
+        assert_eq!(*alone, LineFault::NoPrediction { line: 3, id: "0000ff".into() });
         assert_eq!(*later, LineFault::Version { line: 4, version: 2 });
         assert!(matches!(syntax, LineFault::Syntax { line: 5, .. }));
         fs::remove_file(path).unwrap();
@@ -274,13 +274,13 @@ pub(super) mod tests {
                 scope.spawn(move || {
                     for number in 0..50 {
                         let id = format!("{writer:03x}{number:03x}");
-                        append(path, &[promise(&id, 1.0)], &[]).unwrap();
+                        append(path, &[prediction(&id, 1.0)], &[]).unwrap();
                     }
                 });
             }
         });
         let ledger = Ledger::read(&path).unwrap();
-        assert_eq!((ledger.promises.len(), ledger.faults.len()), (400, 0));
+        assert_eq!((ledger.predictions.len(), ledger.faults.len()), (400, 0));
         fs::remove_file(path).unwrap();
     }
 }

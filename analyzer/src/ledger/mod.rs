@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `subject` | which runs a prediction is about, and whether another run is one of them |
 //! | `file` | reads and appends lines |
-//! | `score` | compares promises with measurements |
+//! | `score` | compares predictions with measurements |
 //!
 //! `docs/reference/predictions-json.md` describes the file for users; decision 88 gives the reasons
 //! for its design.
@@ -47,7 +47,7 @@ impl Predictor {
 
 /// A prediction that was recorded before the run that answers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct Prediction {
     /// Six hexadecimal digits, unique in the ledger.
     pub id: String,
     /// When it was made.
@@ -73,8 +73,8 @@ pub struct Promise {
     pub coverage: f64,
 }
 
-impl Promise {
-    /// Whether it predicts the same as another promise, made at another time.
+impl Prediction {
+    /// Whether it predicts the same as another prediction, made at another time.
     pub fn repeats(&self, other: &Self) -> bool {
         (self.seconds / other.seconds - 1.0).abs() < 1e-9
             && (self.by, &self.question, &self.source) == (other.by, &other.question, &other.source)
@@ -87,18 +87,18 @@ impl Promise {
     }
 }
 
-/// A run that was measured after a promise about it.
+/// A run that was measured after a prediction about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Id of the promise.
-    pub promise: String,
+    /// Id of the prediction.
+    pub prediction: String,
     /// When the answer was recorded.
     pub at: Instant,
     /// The run, relative to the ledger's folder.
     pub run: String,
-    /// The measured value of the promised quantity, seconds.
+    /// The measured value of the predicted quantity, seconds.
     pub seconds: f64,
-    /// Whether the user named the run; otherwise it matches the promise in everything that is
+    /// Whether the user named the run; otherwise it matches the prediction in everything that is
     /// known.
     pub named: bool,
 }

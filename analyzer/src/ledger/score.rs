@@ -1,46 +1,46 @@
-//! Compares promises with measurements: errors, and how many intervals held.
+//! Compares predictions with measurements: errors, and how many intervals within_interval.
 
-use super::{Answer, Ledger, Predictor, Promise};
+use super::{Answer, Ledger, Prediction, Predictor};
 
-/// A promise and its measured value.
+/// A prediction and its measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing<'a> {
-    /// The promise.
-    pub promise: &'a Promise,
+    /// The prediction.
+    pub prediction: &'a Prediction,
     /// The runs that answered it.
     pub runs: Vec<&'a str>,
-    /// The measured time, seconds: the fastest run for a promise of `scaling` or `model`, as in
+    /// The measured time, seconds: the fastest run for a prediction of `scaling` or `model`, as in
     /// their tables; the median for one of `whatif`.
     pub measured_s: Option<f64>,
 }
 
 impl<'a> Standing<'a> {
-    fn new(promise: &'a Promise, answers: &'a [Answer]) -> Self {
-        let own = answers.iter().filter(|answer| answer.promise == promise.id);
+    fn new(prediction: &'a Prediction, answers: &'a [Answer]) -> Self {
+        let own = answers.iter().filter(|answer| answer.prediction == prediction.id);
         let (runs, mut seconds): (Vec<&str>, Vec<f64>) =
             own.map(|answer| (answer.run.as_str(), answer.seconds)).unzip();
         seconds.sort_unstable_by(f64::total_cmp);
-        let measured_s = match promise.by {
+        let measured_s = match prediction.by {
             Predictor::WhatIf => median(&seconds),
             Predictor::Scaling | Predictor::Model => seconds.first().copied(),
         };
-        Self { promise, runs, measured_s }
+        Self { prediction, runs, measured_s }
     }
 
-    /// Relative error: promised / measured − 1.
+    /// Relative error: predicted / measured − 1.
     pub fn error(&self) -> Option<f64> {
-        let error = self.promise.seconds / self.measured_s? - 1.0;
+        let error = self.prediction.seconds / self.measured_s? - 1.0;
         error.is_finite().then_some(error)
     }
 
     /// Whether the interval, if there is one, contains the measured value.
-    pub fn held(&self) -> Option<bool> {
-        let (lo, hi) = (self.promise.lo_s?, self.promise.hi_s?);
+    pub fn is_within_interval(&self) -> Option<bool> {
+        let (lo, hi) = (self.prediction.lo_s?, self.prediction.hi_s?);
         Some((lo..=hi).contains(&self.measured_s?))
     }
 }
 
-/// All promises of a ledger.
+/// All predictions of a ledger.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score<'a> {
     /// Oldest first.
@@ -50,37 +50,41 @@ pub struct Score<'a> {
 /// Summary of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Number of promises.
-    pub promises: usize,
-    /// Number of answered promises.
+    /// Number of predictions.
+    pub predictions: usize,
+    /// Number of answered predictions.
     pub answered: usize,
     /// Median of the absolute errors.
     pub median_error: Option<f64>,
-    /// Number of answered promises with an interval.
+    /// Number of answered predictions with an interval.
     pub intervals: usize,
-    /// Number of those whose interval held.
-    pub held: usize,
+    /// Number of those whose interval within_interval.
+    pub within_interval: usize,
 }
 
 impl<'a> Score<'a> {
     /// Scores a ledger.
     pub fn new(ledger: &'a Ledger) -> Self {
-        let standing = |promise| Standing::new(promise, &ledger.answers);
-        Self { standings: ledger.promises.iter().map(standing).collect() }
+        let standing = |prediction| Standing::new(prediction, &ledger.answers);
+        Self { standings: ledger.predictions.iter().map(standing).collect() }
     }
 
-    /// Summarises all promises.
+    /// Summarises all predictions.
     pub fn summary(&self) -> Summary {
         let mut errors: Vec<f64> =
             self.standings.iter().filter_map(Standing::error).map(f64::abs).collect();
         errors.sort_unstable_by(f64::total_cmp);
-        let held: Vec<bool> = self.standings.iter().filter_map(Standing::held).collect();
+        let within_interval: Vec<bool> =
+            self.standings.iter().filter_map(Standing::is_within_interval).collect();
         Summary {
-            promises: self.standings.len(),
+            predictions: self.standings.len(),
             answered: errors.len(),
             median_error: median(&errors),
-            intervals: held.len(),
-            held: held.iter().filter(|held| **held).count(),
+            intervals: within_interval.len(),
+            within_interval: within_interval
+                .iter()
+                .filter(|within_interval| **within_interval)
+                .count(),
         }
     }
 }
@@ -97,16 +101,16 @@ fn median(sorted: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::file::tests::{answer, promise};
+    use crate::ledger::file::tests::{answer, prediction};
 
     #[test]
-    fn summarises_answered_promises() {
-        let mut whatif = promise("00000c", 1.0);
+    fn summarises_answered_predictions() {
+        let mut whatif = prediction("00000c", 1.0);
         whatif.by = Predictor::WhatIf;
-        let mut without_interval = promise("00000d", 2.0);
+        let mut without_interval = prediction("00000d", 2.0);
         (without_interval.lo_s, without_interval.hi_s) = (None, None);
-        let promises =
-            vec![promise("00000a", 1.0), promise("00000b", 1.0), whatif, without_interval];
+        let predictions =
+            vec![prediction("00000a", 1.0), prediction("00000b", 1.0), whatif, without_interval];
         let answers = vec![
             answer("00000b", "r1", 1.25),
             answer("00000b", "r2", 1.6),
@@ -115,18 +119,19 @@ mod tests {
             answer("00000c", "r5", 1.0),
             answer("00000d", "r6", 1.0),
         ];
-        let ledger = Ledger { promises, answers, faults: Vec::new() };
+        let ledger = Ledger { predictions, answers, faults: Vec::new() };
         let score = Score::new(&ledger);
         let measured: Vec<Option<f64>> = score.standings.iter().map(|s| s.measured_s).collect();
         assert_eq!(measured, [None, Some(1.25), Some(1.0), Some(1.0)]);
         let errors: Vec<Option<f64>> = score.standings.iter().map(Standing::error).collect();
         assert_eq!(errors[0], None);
         assert!((errors[1].unwrap() + 0.2).abs() < 1e-12, "{errors:?}");
-        let held: Vec<Option<bool>> = score.standings.iter().map(Standing::held).collect();
-        assert_eq!(held, [None, Some(false), Some(true), None]);
+        let within_interval: Vec<Option<bool>> =
+            score.standings.iter().map(Standing::is_within_interval).collect();
+        assert_eq!(within_interval, [None, Some(false), Some(true), None]);
         let summary = score.summary();
-        assert_eq!((summary.promises, summary.answered), (4, 3));
-        assert_eq!((summary.intervals, summary.held), (2, 1));
+        assert_eq!((summary.predictions, summary.answered), (4, 3));
+        assert_eq!((summary.intervals, summary.within_interval), (2, 1));
         assert!((summary.median_error.unwrap() - 0.2).abs() < 1e-12);
     }
 

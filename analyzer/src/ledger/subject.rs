@@ -27,7 +27,7 @@ pub struct Subject {
     pub region: Option<String>,
 }
 
-/// How a run differs from the subject of a promise.
+/// How a run differs from the subject of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// The rank count.
@@ -139,37 +139,37 @@ mod tests {
     #[test]
     fn same_parameters_match_whatever_the_arguments() {
         let runs = [run(1, &["1000"], &[("N", "1000")]), run(2, &["2000"], &[("N", "2000")])];
-        let mut promised = Subject::shared(&runs);
-        assert!(!promised.is_certain(), "neither arguments nor parameters are known");
-        promised.params = vec![("N".into(), "4e3".into())];
-        promised.p = Some(8);
-        assert!(promised.is_certain());
-        assert_eq!(promised.differences(&run(8, &["4000"], &[("N", "4000")])), []);
+        let mut predicted = Subject::shared(&runs);
+        assert!(!predicted.is_certain(), "neither arguments nor parameters are known");
+        predicted.params = vec![("N".into(), "4e3".into())];
+        predicted.p = Some(8);
+        assert!(predicted.is_certain());
+        assert_eq!(predicted.differences(&run(8, &["4000"], &[("N", "4000")])), []);
         let other = run(4, &["4000"], &[("N", "5000")]);
-        assert_eq!(promised.differences(&other), [Difference::RankCount, Difference::Params]);
+        assert_eq!(predicted.differences(&other), [Difference::RankCount, Difference::Params]);
     }
 
     #[test]
-    fn open_parameter_makes_promise_uncertain() {
-        let mut promised = Subject::shared(&[run(1, &["x"], &[]), run(2, &["x"], &[])]);
-        promised.p = Some(4);
-        assert!(promised.is_certain());
-        assert_eq!(promised.differences(&run(4, &["x"], &[])), []);
-        assert_eq!(promised.differences(&run(4, &["y"], &[])), [Difference::Arguments]);
+    fn open_parameter_makes_prediction_uncertain() {
+        let mut predicted = Subject::shared(&[run(1, &["x"], &[]), run(2, &["x"], &[])]);
+        predicted.p = Some(4);
+        assert!(predicted.is_certain());
+        assert_eq!(predicted.differences(&run(4, &["x"], &[])), []);
+        assert_eq!(predicted.differences(&run(4, &["y"], &[])), [Difference::Arguments]);
         // A parameter that no run had before may change anything.
-        assert_eq!(promised.differences(&run(4, &["x"], &[("T", "2")])), [Difference::Params]);
-        promised.open = vec!["N".into()];
-        assert!(!promised.is_certain());
+        assert_eq!(predicted.differences(&run(4, &["x"], &[("T", "2")])), [Difference::Params]);
+        predicted.open = vec!["N".into()];
+        assert!(!predicted.is_certain());
     }
 
     #[test]
     fn other_build_or_library_is_a_difference() {
-        let promised = run(2, &[], &[]);
-        let mut rebuilt = promised.clone();
+        let predicted = run(2, &[], &[]);
+        let mut rebuilt = predicted.clone();
         rebuilt.build_id = Some("cd34".into());
         rebuilt.mpi = Some("MPICH 4".into());
-        assert_eq!(promised.differences(&rebuilt), [Difference::Build, Difference::Mpi]);
+        assert_eq!(predicted.differences(&rebuilt), [Difference::Build, Difference::Mpi]);
         rebuilt.build_id = None;
-        assert_eq!(promised.differences(&rebuilt), [Difference::Mpi]);
+        assert_eq!(predicted.differences(&rebuilt), [Difference::Mpi]);
     }
 }

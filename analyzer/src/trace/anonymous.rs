@@ -139,7 +139,7 @@ impl Run {
         for note in &mut self.notes {
             match note {
                 RunNote::UnknownMpi { library } => *library = scrub(library),
-                RunNote::Imagined | RunNote::Spawned { .. } | RunNote::FreedInTotals { .. } => {}
+                RunNote::Simulated | RunNote::Spawned { .. } | RunNote::FreedInTotals { .. } => {}
             }
         }
         self.directory = PathBuf::from(DIRECTORY);

@@ -127,7 +127,7 @@ pub enum NotBegun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunNote {
     /// It was written by a replay, not measured.
-    Imagined,
+    Simulated,
     /// There are files of spawned processes, which are not analysed.
     Spawned {
         /// Number of files.

@@ -140,7 +140,7 @@ pub enum TraceError {
 }
 
 /// The recorder version of a run begins with this if a replay wrote it.
-pub const IMAGINED: &str = "gammachi whatif";
+pub const SIMULATED: &str = "gammachi whatif";
 
 /// One rank's file and what was read from it.
 #[derive(Debug)]
@@ -297,8 +297,8 @@ impl Run {
     }
 
     /// Whether it was written by `gammachi whatif --out`, so that its times were not measured.
-    pub fn is_imagined(&self) -> bool {
-        self.ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(IMAGINED))
+    pub fn is_simulated(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(SIMULATED))
     }
 
     /// When it began, in nanoseconds since 1970: from `run.json`, or else from the ranks' clocks.
@@ -370,8 +370,8 @@ impl Run {
         };
         let missing = gaps(ranks.iter().map(|rank| rank.rank), world_size);
         let mut notes = Vec::new();
-        if ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(IMAGINED)) {
-            notes.push(RunNote::Imagined);
+        if ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(SIMULATED)) {
+            notes.push(RunNote::Simulated);
         }
         if spawned > 0 {
             notes.push(RunNote::Spawned { files: spawned });

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::outputs::{Output, Outputs};
 
 /// What stands beside figures that say little.
-const MARK: &str = "says little";
+const MARK: &str = "unreliable: ";
 
 /// The blocks of a screen and the figures that they show. Blocks that are left out say nothing.
 const BLOCKS: [(&str, &[(&str, &str)]); 4] = [
@@ -223,7 +223,7 @@ fn compared(of: &Output, findings: &Value) -> Option<String> {
         }
     }
     let head = joined(of.screen.split_once("\n\n").map_or("", |(_, rest)| rest));
-    let claim = ["After is", "After took", "Cannot tell", "No certain difference"];
+    let claim = ["AFTER is", "AFTER took", "Cannot tell", "No significant difference"];
     let before_claims = claim.iter().filter_map(|claim| head.find(claim)).min();
     doubts(findings).find_map(|sentence| {
         let at = head.find(&joined(sentence));

@@ -201,7 +201,7 @@ pub static FLOPS: Variable = Variable {
     option: Some("--flops"),
     values: "`1`; `0` for no",
     unset: Unset::Value("0"),
-    meaning: "Record BLAS, LAPACK and FFTW calls to count their operations, whatever counts as computation; \
+    meaning: "Record BLAS, LAPACK and FFTW calls to count their operations, regardless of --compute; \
               `gammachi roofline` needs them",
     ..SETTING
 };
@@ -212,7 +212,7 @@ pub static COUNTERS: Variable = Variable {
     option: Some("--counters"),
     values: "`flops`, `NAME=TYPE:CONFIG`; several separated by commas",
     unset: Unset::Means("no counter is read"),
-    meaning: "Read counters of processor and kernel (perf_event) at begin, end and regions of each rank: `flops` \
+    meaning: "Read counters of processor and kernel (perf_event) at the start, end and regions of each rank: `flops` \
               (operations, where the processor has such an event), or NAME=TYPE:CONFIG with TYPE raw, hardware, \
               software or a number, such as faults=software:2; sums and weights as in \
               flops=raw:0x3c7+raw:0x4c7*2; several separated by commas. If one is unavailable, \
@@ -323,7 +323,7 @@ pub static EVERY_RANK: Variable = Variable {
     read_by: ReadBy::Recorder,
     values: "`1`",
     unset: Unset::Means("each host records those of its ranks that load the recorder"),
-    meaning: "Promises that every rank on every host loads the recorder, so that ranks may wait for each other",
+    meaning: "Guarantees that every rank on every host loads the recorder, so that ranks may wait for each other",
     ..SETTING
 };
 

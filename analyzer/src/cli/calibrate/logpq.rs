@@ -24,7 +24,7 @@ use crate::present::machine::doubt_sentence;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Shows what messages cost by the LogP and LogPQ models.
+/// Shows what messages cost under the LogP and LogPQ models.
 ///
 /// Takes machine.json (written by `gammachi calibrate`), outputs of `kernels cannon --json` and run
 /// directories, in any order. Prints the models' parameters in seconds and ticks of the counter;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::error::{CommandError, notify, print_result};
+use crate::cli::error::{CommandError, eprint_message, print_result};
 use crate::cli::output_file;
 use crate::cli::records::RunFilter;
 use crate::comparison::baseline::{self, Added};
@@ -13,10 +13,10 @@ use crate::present::quantity::count;
 /// Adds runs to a baseline.
 pub(super) fn add(folder: &Path, runs: &[PathBuf], only: &RunFilter) -> Result<(), CommandError> {
     let records = only.read(runs)?;
-    if let Some(imagined) = records.iter().find(|record| record.imagined) {
+    if let Some(simulated) = records.iter().find(|record| record.simulated) {
         return Err(CommandError::usage(format!(
             "{}: was written by `gammachi whatif`; only measured runs belong in a baseline",
-            imagined.run
+            simulated.run
         )));
     }
     let added: Result<Vec<Added>, _> =
@@ -27,7 +27,7 @@ pub(super) fn add(folder: &Path, runs: &[PathBuf], only: &RunFilter) -> Result<(
         0 => String::new(),
         known => format!("; {} had been added before", count(known as u64)),
     };
-    notify(&format!("{}: {} added{known}", folder.display(), count(new as u64)));
+    eprint_message(&format!("{}: {} added{known}", folder.display(), count(new as u64)));
     Ok(())
 }
 
@@ -43,7 +43,12 @@ pub(super) fn trim(folder: &Path, keep: u32) -> Result<(), CommandError> {
     let surplus = baseline::surplus(&all, keep as usize);
     baseline::remove(&surplus).map_err(CommandError::failed)?;
     let (removed, left) = (surplus.len() as u64, (all.len() - surplus.len()) as u64);
-    notify(&format!("{}: {} removed, {} left", folder.display(), count(removed), count(left)));
+    eprint_message(&format!(
+        "{}: {} removed, {} left",
+        folder.display(),
+        count(removed),
+        count(left)
+    ));
     Ok(())
 }
 
@@ -53,6 +58,6 @@ pub(super) fn draw(sources: &[PathBuf], only: &RunFilter, page: &Path) -> Result
     runs.sort_by(|a, b| (a.begun_ns, &a.run).cmp(&(b.begun_ns, &b.run)));
     let text = history::page(&Series::all(&runs)).map_err(CommandError::failed)?;
     output_file::write(page, &text)?;
-    notify(&format!("wrote {}", page.display()));
+    eprint_message(&format!("wrote {}", page.display()));
     Ok(())
 }

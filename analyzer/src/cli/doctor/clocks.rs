@@ -85,8 +85,8 @@ fn constancy() -> Finding {
     } else {
         (
             Mark::Limit,
-            format!("{COUNTER} does not promise a constant rate"),
-            "Event times come from CLOCK_MONOTONIC_RAW instead, which costs more a call.",
+            format!("{COUNTER} does not guarantee a constant rate"),
+            "Event times come from CLOCK_MONOTONIC_RAW instead, which costs more per call.",
         )
     };
     Finding::new(GROUP, "counter", mark, value, meaning)
@@ -213,7 +213,7 @@ fn counter_cost(comparison: &Comparison) -> Finding {
         GROUP,
         "read",
         mark,
-        format!("{cost_ns:.1} ns a read, steps of {step_ns:.2} ns"),
+        format!("{cost_ns:.1} ns per read, steps of {step_ns:.2} ns"),
         meaning,
     )
     .with("cost_ns", cost_ns)
@@ -233,7 +233,7 @@ fn clock_cost() -> Finding {
         "system clock",
         mark,
         format!(
-            "CLOCK_MONOTONIC_RAW: resolution {resolution_ns} ns, {cost_ns:.0} ns a read, steps of \
+            "CLOCK_MONOTONIC_RAW: resolution {resolution_ns} ns, {cost_ns:.0} ns per read, steps of \
              {step_ns} ns"
         ),
         meaning,
@@ -252,8 +252,8 @@ fn interruptions(comparison: &Comparison) -> Finding {
         }
         _ => (
             Mark::Limit,
-            "Something else uses this core, or the hypervisor takes it away: times vary from run \
-             to run, and waits for a slow rank may be its work.",
+            "Something else uses this core, or the hypervisor takes it away: times vary from run to run, and it may \
+             cause waits for a slow rank.",
         ),
     };
     Finding::new(

@@ -85,8 +85,7 @@ fn cores() -> Finding {
         (
             Mark::Ok,
             format!(
-                "More than {online_count} busy ranks on this host share cores, and their times say \
-                 little."
+                "More than {online_count} busy ranks on this host share cores, and their times are unreliable."
             ),
         )
     };
@@ -152,7 +151,7 @@ fn virtualised() -> Finding {
             "virtualised",
             Mark::Note,
             format!("yes, by {name}"),
-            "The host may take cores away unseen; that time appears as computation. Compare \
+            "The host may take cores away unnoticed; that time appears as computation. Compare \
              repeated runs, not single ones.",
         )
         .with("hypervisor", name),
@@ -360,10 +359,9 @@ fn limits() -> Finding {
         }
         (true, None) => (
             Mark::Limit,
-            "Few (ulimit -n): MPI libraries open many for their connections, and the recorder one \
-             a rank.",
+            "Few (ulimit -n): MPI libraries open many for their connections, and the recorder one per rank.",
         ),
-        (false, None) => (Mark::Ok, "The recorder opens one file a rank."),
+        (false, None) => (Mark::Ok, "The recorder opens one file per rank."),
     };
     let value = format!("{} open files, file size {}", shown(files), shown(size));
     Finding::new(GROUP, "limits", mark, value, meaning)

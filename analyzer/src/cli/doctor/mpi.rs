@@ -125,8 +125,8 @@ fn launchers() -> Finding {
         "launchers",
         Mark::Ok,
         shown.join("; "),
-        "A program must be started by the launcher of the MPI that it is linked with; under \
-         another one it runs as many single ranks.",
+        "A program must be started by the launcher of the MPI that it is linked with; under another one it runs as \
+         many separate single-rank jobs.",
     )
     .with("launchers", data)
 }

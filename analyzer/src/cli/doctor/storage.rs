@@ -111,7 +111,7 @@ fn granting(name: &'static str, path: &Path) -> Finding {
         }
     };
     let ns = grant.ns_per_page;
-    let cost = format!("{ns:.0} ns a page");
+    let cost = format!("{ns:.0} ns per page");
     let amortised = ns / EVENTS_PER_PAGE;
     let (mark, value, meaning) = match &grant.populate {
         Ok(()) => (
@@ -124,7 +124,7 @@ fn granting(name: &'static str, path: &Path) -> Finding {
             format!("allocated and mapped, {cost}; populating at once: {error}"),
             format!(
                 "The recorder touches each page instead (Linux before 5.14, or this file \
-                 system), {amortised:.1} ns an event on average."
+                 system), {amortised:.1} ns per event on average."
             ),
         ),
     };

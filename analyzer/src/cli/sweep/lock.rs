@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::cli::CommandError;
-use crate::cli::error::notify;
+use crate::cli::error::eprint_message;
 use crate::trace::host_name;
 
 /// Name of the lock file. It is never removed, because two waiting sweeps could then lock different
@@ -38,7 +38,7 @@ impl StudyLock {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::WouldBlock {
                 // For example Lustre mounted without -o flock.
-                notify(&format!(
+                eprint_message(&format!(
                     "{}: this file system has no locks ({error}): do not run two sweeps in one study",
                     study.display()
                 ));

@@ -29,7 +29,7 @@ pub(super) enum PlanError {
     #[error("--np: {0} is given twice")]
     RepeatedRanks(u32),
     #[error(
-        "the command does not contain {{np}}: every run would have the same ranks; write for example \
+        "the command does not contain {{np}}: every run would have the same rank count; write for example \
          mpirun -n {{np}} ./app"
     )]
     NoRanks,

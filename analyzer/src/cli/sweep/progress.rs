@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::cli::error::notify;
+use crate::cli::error::eprint_message;
 use crate::trace::study_json::{StudyJson, StudyRun, StudyRunState};
 
 pub(super) struct Progress {
@@ -65,7 +65,7 @@ impl Progress {
                     bar.println(format!("gammachi: {line}"));
                 }
             }
-            None => notify(&line),
+            None => eprint_message(&line),
         }
     }
 

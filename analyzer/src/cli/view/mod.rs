@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::picture::PictureKind;
 use self::server::{Answer, Loopback, random_token};
-use super::error::{CommandError, notify, print};
+use super::error::{CommandError, eprint_message, print};
 use super::newest_run::named_or_newest;
 use super::output_rights::OutputRights;
 use super::several_processes::agreed;
@@ -40,7 +40,7 @@ use crate::trace::host_name;
 ///
 /// Serves it to a browser on this machine only, under an address that cannot be guessed, until
 /// Ctrl-C. What is shown is read from the trace on demand; an index is built the first time and kept
-/// beside the trace. With --text, each line is a rank, each cell a stretch of time; its colour, or
+/// beside the trace. With --text, each line is a rank, each cell a span of time; its colour, or
 /// its letter on terminals without colours, shows what took most of the time, and a mark below means
 /// that it contains shorter calls, too.
 #[derive(Debug, Default, Args)]
@@ -70,7 +70,7 @@ pub struct ViewArguments {
     #[arg(long, value_enum, requires = "svg", conflicts_with = "text", default_value_t = PictureKind::Timeline)]
     pub kind: PictureKind,
 
-    /// Draw only this stretch of the timeline, in seconds since the first rank left MPI_Init
+    /// Draw only this part of the timeline, in seconds since the first rank left MPI_Init
     /// (`1.5,1.6`)
     #[arg(long, value_name = "FROM,TO", requires = "still", allow_hyphen_values = true)]
     pub window: Option<String>,
@@ -152,7 +152,7 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     let known = |name: &std::path::Path| extents.get(name).cloned();
     if matches!(kept, Err(Unusable::Absent | Unusable::Stale(_))) && std::io::stderr().is_terminal()
     {
-        notify("reading the trace");
+        eprint_message("reading the trace");
     }
     let run = Run::open_with_extents(&directory, &known)?;
     let timeline = GlobalTimeline::new(&run);
@@ -160,13 +160,13 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
         Ok(kept) if kept.matches(&run) => kept.index,
         other => {
             if let Err(Unusable::Stale(why)) = &other {
-                notify(&format!("{INDEX_FILE} is built again: {why}"));
+                eprint_message(&format!("{INDEX_FILE} is built again: {why}"));
             }
             make_index(&run, &timeline)
         }
     };
     for diagnosis in &run.diagnoses {
-        notify(&format!("{diagnosis}"));
+        eprint_message(&format!("{diagnosis}"));
     }
     if arguments.index_only {
         return Ok(());
@@ -187,10 +187,13 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     let address = server.address();
     print(&format!("{address}\n"))?;
     if std::io::stderr().is_terminal() {
-        notify(&format!("ready after {}", quantity::seconds(started.elapsed().as_secs_f64())));
+        eprint_message(&format!(
+            "ready after {}",
+            quantity::seconds(started.elapsed().as_secs_f64())
+        ));
     }
     let redirect = if arguments.no_open { None } else { redirect::open_browser(&address) };
-    notify(&instructions(redirect.is_some(), server.port()));
+    eprint_message(&instructions(redirect.is_some(), server.port()));
     let answer = |path: &str, query: &str| {
         // Only a browser that was redirected to the page asks for more than the page.
         if let (Some(redirect), false) = (&redirect, path.is_empty()) {
@@ -241,18 +244,18 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
     bar.finish_and_clear();
     let running = run.ranks.iter().filter(|rank| rank.process.runs()).count();
     if running > 0 {
-        notify(&format!(
+        eprint_message(&format!(
             "{running} ranks are still running: only what they have done so far is shown; no index is kept"
         ));
         return index;
     }
     if let Err(error) = run.check_readable() {
-        notify(&error.to_string());
+        eprint_message(&error.to_string());
         return index;
     }
     let read = done.load(Ordering::Relaxed);
     if let Err(error) = keep(run, &index, (read, started)) {
-        notify(&format!(
+        eprint_message(&format!(
             "the index cannot be kept beside the trace ({error}) and will be built again next time"
         ));
     }
@@ -262,7 +265,7 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
 /// Keeps an index beside its trace, and says so.
 fn keep(run: &Run, index: &ActivityIndex, (read, started): (u64, Instant)) -> std::io::Result<()> {
     let bytes = index_file::store(run, index)?;
-    notify(&format!(
+    eprint_message(&format!(
         "index of {} events in {}: {}B in {}",
         quantity::count(read),
         quantity::seconds(started.elapsed().as_secs_f64()),
@@ -300,7 +303,7 @@ pub fn index_in(arguments: &IndexArguments, processes: &Processes) -> Result<(),
         return Ok(());
     }
     for diagnosis in &run.diagnoses {
-        notify(&format!("{diagnosis}"));
+        eprint_message(&format!("{diagnosis}"));
     }
     let path = directory.join(INDEX_FILE);
     keep(&run, &index, (read, started)).map_err(|error| {
@@ -406,7 +409,7 @@ fn meetings(replay: &CheckpointedMatching, from_s: f64, to_s: f64) -> Communicat
     let whole = replay.between(from_s, to_s, MAX_EVENTS, &mut stretch);
     let mut met = stretch.met;
     if !whole {
-        met.note = Some("messages up to here are still being matched; look again later".into());
+        met.note = Some("messages up to here are still being matched; try again later".into());
     } else if stretch.left_out {
         met.note = Some("there are too many messages: some are left out".into());
     }

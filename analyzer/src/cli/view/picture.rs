@@ -37,7 +37,8 @@ pub enum PictureKind {
     Sizes,
     /// Calls by duration and kind
     Durations,
-    /// Time of the run against costs of messages, added latency, and speed of ranks and regions, by replay
+    /// Elapsed time as a function of message costs, added latency, and the speed of ranks and
+    /// regions, by replay
     Sensitivity,
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::server::random_token;
 use crate::cli::child_signals::is_ignored;
-use crate::cli::error::notify;
+use crate::cli::error::eprint_message;
 
 /// How long a browser may take to start.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -45,7 +45,7 @@ pub fn open_browser(address: &str) -> Option<Redirect> {
     let (redirect, file) = match Redirect::new(&private_place(), address) {
         Ok(made) => made,
         Err(error) => {
-            notify(&format!("no browser was opened ({error}); open the address yourself"));
+            eprint_message(&format!("no browser was opened ({error}); open the address yourself"));
             return None;
         }
     };
@@ -61,7 +61,7 @@ pub fn open_browser(address: &str) -> Option<Redirect> {
             Some(redirect)
         }
         Err(error) => {
-            notify(&format!(
+            eprint_message(&format!(
                 "no browser was opened (xdg-open: {error}); open the address yourself"
             ));
             None

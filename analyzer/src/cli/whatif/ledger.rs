@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::cli::error::{CommandError, notify, print_result};
+use crate::cli::error::{CommandError, eprint_message, print_result};
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{LedgerContents, differences, json, screen};
 use crate::trace::run_json::Instant;
@@ -20,7 +20,8 @@ pub struct LedgerOptions {
     #[arg(long, conflicts_with_all = super::QUESTION)]
     ledger: bool,
 
-    /// State that a run answers a remembered prediction, as --ledger shows it; may be repeated
+    /// Name the run that tests a remembered prediction (its id as shown by --ledger); may be
+    /// repeated
     #[arg(long, value_names = ["ID", "RUN"], num_args = 2, conflicts_with_all = super::QUESTION)]
     answer: Vec<String>,
 }
@@ -35,7 +36,7 @@ impl LedgerOptions {
 /// Prints the ledger.
 ///
 /// # Errors
-/// Wrong usage: no such promise, or a run that cannot answer it. Failure: no ledger, or one that
+/// Wrong usage: no such prediction, or a run that cannot answer it. Failure: no ledger, or one that
 /// cannot be read or written; a run that cannot be read.
 pub fn show(options: &LedgerOptions, folder: &Path, as_json: bool) -> Result<(), CommandError> {
     let path = folder.join(LEDGER_FILE);
@@ -81,35 +82,36 @@ fn answer(
     run: &Path,
 ) -> Result<Option<Answer>, CommandError> {
     let asked = format!("--answer {id} {}", run.display());
-    let promise = ledger.promise(id).ok_or_else(|| {
+    let prediction = ledger.prediction(id).ok_or_else(|| {
         CommandError::usage(format!(
-            "{asked}: no promise has this id; `gammachi whatif --ledger` lists them"
+            "{asked}: no prediction has this id; `gammachi whatif --ledger` lists them"
         ))
     })?;
     let name = search::name_in(folder, run);
     if ledger.has_answer(id, &name) {
-        notify(&format!("{asked}: already in the ledger"));
+        eprint_message(&format!("{asked}: already in the ledger"));
         return Ok(None);
     }
     let failed = |what: String| CommandError::failed(format!("{asked}: {what}"));
-    let Measured { subject, seconds, begun_ns } = search::measure(run, promise).map_err(failed)?;
-    if begun_ns.is_some_and(|begun| begun <= promise.at.unix_ns) {
+    let Measured { subject, seconds, begun_ns } =
+        search::measure(run, prediction).map_err(failed)?;
+    if begun_ns.is_some_and(|begun| begun <= prediction.at.unix_ns) {
         return Err(CommandError::usage(format!(
-            "{asked}: the run was made before the promise of {}: only later ones can answer it",
-            promise.at.utc
+            "{asked}: the run is older than the prediction of {}: only later runs can test it",
+            prediction.at.utc
         )));
     }
-    if let (Some(promised), Some(p)) = (promise.subject.p, subject.p)
-        && promised != p
+    if let (Some(predicted), Some(p)) = (prediction.subject.p, subject.p)
+        && predicted != p
     {
         return Err(CommandError::usage(format!(
-            "{asked}: the promise is about {promised} ranks, the run has {p}"
+            "{asked}: the prediction is for {predicted} ranks, the run has {p}"
         )));
     }
-    let differing = promise.subject.differences(&subject);
+    let differing = prediction.subject.differences(&subject);
     if !differing.is_empty() {
-        notify(&format!("{asked}: accepted, although {}", differences(&differing)));
+        eprint_message(&format!("{asked}: accepted, although {}", differences(&differing)));
     }
     let at = Instant::now();
-    Ok(Some(Answer { promise: id.to_owned(), at, run: name, seconds, named: true }))
+    Ok(Some(Answer { prediction: id.to_owned(), at, run: name, seconds, named: true }))
 }

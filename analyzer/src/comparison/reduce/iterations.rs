@@ -36,15 +36,15 @@ fn anchor(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Place {
 }
 
 /// Means of consecutive figures; the last one may be of fewer.
-fn means(figures: &[i64], a_figure: u64) -> Vec<i64> {
+fn means(figures: &[i64], per_figure: u64) -> Vec<i64> {
     let mean = |of: &[i64]| of.iter().sum::<i64>() / of.len() as i64;
-    figures.chunks(a_figure as usize).map(mean).collect()
+    figures.chunks(per_figure as usize).map(mean).collect()
 }
 
 fn condensed(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iterations {
     let count = phase.iterations.len();
     let ranks = causes.lines.all.iter().map(|line| line.position + 1).max().unwrap_or(1);
-    let a_figure = (count as u64).div_ceil(MAX_FIGURES).max(1);
+    let per_figure = (count as u64).div_ceil(MAX_FIGURES).max(1);
     let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
     for position in 0..ranks {
         phase.for_each_sum(position, causes, |_, context, ticks| {
@@ -78,7 +78,7 @@ fn condensed(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iter
     }
     let condense = |ticks: &[i64], of: usize| -> Vec<i64> {
         let ns: Vec<i64> = ticks.iter().map(|t| nanoseconds(causes, *t) / of as i64).collect();
-        means(&ns, a_figure)
+        means(&ns, per_figure)
     };
     let figures = |of: fn(&crate::causes::Iteration) -> i64| -> Vec<i64> {
         phase.iterations.iter().map(of).collect()
@@ -92,7 +92,7 @@ fn condensed(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iter
     Iterations {
         anchor: anchor(causes, phase, sites),
         count: count as u64,
-        a_figure,
+        per_figure,
         elapsed: condense(&figures(|of| of.ticks), 1),
         median: Some(nanoseconds(causes, phase.statistics().median)),
         computing: condense(&figures(|of| of.computing), ranks),

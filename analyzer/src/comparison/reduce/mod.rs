@@ -90,9 +90,9 @@ impl RunRecord {
             return Err(NotComparable::Empty(run.directory.clone()));
         }
         let ranks = run.ranks.len() as u32;
-        let ranks_a_group = ranks.div_ceil(MAX_GROUPS).max(1);
+        let ranks_per_group = ranks.div_ceil(MAX_GROUPS).max(1);
         let mut sites = SiteTable::default();
-        let parts = time::parts(&causes, (elapsed, elapsed_ns), ranks_a_group, &mut sites);
+        let parts = time::parts(&causes, (elapsed, elapsed_ns), ranks_per_group, &mut sites);
         let (iterations, phases) = iterations::loops(&causes, &mut sites);
         let exchanged = Exchanged::of(&analysis);
         let metrics = Metrics::without_messages(run, timeline, &Selection::Whole).ok();
@@ -123,7 +123,7 @@ impl RunRecord {
             machine: machine(run, timeline),
             elapsed_ns,
             tree: factors(&causes, run, ideal.ok()),
-            ranks_a_group,
+            ranks_per_group,
             sites: sites.finish(),
             parts,
             iterations,
@@ -132,7 +132,7 @@ impl RunRecord {
             partners,
             lacked_cores: metrics.as_ref().and_then(Metrics::share_off_cpu),
             findings: findings.unwrap_or_default(),
-            imagined: run.is_imagined(),
+            simulated: run.is_simulated(),
         })
     }
 }
@@ -181,8 +181,8 @@ fn machine(run: &Run, timeline: &GlobalTimeline) -> Machine {
     Machine {
         hosts: hosts.keys().map(|(host, _)| (*host).to_owned()).take(MAX_HOSTS).collect(),
         host_count: hosts.len() as u32,
-        ranks_a_host: hosts.values().map(|(ranks, _)| *ranks).max().unwrap_or(0),
-        cores_a_host: (cores().min().unwrap_or(0), cores().max().unwrap_or(0)),
+        ranks_per_host: hosts.values().map(|(ranks, _)| *ranks).max().unwrap_or(0),
+        cores_per_host: (cores().min().unwrap_or(0), cores().max().unwrap_or(0)),
         counter_mhz: (rate / 1e6).round() as u32,
         processors: processors.into_iter().cloned().collect(),
     }

@@ -42,13 +42,13 @@ struct TimeSums<'c> {
     /// The places of the contexts.
     places: Vec<Place>,
     groups: usize,
-    ranks_a_group: usize,
+    ranks_per_group: usize,
     sums: Sums,
 }
 
 impl TimeSums<'_> {
     fn add(&mut self, key: PartKey, position: usize, ticks: i64) {
-        let (groups, group) = (self.groups, position / self.ranks_a_group);
+        let (groups, group) = (self.groups, position / self.ranks_per_group);
         self.sums.entry(key).or_insert_with(|| vec![0; groups])[group] += ticks;
     }
 
@@ -106,21 +106,21 @@ impl TimeSums<'_> {
 pub(super) fn parts(
     causes: &Causes,
     (elapsed, elapsed_ns): (i64, i64),
-    ranks_a_group: u32,
+    ranks_per_group: u32,
     sites: &mut SiteTable,
 ) -> Vec<Part> {
     let ranks = causes.lines.all.iter().map(|line| line.position + 1).max().unwrap_or(1);
-    let ranks_a_group = ranks_a_group as usize;
-    let groups = ranks.div_ceil(ranks_a_group);
+    let ranks_per_group = ranks_per_group as usize;
+    let groups = ranks.div_ceil(ranks_per_group);
     let places = causes.contexts.all.iter().map(|context| sites.place(context)).collect();
-    let mut time_sums = TimeSums { causes, places, groups, ranks_a_group, sums: Sums::new() };
+    let mut time_sums = TimeSums { causes, places, groups, ranks_per_group, sums: Sums::new() };
     (0..ranks).for_each(|position| time_sums.add_rank(position));
     time_sums.divide_waiting();
     let sums = largest(time_sums.sums, groups);
     let shares: Vec<Vec<i64>> = (0..groups)
         .map(|group| {
             let ticks: Vec<i64> = sums.values().map(|of| of[group]).collect();
-            let count = (ranks - group * ranks_a_group).min(ranks_a_group) as i128;
+            let count = (ranks - group * ranks_per_group).min(ranks_per_group) as i128;
             in_nanoseconds(&ticks, (count * i128::from(elapsed), count * i128::from(elapsed_ns)))
         })
         .collect();

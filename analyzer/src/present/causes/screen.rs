@@ -116,9 +116,7 @@ fn states(why: &Why) -> Vec<String> {
     let mut lines = if states.is_empty() { Vec::new() } else { table.lines() };
     if why.causes.uncertain > 0 {
         let uncertain = seconds_of(why, why.causes.uncertain);
-        lines.push(format!(
-            "{uncertain} more in waits that are shorter than the clocks' uncertainty"
-        ));
+        lines.push(format!("{uncertain} more in waits shorter than the clock uncertainty"));
     }
     if why.causes.for_own_threads > 0 {
         let own = seconds_of(why, why.causes.for_own_threads);

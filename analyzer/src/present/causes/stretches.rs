@@ -136,7 +136,7 @@ const WAITING_SHARE: f64 = 0.2;
 pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
     let Some(phase) = causes.phases.first() else {
         return vec![
-            "none found: there is no loop in which all ranks make calls equally often".to_owned(),
+            "none found: no loop in which all ranks make the same number of calls".to_owned(),
         ];
     };
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));

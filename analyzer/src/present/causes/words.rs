@@ -25,10 +25,10 @@ pub(super) fn brief(found: &Context) -> String {
 pub(super) fn context(context: &Context) -> String {
     match context {
         Context::Waiting => "waiting".to_owned(),
-        Context::WaitingForUnknown => "waiting, not known for which rank".to_owned(),
+        Context::WaitingForUnknown => "waiting, delaying rank unknown".to_owned(),
         Context::Recorder => "the recorder".to_owned(),
         Context::Region(name) => format!("region {name}"),
-        Context::Between(None, None) => "all of the run".to_owned(),
+        Context::Between(None, None) => "the whole run".to_owned(),
         Context::Between(None, Some(to)) => format!("before {}", call_site(to)),
         Context::Between(Some(from), None) => format!("after {}", call_site(from)),
         Context::Between(Some(from), Some(to)) => {
@@ -40,7 +40,7 @@ pub(super) fn context(context: &Context) -> String {
         }
         Context::InCall(site, outer) => format!("in {} {}", call_site(site), where_phrase(outer)),
         Context::Transfer(site) => format!("inside {}", call_site(site)),
-        Context::Totals => "calls that are kept only as totals".to_owned(),
+        Context::Totals => "calls kept only as totals".to_owned(),
     }
 }
 
@@ -157,50 +157,54 @@ pub(super) fn unknown(what: Unknown) -> String {
         }
         Unknown::MissingRanks => "waits for ranks without a file".to_owned(),
         Unknown::Unaligned => {
-            "waits between ranks whose clocks are not aligned: their order is not known".to_owned()
+            "waits between ranks whose clocks are not aligned: their order is unknown".to_owned()
         }
         Unknown::IncompleteCollectives(number) => {
-            format!("waits in {} collective operations that lack members", count(number))
+            format!("waits in {} collective operations with missing members", count(number))
         }
         Unknown::Neighbourhoods(number) => {
             format!(
-                "waits in {} neighbourhood operations: which ranks are neighbours is not recorded",
+                "waits in {} neighbourhood operations: the neighbours were not recorded",
                 count(number)
             )
         }
         Unknown::Violations(number) => {
             format!(
-                "waits in {} calls that returned before their partners began, by the clocks",
+                "waits in {} calls that, by the clocks, returned before their partners began",
                 count(number)
             )
         }
         Unknown::Short { count: number, sum_ns, below_ns } => {
             format!(
-                "causes of {} waits of less than {}, at most {} in all: the run has too many; they count as transfer",
+                "causes of {} waits shorter than {} ({} in total at most): too numerous to analyse; they count as \
+                 transfer",
                 count(number),
                 seconds(below_ns as f64 * 1e-9),
                 seconds(sum_ns as f64 * 1e-9)
             )
         }
         Unknown::WrongOrder => {
-            "whether messages were received in the wrong order: there are too many".to_owned()
+            "whether messages were received in the wrong order: too many to check".to_owned()
         }
         Unknown::TooLong(number) => {
-            format!("causes of {} waits whose last common call is too far back", count(number))
+            format!(
+                "causes of {} waits: the ranks' last synchronisation point is too far back to search",
+                count(number)
+            )
         }
         Unknown::Cut(number) => {
             format!("causes of {} waits whose order contradicts the clocks", count(number))
         }
-        Unknown::Totals => "waits in calls that are kept only as totals".to_owned(),
+        Unknown::Totals => "waits in calls kept only as totals".to_owned(),
         Unknown::OneSided(number) => {
             format!(
-                "waits in {} calls of one-sided communication: their window, group or type of lock is \
-                 not recorded",
+                "waits in {} one-sided calls: their window, group or lock type was not recorded",
                 count(number)
             )
         }
         Unknown::MadeByGroup => {
-            "waits where a group creates a communicator: its members are not recorded".to_owned()
+            "waits in creating a communicator from a group: its members were not recorded"
+                .to_owned()
         }
     }
 }
@@ -210,11 +214,13 @@ pub(in crate::present) fn undivided(why: Undivided) -> Option<String> {
     let because = match why {
         Undivided::NoIdeal(why) => no_ideal(why)?,
         Undivided::Impossible => {
-            "the replay on an ideal network gives a time that cannot be right".to_owned()
+            "the replay on an ideal network gave an impossible time".to_owned()
         }
-        Undivided::Mode(_) => "a replay repeats all code outside MPI".to_owned(),
+        Undivided::Mode(_) => {
+            "a replay covers all code outside MPI, not only what counts as computing".to_owned()
+        }
     };
-    Some(format!("serialisation and transfer are not known: {because}"))
+    Some(format!("serialisation and transfer are unknown: {because}"))
 }
 
 fn no_ideal(why: NoIdeal) -> Option<String> {
@@ -227,12 +233,14 @@ fn no_ideal(why: NoIdeal) -> Option<String> {
             format!("{} calls are replayed by `gammachi why` only", count(calls))
         }
         NoIdeal::NotReplayable(why) => {
-            format!("the run cannot be replayed, for {}", crate::present::whatif::reason(why))
+            format!("the run cannot be replayed: {}", crate::present::whatif::reason(why))
         }
         NoIdeal::Off(error) => {
-            format!("the replay is {} off the recorded time", percent(error.abs()))
+            format!("the replay differs from the recorded time by {}", percent(error.abs()))
         }
-        NoIdeal::UnequallyOften => "ranks are in the selected part unequally often".to_owned(),
+        NoIdeal::UnequallyOften => {
+            "the ranks enter the selected part different numbers of times".to_owned()
+        }
     })
 }
 

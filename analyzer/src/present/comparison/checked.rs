@@ -102,11 +102,11 @@ impl Checked<'_> {
         }
         match check.because {
             Some(UndecidedReason::TooFewRuns) => format!(
-                "Cannot tell: too few runs to know how much they scatter; {wanted}. So far: {}.",
+                "Cannot tell: too few runs to know how much they vary; {wanted}. So far: {}.",
                 words::change(decisive)
             ),
             _ => format!(
-                "Cannot tell whether it is slower by more than {allowed}: {}; runs scatter by {}, and {wanted}.",
+                "Cannot tell whether it is slower by more than {allowed}: {}; runs vary by {}, and {wanted}.",
                 words::change(decisive),
                 percent(decisive.spread)
             ),

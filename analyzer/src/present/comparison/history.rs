@@ -92,7 +92,7 @@ fn series(of: &Series) -> Value {
     context! {
         name => printable(&name),
         machine => words::machine(first),
-        what => if of.of_iteration { "an iteration (median)" } else { "elapsed time" },
+        what => if of.of_iteration { "iteration (median)" } else { "elapsed time" },
         figure => safe(figure(of).svg_for_page()),
         rows => rows.collect::<Vec<Value>>(),
         changes => changes.collect::<Vec<Value>>(),
@@ -170,7 +170,7 @@ fn figure(of: &Series) -> Figure {
         .map(|at| (at as f64, of.values[at] * 1e-9))
         .collect();
     if !doubtful.is_empty() {
-        time = time.with(Line::points("figures say little", doubtful));
+        time = time.with(Line::points("figures unreliable", doubtful));
     }
     for change in &of.changes {
         let at = change.at as f64 - 0.5;

@@ -58,12 +58,10 @@ pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
 /// Times of the runs, of an iteration and of phases, with their names.
 pub(super) fn time_rows(of: &Comparison) -> Vec<(String, &Estimate)> {
     let mut rows: Vec<(String, &Estimate)> = vec![("elapsed".to_owned(), &of.elapsed)];
-    rows.extend(of.iteration.iter().map(|estimate| ("an iteration (median)".to_owned(), estimate)));
+    rows.extend(of.iteration.iter().map(|estimate| ("iteration (median)".to_owned(), estimate)));
     let kinds = of.of_iteration.iter();
     rows.extend(
-        kinds.map(|(kind, estimate)| {
-            (format!("  {} in it, mean rank", words::kind(*kind)), estimate)
-        }),
+        kinds.map(|(kind, estimate)| (format!("  {}, mean rank", words::kind(*kind)), estimate)),
     );
     if of.phases.len() > 1 {
         let name = |phase: &PhaseTime| format!("phase of {}", words::spot(&phase.anchor));
@@ -80,8 +78,8 @@ fn times(of: &Comparison) -> Vec<String> {
     table.right("before", rows.iter().map(|(_, of)| s(of.before)));
     table.right("after", rows.iter().map(|(_, of)| s(of.after)));
     table.right("difference", rows.iter().map(|(_, of)| words::signed(of.difference())));
-    table.left("98 % sure to be in", rows.iter().map(|(_, of)| words::interval(of, 1.0)));
-    table.right("runs scatter by", rows.iter().map(|(_, of)| scatter(of)));
+    table.left("98 % interval", rows.iter().map(|(_, of)| words::interval(of, 1.0)));
+    table.right("runs vary by", rows.iter().map(|(_, of)| scatter(of)));
     table.lines()
 }
 
@@ -130,7 +128,7 @@ fn kinds(of: &Comparison) -> Vec<String> {
     let whole = of.differences.elapsed_ns - of.differences.unexplained_ns;
     table.right("difference", ns.chain([words::signed(whole as f64 / over)]));
     let intervals = rows.iter().map(|row| words::interval(&row.estimate, over));
-    table.left("98 % sure to be in", intervals.chain([String::new()]));
+    table.left("98 % interval", intervals.chain([String::new()]));
     let mut lines = table.lines();
     if of.differences.unexplained_ns != 0 {
         lines.push(format!(
@@ -148,7 +146,10 @@ fn places(of: &Comparison) -> Vec<String> {
     let all: Vec<&Difference> = of.differences.parts.iter().filter(is_large).collect();
     let shown = &all[..all.len().min(MAX_ROWS)];
     if shown.is_empty() {
-        return vec![format!("no part differs by {} of elapsed time", percent(MIN_ROW_SHARE))];
+        return vec![format!(
+            "no part differs by {} or more of the elapsed time",
+            percent(MIN_ROW_SHARE)
+        )];
     }
     let (over, each) = verdict::per_iteration(of);
     let what = |part: &Difference| match (&part.key.state, part.key.kind) {
@@ -188,7 +189,7 @@ fn most_changed(part: &Difference, of: &Comparison, over: f64) -> String {
     let Some((at, ns)) = all.max_by(|a, b| (sign * a.1).total_cmp(&(sign * b.1))) else {
         return String::new();
     };
-    let group = of.differences.ranks_a_group;
+    let group = of.differences.ranks_per_group;
     if sign * ns < 2.0 * sign * part.ns as f64 {
         return "all ranks".to_owned();
     }
@@ -216,10 +217,7 @@ fn factors(of: &Comparison) -> Vec<String> {
     table.left("", of.tree.iter().map(|factor| factor.name.replace('_', " ")));
     table.right("before", of.tree.iter().map(|factor| two(factor.estimate.before)));
     table.right("after", of.tree.iter().map(|factor| two(factor.estimate.after)));
-    table.left(
-        "98 % sure to be in",
-        of.tree.iter().map(|factor| change_of_factor(&factor.estimate)),
-    );
+    table.left("98 % interval", of.tree.iter().map(|factor| change_of_factor(&factor.estimate)));
     table.left("", of.tree.iter().map(|factor| better_or_worse(&factor.estimate).to_owned()));
     table.lines()
 }

@@ -44,7 +44,7 @@ impl<'a> Several<'a> {
             None if verdict::lack_of_cores(&of.basis).is_some() => {
                 words::verdict(Verdict::CannotTell)
             }
-            None => "no certain difference",
+            None => "no significant difference",
         };
         all.map(result).collect()
     }
@@ -77,8 +77,8 @@ impl<'a> Several<'a> {
             .map(|(word, count)| format!("{word} in {count}"))
             .collect();
         match parts.is_empty() {
-            true => format!("No certain difference in any of {all}."),
-            false => format!("After is {} of {all}.", parts.join(" and ")),
+            true => format!("No significant difference in any of {all}."),
+            false => format!("AFTER is {} of {all}.", parts.join(" and ")),
         }
     }
 
@@ -176,7 +176,7 @@ fn times(of: &Several, results: &[&str]) -> Vec<String> {
     table.right("before", all().map(|of| s(of.decisive().before)));
     table.right("after", all().map(|of| s(of.decisive().after)));
     table.right("difference", all().map(|of| words::signed(of.decisive().difference())));
-    table.left("98 % sure to be in", all().map(|of| words::interval(of.decisive(), 1.0)));
+    table.left("98 % interval", all().map(|of| words::interval(of.decisive(), 1.0)));
     table.left("", results.iter().map(|result| (*result).to_owned()));
     table.lines()
 }

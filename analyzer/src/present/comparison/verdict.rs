@@ -55,7 +55,7 @@ pub(super) fn sentences(of: &Comparison) -> Vec<String> {
         let is_told = !matches!(of.basis, Basis::LackOfCores { .. });
         sentences.push(match is_told && iteration.is_certain() {
             true => format!("An iteration is {}.", words::change(iteration)),
-            false => "The time of an iteration does not differ with certainty.".to_owned(),
+            false => "No significant difference in time per iteration.".to_owned(),
         });
     }
     if let Some(cause) = &of.cause {
@@ -68,31 +68,31 @@ fn time(of: &Comparison) -> String {
     if !of.relation.same_ranks {
         let [before, after] = of.sides().map(|side| side[0].ranks);
         return format!(
-            "{before} ranks took {}, {after} ranks {}; what each rank does with its time is compared by share.",
+            "{before} ranks took {}, {after} ranks {}; the ranks' time is compared by shares.",
             seconds(of.elapsed.before * 1e-9),
             seconds(of.elapsed.after * 1e-9)
         );
     }
     let decisive = of.decisive();
     let by = match of.is_mostly_iterations() {
-        true => format!("{} an iteration", seconds(decisive.difference().abs() * 1e-9)),
+        true => format!("{} per iteration", seconds(decisive.difference().abs() * 1e-9)),
         false => seconds(decisive.difference().abs() * 1e-9),
     };
     if let Some(why) = lack_of_cores(&of.basis) {
         return format!(
-            "Cannot tell whether the time changed: {why}. After is {}.",
+            "Cannot tell whether the time changed: {why}. AFTER is {}.",
             words::change(decisive)
         );
     }
     match (of.is_certain(), decisive.interval) {
-        (true, _) => format!("After is {}: {by}.", words::change(decisive)),
+        (true, _) => format!("AFTER is {}: {by}.", words::change(decisive)),
         (false, None) => format!(
-            "After took {} {} with one run of each: that may be chance. Make at least three of each.",
+            "AFTER took {} {}, but with one run per side this may be chance; record at least three per side.",
             by,
             if decisive.difference() > 0.0 { "longer" } else { "less" }
         ),
         (false, Some(_)) => {
-            format!("No certain difference: after is {}.", words::change(decisive))
+            format!("No significant difference: AFTER is {}.", words::change(decisive))
         }
     }
 }
@@ -121,7 +121,7 @@ fn of_count(cause: &Cause, change: &Change) -> String {
     };
     match what {
         CountKind::Partners { reordered: true } => {
-            "Ranks exchange messages in another order: the pattern is the same, but between other pairs.".to_owned()
+            "The communication pattern is the same, but between other pairs of ranks.".to_owned()
         }
         CountKind::Partners { .. } => format!(
             "Ranks exchange messages with other partners: {} pairs before, {} after.",
@@ -131,7 +131,11 @@ fn of_count(cause: &Cause, change: &Change) -> String {
         _ => {
             let more = if after > before { "more" } else { "fewer" };
             let what = words::what(what);
-            format!("There are {more} {what}{place}: {} before, {} after.", count(*before), count(*after))
+            format!(
+                "There are {more} {what}{place}: {} before, {} after.",
+                count(*before),
+                count(*after)
+            )
         }
     }
 }
@@ -143,8 +147,8 @@ fn machine(of: &Comparison) -> String {
     let same = !of.relation.differences.contains(&Difference::Build);
     let build = if same { " and the build" } else { "" };
     format!(
-        "All computing is equally {size} {word}, and every count{build} is the same: the machine may have changed, not \
-         the program."
+        "All computation is {size} {word} by the same factor, and every count{build} is the same: the machine may \
+         have changed, not the program."
     )
 }
 
@@ -178,14 +182,14 @@ fn of_time(of: &Comparison, cause: &Cause) -> String {
         CauseKind::Transfer => {
             format!("{who} {} {by} {longer}{each} {place}, without waiting.", verb("is", "are"))
         }
-        CauseKind::Recorder => format!("The recorder takes {by} {longer} a rank."),
+        CauseKind::Recorder => format!("The recorder takes {by} {longer} per rank."),
         CauseKind::StartAndEnd => {
-            format!("Ranks begin and end further apart, or nearer: {by} {longer} a rank.")
+            let more = if ns > 0.0 { "more" } else { "less" };
+            format!("Start and end skew changed: {by} {more} per rank.")
         }
-        _ => format!(
-            "{who} {} {by} {longer}{each} in calls that are kept only as totals.",
-            verb("is", "are")
-        ),
+        _ => {
+            format!("{who} {} {by} {longer}{each} in calls kept only as totals.", verb("is", "are"))
+        }
     }
 }
 
@@ -206,7 +210,7 @@ pub(super) fn per_iteration(of: &Comparison) -> (f64, &'static str) {
     let counts = || of.before.iter().chain(&of.after).flat_map(|record| &record.iterations);
     let first = counts().next().map_or(0, |of| of.count);
     match of.is_mostly_iterations() && first > 0 && counts().all(|of| of.count == first) {
-        true => (first as f64, " an iteration"),
+        true => (first as f64, " per iteration"),
         false => (1.0, ""),
     }
 }
@@ -218,8 +222,8 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
     if has(Difference::Machine) {
         let [before, after] = of.sides().map(|side| words::machine(&side[0]));
         notes.push(format!(
-            "The machines differ (before: {before}; after: {after}): times depend on them as well as on the program. \
-             Counts can be compared."
+            "The machines differ (before: {before}; after: {after}): times depend on the machine as well as on the \
+             program. Counts can be compared."
         ));
     }
     let hosts = |side: &[RunRecord]| -> BTreeSet<String> {
@@ -234,14 +238,15 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
         let names =
             |of: &BTreeSet<String>| shortened(&of.iter().cloned().collect::<Vec<_>>().join(", "));
         notes.push(format!(
-            "The hosts are others ({} before, {} after); their cores and counters are alike, so their speed is taken \
-             to be.",
+            "The runs used different hosts ({} before, {} after); their cores and counters are alike, so equal \
+             speed is assumed.",
             names(&before),
             names(&after)
         ));
     }
     if has(Difference::Recording) {
-        notes.push("The runs were recorded in different ways (--level, --compute).".to_owned());
+        notes
+            .push("The runs were recorded with different options (--level, --compute).".to_owned());
     }
     if has(Difference::Mpi) {
         let [before, after] = of.sides().map(|side| &side[0].mpi);
@@ -252,7 +257,7 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
     let decisive = of.decisive();
     if of.relation.same_ranks && decisive.is_assumed && decisive.interval.is_some() {
         notes.push(format!(
-            "One run of each: how much runs scatter was not measured; {} is assumed. Make at least three of each.",
+            "One run per side: run-to-run variation was not measured; {} is assumed. Record at least three per side.",
             percent(ASSUMED_SPREAD)
         ));
     }
@@ -263,17 +268,17 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
     {
         let wanted = match decisive.runs_for(0.01) {
             Some(runs) if runs <= decisive.runs => None,
-            Some(runs) => Some(format!("{} of each", plural(runs, "run"))),
+            Some(runs) => Some(format!("{} per side", plural(runs, "run"))),
             None => Some("a quieter machine".to_owned()),
         };
         let spread = percent(decisive.spread);
         notes.extend(wanted.map(|wanted| {
-            format!("Runs scatter by {spread}; it would take {wanted} to tell a difference of 1 %.")
+            format!("Runs vary by {spread}; detecting a difference of 1 % would take {wanted}.")
         }));
     }
     if lack_of_cores(&of.basis).is_some() {
         notes.push(
-            "Run where each rank has a core of its own and nothing else runs; counts can be compared all the same."
+            "Run with a core for each rank and nothing else on the machine. Counts can be compared regardless."
                 .to_owned(),
         );
     }
@@ -291,13 +296,13 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
             more => format!(" and {more} more"),
         };
         notes.push(format!(
-            "Not compared, because they vary among runs that should be the same: {}{more}.",
+            "Not compared, because they vary between runs of one side: {}{more}.",
             named.join(", ")
         ));
     }
-    if of.before.iter().chain(&of.after).any(|record| record.imagined) {
+    if of.before.iter().chain(&of.after).any(|record| record.simulated) {
         notes.push(
-            "Some of these runs were replayed by `gammachi whatif`: their times were not measured."
+            "Some of these runs are simulated (`gammachi whatif --out`): their times were not measured."
                 .to_owned(),
         );
     }

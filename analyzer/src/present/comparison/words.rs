@@ -35,7 +35,7 @@ pub(super) fn spot(spot: &Spot) -> String {
         Spot::None => "-".to_owned(),
         Spot::Elsewhere => "elsewhere".to_owned(),
         Spot::Region(name) => format!("region {name}"),
-        Spot::Between(None, None) => "all of the run".to_owned(),
+        Spot::Between(None, None) => "the whole run".to_owned(),
         Spot::Between(None, Some(to)) => format!("before {}", call(to)),
         Spot::Between(Some(from), None) => format!("after {}", call(from)),
         Spot::Between(Some(from), Some(to)) => format!("{} to {}", call(from), call(to)),
@@ -222,7 +222,7 @@ pub(super) fn program(record: &RunRecord) -> String {
 /// The machine in a few words.
 pub(super) fn machine(record: &RunRecord) -> String {
     let of = &record.machine;
-    let cores = match of.cores_a_host {
+    let cores = match of.cores_per_host {
         (a, b) if a == b => count(a.into()),
         (a, b) => format!("{a} to {b}"),
     };

@@ -12,13 +12,13 @@ pub(super) fn efficiency(of: &Efficiency) -> String {
     let text = parts(of);
     match of.complete {
         true => text,
-        false => format!("Of what was recorded: {text}"),
+        false => format!("In the recorded part: {text}"),
     }
 }
 
 fn parts(of: &Efficiency) -> String {
     let Some(parallel) = of.parallel else {
-        return "The selected stretch has no length, so it has no efficiency.".into();
+        return "The selection has no length, so its efficiency is undefined.".into();
     };
     let share = percent(parallel);
     let what = match of.mode {
@@ -58,8 +58,8 @@ pub(super) fn mode_does_not_fit(mode: ComputeMode, share: f64) -> Option<String>
         ComputeMode::Regions => ("regions", "its regions"),
     };
     Some(format!(
-        "--compute {asked} does not fit this program: {} of its time is its own code outside MPI and outside {what}, \
-         which this choice does not count as computation; record with --compute outside.",
+        "--compute {asked} does not suit this program: it spends {} of its time outside MPI and outside {what}, \
+         which this mode does not count as computation; record with --compute outside.",
         percent(share)
     ))
 }
@@ -89,9 +89,11 @@ pub(super) fn loses_most(of: &Loss) -> String {
         LostTo::OtherCode => format!("in code that is neither MPI nor {}", counted(of.mode)),
         LostTo::Recorder => "in the recorder".to_owned(),
         LostTo::StartAndEnd => "before it began or after it ended".to_owned(),
-        LostTo::RestOfStretch => "outside its part of the stretch".to_owned(),
-        LostTo::NotRecorded => "of which nothing is recorded".to_owned(),
-        LostTo::AfterLastEvent => "after its last event (it died there, or computed on)".to_owned(),
+        LostTo::RestOfStretch => "outside its part of the selection".to_owned(),
+        LostTo::NotRecorded => "not recorded".to_owned(),
+        LostTo::AfterLastEvent => {
+            "after its last event (it died then, or kept computing)".to_owned()
+        }
     };
     let part = |(to, time_s): &(LostTo, f64)| format!("{} {}", seconds(*time_s), what(*to));
     let parts: Vec<String> = of.parts.iter().map(part).collect();

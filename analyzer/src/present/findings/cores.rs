@@ -20,11 +20,11 @@ pub(super) fn lack_of_cores(of: &Lack) -> Option<String> {
     };
     if waits_for_other_programs(of.shown_by) {
         let waited = waited_for_cores(of)?;
-        return Some(format!("{waited} Besides, {shared}."));
+        return Some(format!("{waited} In addition, {shared}."));
     }
     let waiting = match of.share.filter(|share| *share >= NOTABLE_SHARE) {
         Some(share) => format!("they wait for a core for {} of their time", percent(share)),
-        None => "part of the time is waiting for cores".to_owned(),
+        None => "part of the time is spent waiting for cores".to_owned(),
     };
     Some(format!("Oversubscribed: {shared}, so {waiting}."))
 }
@@ -56,7 +56,7 @@ fn off_cpu_while_computing(of: &Lack) -> String {
         true => format!("{at_least} to {at_most}"),
         false => format!("at most {at_most}"),
     };
-    format!(" ({how_long} of it in what counts as computation)")
+    format!(" ({how_long} of it counted as computation)")
 }
 
 /// A sentence on ranks that waited for cores although there are enough for all.
@@ -65,7 +65,7 @@ fn waited_for_cores(of: &Lack) -> Option<String> {
     let waited = |one: &&Oversubscription| matches!(one, Oversubscription::Waited { .. });
     let others = match of.shown_by.iter().filter(waited).count() {
         1 => String::new(),
-        count => format!(", as did {}", plural(count - 1, "more rank")),
+        count => format!(", as did {}", plural(count - 1, "other rank")),
     };
     let share = percent(share);
     let inside = off_cpu_while_computing(of);
@@ -82,7 +82,7 @@ fn waited_for_cores(of: &Lack) -> Option<String> {
                 0 => String::new(),
                 _ => format!(": this job used {} on average", used_cores(core_use)),
             };
-            format!("{waited}, because other programs ran there{used}.")
+            format!("{waited}, because other programs used the cores{used}.")
         }
     })
 }

@@ -17,9 +17,9 @@ const SIGNALS: [(u8, &str, &str); 11] = [
     (6, "SIGABRT", "abort(), often a failed assertion"),
     (7, "SIGBUS", "a bad memory access"),
     (8, "SIGFPE", "an arithmetic error"),
-    (9, "SIGKILL", "killed from outside, or for want of memory"),
+    (9, "SIGKILL", "killed externally, or out of memory"),
     (11, "SIGSEGV", "an invalid memory access"),
-    (15, "SIGTERM", "ended from outside"),
+    (15, "SIGTERM", "terminated externally"),
     (24, "SIGXCPU", "its limit on CPU time"),
     (25, "SIGXFSZ", "its limit on file size"),
 ];
@@ -45,7 +45,7 @@ pub(super) fn ended(end: End, after_finalize: bool, or_signal: Option<u8>) -> St
             let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), signal_text);
             format!("The launcher was killed by {name}.")
         }
-        End::TimedOut => "The run took too long: `timeout` ended it.".into(),
+        End::TimedOut => "The run exceeded its time limit: `timeout` ended it.".into(),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn request(of: &Request) -> String {
         None => "the system".to_owned(),
         Some(Sender { pid: 0, .. }) => "a process outside this container".into(),
         Some(Sender { pid, name: Some(name) }) => format!("`{}` (process {pid})", printable(name)),
-        Some(Sender { pid, name: None }) => format!("process {pid} (gone by now)"),
+        Some(Sender { pid, name: None }) => format!("process {pid} (no longer running)"),
     };
     let to = match (sender, *signal) {
         (Some(_), _) => "gammachi run",
@@ -102,7 +102,7 @@ pub(super) fn aborted((rank, at_s): (u32, f64), ranks: usize, exit_code: Option<
         1 => String::new(),
         count => format!(" (the first of {count})"),
     };
-    format!("Rank {rank} called MPI_Abort at {}{others}: it ended the run{code}.", seconds(at_s))
+    format!("Rank {rank} called MPI_Abort at {}{others}, which ended the run{code}.", seconds(at_s))
 }
 
 /// The rank that probably crashed, and those that waited for it.
@@ -186,6 +186,6 @@ fn position_text(rank: &UnfinishedRank, unfinished: &Unfinished) -> String {
                 seconds(last.end_s.unwrap_or(last.begin_s))
             )
         }
-        (None, None) => "outside MPI, without a call".into(),
+        (None, None) => "outside MPI, having made no call".into(),
     }
 }

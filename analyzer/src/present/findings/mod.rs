@@ -61,7 +61,7 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         }
         Finding::NotBegun { ranks, world } => not_begun(ranks, *world),
         Finding::RanksMissing { count, ranks, world } => format!(
-            "{count} of {} left no readable file ({}); all figures are those of the others.",
+            "No readable trace for {count} of {} ({}); all figures cover the remaining ranks only.",
             plural(*world as usize, "rank"),
             range_list(ranks.iter().copied())
         ),
@@ -91,7 +91,7 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
             let lack = Lack { shown_by, share, while_computing_s, ranks_missing };
             let lack = cores::lack_of_cores(&lack)?;
             match decisive {
-                true => format!("{lack} So the other figures say little."),
+                true => format!("{lack} The other figures are unreliable."),
                 false => lack,
             }
         }
@@ -101,13 +101,11 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         Finding::Efficiency(efficiency) => computation::efficiency(efficiency),
         Finding::WaitingNotRecorded { because } => {
             let why = match because {
-                NotRecorded::OnlyTotals => "is not known: calls were kept only as totals",
+                NotRecorded::OnlyTotals => "is unknown: calls were kept only as totals",
                 NotRecorded::MostlyTotals => {
-                    "inside most calls is not known: they are kept only as totals"
+                    "is unknown for most calls: they were kept only as totals"
                 }
-                NotRecorded::Level0 => {
-                    "is not known: calls were recorded without partners (level 0)"
-                }
+                NotRecorded::Level0 => "is unknown: calls were recorded without partners (level 0)",
             };
             format!("Who waited for whom {why}.")
         }
@@ -122,14 +120,17 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
             waiting::slow_iterations((*slow, *of), *slowest, (*slowest_s, *median_s))
         }
         Finding::SlowHost { host, share } => {
-            format!("The ranks on host {host} together cause {} of the waiting.", percent(*share))
+            format!(
+                "The ranks on host {host} together account for {} of the wait time.",
+                percent(*share)
+            )
         }
         Finding::Delay(delay) => waiting::delay(delay),
         Finding::NoMainDelay { share } => {
-            format!("No single delay causes more than {} of the waiting.", percent(*share))
+            format!("No single delay accounts for more than {} of the wait time.", percent(*share))
         }
         Finding::Unattributed { share } => {
-            format!("{} of the waiting has no known cause.", percent(*share))
+            format!("{} of the wait time has no known cause.", percent(*share))
         }
         Finding::InTurn { serialisation, places, at_barrier } => {
             waiting::in_turn(*serialisation, places, *at_barrier)
@@ -155,7 +156,7 @@ fn not_begun(ranks: &[(u32, NotBegun)], world: u32) -> String {
             number_list(ranks.iter().map(|(rank, _)| *rank))
         ),
     };
-    format!("{who}; all figures are those of the others.")
+    format!("{who}; all figures cover the remaining ranks only.")
 }
 
 /// What stands beside figures that a finding makes invalid.
@@ -166,9 +167,9 @@ pub(crate) fn mark(diagnosis: &Diagnosis, figures: Figures) -> Option<&'static s
 /// What stands beside figures that this finding makes invalid.
 pub(crate) fn mark_of(finding: &Finding) -> &'static str {
     match finding {
-        Finding::LackOfCores { .. } => "ranks lacked cores: this says little",
-        Finding::Stuck => "calls never returned: this says little",
-        _ => "this says little: see above",
+        Finding::LackOfCores { .. } => "unreliable: ranks lacked cores",
+        Finding::Stuck => "unreliable: calls never returned",
+        _ => "unreliable: see above",
     }
 }
 

@@ -19,9 +19,7 @@ pub(crate) fn next_step(diagnosis: &Diagnosis) -> (String, String) {
             let purpose = format!("shows which lines of your program call {library}");
             return (with_paths(diagnosis), purpose);
         }
-        Step::Why(None) => {
-            (format!("gammachi why {run}"), "follows the waiting back to its causes")
-        }
+        Step::Why(None) => (format!("gammachi why {run}"), "traces the waiting back to its causes"),
         Step::Why(Some(iteration)) => (
             format!("gammachi why {run} --iteration {iteration}"),
             "shows what made that iteration slow",
@@ -30,7 +28,7 @@ pub(crate) fn next_step(diagnosis: &Diagnosis) -> (String, String) {
         Step::Sweep(counts) => {
             let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
             let command = format!("gammachi sweep --np {} -- …", counts.join(","));
-            (command, "little is lost: tells how far it scales")
+            (command, "little time is lost: shows how far the program scales")
         }
         Step::Region(name) => (
             format!("gammachi report {run} --region {}", shell_word(&printable(&name))),
@@ -52,17 +50,17 @@ fn words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::LastActions => "shows what every rank did last",
         Purpose::SingleCalls => {
-            "without --profile-only keeps single calls, which tell who waits for whom"
+            "without --profile-only, records single calls, which show who waits for whom"
         }
-        Purpose::Partners => "tells who waits for whom",
-        Purpose::Surroundings => "shows this stretch among the others",
+        Purpose::Partners => "shows who waits for whom",
+        Purpose::Surroundings => "shows this part within the whole run",
         Purpose::FewerRanks => {
-            "with no more ranks than cores: times of ranks that share cores say little"
+            "with no more ranks than cores: ranks that share cores have unreliable times"
         }
         Purpose::FreeCores => {
-            "with a free core for every thread: times of ranks that wait for cores say little"
+            "with a free core for every thread: ranks that wait for cores have unreliable times"
         }
-        Purpose::Transfer => "tells what depends on latency and what on bandwidth",
+        Purpose::Transfer => "shows what depends on latency and what on bandwidth",
         Purpose::Savings => "predicts what changes would save",
         Purpose::WhenLost => "shows when the time was lost",
     }

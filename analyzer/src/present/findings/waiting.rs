@@ -19,8 +19,8 @@ pub(super) fn waiting(found: &Waiting) -> String {
             format!("The ranks wait for {at_least}{of_time} of their time, {each} each on average.")
         }
         Some((most, below_s)) => format!(
-            "The ranks wait for at least {of_time} of their time, {each} each on average, and for at most {}: waits of \
-             less than {} are too many to be explained.",
+            "The ranks wait for at least {of_time} of their time, {each} each on average, and for at most {}: waits \
+             shorter than {} were too numerous to analyse.",
             percent(*most),
             seconds(*below_s)
         ),
@@ -29,7 +29,7 @@ pub(super) fn waiting(found: &Waiting) -> String {
 
 pub(super) fn uncertain(of_short_s: f64) -> String {
     format!(
-        "Who delays whom cannot be said: another {} is in waits shorter than the clocks' uncertainty.",
+        "Delays cannot be attributed: another {} is in waits shorter than the clock uncertainty.",
         seconds(of_short_s)
     )
 }
@@ -52,17 +52,18 @@ pub(super) fn delay(delay: &Delay) -> String {
         0 => format!("Rank {}", delay.rank),
         thread => format!("Rank {}, thread {thread}", delay.rank),
     };
-    let verb = match delay.does {
-        Does::Computes => words::own_verb(OwnTime::Computes),
-        Does::Asleep => words::own_verb(OwnTime::Asleep),
-        Does::Unclear => words::own_verb(OwnTime::Unclear),
-        Does::InOtherCode => "is in other code",
-        Does::InLibrary => "spends",
+    let place = words::where_phrase(&delay.place);
+    let longer = |does: &str| format!("it {does} longer {place}");
+    let why = match delay.does {
+        Does::Computes => format!("its computation {place} takes longer"),
+        Does::Asleep => longer(words::own_verb(OwnTime::Asleep)),
+        Does::Unclear => longer(words::own_verb(OwnTime::Unclear)),
+        Does::InOtherCode => longer("is in other code"),
+        Does::InLibrary => longer("spends"),
     };
     format!(
-        "{who} makes {} wait: it {verb} longer {}. That causes {} of the waiting.",
-        if delay.ranks == 2 { "the other" } else { "the others" },
-        words::where_phrase(&delay.place),
+        "{who} delays the other {}: {why}. This accounts for {} of the wait time.",
+        if delay.ranks == 2 { "rank" } else { "ranks" },
         percent(delay.share)
     )
 }
@@ -83,7 +84,8 @@ pub(super) fn small_messages(
         format!(", {} of it in {}", percent(*part), places::call_site(site))
     });
     format!(
-        "Many small messages: {} sends and receives of {} B on average take {} of the ranks' time without waiting, {}{place}.",
+        "Many small messages: {} sends and receives averaging {} B take {} of the ranks' time (waiting excluded), \
+         {}{place}.",
         count(calls),
         significant(mean_bytes, 2),
         percent(share),
@@ -99,13 +101,13 @@ pub(super) fn in_turn(serialisation: f64, places: &[CallSite], at_barrier: bool)
     };
     let barrier = match at_barrier {
         true => {
-            " If the program does not need MPI_Barrier, the first ranks can begin their next pieces while the \
-             last still compute."
+            " If MPI_Barrier is not needed, the first ranks can begin their next blocks while the last ones still \
+             compute."
         }
         false => "",
     };
     format!(
-        "They compute equally long, but one after the other (serialisation {serialisation:.2}){place}. \
-         Smaller pieces, each sent as soon as it is ready, let the next rank begin sooner.{barrier}"
+        "The load is balanced, but the ranks run one after another (serialisation {serialisation:.2}){place}. Send \
+         smaller blocks as they become ready, so that the next rank can start earlier.{barrier}"
     )
 }

@@ -146,9 +146,7 @@ fn detail_note(activity: &Activity, detail: &Detail) -> String {
         && detail.windows[0].end >= activity.length_s;
     let summed = super::text_timeline::summed_note(activity.summed_s);
     let mut note = match (all, detail.windows.len()) {
-        (true, _) if summed.is_some() => {
-            "Every call that was recorded one by one is embedded.".to_owned()
-        }
+        (true, _) if summed.is_some() => "Every individually recorded call is embedded.".to_owned(),
         (true, _) => "Every call is embedded.".to_owned(),
         (false, 0) => "No call waits, so no single calls are embedded.".to_owned(),
         (false, count) => format!(

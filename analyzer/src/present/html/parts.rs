@@ -34,7 +34,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let left_out = report.metrics.ranks.len() - shown.len();
     let ranks_left_out = (left_out > 0).then(|| {
         format!(
-            "The {} that lose most and the one that loses least; {} lie between (gammachi report --json \
+            "The {} with the most lost time and the one with the least; {} lie between (gammachi report --json \
              lists all).",
             plural(shown.len() - 1, "rank"),
             plural(left_out, "rank")

@@ -87,15 +87,15 @@ fn fits(scaling: &Scaling, notes: &[String]) -> Vec<Value> {
 fn figure((name, figure): (&'static str, crate::present::figure::Figure)) -> Value {
     let caption = match name {
         "tau-chi.svg" => {
-            "Each point is a run: its elapsed time across, its overhead up. Runs on one line through the origin \
-             have the same efficiency."
+            "Each point is a run: elapsed time on the x axis, lost time on the y axis. Runs on a line through the \
+             origin have the same efficiency."
         }
         "fit.svg" => "The model is the line fitted to (1 − ε')/ε'.",
         "time.svg" => {
-            "Elapsed time over the rank count, as measured and, where there is a model, by that."
+            "Elapsed time over the rank count: measured and, where there is a model, modelled."
         }
-        "overhead.svg" => "Overhead over the rank count, measured and by the model.",
-        "prediction.svg" => "Where runs are expected to lie: nine in ten inside the band.",
+        "overhead.svg" => "Lost time over the rank count: measured and modelled.",
+        "prediction.svg" => "Expected range: nine in ten runs lie inside the band.",
         _ => "",
     };
     let is_wide = figure.columns > 1;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::ledger::Promise;
+use crate::ledger::Prediction;
 
 use super::LedgerContents;
 
@@ -14,30 +14,30 @@ struct Document<'a> {
     version: u32,
     gammachi: &'static str,
     ledger: String,
-    promises: Vec<PromisePart<'a>>,
+    predictions: Vec<PredictionPart<'a>>,
     summary: SummaryPart,
     notes: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
-struct PromisePart<'a> {
+struct PredictionPart<'a> {
     #[serde(flatten)]
-    promise: &'a Promise,
+    prediction: &'a Prediction,
     /// Whether a matching run answers it without the user naming the run.
     recognised: bool,
     runs: &'a [&'a str],
     measured_s: Option<f64>,
     error: Option<f64>,
-    held: Option<bool>,
+    within_interval: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
 struct SummaryPart {
-    promises: usize,
+    predictions: usize,
     answered: usize,
     median_error: Option<f64>,
     intervals: usize,
-    held: usize,
+    within_interval: usize,
     /// Share of intervals that contain the measured time.
     coverage: Option<f64>,
 }
@@ -47,27 +47,27 @@ struct SummaryPart {
 /// # Errors
 /// When a value cannot be written.
 pub fn json(contents: &LedgerContents) -> serde_json::Result<String> {
-    let promises = contents.score.standings.iter().map(|standing| PromisePart {
-        promise: standing.promise,
-        recognised: standing.promise.is_recognised(),
+    let predictions = contents.score.standings.iter().map(|standing| PredictionPart {
+        prediction: standing.prediction,
+        recognised: standing.prediction.is_recognised(),
         runs: &standing.runs,
         measured_s: standing.measured_s,
         error: standing.error(),
-        held: standing.held(),
+        within_interval: standing.is_within_interval(),
     });
     let summary = contents.score.summary();
-    let coverage = summary.held as f64 / summary.intervals as f64;
+    let coverage = summary.within_interval as f64 / summary.intervals as f64;
     let document = Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
         ledger: contents.path.display().to_string(),
-        promises: promises.collect(),
+        predictions: predictions.collect(),
         summary: SummaryPart {
-            promises: summary.promises,
+            predictions: summary.predictions,
             answered: summary.answered,
             median_error: summary.median_error,
             intervals: summary.intervals,
-            held: summary.held,
+            within_interval: summary.within_interval,
             coverage: coverage.is_finite().then_some(coverage),
         },
         notes: contents.notes,

@@ -15,17 +15,17 @@ pub use screen::screen;
 pub struct LedgerContents<'a> {
     /// The ledger's file.
     pub path: &'a Path,
-    /// Its promises, with the measured times.
+    /// Its predictions, with the measured times.
     pub score: &'a Score<'a>,
     /// Remarks on what could not be read.
     pub notes: &'a [String],
 }
 
-/// How a run differs from the one that was promised, worded as the end of a sentence.
+/// How a run differs from the one that was predicted, worded as the end of a sentence.
 pub fn differences(of: &[Difference]) -> String {
     let words = of.iter().map(|difference| match difference {
         Difference::RankCount => "the rank count differs",
-        Difference::Program => "the program has another name",
+        Difference::Program => "the program has a different name",
         Difference::Build => "the program was rebuilt",
         Difference::Mpi => "the MPI library differs",
         Difference::Arguments => "the arguments differ",

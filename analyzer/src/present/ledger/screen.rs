@@ -16,13 +16,13 @@ const MIN_FOR_PERCENTAGE: usize = 10;
 pub fn screen(contents: &LedgerContents, colour: bool) -> String {
     let path = contents.path.display().to_string();
     let mut blocks = Blocks::headed(&path, &verdict(&contents.score.summary()), colour);
-    blocks.block("PROMISES", promises(&contents.score.standings));
+    blocks.block("PREDICTIONS", predictions(&contents.score.standings));
     let open = |standing: &&Standing| standing.measured_s.is_none();
     let mut waiting = contents.score.standings.iter().filter(open);
-    if let Some(promise) = waiting.find(|standing| !standing.promise.is_recognised()) {
+    if let Some(prediction) = waiting.find(|standing| !standing.prediction.is_recognised()) {
         blocks.note(&format!(
-            "Only you can say which run answers {}: gammachi whatif --answer {} RUN",
-            promise.promise.id, promise.promise.id
+            "Name the run that tests {}: gammachi whatif --answer {} RUN",
+            prediction.prediction.id, prediction.prediction.id
         ));
     }
     for note in contents.notes {
@@ -32,60 +32,61 @@ pub fn screen(contents: &LedgerContents, colour: bool) -> String {
 }
 
 fn verdict(summary: &Summary) -> String {
-    let promises = plural(summary.promises, "promise");
+    let predictions = plural(summary.predictions, "prediction");
     let Some(error) = summary.median_error else {
-        return format!("{promises}, none answered yet.");
+        return format!("{predictions}, none tested yet.");
     };
-    let intervals = match (summary.held, summary.intervals) {
+    let intervals = match (summary.within_interval, summary.intervals) {
         (_, 0) => "none of them had an interval".to_owned(),
-        (held, all) if all < MIN_FOR_PERCENTAGE => {
-            format!("{held} of {all} intervals held the measured time")
+        (within_interval, all) if all < MIN_FOR_PERCENTAGE => {
+            format!("{within_interval} of {all} intervals contain the measured time")
         }
-        (held, all) => format!(
-            "{held} of {all} intervals held the measured time, {}",
-            percent(held as f64 / all as f64)
+        (within_interval, all) => format!(
+            "{within_interval} of {all} intervals contain the measured time, {}",
+            percent(within_interval as f64 / all as f64)
         ),
     };
     let answered = summary.answered;
     let error = match answered {
         1 => format!("error {}", percent(error)),
-        _ => format!("error {} in the median", percent(error)),
+        _ => format!("median error {}", percent(error)),
     };
-    format!("{promises}, {answered} answered: {error}; {intervals}.")
+    format!("{predictions}, {answered} tested: {error}; {intervals}.")
 }
 
-/// Two lines for each promise: its figures, and the question.
-fn promises(standings: &[Standing]) -> Vec<String> {
+/// Two lines for each prediction: its figures, and the question.
+fn predictions(standings: &[Standing]) -> Vec<String> {
     if standings.is_empty() {
         return vec!["none".to_owned()];
     }
     let mut table = Table::default();
-    let date = |standing: &Standing| standing.promise.at.utc.chars().take(10).collect();
-    let interval = |standing: &Standing| match (standing.promise.lo_s, standing.promise.hi_s) {
+    let date = |standing: &Standing| standing.prediction.at.utc.chars().take(10).collect();
+    let interval = |standing: &Standing| match (standing.prediction.lo_s, standing.prediction.hi_s)
+    {
         (Some(lo), Some(hi)) => format!("{} to {}", seconds(lo), seconds(hi)),
         _ => "-".to_owned(),
     };
     let measured = |standing: &Standing| match standing.measured_s {
         Some(measured) => seconds(measured),
-        None => "not answered yet".to_owned(),
+        None => "not tested yet".to_owned(),
     };
     let error = |standing: &Standing| match standing.error() {
         Some(error) if error < 0.0 => format!("-{}", percent(-error)),
         Some(error) => format!("+{}", percent(error)),
         None => String::new(),
     };
-    let held = |standing: &Standing| match standing.held() {
+    let within_interval = |standing: &Standing| match standing.is_within_interval() {
         Some(true) => "yes".to_owned(),
         Some(false) => "no".to_owned(),
         None => String::new(),
     };
-    table.left("id", standings.iter().map(|standing| standing.promise.id.clone()));
+    table.left("id", standings.iter().map(|standing| standing.prediction.id.clone()));
     table.left("when", standings.iter().map(date));
-    table.right("promised", standings.iter().map(|standing| seconds(standing.promise.seconds)));
+    table.right("predicted", standings.iter().map(|standing| seconds(standing.prediction.seconds)));
     table.left("90 %", standings.iter().map(interval));
     table.left("measured", standings.iter().map(measured));
     table.right("error", standings.iter().map(error));
-    table.left("held", standings.iter().map(held));
+    table.left("within interval", standings.iter().map(within_interval));
     let mut rows = table.lines().into_iter();
     let mut lines: Vec<String> = rows.next().into_iter().collect();
     for (row, standing) in rows.zip(standings) {
@@ -97,15 +98,15 @@ fn promises(standings: &[Standing]) -> Vec<String> {
 
 /// The question, the runs that it is about, and the runs that answer it.
 fn question(standing: &Standing) -> String {
-    let promise = standing.promise;
-    let of = match promise.subject.region.as_deref() {
-        Some(region) => format!("{} in region {region}", promise.source),
-        None => promise.source.clone(),
+    let prediction = standing.prediction;
+    let of = match prediction.subject.region.as_deref() {
+        Some(region) => format!("{} in region {region}", prediction.source),
+        None => prediction.source.clone(),
     };
-    let asked = match promise.by {
-        Predictor::WhatIf => format!("{of}, if {}", promise.question),
+    let asked = match prediction.by {
+        Predictor::WhatIf => format!("{of}, if {}", prediction.question),
         Predictor::Scaling | Predictor::Model => {
-            format!("{of} at {} ({})", promise.question, promise.by.name())
+            format!("{of} at {} ({})", prediction.question, prediction.by.name())
         }
     };
     match standing.runs[..] {

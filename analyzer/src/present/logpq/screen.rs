@@ -145,7 +145,7 @@ fn pieces(parameters: &Parameters) -> Vec<String> {
     };
     table.right("fixed n", rows.iter().map(|(_, p)| around(p.fixed_s, p.fixed_interval_s, 1.0)));
     table.right(
-        "a word",
+        "per word",
         rows.iter().map(|(_, p)| around(p.per_byte_s, p.per_byte_interval_s, word)),
     );
     table.right("worst misfit", rows.iter().map(|(_, piece)| percent(piece.worst_misfit)));

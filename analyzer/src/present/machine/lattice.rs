@@ -25,7 +25,7 @@ pub fn screen(lattice: &Lattice) -> String {
         lattice.lattice, lattice.ranks, lattice.mpi, lattice.iterations
     )];
     lines.extend(table.lines());
-    lines.push("messages and bytes that a rank sends in an iteration".into());
+    lines.push("messages and bytes sent per rank and iteration".into());
     lines.push(match (agree(lattice), lattice.checked) {
         (true, true) => "all splits give one result, that of the lattice without a split".into(),
         (true, false) => "all splits give one result".into(),
@@ -52,9 +52,9 @@ pub fn figure(lattice: &Lattice) -> Figure {
         Series::new("", Marks::Bars(lattice.splits.iter().enumerate().map(bar).collect()))
     };
     let mut panels = vec![
-        Panel::new(across(), Axis::linear("sent by a rank an iteration", "kB").from_zero())
+        Panel::new(across(), Axis::linear("bytes sent per rank and iteration", "kB").from_zero())
             .with(bars(|split| split.bytes as f64 * 1e-3).with_look(0)),
-        Panel::new(across(), Axis::linear("messages of a rank an iteration", "").from_zero())
+        Panel::new(across(), Axis::linear("messages per rank and iteration", "").from_zero())
             .with(bars(|split| split.messages as f64).with_look(1)),
     ];
     let mut title = format!("Lattice {} on {} ranks", lattice.lattice, lattice.ranks);
@@ -67,7 +67,7 @@ pub fn figure(lattice: &Lattice) -> Figure {
             (at as f64, split.exchange_s.low * 1e3, split.exchange_s.high * 1e3)
         });
         panels.push(
-            Panel::new(across(), Axis::linear("time of an iteration", "ms").from_zero())
+            Panel::new(across(), Axis::linear("time per iteration", "ms").from_zero())
                 .with(Series::points("exchange", points(|s| s.exchange_s.median)).with_look(0))
                 .with(Series::new("", Marks::Ranges(ranges.collect())).with_look(0))
                 .with(

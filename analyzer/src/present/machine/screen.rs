@@ -135,8 +135,8 @@ fn ceiling_lines(machine: &Machine) -> Vec<String> {
                 .map_or("-".into(), |figure| with_unit(figure.median, &ceiling.unit))
         }),
     );
-    table.right("a rank of all", column(|c| with_unit(c.per_rank.median, &c.unit)));
-    table.right("a host", column(|c| with_unit(c.per_host.median, &c.unit)));
+    table.right("per rank, all at once", column(|c| with_unit(c.per_rank.median, &c.unit)));
+    table.right("per host", column(|c| with_unit(c.per_host.median, &c.unit)));
     table.right("±", column(|c| uncertainty(&c.per_host)));
     let mut lines = table.lines();
     let note =
@@ -147,7 +147,7 @@ fn ceiling_lines(machine: &Machine) -> Vec<String> {
         (None, note) => format!("dgemm: not measured: {}", note.as_deref().unwrap_or("no library")),
     });
     lines.push(format!(
-        "triad: {} bytes an element counted, {} moved where stores allocate; arrays of {}B",
+        "triad: {} bytes per element counted, {} moved where stores allocate; arrays of {}B",
         ceilings.triad.counted_bytes_per_element,
         ceilings.triad.moved_bytes_per_element,
         with_prefix(ceilings.triad.array_bytes as f64)

@@ -57,10 +57,10 @@ fn head(text: &mut String, findings: &Findings) {
     let is_exact = first.evidence.as_ref().is_some_and(|evidence| evidence.exact().is_some());
     let method = match (model.method_name(), first.residual) {
         ("evidence", _) if is_exact => {
-            "evidence (a form that meets every point to its digits)".into()
+            "evidence (a form that reproduces every point to its digits)".into()
         }
         ("evidence", _) => {
-            "evidence (many sums of terms, weighed; the typical one is shown)".into()
+            "evidence (many sums of terms, weighted; the typical one is shown)".into()
         }
         (name, Residual::Relative) => format!("{name} (relative residuals)"),
         (name, Residual::Absolute) => format!("{name} (residuals in seconds)"),
@@ -167,7 +167,7 @@ fn columns(text: &mut String, findings: &Findings) {
         let share = small.iter().filter_map(|term| term.seconds).sum::<f64>() / total;
         let _ = writeln!(
             text,
-            "  and {} that few candidates have, together {}",
+            "  and {} found in few candidates, {} in total",
             plural(small.len(), "column"),
             percent(share)
         );
@@ -184,12 +184,12 @@ fn indistinguishable(text: &mut String, findings: &Findings) {
         let texts: Vec<&str> = group.iter().map(String::as_str).collect();
         // A column that depends on no other one is 0 everywhere.
         if let [alone] = texts.as_slice() {
-            let _ = writeln!(text, "CANNOT BE IDENTIFIED  {alone} is 0 at every point to fit");
+            let _ = writeln!(text, "CANNOT BE IDENTIFIED  {alone} is 0 at every fitted point");
             continue;
         }
         let _ = writeln!(
             text,
-            "CANNOT BE IDENTIFIED  on these points, {} depend on each other: {}",
+            "CANNOT BE IDENTIFIED  on these points, {} are linearly dependent: {}",
             plural(group.len(), "column"),
             list(&texts)
         );
@@ -208,8 +208,8 @@ fn list(texts: &[&str]) -> String {
 fn choice(text: &mut String, chosen: usize, comparison: &Comparison) {
     let name = &comparison.scores[chosen].name;
     let why = match chosen {
-        0 => "offered first, and no other extrapolates better by a third",
-        _ => "it extrapolates better by more than a third than the one offered first",
+        0 => "the first choice, and no alternative extrapolates better by a third",
+        _ => "it extrapolates better than the first choice by more than a third",
     };
     let _ = writeln!(text, "\nCHOSEN  {name}: {why} ({})", held_back(comparison.what));
     scores(text, comparison, Some(chosen));

@@ -64,7 +64,7 @@ fn warning(warning: &PredictionWarning) -> String {
     match warning {
         PredictionWarning::Beyond { variable, times, assumes_regime } => {
             let assumes = match assumes_regime {
-                true => "; assumes that nothing changes its regime beyond that",
+                true => "; assumes no change of regime beyond that",
                 false => "",
             };
             format!("predicted at {} times the largest {variable} measured{assumes}", short(*times))
@@ -78,8 +78,8 @@ fn warning(warning: &PredictionWarning) -> String {
                 .into()
         }
         PredictionWarning::TooWide => format!(
-            "only a range can be predicted: its ends lie a factor of more than {MAX_FACTOR} from its middle, \
-             because the points do not tell how the time grows; measure at twice the largest rank count"
+            "only an interval can be given (wider than a factor of {MAX_FACTOR}): the measured points do not \
+             constrain how the time grows. Measure at twice the largest rank count next"
         ),
         PredictionWarning::NotPositive => {
             "the model's time is not positive here: the model is valid only nearer to the measured points"

@@ -24,7 +24,7 @@ pub fn tau_chi(report: &Report) -> Figure {
         / points.len().max(1) as f64;
     let mut panel = Panel::new(
         Axis::linear("elapsed time τ", "s").from_zero(),
-        Axis::linear("overhead time χ", "s").from_zero(),
+        Axis::linear("lost time χ", "s").from_zero(),
     )
     .with(Series::points("ranks", points))
     .with(Series::points("run", vec![(metrics.elapsed_s, mean.max(0.0))]).with_look(1));

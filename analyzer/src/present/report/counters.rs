@@ -37,8 +37,8 @@ pub(super) fn lines(counters: &[CounterMetrics]) -> Vec<String> {
             values.iter().copied().reduce(pick).map_or("?".to_owned(), number)
         })
     };
-    table.right("least a rank", extreme(f64::min));
-    table.right("most a rank", extreme(f64::max));
+    table.right("min per rank", extreme(f64::min));
+    table.right("max per rank", extreme(f64::max));
     table.left("event (perf_event)", rows.iter().map(|(one, _)| one.events.clone()));
     table.lines()
 }

@@ -59,14 +59,14 @@ fn own_cost(cost: Option<&OwnCost>) -> String {
     match cost {
         Some(OwnCost { send_s, receive_s }) if !send_s.is_empty() && !receive_s.is_empty() => {
             format!(
-                "recorder's own cost outside its two stamps: MPI_Send {}, MPI_Recv {} a call (median [quartiles] \
+                "recorder's own cost outside its two stamps: MPI_Send {}, MPI_Recv {} per call (median [quartiles] \
              over {} calls in a loop)",
                 quartiles(send_s),
                 quartiles(receive_s),
                 send_s.len() + 1
             )
         }
-        _ => "for this recorder's cost of a call, run scripts/measure-overhead".into(),
+        _ => "for this recorder's cost per call, run scripts/measure-overhead".into(),
     }
 }
 
@@ -167,7 +167,8 @@ mod tests {
         assert!(rough.lines().any(|l| l.trim_start().starts_with("8 ") && l.contains("  -  ")));
         assert!(line("1024").contains("130 µs") && line("1024").contains("243 µs"), "{text}");
         assert!(text.contains("shortest of the longest barriers: 2.30 ms in loop 2"), "{text}");
-        let own = "MPI_Send 13.0 ns [12.0 ns, 14.0 ns], MPI_Recv 23.0 ns [22.0 ns, 24.0 ns] a call";
+        let own =
+            "MPI_Send 13.0 ns [12.0 ns, 14.0 ns], MPI_Recv 23.0 ns [22.0 ns, 24.0 ns] per call";
         assert!(text.contains(own) && text.contains("over 6 calls"), "{text}");
         let old = LatePartner { own_cost: None, ..tables(Some(1e-6)) };
         assert!(screen(&old).contains("scripts/measure-overhead"));

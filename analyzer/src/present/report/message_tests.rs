@@ -111,7 +111,7 @@ fn screen_shows_traffic_and_communicators() {
     let part: Vec<&str> = screen.lines().skip_while(|line| !line.starts_with("MESSAGES")).collect();
     insta::assert_snapshot!(part.join("\n"), @r"
     MESSAGES    4 matched, 4.256 kB | unmatched 1 (no partner: 1 send) | 2 received by wildcard |
-                most often 2 KiB to 4 KiB (50 %)
+                most common size 2 KiB to 4 KiB (50 %)
                 from\to              0              1
                       0              -  2.128 kB in 2
                       1  2.128 kB in 2              -

@@ -10,9 +10,9 @@ use crate::trace::RunNote;
 /// A note on a run as a sentence.
 pub(crate) fn run_note(note: &RunNote) -> String {
     match note {
-        RunNote::Imagined => {
-            "this run is imagined: gammachi whatif --out replayed another run with a change; \
-                              its times were not measured"
+        RunNote::Simulated => {
+            "this run is simulated: `gammachi whatif --out` wrote it by replaying another run; its times were not \
+             measured"
                 .into()
         }
         RunNote::Spawned { files } => format!(
@@ -21,13 +21,12 @@ pub(crate) fn run_note(note: &RunNote) -> String {
         RunNote::UnknownMpi { library } => format!(
             "the recorder does not know the MPI library ({}): function and times of every call are \
              recorded; peers, bytes, communicators and messages are not, because the layout of its handles \
-             and statuses is not known, and clocks were not compared",
+             and statuses is unknown, and clocks were not compared",
             if library.is_empty() { "it gives no version" } else { library }
         ),
         RunNote::FreedInTotals { communicators, objects } => format!(
             "{communicators} communicators and {objects} windows and files (counted on each rank) were \
-             freed where calls are kept only as totals: the totals include their calls, but what they \
-             were is not known"
+             freed where calls are kept only as totals: the totals include their calls, but what they were is unknown"
         ),
     }
 }
@@ -57,14 +56,14 @@ pub(crate) fn time_note(note: &TimeNote) -> String {
              may be wrong by a factor",
         ),
         TimeNote::WholeProcess => {
-            "--from-start: elapsed time is from the begin of the first process (time 0) to the end of the \
+            "--from-start: elapsed time is from the start of the first process (time 0) to the end of the \
              last one; MPI_Init and MPI_Finalize count as MPI, and the time before and between them as \
              usual"
                 .into()
         }
         TimeNote::ProcessBeginUnknown(ranks) => of(
             ranks,
-            "the trace does not say when the process began; the begin of MPI_Init, its first event, is \
+            "the trace does not say when the process started; the start of MPI_Init, its first event, is \
              used instead",
         ),
     }
@@ -81,7 +80,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
         }
         Note::NotParticipating { ranks, of, first } => format!(
             "{ranks} of {of} ranks take no part in the selection (the first is rank {first}); efficiency is \
-             that of the others"
+             computed over the remaining ranks"
         ),
         Note::OccurrencesDiffer => "ranks have different numbers of occurrences: elapsed time is from the \
                                     first begin to the last end, and what lies between a rank's \
@@ -111,7 +110,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
         }
         Note::ThreadsInTotals(first) => format!(
             "ranks with totals and several threads (the first is rank {first}): how their threads \
-             overlapped in that time is not known; their gamma is computed as if the totals of all \
+             overlapped in that time is not known; their computing time (γ) is computed as if the totals of all \
              threads began at the same moment"
         ),
         Note::MemoryGrew(of) => {
@@ -128,8 +127,8 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
                 bytes(of.memory.peak_bytes)
             )
         }
-        Note::NoBlasSeen => "computation is BLAS, but no BLAS call was seen (linked statically, or none is \
-                             made): record with --compute outside"
+        Note::NoBlasSeen => "only BLAS counts as computation, but no BLAS call was seen (linked statically, or none \
+            made): record with --compute outside"
             .into(),
     }
 }
@@ -141,7 +140,7 @@ fn of_messages(what: MessageNote, count: u64) -> String {
     let text = match what {
         MessageNote::SizeMismatch => {
             format!(
-                "{message} of another size than the receive says: matching, or the trace, is wrong"
+                "{message} of a different size from the receive: the matching or the trace is wrong"
             )
         }
         MessageNote::Truncated => {
@@ -151,10 +150,9 @@ fn of_messages(what: MessageNote, count: u64) -> String {
             "completed {} created by calls that are not recorded",
             one_or("request was", "requests were")
         ),
-        MessageNote::CommunicatorsUnknown => format!(
-            "{} on communicators that are unknown",
-            one_or("collective call", "collective calls")
-        ),
+        MessageNote::CommunicatorsUnknown => {
+            format!("{} on unknown communicators", one_or("collective call", "collective calls"))
+        }
         MessageNote::Mismatched => {
             format!("{operation} in which ranks called different functions")
         }

@@ -148,7 +148,7 @@ fn selection_line(report: &Report) -> Option<(&'static str, String)> {
         format!("{} of {} elapsed", seconds(metrics.elapsed_s), seconds(metrics.run_elapsed_s));
     let times = match metrics.occurrences {
         Some(1) | None => String::new(),
-        Some(times) => format!(", in {} occurrences a rank", count(times as u64)),
+        Some(times) => format!(", in {} occurrences per rank", count(times as u64)),
     };
     let label = match &metrics.selection {
         Selection::Whole => return None,
@@ -169,8 +169,7 @@ fn cut_line(report: &Report) -> Option<(&'static str, String)> {
     let cut: Vec<u32> = report.metrics.ranks.iter().filter(is_cut).map(|rank| rank.rank).collect();
     (!cut.is_empty()).then(|| {
         let text = format!(
-            "{} ({}) known only up to where recording or valid data end; the rest of the elapsed time counts \
-             as lost",
+            "{} ({}): trace truncated; time after its last valid record counts as lost",
             plural(cut.len(), "rank"),
             number_list(cut)
         );

@@ -154,7 +154,7 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
         report.metrics.calls.iter().partition(is_negligible);
     if calls.is_empty() {
         return match negligible.is_empty() {
-            true => vec!["none in this stretch".into()],
+            true => vec!["none in this selection".into()],
             false => vec![negligible_line(&negligible)],
         };
     }

@@ -82,7 +82,7 @@ fn screen_of_a_region() {
                    1          6.500     1.660   1.050          0.000       0.602     1     49.02 G
     TRUST       clock within 10 ns | recorder 0.098 % | no events lost | 2 of 2 ranks finished |
                 1 run: spread unknown
-    NEXT        gammachi view RUN      shows this stretch among the others
+    NEXT        gammachi view RUN      shows this part within the whole run
 
     CALLS       function     count    time  of run time    mean     max  on rank     bytes
                 cblas_dgemm      4  13.0 s         80 %  3.25 s  3.60 s        0  4.295 GB
@@ -135,18 +135,16 @@ fn damage_missing_and_killed_ranks_come_first() {
     insta::assert_snapshot!(screen, @r"
     solver  N=4000 | Open MPI 4.1.4 | 1 host, 4 ranks (2 with a file) on cores 0,1 | solver.gammachi
 
-      1 file is damaged (see DAMAGE). 2 of 4 ranks left no readable file (2,3); all figures are
-        those of the others. Rank 1 never returned from MPI_Finalize (died, or still running): it
-        was inside MPI_Recv for at least 0 s. Of what was recorded: 89 % efficient, load well
-        balanced. Rank 0 loses 1.01 s: 850 ms in MPI (MPI_Send 850 ms), 150 ms of which nothing is
-        recorded.
+      1 file is damaged (see DAMAGE). No readable trace for 2 of 4 ranks (2,3); all figures cover
+        the remaining ranks only. Rank 1 never returned from MPI_Finalize (died, or still running):
+        it was inside MPI_Recv for at least 0 s. In the recorded part: 89 % efficient, load well
+        balanced. Rank 0 loses 1.01 s: 850 ms in MPI (MPI_Send 850 ms), 150 ms not recorded.
 
     DAMAGE      ranks-000/rank-000000.gmc: at byte 33624: an event that begins out of order; the
                 later events of thread 0 are left out
     DAMAGE      ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the rank's
                 figures end at the last event that is valid
-    CUT         1 rank (0) known only up to where recording or valid data end; the rest of the
-                elapsed time counts as lost
+    CUT         1 rank (0): trace truncated; time after its last valid record counts as lost
     POSITIONS   rank  position      since           for  waits for
                 1     in MPI_Recv  7.90 s  at least 0 s  ?
     LAST CALLS  rank 1: MPI_Init at -100 ns; cblas_dgemm x2, last at 3.90 s; MPI_Send at 6.90 s;
@@ -206,8 +204,8 @@ fn rank_killed_in_mpi_init_leaves_no_damage() {
     never.anchor(400, 1e9, 400);
     let [screen, json] = texts_of(&[complete(0), complete(1), never], &Selection::Whole);
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = "Rank 2 never returned from MPI_Init; all figures are those of the others. 1 of 4 ranks \
-                    left no readable file (3);";
+    let expected = "Rank 2 never returned from MPI_Init; all figures cover the remaining ranks only. No readable \
+                    trace for 1 of 4 ranks (3);";
     assert!(words.contains(expected), "{screen}");
     assert!(!words.to_lowercase().contains("damage"), "{screen}");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -256,7 +254,7 @@ fn verdict_begins_with_how_the_job_ended() {
     let mut aborts = rank(1);
     aborts.open_call(0, "MPI_Abort", at(300));
     let verdict = verdict_of(&[waits.clone(), aborts], &mpirun, 7);
-    let expected = "Rank 1 called MPI_Abort at 300 ms: it ended the run; the exit code is 7.";
+    let expected = "Rank 1 called MPI_Abort at 300 ms, which ended the run; the exit code is 7.";
     assert!(verdict.starts_with(expected), "{verdict}");
 
     let stands = "2 ranks (0,1) ended before MPI_Finalize: rank 1 was outside MPI, after MPI_Send at \
@@ -340,7 +338,7 @@ fn names_unsuitable_compute_mode_and_sleeping_rank() {
     let expected = "Time outside MPI counts as computing, but rank 0 was asleep or blocked for nearly all of it: of 1.00 \
                     s, it was on a core for 100 ms at most.";
     assert!(screen.contains(expected), "{screen}");
-    assert!(!screen.contains("does not fit"), "{screen}");
+    assert!(!screen.contains("does not suit"), "{screen}");
     rank.header.compute = "blas".into();
     rank.threads[0].insert(1, {
         let mut other = SyntheticRank::new(0, 1);
@@ -349,7 +347,7 @@ fn names_unsuitable_compute_mode_and_sleeping_rank() {
     });
     let screen = words(&rank);
     assert!(
-        screen.contains("--compute blas does not fit this program: 100 % of its time"),
+        screen.contains("--compute blas does not suit this program: it spends 100 % of its time"),
         "{screen}"
     );
 }

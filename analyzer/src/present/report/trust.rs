@@ -25,7 +25,7 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
         count => format!("{bound}, but {} not aligned", plural(count, "rank")),
     }];
     if report.diagnosis.lacks_cores() {
-        parts.insert(0, "ranks lacked cores: times say little".to_owned());
+        parts.insert(0, "ranks lacked cores: times are unreliable".to_owned());
     }
     let off_cpu = report.metrics.share_off_cpu().filter(|share| *share >= NOTABLE_OFF_CPU);
     if let Some(share) = off_cpu.filter(|_| !report.diagnosis.lacks_cores()) {

@@ -103,7 +103,7 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
     let line = |curve: &dyn Fn(f64) -> f64, through: f64| {
         scaled(grid(x, through).into_iter().map(|i| (i, curve(i))).collect())
     };
-    let mut panel = with_ceilings(axes("operations a byte sent and received"), roofs)
+    let mut panel = with_ceilings(axes("flop per byte communicated"), roofs)
         .titled("communication")
         .with(
             Series::line("roof, all overlaps", line(&|i| with_overlap(f, b, i), f / b))
@@ -157,8 +157,8 @@ fn memory(run: &RunFindings) -> Option<Panel> {
     let roof = grid(x, f / b).into_iter().map(|i| (i, with_overlap(f, b, i))).collect();
     let counted = points.iter().any(|(one, ..)| one.point.counted_bytes.is_some());
     let axis = match counted {
-        true => "operations a byte counted",
-        false => "operations a byte of operands (at most)",
+        true => "flop per byte counted",
+        false => "flop per byte of operands (at most)",
     };
     let mut panel = with_ceilings(axes(axis), roofs)
         .titled("memory")
@@ -175,14 +175,14 @@ fn sweep_panel(sweep: &Sweep) -> Panel {
     let line = |value: &dyn Fn(&crate::models::roofline::sweep::SweepPoint) -> f64| {
         scaled(points.iter().map(|point| (point.intensity, value(point))).collect())
     };
-    axes("operations a byte sent and received")
+    axes("flop per byte communicated")
         .with(Series::line("roof, all overlaps", line(&|point| point.with_overlap())).with_look(0))
         .with(Series::line("nothing overlaps", line(&|p| p.without_overlap())).with_look(1))
         .with(Series::points("measured", line(&|point| point.attained.median)).with_look(2))
 }
 
 fn systems(all: &[System]) -> Panel {
-    let mut panel = axes("operations a byte between nodes");
+    let mut panel = axes("flop per byte between nodes");
     for system in all {
         let (f, b) = (system.peak_flops_per_s, 2.0 * system.one_way_bytes_per_s);
         let roof = grid((0.1, 1000.0), f / b).into_iter().map(|i| (i, with_overlap(f, b, i)));

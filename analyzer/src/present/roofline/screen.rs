@@ -73,7 +73,7 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
         lines.push(String::new());
         if !findings.what_if.is_empty() {
             lines.push(bold(
-                "WHAT IF  (operations a byte that a program needs today to reach the peak)",
+                "WHAT IF  (flop per byte that a program needs today to reach the peak)",
             ));
             lines.extend(indented(what_if_of_systems(&findings.systems, &findings.what_if)));
             lines.push(String::new());
@@ -159,7 +159,7 @@ fn roofs(placed: &Assessment) -> Vec<String> {
         rows.push((name, rate(Some(*both), "B/s"), f.map(|f| f / both)));
     }
     if let Some(memory) = memory {
-        let name = "memory (triad, 24 bytes an element counted)".to_owned();
+        let name = "memory (triad, 24 bytes per element counted)".to_owned();
         rows.push((name, rate(Some(*memory), "B/s"), f.map(|f| f / memory)));
     }
     let mut table = Table::default();

@@ -55,7 +55,7 @@ fn unknown_end(fit: &Fit, warning: &Warning) -> String {
         true => "time stops falling",
         false => "work per time stops growing",
     };
-    format!("Where {what} cannot be told: {}.", words::warning(warning))
+    format!("Where {what} cannot be determined: {}.", words::warning(warning))
 }
 
 fn efficient_until(fit: &Fit, model: &Model) -> Option<String> {
@@ -121,7 +121,7 @@ fn stops_falling(fit: &Fit, model: &Model) -> String {
 fn hidden(model: &Model) -> Option<String> {
     let hidden = model.hidden?;
     Some(format!(
-        "Overhead hides in the computation: at p = {} the model finds χ' = {}, measured χ is {}; \
+        "Lost time hides in the computation: at p = {} the model finds χ' = {}, measured χ is {}; \
          the gap of {} grows with p, because Σγ does (uneven or repeated work, slower memory). \
          Without it the best measured time would be {} at p = {}.",
         hidden.p,
@@ -137,7 +137,7 @@ fn unbalanced(fit: &Fit) -> Option<String> {
     let uneven = fit.unbalanced?;
     let grows = if uneven.grows { ", and more so with more ranks" } else { "" };
     Some(format!(
-        "Load is uneven{grows}: at p = {} the ranks' overhead χ goes from {} to {}. Perfect balance \
+        "The load is imbalanced{grows}: at p = {} the ranks' lost time χ ranges from {} to {}. Perfect balance \
          would save up to {} there; \
          the best measured time would be {} at p = {}.",
         uneven.p,
@@ -155,13 +155,13 @@ fn next(model: &Model) -> Option<String> {
     let what = if next.of_p_c { "p_c" } else { "c2" };
     Some(match next.error {
         Some((now, then)) => format!(
-            "Next: one run at p = {} would narrow {what} most, from ±{} to about ±{} (one standard \
+            "Next: a run at p = {} would reduce the uncertainty of {what} most, from ±{} to about ±{} (standard \
              error).",
             next.p,
             percent(now),
             percent(then)
         ),
-        None => format!("Next: one run at p = {} would tell most about {what}.", next.p),
+        None => format!("Next: a run at p = {} would constrain {what} most.", next.p),
     })
 }
 
@@ -239,7 +239,10 @@ mod tests {
         let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!screen.contains("Time stops falling at"), "{screen}");
         assert_eq!(screen.matches("times beyond the largest rank count fitted").count(), 1);
-        assert!(screen.contains("Where time stops falling cannot be told: p_c = 316"), "{screen}");
-        assert!(screen.contains("assumes that nothing changes its regime"), "{screen}");
+        assert!(
+            screen.contains("Where time stops falling cannot be determined: p_c = 316"),
+            "{screen}"
+        );
+        assert!(screen.contains("assumes no change of regime"), "{screen}");
     }
 }

@@ -34,7 +34,7 @@ pub(in crate::present) fn drawings(scaling: &Scaling) -> Vec<(&'static str, Figu
         (
             "overhead.svg",
             grid(
-                "Overhead, modelled and measured",
+                "Lost time, modelled and measured",
                 modelled.iter().filter_map(|f| overhead(f)).collect(),
             ),
         ),
@@ -71,7 +71,7 @@ fn tau_chi(fit: &Fit) -> Option<Panel> {
     let (right, top) = (1.15 * largest, (1.25 * top).max(0.005 * largest));
     let mut panel = Panel::new(
         Axis::linear("elapsed time τ", "s").within(0.0, right),
-        Axis::linear("overhead time χ", "s").within(0.0, top),
+        Axis::linear("lost time χ", "s").within(0.0, top),
     )
     .titled(name(fit, ""));
     for eps in distinct_efficiencies(right, top) {
@@ -182,7 +182,7 @@ fn overhead(fit: &Fit) -> Option<Panel> {
         .collect();
     let mut panel = Panel::new(
         Axis::linear("ranks p", "").from_zero().whole(),
-        Axis::linear("overhead time", "s").from_zero(),
+        Axis::linear("lost time", "s").from_zero(),
     )
     .titled(name(fit, ""))
     .with(Series::line("χ' of the model", model).with_look(1));

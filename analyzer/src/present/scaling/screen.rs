@@ -39,8 +39,8 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
             lines.extend(wrapped(
                 "",
                 &format!(
-                    "Without any model: τ_min lies between {} (χ at p = {}, if overhead does not fall \
-                     with p) and {} (the fastest run).",
+                    "Without any model: τ_min lies between {} (χ at p = {}, if lost time does not fall with p) and \
+                     {} (the fastest run).",
                     seconds(bounds.lo_s),
                     bounds.p,
                     seconds(bounds.hi_s)
@@ -121,7 +121,7 @@ fn coefficients(fit: &Fit, model: &Model) -> Vec<String> {
     let curve = &model.curve;
     let three = |value: f64| scientific(value);
     let mut lines = vec![format!(
-        "a = {}   χ'0 = {}   χ'1 = {} a rank   Σγ(p1) = {}",
+        "a = {}   χ'0 = {}   χ'1 = {} per rank   Σγ(p1) = {}",
         seconds(curve.a_s()),
         seconds(curve.chi0_s()),
         seconds(curve.chi1_s()),
@@ -204,9 +204,9 @@ fn predictions(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
     let exact = fit.evidence.as_ref().and_then(|evidence| evidence.exact());
     let (by, interval) = match fit.form {
         Form::Evidence if exact.is_some() => {
-            ("a form that meets every point to its digits", "90 % interval")
+            ("a form that reproduces every point to its digits", "90 % interval")
         }
-        Form::Evidence => ("many sums of terms, weighed by the points", "90 % interval"),
+        Form::Evidence => ("many sums of terms, weighted by their fit", "90 % interval"),
         Form::ThreeTerms => ("the three terms", "90 % of runs"),
     };
     let mut lines = vec![bold(&format!("PREDICTED  by {by}"))];

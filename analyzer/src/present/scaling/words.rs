@@ -11,7 +11,7 @@ pub(super) fn assumption(fit: &Fit) -> Option<String> {
     let beyond = fit.predictions.iter().any(|p| p.p > largest && p.tau_s.is_ok());
     beyond.then(|| {
         format!(
-            "assumes that nothing changes its regime beyond p = {}, the largest measured: another \
+            "assumes no change of regime beyond p = {}, the largest measured: another \
              network level, another algorithm of a collective, messages past the eager limit",
             count(u64::from(largest))
         )
@@ -26,14 +26,14 @@ pub(super) fn unsupported(why: Unsupported) -> String {
             count(u64::from(next))
         ),
         Unsupported::TooWide { beyond, next } => format!(
-            "only a range can be predicted beyond p = {}: its ends lie a factor of more than {MAX_FACTOR} \
-             from its middle, because the points do not tell how the time grows; measure p = {}",
+            "beyond p = {} only an interval can be given (wider than a factor of {MAX_FACTOR}): the measured points \
+             do not constrain how the time grows. Measure p = {} next",
             count(u64::from(beyond)),
             count(u64::from(next))
         ),
         Unsupported::UnknownWork => {
-            "the work there is not known: it is proportional to p neither in the \
-                                     data nor given by --work as an expression of p"
+            "the work there is unknown: it is not proportional to p in the data, and --work does not give it as an \
+             expression of p"
                 .into()
         }
         Unsupported::NotPositive => {
@@ -87,20 +87,19 @@ pub(super) fn warning(warning: &Warning) -> String {
         }
         Warning::BelowP1(all) => format!("left out, below p1: p = {}", list(all)),
         Warning::NegativeA(c0) => format!(
-            "1+c0 = {:.3} is below 0: the model has negative computation; do not explain or predict \
-             with it",
+            "1+c0 = {:.3} is below 0: the model has negative computation; neither interpret it nor predict with it",
             1.0 + c0
         ),
         Warning::NegativeC1(c1) => format!(
-            "c1 = {c1:.2e} is below 0: overhead that does not depend on p would be negative; do not \
-             explain with c1 and χ', while τ and p_c are often still predicted well"
+            "c1 = {c1:.2e} is below 0: lost time independent of p would be negative; do not interpret c1 and χ', \
+             although τ and p_c are often still predicted well"
         ),
         Warning::NoMinimum(c2) => format!(
             "c2 = {c2:.2e} is not above 0: within the model time never stops falling, so there is no \
              p_c and no τ_min"
         ),
         Warning::UnsupportedPc => {
-            "the interval of c2 touches 0: p_c and τ_min are not supported by these data".into()
+            "the interval of c2 includes 0: p_c and τ_min are not supported by these data".into()
         }
         Warning::FarPc(p_c, largest) => format!(
             "p_c = {p_c:.0} lies {:.1} times beyond the largest rank count fitted, {largest}",
@@ -110,12 +109,12 @@ pub(super) fn warning(warning: &Warning) -> String {
         Warning::Anchored => "ε'(1) = 1 is assumed, not measured".into(),
         Warning::NotMeasured(all) => format!("--points: not measured: p = {}", list(all)),
         Warning::FarPrediction(p, times) => format!(
-            "p = {p} is {times:.1} times the largest rank count fitted: what appears only beyond it \
-             (another network level, another algorithm) is in no interval"
+            "p = {p} is {times:.1} times the largest rank count fitted: effects that only appear beyond it (another \
+             network level, another algorithm) are not covered by the interval"
         ),
         Warning::FlopsChange(change) => format!(
-            "the counted operations change by {:.0} % with p, but the work is taken as constant; if it \
-             grows, say how with --work",
+            "the counted operations change by {:.0} % with p, but the work is taken as constant; if it grows, give \
+             it with --work",
             100.0 * change
         ),
         Warning::WeakScaling => {

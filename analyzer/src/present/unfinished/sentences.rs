@@ -23,7 +23,9 @@ pub(in crate::present) fn sentences(unfinished: &Unfinished) -> Vec<String> {
     for deadlock in unfinished.deadlocks.iter().take(MAX_SENTENCES) {
         let what = match deadlock.certain {
             true => "Deadlock",
-            false => "Circular wait (a rank of it polls or has more threads, which may end it)",
+            false => {
+                "Circular wait (one of its ranks polls or has further threads, which may resolve it)"
+            }
         };
         let ranks = &deadlock.ranks;
         let named = ranks.iter().zip(ranks.iter().cycle().skip(1)).take(MAX_IN_CIRCLE);
@@ -90,7 +92,7 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
     let which = match cause.kind {
         CauseKind::Finalized => "which has returned from MPI_Finalize".into(),
         CauseKind::WithoutFile => "which left no readable file".into(),
-        CauseKind::NotRecorded => "whose record ends earlier".into(),
+        CauseKind::NotRecorded => "whose recording ended earlier".into(),
         CauseKind::Died => match inside {
             Some(call) => format!("whose process died inside {}", call_text(call)),
             None => format!("whose process died outside MPI, {after}"),
@@ -109,19 +111,19 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
                     process_word(process)
                 ),
                 _ => format!(
-                    "which was outside MPI, {after}: it died there, or computed until the run ended"
+                    "which was outside MPI, {after}: it died there, or was computing until the run ended"
                 ),
             }
         }
         CauseKind::Aborts => "which called MPI_Abort".into(),
         CauseKind::InsideCall => match (inside, position.and_then(|p| p.waits_for.as_ref())) {
             (Some(call), Some(WaitsFor::Nobody)) => format!(
-                "which is inside {} for {}, although all that it needs is there",
+                "which has been in {} for {} although nothing it waits for is missing",
                 call_text(call),
                 lasted(unfinished, call.begin_s)
             ),
             (Some(call), _) => format!(
-                "which is inside {} for {}; which rank it waits for is not recorded",
+                "which has been in {} for {}; the rank it waits for is not recorded",
                 call_text(call),
                 lasted(unfinished, call.begin_s)
             ),

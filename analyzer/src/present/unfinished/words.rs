@@ -11,9 +11,9 @@ use crate::trace::ProcessState;
 
 pub(super) fn location_text(rank: &UnfinishedRank) -> String {
     if !rank.known {
-        return "not known: recording ended, or the file is damaged".into();
+        return "unknown: recording ended, or the file is damaged".into();
     }
-    let Some(position) = rank.position() else { return "outside MPI, without a call".into() };
+    let Some(position) = rank.position() else { return "outside MPI, having made no call".into() };
     let line = file_and_line(&position.place).map(|line| format!(" ({line})"));
     let line = printable(&line.unwrap_or_default());
     match (position.inside(), position.last_calls.last()) {
@@ -28,7 +28,7 @@ pub(super) fn location_text(rank: &UnfinishedRank) -> String {
             format!("in {}{line}{thread}", call_text(call))
         }
         (None, Some(last)) => format!("outside MPI, after {}{line}", call_text(last)),
-        (None, None) => "outside MPI, without a call".into(),
+        (None, None) => "outside MPI, having made no call".into(),
     }
 }
 

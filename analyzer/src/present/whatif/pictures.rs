@@ -27,7 +27,7 @@ pub fn sensitivity(what_if: &WhatIf) -> Figure {
 }
 
 fn time_axis() -> Axis {
-    Axis::linear("time of the run", "s").from_zero()
+    Axis::linear("elapsed time", "s").from_zero()
 }
 
 /// Factors from the first to the second at equal distances on a logarithmic axis.
@@ -48,7 +48,7 @@ fn costs(what_if: &WhatIf) -> Panel {
         let bandwidth = Change::Bandwidth(1.0 / factor);
         vec![Change::Latency(factor), bandwidth, Change::Overhead(factor)]
     };
-    let mut panel = Panel::new(Axis::log2("costs of messages, times", ""), time_axis());
+    let mut panel = Panel::new(Axis::log2("factor on message costs", ""), time_axis());
     if what_if.is_told_apart() {
         panel = panel
             .with(curve("latency", latency))
@@ -69,7 +69,7 @@ fn added_latency(what_if: &WhatIf) -> Option<Panel> {
     let at_unit = |(added, seconds): (f64, f64)| (added * 1e6, seconds);
     let mut panel = Panel::new(
         Axis::linear("latency added to each message", "µs"),
-        Axis::linear("time of the run", "s"),
+        Axis::linear("elapsed time", "s"),
     )
     .with(Series::line("", curve.into_iter().map(at_unit).collect()));
     for (slowdown, name) in [(0.01, "+1 %"), (0.02, "+2 %"), (0.05, "+5 %")] {
@@ -90,7 +90,7 @@ fn speeds(what_if: &WhatIf) -> Option<Panel> {
     let regions: Vec<(f64, String)> =
         regions.map(|name| (what_if.on_path(name), name.to_owned())).collect();
     let ranks: Vec<(f64, usize)> = what_if.on_path_by_rank().into_iter().zip(0..).collect();
-    let mut panel = Panel::new(Axis::log2("speed, times", ""), time_axis());
+    let mut panel = Panel::new(Axis::log2("speed factor", ""), time_axis());
     for (_, name) in largest(what_if, regions) {
         let changes = |factor| vec![Change::RegionSpeed(name.clone(), factor)];
         panel = panel.with(Series::line(name.clone(), what_if.curve(&factors, changes)));

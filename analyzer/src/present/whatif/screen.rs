@@ -41,8 +41,8 @@ fn verdict(results: &WhatIfResults) -> String {
             scaled(what_if.calibration.scale)
         ),
         false => format!(
-            "This run cannot be replayed: the replay of {calls} calls takes {} where the run took \
-             {recorded}, {error} off; more than {} and {} is not trusted. {}",
+            "This run cannot be replayed: the replay of {calls} calls takes {} instead of {recorded}, an error of \
+             {error}; errors above {} and {} are not trusted. {}",
             seconds(what_if.replayed.elapsed_s),
             percent(MAX_ERROR),
             seconds(MAX_OFF_S),
@@ -55,7 +55,7 @@ fn verdict(results: &WhatIfResults) -> String {
 fn scaled(scale: f64) -> String {
     match scale {
         scale if (scale - 1.0).abs() < 0.005 => String::new(),
-        scale => format!(", with all costs of transfers times {}", significant(scale, 3)),
+        scale => format!(", with all transfer costs scaled by {}", significant(scale, 3)),
     }
 }
 
@@ -135,7 +135,7 @@ fn network(results: &WhatIfResults) -> Vec<String> {
     };
     let titles = ["", "latency", "bandwidth", "eager limit", "from messages"];
     let mut lines = rows(titles, levels(&results.what_if.placement).map(row));
-    lines.push(format!("overhead of a call {}", seconds(overhead)));
+    lines.push(format!("overhead per call {}", seconds(overhead)));
     lines
 }
 
@@ -157,7 +157,7 @@ fn assumed_network(results: &WhatIfResults) -> Vec<String> {
     };
     let titles = ["", "latency", "bandwidth", "eager limit"];
     let mut lines = rows(titles, levels(results.placement).map(row));
-    lines.push(from(format!("overhead of a call {}", seconds(overhead)), of.overhead));
+    lines.push(from(format!("overhead per call {}", seconds(overhead)), of.overhead));
     lines.push("cost of collective operations relative to messages (run)".to_owned());
     lines
 }
@@ -211,28 +211,28 @@ pub(super) fn notes(results: &WhatIfResults) -> Vec<String> {
     let fixed = what_if.graph.fixed_s / (ranks * what_if.graph.elapsed_s);
     if fixed > MIN_FIXED {
         notes.push(format!(
-            "{} of the ranks' time is in calls whose partners are not known (files, one-sided \
+            "{} of the ranks' time is in calls whose partners are unknown (files, one-sided \
              communication, creation of communicators): it is replayed as it was recorded.",
             percent(fixed)
         ));
     }
     if results.answers.iter().any(|answer| answer.time_s().is_none()) {
         notes.push(
-            "Where there is no time, the run does not tell how overhead, latency and bytes share the costs of \
-             transfers: the interval covers every division."
+            "Where no time is given, the run does not show how transfer costs divide into overhead, latency and \
+             bytes: the interval covers every division."
                 .to_owned(),
         );
     }
     if !what_if.is_told_apart() {
         notes.push(
-            "Latency and bandwidth cannot be told apart: that takes messages of less than 1 KiB and of 4 KiB or \
-             more. Only both together are known."
+            "Latency and bandwidth cannot be separated: that takes messages below 1 KiB and of 4 KiB or more. Only \
+             their combined cost is known."
                 .to_owned(),
         );
     }
     if results.answers.iter().any(is_placed) {
         notes.push(
-            "On their new hosts, ranks compute as before: that they share memory and caches with others there is not \
+            "Ranks compute as before on their new hosts: sharing memory and caches with other ranks there is not \
              modelled."
                 .to_owned(),
         );
@@ -242,7 +242,7 @@ pub(super) fn notes(results: &WhatIfResults) -> Vec<String> {
         + results.answers.iter().map(|answer| answer.released).max().unwrap_or(0);
     if released > 0 {
         notes.push(format!(
-            "{} sends would have waited for ever in the replay and were released: the run itself did not stop there.",
+            "{} sends would have blocked forever in the replay and were released: the run itself did not stop there.",
             count(released)
         ));
     }

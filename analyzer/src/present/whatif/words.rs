@@ -46,9 +46,9 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::Placement(mapping) => {
             let hosts = plural(mapping.hosts as usize, "host");
             match &mapping.layout {
-                Layout::Block => format!("ranks on {hosts} by blocks"),
-                Layout::Cyclic => format!("ranks on {hosts} in turn"),
-                Layout::File(name) => format!("ranks on {hosts} as {name} says"),
+                Layout::Block => format!("ranks placed in blocks on {hosts}"),
+                Layout::Cyclic => format!("ranks placed cyclically on {hosts}"),
+                Layout::File(name) => format!("ranks placed on {hosts} as in {name}"),
             }
         }
         Change::RankSpeed(position, speed) => {
@@ -77,7 +77,7 @@ fn network(other: &Assembled) -> String {
         }
     }
     if other.overhead == Origin::Given {
-        parts.push(format!("overhead of a call {}", seconds(other.network.overhead)));
+        parts.push(format!("overhead per call {}", seconds(other.network.overhead)));
     }
     if other.eager_bytes[0] == Origin::Given {
         parts.push(format!("eager limit {} B", count(other.network.eager_bytes[0] as u64)));

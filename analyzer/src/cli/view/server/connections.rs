@@ -92,17 +92,17 @@ pub enum Unreadable {
 
 /// Connections that have not shown the token, oldest first.
 #[derive(Default)]
-struct Strangers {
+struct UnauthenticatedConnections {
     connections: Mutex<VecDeque<Arc<TcpStream>>>,
 }
 
-impl Strangers {
+impl UnauthenticatedConnections {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<TcpStream>>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection; if there are too many, the oldest is closed.
-    fn enter(&self, stream: &Arc<TcpStream>) -> Stranger<'_> {
+    fn enter(&self, stream: &Arc<TcpStream>) -> UnauthenticatedConnection<'_> {
         let mut connections = self.lock();
         if connections.len() >= MAX_STRANGERS
             && let Some(oldest) = connections.pop_front()
@@ -110,17 +110,17 @@ impl Strangers {
             let _ = oldest.shutdown(Shutdown::Both);
         }
         connections.push_back(stream.clone());
-        Stranger { among: self, stream: stream.clone() }
+        UnauthenticatedConnection { among: self, stream: stream.clone() }
     }
 }
 
 /// A counted connection; dropping this removes it.
-struct Stranger<'a> {
-    among: &'a Strangers,
+struct UnauthenticatedConnection<'a> {
+    among: &'a UnauthenticatedConnections,
     stream: Arc<TcpStream>,
 }
 
-impl Drop for Stranger<'_> {
+impl Drop for UnauthenticatedConnection<'_> {
     fn drop(&mut self) {
         self.among.lock().retain(|other| !Arc::ptr_eq(other, &self.stream));
     }
@@ -128,37 +128,38 @@ impl Drop for Stranger<'_> {
 
 /// Limits the number of answers that are computed at the same time to [`MAX_ANSWERS`].
 #[derive(Default)]
-struct Turns {
+struct AnswerPermits {
     taken: Mutex<usize>,
     freed: Condvar,
 }
 
-/// A turn; dropping it ends the turn.
-struct Turn<'a>(&'a Turns);
+/// A permit; dropping it returns it.
+struct Permit<'a>(&'a AnswerPermits);
 
-impl Turns {
-    fn take(&self) -> Turn<'_> {
+impl AnswerPermits {
+    fn take(&self) -> Permit<'_> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |taken: &mut usize| *taken >= MAX_ANSWERS;
         *self.freed.wait_while(taken, full).unwrap_or_else(PoisonError::into_inner) += 1;
-        Turn(self)
+        Permit(self)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.0.freed.notify_one();
     }
 }
 
-/// Accepts connections until the process ends. `judge` decides on a head, or on what was received
+/// Accepts connections until the process ends. `authorise` decides on a head, or on what was received
 /// instead.
 pub fn serve<F: FnOnce() -> Response>(
     listener: &TcpListener,
-    judge: &(impl Fn(Result<&Head, Unreadable>) -> Verdict<F> + Sync),
+    authorise: &(impl Fn(Result<&Head, Unreadable>) -> Verdict<F> + Sync),
 ) {
-    let (strangers, turns) = (&Strangers::default(), &Turns::default());
+    let (unauthenticated, permits) =
+        (&UnauthenticatedConnections::default(), &AnswerPermits::default());
     std::thread::scope(|scope| {
         loop {
             let Ok((stream, _)) = listener.accept() else {
@@ -167,31 +168,32 @@ pub fn serve<F: FnOnce() -> Response>(
                 continue;
             };
             let stream = Arc::new(stream);
-            let stranger = strangers.enter(&stream);
+            let connection = unauthenticated.enter(&stream);
             // If no thread can be started, the connection is closed, which its client notices.
-            let _ = std::thread::Builder::new()
-                .spawn_scoped(scope, move || converse(&stream, stranger, turns, judge));
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
+                handle_connection(&stream, connection, permits, authorise)
+            });
         }
     });
 }
 
 /// Handles one request.
-fn converse<F: FnOnce() -> Response>(
+fn handle_connection<F: FnOnce() -> Response>(
     stream: &TcpStream,
-    stranger: Stranger,
-    turns: &Turns,
-    judge: &impl Fn(Result<&Head, Unreadable>) -> Verdict<F>,
+    connection: UnauthenticatedConnection,
+    permits: &AnswerPermits,
+    authorise: &impl Fn(Result<&Head, Unreadable>) -> Verdict<F>,
 ) {
     let head = read_head(stream, Instant::now() + HEAD_TIME);
     if head == Err(Unreadable::Gone) {
         return;
     }
     // Errors of a broken connection concern only its client.
-    let _ = match judge(head.as_ref().map_err(|unreadable| *unreadable)) {
+    let _ = match authorise(head.as_ref().map_err(|unreadable| *unreadable)) {
         Verdict::Trusted(answer) => {
-            drop(stranger);
+            drop(connection);
             let response = {
-                let _turn = turns.take();
+                let _permit = permits.take();
                 answer()
             };
             write_response(stream, &response, ANSWER_TIME)

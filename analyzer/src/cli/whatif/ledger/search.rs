@@ -1,4 +1,4 @@
-//! Searches for answers to promises: runs and studies of a folder, rows of a table. Only what
+//! Searches for answers to predictions: runs and studies of a folder, rows of a table. Only what
 //! matches in everything that is known counts.
 
 use std::fs;
@@ -8,13 +8,13 @@ use rayon::prelude::*;
 
 use crate::cli::model::input::with_part;
 use crate::cli::observed::{ObservedRun, observe_run};
-use crate::ledger::{Answer, Ledger, Promise, Subject, is_same_value};
+use crate::ledger::{Answer, Ledger, Prediction, Subject, is_same_value};
 use crate::models::Observations;
 use crate::models::observations::P;
 use crate::trace::run_json::{Instant, RunJson, RunState};
 use crate::trace::study_json::{StudyJson, StudyRunState};
 
-/// The quantity of a promise, measured in a run.
+/// The quantity of a prediction, measured in a run.
 pub(super) struct Measured {
     pub subject: Subject,
     pub seconds: f64,
@@ -33,23 +33,23 @@ pub(super) struct Found {
     pub notes: Vec<String>,
 }
 
-/// Measures the quantity of a promise in a run.
+/// Measures the quantity of a prediction in a run.
 ///
 /// # Errors
 /// Why this is impossible, as a sentence.
-pub(super) fn measure(run: &Path, promise: &Promise) -> Result<Measured, String> {
-    let ObservedRun { figures, subject, begun_ns, is_imagined } =
-        observe_run(run, promise.subject.region.as_deref())?;
-    if is_imagined {
+pub(super) fn measure(run: &Path, prediction: &Prediction) -> Result<Measured, String> {
+    let ObservedRun { figures, subject, begun_ns, is_simulated } =
+        observe_run(run, prediction.subject.region.as_deref())?;
+    if is_simulated {
         return Err(format!(
-            "{}: is imagined; only a run that was measured answers",
+            "{}: is simulated; only a measured run tests a prediction",
             run.display()
         ));
     }
     let p = figures.p;
     let table = Observations::from_runs(run.display().to_string(), &[figures]);
     let table = table.map_err(|error| error.to_string())?;
-    let seconds = sums(table, &promise.quantity)?[0];
+    let seconds = sums(table, &prediction.quantity)?[0];
     Ok(Measured { subject: Subject { p: Some(p), ..subject }, seconds, begun_ns })
 }
 
@@ -72,12 +72,12 @@ pub(super) fn name_in(folder: &Path, run: &Path) -> String {
     run.strip_prefix(&folder).unwrap_or(&run).display().to_string()
 }
 
-/// Searches for answers to all promises whose runs can be recognised.
+/// Searches for answers to all predictions whose runs can be recognised.
 pub(super) fn search(folder: &Path, ledger: &Ledger) -> Found {
     let mut found = Found::default();
-    let recognised: Vec<&Promise> =
-        ledger.promises.iter().filter(|promise| promise.is_recognised()).collect();
-    let oldest = recognised.iter().map(|promise| promise.at.unix_ns).min();
+    let recognised: Vec<&Prediction> =
+        ledger.predictions.iter().filter(|prediction| prediction.is_recognised()).collect();
+    let oldest = recognised.iter().map(|prediction| prediction.at.unix_ns).min();
     if let Some(oldest) = oldest {
         let runs: Vec<(PathBuf, RunJson)> = runs_in(folder, &mut found.notes)
             .into_iter()
@@ -94,8 +94,8 @@ pub(super) fn search(folder: &Path, ledger: &Ledger) -> Found {
             }
         }
     }
-    for promise in &ledger.promises {
-        match answers_in_table(folder, promise) {
+    for prediction in &ledger.predictions {
+        match answers_in_table(folder, prediction) {
             Ok(answers) => found.rows.extend(answers),
             Err(note) => found.notes.push(note),
         }
@@ -133,29 +133,29 @@ fn runs_in(folder: &Path, notes: &mut Vec<String>) -> Vec<PathBuf> {
     runs
 }
 
-/// The promises that a run answers and that the ledger does not yet have it for, or why it cannot
+/// The predictions that a run answers and that the ledger does not yet have it for, or why it cannot
 /// be read.
 fn answers_of(
     folder: &Path,
     run: &Path,
     described: &RunJson,
-    promises: &[&Promise],
+    predictions: &[&Prediction],
     ledger: &Ledger,
 ) -> Vec<Result<Answer, String>> {
     let name = name_in(folder, run);
     let params = Subject { params: described.params.0.clone(), ..Subject::default() };
     // The description is cheap to check; the run's events are read only if it matches.
-    let may_answer = |promise: &&&Promise| {
-        promise.at.unix_ns < described.start.unix_ns
-            && promise.subject.differences(&params).is_empty()
-            && !ledger.has_answer(&promise.id, &name)
+    let may_answer = |prediction: &&&Prediction| {
+        prediction.at.unix_ns < described.start.unix_ns
+            && prediction.subject.differences(&params).is_empty()
+            && !ledger.has_answer(&prediction.id, &name)
     };
     let mut answers = Vec::new();
-    for promise in promises.iter().filter(may_answer) {
-        match measure(run, promise) {
-            Ok(measured) if promise.subject.differences(&measured.subject).is_empty() => {
+    for prediction in predictions.iter().filter(may_answer) {
+        match measure(run, prediction) {
+            Ok(measured) if prediction.subject.differences(&measured.subject).is_empty() => {
                 answers.push(Ok(Answer {
-                    promise: promise.id.clone(),
+                    prediction: prediction.id.clone(),
                     at: Instant::now(),
                     run: name.clone(),
                     seconds: measured.seconds,
@@ -169,11 +169,11 @@ fn answers_of(
     answers
 }
 
-/// The rows at the promised point, in the table that the promise was made from. There were none
+/// The rows at the predicted point, in the table that the prediction was made from. There were none
 /// when it was made.
-fn answers_in_table(folder: &Path, promise: &Promise) -> Result<Vec<Answer>, String> {
-    let path = folder.join(&promise.source);
-    let Subject { program: None, p: Some(p), params, open, .. } = &promise.subject else {
+fn answers_in_table(folder: &Path, prediction: &Prediction) -> Result<Vec<Answer>, String> {
+    let path = folder.join(&prediction.source);
+    let Subject { program: None, p: Some(p), params, open, .. } = &prediction.subject else {
         return Ok(Vec::new());
     };
     if !open.is_empty() || !path.is_file() || path.extension().is_none_or(|end| end != "csv") {
@@ -190,11 +190,11 @@ fn answers_in_table(folder: &Path, promise: &Promise) -> Result<Vec<Answer>, Str
         return Ok(Vec::new());
     }
     let found = table.select(&rows);
-    let seconds = sums(found.clone(), &promise.quantity)?;
+    let seconds = sums(found.clone(), &prediction.quantity)?;
     let answers = found.rows().iter().zip(seconds).map(|(row, seconds)| Answer {
-        promise: promise.id.clone(),
+        prediction: prediction.id.clone(),
         at: Instant::now(),
-        run: format!("{}, {}", promise.source, row.origin),
+        run: format!("{}, {}", prediction.source, row.origin),
         seconds,
         named: false,
     });

@@ -43,7 +43,7 @@ pub(in crate::present::report) fn summary_line(metrics: &MessageMetrics) -> Stri
             from => format!("{} to {}", power_of_two(from), power_of_two(from.saturating_mul(2))),
         };
         let share = most.traffic.count as f64 / total.count as f64;
-        parts.push(format!("most often {range} ({})", percent(share)));
+        parts.push(format!("most common size {range} ({})", percent(share)));
     }
     let one_sided = metrics.one_sided;
     if one_sided.accesses > 0 {
@@ -142,7 +142,7 @@ pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -
     let mut rows: Vec<&CommunicatorMetrics> = metrics.communicators.iter().filter(used).collect();
     let unused = metrics.communicators.len() - rows.len();
     if rows.is_empty() {
-        return vec!["none is used in this stretch".into()];
+        return vec!["none used in this selection".into()];
     }
     // CALLS and MESSAGES say nearly the same of MPI_COMM_WORLD alone.
     if let [row] = rows.as_slice()

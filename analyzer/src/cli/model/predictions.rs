@@ -1,9 +1,9 @@
-//! Implements `--remember` of `gammachi model`: predicted points become promises.
+//! Implements `--remember` of `gammachi model`: predicted points become predictions.
 
 use super::failed;
 use super::request::Request;
 use crate::cli::CommandError;
-use crate::cli::remember::Prediction;
+use crate::cli::remember::NewPrediction;
 use crate::ledger::Subject;
 use crate::models::Observations;
 use crate::models::observations::P;
@@ -19,7 +19,7 @@ pub(super) fn predictions(
     request: &Request,
     table: &Observations,
     subjects: &[Subject],
-) -> Result<Vec<Prediction>, CommandError> {
+) -> Result<Vec<NewPrediction>, CommandError> {
     let shared = Subject::shared(subjects);
     let mut all = Vec::new();
     for predicted in &findings.predictions {
@@ -44,7 +44,7 @@ pub(super) fn predictions(
         if table.has(P) {
             subject.p = value_of(table, P, &point)?.and_then(|p| p.parse().ok());
         }
-        all.push(Prediction {
+        all.push(NewPrediction {
             question: label(&point),
             subject,
             quantity: request.parts.iter().map(|part| part.response.clone()).collect(),
@@ -54,9 +54,9 @@ pub(super) fn predictions(
     }
     match all.is_empty() {
         false => Ok(all),
-        true => Err(CommandError::failed(
-            "--remember: no time was predicted that is not measured already",
-        )),
+        true => {
+            Err(CommandError::failed("--remember: every predicted time has been measured already"))
+        }
     }
 }
 

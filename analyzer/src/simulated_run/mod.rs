@@ -24,15 +24,15 @@ use crate::analysis::Analysis;
 use crate::causes::{Lines, WholeTicks};
 use crate::import::run_id;
 use crate::replay::{Change, Mapping, WhatIf};
-use crate::trace::{IMAGINED, RankTrace};
+use crate::trace::{RankTrace, SIMULATED};
 use warp::Warp;
 
-/// Reading of the imagined counter when the earliest rank begins, in nanoseconds; leaves room for
+/// Reading of the simulated counter when the earliest rank begins, in nanoseconds; leaves room for
 /// what comes before.
 const ZERO_NS: f64 = 1e15;
 
 /// A run to write.
-pub struct Imagined<'i, 'a> {
+pub struct SimulatedRun<'i, 'a> {
     what_if: &'i WhatIf<'a>,
     analysis: &'i Analysis<'a>,
     clock: WholeTicks<'i>,
@@ -46,7 +46,7 @@ pub struct Imagined<'i, 'a> {
     run_id: [u8; 16],
 }
 
-impl<'i, 'a> Imagined<'i, 'a> {
+impl<'i, 'a> SimulatedRun<'i, 'a> {
     /// Prepares a run with some changes.
     pub fn new(
         what_if: &'i WhatIf<'a>,
@@ -93,7 +93,7 @@ impl<'i, 'a> Imagined<'i, 'a> {
         writer.finish(&self.definitions(position))
     }
 
-    /// Converts a reading of a rank's counter to the imagined counter. What belongs to no thread
+    /// Converts a reading of a rank's counter to the simulated counter. What belongs to no thread
     /// moves with the first one.
     fn moved(&self, position: usize, thread: usize, ticks: u64) -> u64 {
         let was_s = self.clock.seconds(self.clock.at(position, ticks) - self.begin);
@@ -117,15 +117,15 @@ impl<'i, 'a> Imagined<'i, 'a> {
         let mut header = file.header.clone();
         // An opened file keeps the names apart from its header.
         header.function_names = file.function_names().join("\n");
-        header.recorder_version = format!("{IMAGINED} {}", env!("CARGO_PKG_VERSION"));
-        header.program.push_str(" (imagined)");
+        header.recorder_version = format!("{SIMULATED} {}", env!("CARGO_PKG_VERSION"));
+        header.program.push_str(" (simulated)");
         header.counter_invariant = true;
         header.parameters.push(("if".to_owned(), self.question.clone()));
         if let Some(mapping) = self.mapping {
-            header.host = format!("imagined-{}", mapping.host(position));
+            header.host = format!("simulated-{}", mapping.host(position));
             (header.affinity, header.numa_node) = (Vec::new(), -1);
         }
-        header.boot_id = format!("imagined {}", header.host);
+        header.boot_id = format!("simulated {}", header.host);
         header
     }
 
@@ -172,7 +172,7 @@ impl<'i, 'a> Imagined<'i, 'a> {
     }
 }
 
-/// The definition for the imagined run, with its time moved; `None` for measurements.
+/// The definition for the simulated run, with its time moved; `None` for measurements.
 fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Option<Definition> {
     Some(match definition.clone() {
         Definition::ClockAnchor(_)
