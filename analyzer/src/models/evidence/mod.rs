@@ -135,11 +135,41 @@ pub struct Evidence {
 
 impl Evidence {
     /// Weighs the points; `None` for fewer than [`MIN_POINTS`]. `noise` is the relative noise of
-    /// their times, if repetitions give it.
+    /// their times, if repetitions give it. A time that alone contradicts all others does not bend
+    /// the curves.
     pub fn of(points: &[Measured], noise: Option<f64>) -> Option<Self> {
         if points.len() < MIN_POINTS {
             return None;
         }
+        let of_all = Self::through(points, noise);
+        Some(of_all.without_the_worst(points, noise).unwrap_or(of_all))
+    }
+
+    /// The evidence of all points but the one that is furthest off, if several contradict these
+    /// curves, but none the curves through the others.
+    fn without_the_worst(&self, points: &[Measured], noise: Option<f64>) -> Option<Self> {
+        if self.neighbours.contradictions().count() < 2 || points.len() <= MIN_POINTS {
+            return None;
+        }
+        let worst = self.neighbours.furthest_off()?;
+        let others: Vec<Measured> =
+            points.iter().filter(|point| *point != &worst).copied().collect();
+        let mut evidence = Self::through(&others, noise);
+        let agree = evidence.neighbours.contradictions().next().is_none();
+        evidence.compare_with(points);
+        (agree && evidence.neighbours.contradictions().next().is_some()).then_some(evidence)
+    }
+
+    /// Notes how the measured times relate to the curves.
+    fn compare_with(&mut self, points: &[Measured]) {
+        self.largest = points.iter().map(|point| point.p).fold(0.0, f64::max);
+        let curves_s = |point: &Measured| median(self.on_curves(point.p, point.work));
+        let all = points.iter().map(|point| (*point, curves_s(point))).collect();
+        self.neighbours = Neighbours::new(all);
+    }
+
+    /// The evidence of all points.
+    fn through(points: &[Measured], noise: Option<f64>) -> Self {
         let lower = noise.map_or(0.0, |noise| noise.min(0.3));
         let noise = noise.map_or(NOISE_OF_ONE_RUN, |noise| noise.max(MIN_NOISE));
         let mean = |point: &Measured| point.computation.map(|c| c.mean_s);
@@ -193,14 +223,12 @@ impl Evidence {
         random.shuffle(&mut draws);
         let mut evidence = Self {
             draws,
-            largest: points.iter().map(|point| point.p).fold(0.0, f64::max),
+            largest: 0.0,
             exact: exact::curve(points),
             neighbours: Neighbours::new(Vec::new()),
         };
-        let curves_s = |point: &Measured| median(evidence.on_curves(point.p, point.work));
-        let all = points.iter().map(|point| (*point, curves_s(point))).collect();
-        evidence.neighbours = Neighbours::new(all);
-        Some(evidence)
+        evidence.compare_with(points);
+        evidence
     }
 
     /// The form of the papers that meets all points to their digits: shapes with their

@@ -43,6 +43,13 @@ impl Neighbours {
         })
     }
 
+    /// The point whose time is the furthest from the curves.
+    pub fn furthest_off(&self) -> Option<Measured> {
+        let off = |(point, curves_s): &(Measured, f64)| (point.tau_s / curves_s).ln().abs();
+        let worst = self.points.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
+        worst.map(|(point, _)| *point)
+    }
+
     /// Moves possible times at p ranks with work w to where measured times allow them to be.
     pub fn bound(&self, times: &mut [f64], p: f64, work: f64) {
         // Points that some of the possible times follow; each has its own of them.

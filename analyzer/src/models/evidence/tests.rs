@@ -128,6 +128,19 @@ fn a_measured_time_that_all_curves_miss_is_in_the_interval_beyond_it() {
 }
 
 #[test]
+fn only_the_time_that_is_off_contradicts_the_others() {
+    let slow = |p: f64| if p == 8.0 { 3.98 } else { 0.25 / p + 0.01 };
+    let all = [1.0, 2.0, 4.0, 8.0, 16.0];
+    let evidence = Evidence::of(&times_only(&all, slow), None).unwrap();
+    let found = evidence.contradictions();
+    assert_eq!(found.iter().map(|of| (of.p, of.measured_s)).collect::<Vec<_>>(), [(8.0, 3.98)]);
+    assert!(found[0].curves_s < 0.06, "{found:?}");
+    // The interval includes that it happens again.
+    let forecast = evidence.at(32.0, 1.0);
+    assert!(forecast.lo_s < 0.03 && forecast.hi_s >= 3.98, "{forecast:?}");
+}
+
+#[test]
 fn an_interval_keeps_to_what_measured_neighbours_allow() {
     // A step from 1 to 340 ms: no sum of terms has both.
     let step = |p: f64| if p < 4.0 { 0.0025 / p } else { 0.34 };

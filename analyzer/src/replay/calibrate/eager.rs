@@ -10,8 +10,8 @@ use crate::trace::RankTrace;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EagerLimits {
     pub bytes: [f64; 2],
-    /// Whether there were sends that waited, and sends that did not. Otherwise the limit is an
-    /// assumption.
+    /// Whether several sends shortly below it did not wait, and several shortly above it did.
+    /// Otherwise the limit is an assumption.
     pub shown: [bool; 2],
 }
 
@@ -75,15 +75,33 @@ fn limit(seen: &[(f64, Shown)], known: f64) -> (f64, bool) {
         }
     }
     match seen.last() {
-        Some((largest, _)) if limit < *largest => {
-            // Sends that lasted as long as their receives may have copied all the time.
-            let waited = |(bytes, shown): &(f64, Shown)| *bytes > limit && *shown == Shown::Waited;
-            (limit, limit >= 0.0 && seen.iter().any(waited))
-        }
+        Some((largest, _)) if limit < *largest => within_its_bounds(seen, limit, known),
         Some((largest, _)) => (known.max(*largest), false),
         None => (known, false),
     }
 }
+
+/// The limit, given the size of the largest sends that did not wait, and whether it is shown.
+fn within_its_bounds(seen: &[(f64, Shown)], largest: f64, known: f64) -> (f64, bool) {
+    // Sends that lasted as long as their receives may have copied all the time.
+    let waited = || seen.iter().filter(|(bytes, of)| *bytes > largest && *of == Shown::Waited);
+    let did_not_wait = seen.iter().filter(|(_, of)| *of == Shown::DidNotWait);
+    let below = did_not_wait.filter(|(bytes, _)| (largest / NEAR..=largest).contains(bytes));
+    let above = waited().filter(|(bytes, _)| *bytes <= largest * NEAR);
+    if below.count() >= MIN_SHOWN && above.count() >= MIN_SHOWN {
+        return (largest, true);
+    }
+    // It may be any size up to the first that waited.
+    let first_waiting = waited().next().map_or(largest, |(bytes, _)| *bytes);
+    (if (largest..first_waiting).contains(&known) { known } else { largest }, false)
+}
+
+/// Sizes within this factor of the limit show it: where messages grow by powers of two, those on
+/// either side.
+const NEAR: f64 = 2.0;
+
+/// Fewer sends may have waited, or not, because a rank lost its core.
+const MIN_SHOWN: usize = 3;
 
 fn shown(graph: &Graph, message: &Message, send: &Recorded, is_alone: bool) -> Option<Shown> {
     let posted = graph.recorded[message.receive as usize].entered_s;
@@ -137,11 +155,27 @@ mod tests {
         // They waited.
         assert_eq!(limit(&of(&large, Shown::Waited), 65_536.0), (7_999.0, false));
         assert_eq!(limit(&of(&large, Shown::DidNotWait), 65_536.0), (1e6, false));
-        let both = [of(&[8.0, 8e3], Shown::DidNotWait), of(&[6e4, 1e6], Shown::Waited)].concat();
-        assert_eq!(limit(&both, 65_536.0), (8e3, true));
+        let near = [of(&[8.0, 8e3, 8e3, 8e3], Shown::DidNotWait), of(&[16e3; 3], Shown::Waited)];
+        assert_eq!(limit(&near.concat(), 65_536.0), (8e3, true));
         let copies =
             [of(&[8.0, 8e3], Shown::DidNotWait), of(&[6e4, 1e6], Shown::LastedAsLong)].concat();
         assert_eq!(limit(&copies, 65_536.0), (8e3, false));
         assert_eq!(limit(&[], 4_096.0), (4_096.0, false));
+    }
+
+    #[test]
+    fn limit_is_unknown_where_no_sizes_near_it_show_it() {
+        let of = |bytes: f64, count: usize, shown: Shown| vec![(bytes, shown); count];
+        // A ping-pong of 8 B to 1 MB on a busy machine.
+        let waiting = [(16_384.0, 1), (65_536.0, 6), (524_288.0, 10), (1_048_576.0, 12)];
+        let waiting = waiting.map(|(bytes, count)| of(bytes, count, Shown::Waited)).concat();
+        let ping_pong = [of(8.0, 1, Shown::DidNotWait), waiting].concat();
+        // The library's default, if the run allows it.
+        assert_eq!(limit(&ping_pong, 4_096.0), (4_096.0, false));
+        assert_eq!(limit(&ping_pong, 65_536.0), (8.0, false));
+        assert_eq!(limit(&ping_pong, f64::INFINITY), (8.0, false));
+        // One send may have lost its core.
+        let once = [of(512.0, 5, Shown::DidNotWait), of(1_024.0, 1, Shown::Waited)].concat();
+        assert_eq!(limit(&once, f64::INFINITY), (512.0, false));
     }
 }
