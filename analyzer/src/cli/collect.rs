@@ -84,7 +84,9 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     }
     if !collected.unfinished.is_empty() {
         let list = number_list(collected.unfinished.clone());
-        text.push_str(&format!("; not ended by MPI_Finalize: rank {list}"));
+        text.push_str(&format!(
+            "; not ended by MPI_Finalize: rank {list} (if the program is still running, collect again when it has ended)"
+        ));
     }
     let word = shell_word(&arguments.run.to_string_lossy());
     eprint_message(&format!("{text}; see: gammachi report {word}"));

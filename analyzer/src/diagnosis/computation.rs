@@ -33,8 +33,13 @@ pub(super) fn efficiency(of: &Evidence) -> Efficiency {
         shortest: participants.iter().min_by(by_compute).map(computing),
         ranks: participants.len(),
         mode: metrics.compute,
-        complete: of.is_whole(),
+        complete: of.is_whole() && !metrics.ranks.iter().any(ends_at_last_stamp),
     }
+}
+
+/// Whether a rank ended outside MPI, at an unknown moment after its last call.
+fn ends_at_last_stamp(rank: &RankMetrics) -> bool {
+    rank.ending == Ending::LastStamp
 }
 
 /// A `--compute` mode that counts only little of the program as computing.
