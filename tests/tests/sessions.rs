@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use gammachi_analyzer::metrics::{Metrics, Selection};
-use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::timeline::{Alignment, GlobalTimeline};
 use gammachi_analyzer::trace::Run;
 use system_tests::{Job, Mpi, Recorded, command, skip, victim};
 use trace_format::header::{Definition, Phase};
@@ -70,6 +70,47 @@ fn report_says_that_ranks_which_never_met_have_no_common_clock() {
     let screen = String::from_utf8_lossy(&report.stdout).into_owned();
     assert!(screen.contains("clock never measured"), "{screen}");
     assert!(screen.contains("3 ranks"), "{screen}");
+}
+
+/// How far the counter of one rank is off that of another on the timeline, seconds, and how far it
+/// may be. All read the same CLOCK_MONOTONIC_RAW.
+fn off(run: &Run, timeline: &GlobalTimeline, (rank, other): (usize, usize)) -> (f64, f64) {
+    let at = |rank: usize| {
+        let (facts, time) = (&run.ranks[rank].facts, &timeline.ranks[rank]);
+        let anchor = facts.anchors.iter().min_by_key(|anchor| anchor.width_ticks).expect("anchors");
+        let since_raw_s = anchor.monotonic_raw_ns as f64 * 1e-9;
+        let width_s = time.clock.duration_s(anchor.width_ticks);
+        let bound_s = time.clock.bound_ns_at(anchor.ticks).expect("a bound") * 1e-9;
+        (time.clock.seconds(anchor.ticks) - since_raw_s, bound_s + width_s)
+    };
+    let ((a, may), (b, other_may)) = (at(rank), at(other));
+    // What the frequency may be wrong by, over a run of seconds.
+    ((a - b).abs(), may + other_may + 10e-6)
+}
+
+#[test]
+fn offsets_between_hosts_are_estimated_from_messages() {
+    for clock in ["5e9,0", "-3e9,70"] {
+        let mut job = job(MPI, "all").ranks(1);
+        for host in ["b", "c"] {
+            job = job.and_ranks(1).rank_environment("GAMMACHI_TEST_HOST", host);
+            job = job.rank_environment("GAMMACHI_TEST_CLOCK", clock);
+        }
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let run = Run::open(&recorded.directory()).expect("the run can be read");
+        let timeline = GlobalTimeline::new(&run);
+        let estimate = timeline.estimate.as_ref().expect("an estimate");
+        assert_eq!((estimate.messages, estimate.collectives), (10 * u64::from(RANKS), 10));
+        for rank in [1, 2] {
+            assert_eq!(timeline.ranks[rank].clock.alignment, Alignment::Estimated);
+            let (off_s, may_s) = off(&run, &timeline, (rank, 0));
+            assert!(
+                off_s <= may_s,
+                "{clock}: rank {rank} is off by {off_s} s, more than {may_s} s"
+            );
+        }
+    }
 }
 
 #[test]

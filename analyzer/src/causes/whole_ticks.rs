@@ -2,7 +2,7 @@
 //!
 //! Lengths are integers here, because charges must add up to the tick.
 
-use crate::timeline::{Alignment, GlobalTimeline, RankTime};
+use crate::timeline::{Alignment, GlobalTimeline, RankTime, shared_counters};
 use crate::trace::Run;
 
 /// Bound if one of the clocks is not known at all: no wait is certain then.
@@ -28,7 +28,7 @@ impl<'a> WholeTicks<'a> {
         let ranks = timeline.ranks.as_slice();
         let reference = ranks.iter().find(|rank| rank.clock.alignment == Alignment::Reference);
         let frequency = reference.or(ranks.first()).map(|rank| rank.frequency.ticks_per_s);
-        Self { ranks, ticks_per_s: frequency.unwrap_or(1e9), counters: counters(run, timeline) }
+        Self { ranks, ticks_per_s: frequency.unwrap_or(1e9), counters: shared_counters(run, ranks) }
     }
 
     /// Converts a reading of the counter of the rank at a position, rounded down.
@@ -59,7 +59,11 @@ impl<'a> WholeTicks<'a> {
         if r == s || self.counters[r] == self.counters[s] {
             return 0;
         }
-        let bound_ns = |rank: usize, ticks| self.ranks[rank].clock.bound_ns_at(ticks);
+        // A rank whose clock is assumed to be another's has that one's bound.
+        let bound_ns = |rank: usize, ticks| {
+            let of = |rank: usize| self.ranks[rank].clock.bound_ns_at(ticks);
+            of(rank).or_else(|| of(self.counters[rank]))
+        };
         match (bound_ns(r, at_r), bound_ns(s, at_s)) {
             (Some(a), Some(b)) => ((a + b) * 1e-9 * self.ticks_per_s).ceil() as i64,
             _ => UNKNOWN_BOUND,
@@ -72,34 +76,6 @@ impl<'a> WholeTicks<'a> {
 fn floor(number: f64) -> i64 {
     let whole = number as i64;
     whole.saturating_sub(i64::from(whole as f64 > number))
-}
-
-/// For each rank the first one that reads the same counter, according to the clock exchanges.
-fn counters(run: &Run, timeline: &GlobalTimeline) -> Vec<usize> {
-    let shared_with = |rank: usize| match timeline.ranks[rank].clock.alignment {
-        Alignment::SharedCounter => {
-            let exchange = run.ranks[rank].facts.exchanges.first()?;
-            run.position_of(exchange.parent)
-        }
-        Alignment::AssumedShared => {
-            let host = |rank: usize| {
-                let header = &run.ranks[rank].file.header;
-                (&header.host, &header.boot_id)
-            };
-            let is_known = |other: &usize| {
-                let alignment = timeline.ranks[*other].clock.alignment;
-                !matches!(alignment, Alignment::AssumedShared | Alignment::Unaligned)
-            };
-            (0..run.ranks.len()).filter(is_known).find(|other| host(*other) == host(rank))
-        }
-        _ => None,
-    };
-    let root_of = |rank: usize| {
-        // A chain of parents is at most as long as the run has ranks.
-        let chain = std::iter::successors(Some(rank), |at| shared_with(*at).filter(|to| to != at));
-        chain.take(run.ranks.len()).last().unwrap_or(rank)
-    };
-    (0..run.ranks.len()).map(root_of).collect()
 }
 
 #[cfg(test)]

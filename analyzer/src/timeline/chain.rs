@@ -34,6 +34,8 @@ impl RootMap {
 #[derive(Debug)]
 pub(super) struct Chains<'a> {
     run: &'a Run,
+    frequencies: &'a [Frequency],
+    known: &'a KnownRates,
     hops: Vec<Option<Hop>>,
     /// Exchanges that cannot be used.
     pub diagnoses: Vec<FileDiagnosis<TimeFault>>,
@@ -41,41 +43,59 @@ pub(super) struct Chains<'a> {
 
 impl<'a> Chains<'a> {
     /// Reads every rank's exchanges.
-    pub fn new(run: &'a Run, frequencies: &[Frequency], known: &KnownRates) -> Self {
-        let mut diagnoses = Vec::new();
-        let mut hops = Vec::with_capacity(run.ranks.len());
+    pub fn new(run: &'a Run, frequencies: &'a [Frequency], known: &'a KnownRates) -> Self {
+        let mut chains = Self { run, frequencies, known, hops: Vec::new(), diagnoses: Vec::new() };
         for (index, rank) in run.ranks.iter().enumerate() {
-            let own = &frequencies[index];
             let parent = rank.facts.exchanges.first().and_then(|e| run.position_of(e.parent));
-            // If the parent's file is missing, its counter is assumed to run like this one.
-            let other = parent.map_or(own, |parent| &frequencies[parent]);
-            // Kernels differ in the length of their seconds; under one kernel the anchors compare
-            // rates.
-            let boot_id = |index: usize| &run.ranks[index].file.header.boot_id;
-            let one_kernel = parent.is_some_and(|parent| boot_id(parent) == boot_id(index));
-            let host = |index: usize| run.ranks[index].file.header.host.as_str();
-            let calibrated = parent.and_then(|parent| known.between(host(index), host(parent)));
-            let mut rates = Rates {
-                expected: other.ticks_per_s / own.ticks_per_s,
-                relative_uncertainty: own.relative_uncertainty
-                    + other.relative_uncertainty
-                    + if one_kernel { 0.0 } else { UNMEASURED_RATE },
-                ns_per_tick: 1e9 / own.ticks_per_s,
-            };
-            if let Some((rate, uncertainty)) = calibrated {
-                (rates.expected, rates.relative_uncertainty) = (rate, uncertainty);
-            }
             let found = match rank.rank {
                 0 => Ok(None),
-                _ => hop(&rank.facts.exchanges, rates),
+                _ => hop(&rank.facts.exchanges, chains.rates(index, parent)),
             };
-            hops.push(found.unwrap_or_else(|fault| {
+            let found = found.unwrap_or_else(|fault| {
                 let what = TimeFault::Exchange(fault);
-                diagnoses.push(FileDiagnosis { file: rank.name.clone(), what });
+                chains.diagnoses.push(FileDiagnosis { file: rank.name.clone(), what });
                 None
-            }));
+            });
+            chains.hops.push(found);
         }
-        Self { run, hops, diagnoses }
+        chains
+    }
+
+    /// What is known of the rate between the counters of two ranks apart from exchanges.
+    pub fn rates(&self, index: usize, parent: Option<usize>) -> Rates {
+        let own = &self.frequencies[index];
+        // If the parent's file is missing, its counter is assumed to run like this one.
+        let other = parent.map_or(own, |parent| &self.frequencies[parent]);
+        let header = |index: usize| &self.run.ranks[index].file.header;
+        // Kernels differ in the length of their seconds; under one kernel the anchors compare
+        // rates.
+        let one_kernel = parent.is_some_and(|p| header(p).boot_id == header(index).boot_id);
+        let mut rates = Rates {
+            expected: other.ticks_per_s / own.ticks_per_s,
+            relative_uncertainty: own.relative_uncertainty
+                + other.relative_uncertainty
+                + if one_kernel { 0.0 } else { UNMEASURED_RATE },
+            ns_per_tick: 1e9 / own.ticks_per_s,
+        };
+        let calibrated =
+            parent.and_then(|p| self.known.between(&header(index).host, &header(p).host));
+        if let Some((rate, uncertainty)) = calibrated {
+            (rates.expected, rates.relative_uncertainty) = (rate, uncertainty);
+        }
+        rates
+    }
+
+    /// Replaces the hop of the rank at a position.
+    pub fn set_hop(&mut self, index: usize, hop: Hop) {
+        self.hops[index] = Some(hop);
+    }
+
+    /// The counter of the rank at a position as far as its header tells; `None` if it may not be
+    /// shared, because it is not invariant or an exchange found another one.
+    pub fn sharable_counter(&self, index: usize) -> Option<(&'a str, &'a str, u8)> {
+        let rank = &self.run.ranks[index];
+        let found_shared = self.hops[index].as_ref().is_none_or(Hop::is_shared);
+        (rank.file.header.counter_invariant && found_shared).then(|| host_counter(rank))
     }
 
     /// Composes the hops along the parents; `None` if neither these nor those of a rank on the same
@@ -129,10 +149,11 @@ impl<'a> Chains<'a> {
             }
         }
         for (index, map) in maps.iter_mut().enumerate() {
-            let own = self.hops[index].as_ref();
-            if map.is_none() && sharable(index) && own.is_none_or(|hop| hop.shared) {
+            if map.is_none()
+                && let Some(counter) = self.sharable_counter(index)
+            {
                 // A clock that was never measured has no bound.
-                *map = clocks.get(&host_counter(&ranks[index])).map(|map| RootMap {
+                *map = clocks.get(&counter).map(|map| RootMap {
                     map: map.map.clone(),
                     bound: None,
                     alignment: Alignment::AssumedShared,
@@ -144,9 +165,8 @@ impl<'a> Chains<'a> {
 
 fn compose(hop: &Hop, parent: &RootMap) -> Option<RootMap> {
     let map = hop.map.then(&parent.map);
-    let alignment = if hop.shared { Alignment::SharedCounter } else { Alignment::Measured };
     let bound = parent.bound.as_ref().map(|bound| sum(&hop.bound, bound, &hop.map));
-    map.is_possible().then_some(RootMap { map, bound, alignment })
+    map.is_possible().then_some(RootMap { map, bound, alignment: hop.alignment })
 }
 
 /// Sum of the bounds of a hop and of its parent, over the counter of the child.
@@ -169,7 +189,7 @@ fn sum(own: &BoundLine, parent: &BoundLine, to_parent: &CounterMap) -> BoundLine
     }
 }
 
-fn host_counter(rank: &RankTrace) -> (&str, &str, u8) {
+pub(super) fn host_counter(rank: &RankTrace) -> (&str, &str, u8) {
     let header = &rank.file.header;
     (&header.host, &header.boot_id, rank.file.counter as u8)
 }

@@ -8,6 +8,7 @@
 
 use trace_format::header::{ClockExchange, Phase};
 
+use super::Alignment;
 use super::counter_map::{CounterMap, LinearMap};
 use super::rank_clock::BoundLine;
 
@@ -26,8 +27,15 @@ pub(super) struct Hop {
     pub map: CounterMap,
     /// Error bound over the rank's counter.
     pub bound: BoundLine,
-    /// Whether the exchange found that both read one counter.
-    pub shared: bool,
+    /// How it was found: measured, estimated, or both read one counter.
+    pub alignment: Alignment,
+}
+
+impl Hop {
+    /// Whether an exchange found that both read one counter.
+    pub fn is_shared(&self) -> bool {
+        self.alignment == Alignment::SharedCounter
+    }
 }
 
 /// What is known of the two counters apart from the exchanges.
@@ -77,7 +85,7 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
     if readings.iter().all(agrees) {
         let map = CounterMap::identity_at(readings[0].child_ticks);
         let bound = BoundLine::constant(bounds.fold(0.0, f64::max));
-        return Ok(Some(Hop { parent, map, bound, shared: true }));
+        return Ok(Some(Hop { parent, map, bound, alignment: Alignment::SharedCounter }));
     }
     let mut pieces = Vec::with_capacity(readings.len());
     for pair in readings.windows(2) {
@@ -88,7 +96,8 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
         pieces.push(LinearMap { rate: rates.expected, ..at(&last) });
     }
     let bound = bound_line(&readings, &bounds.collect::<Vec<_>>(), rates);
-    Ok(Some(Hop { parent, map: CounterMap::new(pieces), bound, shared: false }))
+    let map = CounterMap::new(pieces);
+    Ok(Some(Hop { parent, map, bound, alignment: Alignment::Measured }))
 }
 
 /// The usable exchanges in order of time: the first at init, those during the run, the last at

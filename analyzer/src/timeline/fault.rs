@@ -29,7 +29,8 @@ pub struct NotedRanks {
 }
 
 impl NotedRanks {
-    fn of(mut ranks: impl Iterator<Item = u32>) -> Option<Self> {
+    fn of(ranks: impl IntoIterator<Item = u32>) -> Option<Self> {
+        let mut ranks = ranks.into_iter();
         let first = ranks.next()?;
         Some(Self { first, count: 1 + ranks.count() })
     }
@@ -40,6 +41,14 @@ impl NotedRanks {
 pub enum TimeNote {
     /// Clocks that were never measured are assumed to be those of other ranks of the host.
     AssumedShared(NotedRanks),
+    /// Clocks that were never compared; their offsets are estimated from messages
+    /// ([`GlobalTimeline::estimate`]).
+    Estimated(NotedRanks),
+    /// No messages went both ways between the hosts of these ranks and those whose clocks are known,
+    /// so that their offsets cannot be estimated.
+    Unconnected(NotedRanks),
+    /// What messages say about the offsets of these ranks contradicts itself.
+    Contradictory(NotedRanks),
     /// Clocks that are not aligned; these ranks are placed by the system's wall clock.
     Unaligned(NotedRanks),
     /// Frequencies of counters are estimated.
@@ -60,7 +69,13 @@ impl TimeNote {
         let guessed = timeline.ranks.iter().filter(|r| r.frequency.is_guess()).map(|r| r.rank);
         let mut notes = Vec::new();
         notes.extend(with(Alignment::AssumedShared).map(Self::AssumedShared));
+        notes.extend(with(Alignment::Estimated).map(Self::Estimated));
         notes.extend(with(Alignment::Unaligned).map(Self::Unaligned));
+        if let Some(estimate) = &timeline.estimate {
+            let of = |ranks: &[u32]| NotedRanks::of(ranks.iter().copied());
+            notes.extend(of(&estimate.unconnected).map(Self::Unconnected));
+            notes.extend(of(&estimate.contradictory).map(Self::Contradictory));
+        }
         notes.extend(NotedRanks::of(guessed).map(Self::GuessedFrequency));
         if timeline.scope == ElapsedScope::Process {
             notes.push(Self::WholeProcess);

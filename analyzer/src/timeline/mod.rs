@@ -2,7 +2,8 @@
 //!
 //! Every rank's counter is mapped to seconds since the earliest return from MPI_Init in the run.
 //! The map is composed of the clock exchanges of the ranks, along their parents up to rank 0; its
-//! error bound is the sum over the hops.
+//! error bound is the sum over the hops. Offsets between hosts that no exchange compared are
+//! estimated from the program's own messages ([`OffsetEstimate`]).
 //!
 //! This module also determines each rank's stretch τ_i: from the return of MPI_Init to the entry of
 //! MPI_Finalize. For a rank that never called MPI_Finalize, the stretch ends at its last time stamp
@@ -21,7 +22,9 @@ mod known_rates;
 mod last_sign;
 pub mod matching;
 pub mod mpi_constants;
+mod offsets;
 mod rank_clock;
+mod shared_counters;
 mod stretch;
 mod utc;
 
@@ -34,7 +37,10 @@ pub use fault::{NotedRanks, TimeFault, TimeNote};
 pub use frequency::{Frequency, FrequencyBasis};
 pub use known_rates::KnownRates;
 pub use last_sign::LastSign;
+use offsets::Estimated;
+pub use offsets::OffsetEstimate;
 pub use rank_clock::{BoundLine, ClockPiece, RankClock, whole_ns};
+pub use shared_counters::shared_counters;
 pub use stretch::Ending;
 use stretch::Stretch;
 pub use utc::Utc;
@@ -52,6 +58,8 @@ pub enum Alignment {
     /// No exchange, but another rank of the host has a clock and both counters are invariant:
     /// assumed to be one counter.
     AssumedShared,
+    /// No exchange; from messages between its host and others.
+    Estimated,
     /// Only by the system's wall clock, or not at all.
     Unaligned,
 }
@@ -121,6 +129,9 @@ pub struct GlobalTimeline {
     pub bound_ns: Option<f64>,
     /// The same, but only at the begin and end of the ranks' stretches, next to the exchanges.
     pub ends_bound_ns: Option<f64>,
+    /// How offsets were estimated that no exchange measured; `None` if none was missing, or nothing
+    /// was recorded that could tell.
+    pub estimate: Option<OffsetEstimate>,
     /// What the causal correction changed; `None` for the clocks as measured.
     pub causal: Option<CausalCorrection>,
     /// Where the timeline lies in UTC, according to the reference rank's system clock.
@@ -151,7 +162,6 @@ impl GlobalTimeline {
 
     /// Like [`GlobalTimeline::with_rates`], with a choice of what τ_i covers.
     pub fn over(run: &Run, known_rates: &KnownRates, scope: ElapsedScope) -> Self {
-        let mut diagnoses = Vec::new();
         let frequencies = frequency::of_ranks(&run.ranks);
         let stretches: Vec<Stretch> = match scope {
             ElapsedScope::Mpi => run.ranks.iter().map(stretch::of_rank).collect(),
@@ -160,16 +170,44 @@ impl GlobalTimeline {
                 ranks.map(|(rank, f)| stretch::of_process(rank, f.ticks_per_s)).collect()
             }
         };
+        let mut chains = Chains::new(run, &frequencies, known_rates);
+        let counters = Counters { run, stretches: &stretches, frequencies: &frequencies, scope };
+        let maps = chains.resolve();
+        let mut timeline = counters.timeline(&maps);
+        if !timeline.aligned {
+            let root_seconds_per_tick = chain::root_seconds_per_tick(run, &frequencies, &maps);
+            let known = (&chains, &maps[..], root_seconds_per_tick);
+            if let Some(Estimated { hops, summary }) = offsets::estimate(run, &timeline, known) {
+                hops.into_iter().for_each(|(position, hop)| chains.set_hop(position, hop));
+                timeline = counters.timeline(&chains.resolve());
+                timeline.estimate = Some(summary);
+            }
+        }
         for (rank, stretch) in run.ranks.iter().zip(&stretches) {
             let fault = stretch.fault(rank);
-            diagnoses.extend(fault.map(|what| FileDiagnosis { file: rank.name.clone(), what }));
+            let diagnosis = |what| FileDiagnosis { file: rank.name.clone(), what };
+            timeline.diagnoses.extend(fault.map(diagnosis));
         }
-        let chains = Chains::new(run, &frequencies, known_rates);
-        let maps = chains.resolve();
-        diagnoses.extend(chains.diagnoses);
-        let root_seconds_per_tick = chain::root_seconds_per_tick(run, &frequencies, &maps);
-        let mut ranks =
-            ranks_on_timeline(run, &stretches, &frequencies, &maps, root_seconds_per_tick);
+        timeline.diagnoses.extend(chains.diagnoses);
+        timeline.notes = TimeNote::of(&timeline, run);
+        timeline
+    }
+}
+
+/// The ranks' counters, before they are put on one clock.
+struct Counters<'a> {
+    run: &'a Run,
+    stretches: &'a [Stretch],
+    frequencies: &'a [Frequency],
+    scope: ElapsedScope,
+}
+
+impl Counters<'_> {
+    /// The timeline to which the maps lead, without diagnoses and notes.
+    fn timeline(&self, maps: &[Option<RootMap>]) -> GlobalTimeline {
+        let Self { run, stretches, frequencies, scope } = *self;
+        let root_seconds_per_tick = chain::root_seconds_per_tick(run, frequencies, maps);
+        let mut ranks = ranks_on_timeline(run, stretches, frequencies, maps, root_seconds_per_tick);
         place_unaligned(run, &mut ranks);
         shift_to_earliest_begin(&mut ranks);
         let last_sign = LastSign::of(run, &ranks);
@@ -180,20 +218,19 @@ impl GlobalTimeline {
             let bound = rank.clock.bound.as_ref()?;
             Some(bound.at(rank.begin_ticks).max(bound.at(rank.end_ticks)))
         };
-        let mut timeline = Self {
+        GlobalTimeline {
             bound_ns: ranks.iter().filter_map(|r| r.clock.bound_ns).reduce(f64::max),
             ends_bound_ns: ranks.iter().filter_map(at_ends).reduce(f64::max),
             utc: utc::of_run(run, &ranks).filter(|_| !run.anonymous),
+            estimate: None,
             causal: None,
             last_sign,
             aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),
             ranks,
             scope,
-            diagnoses,
+            diagnoses: Vec::new(),
             notes: Vec::new(),
-        };
-        timeline.notes = TimeNote::of(&timeline, run);
-        timeline
+        }
     }
 }
 

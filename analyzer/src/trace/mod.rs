@@ -182,6 +182,11 @@ impl RankTrace {
         self.threads.iter().find(|thread| thread.number == 0)
     }
 
+    /// Whether another tool recorded it: such ranks have no process.
+    pub fn is_imported(&self) -> bool {
+        self.file.fixed.pid == 0
+    }
+
     /// Whether two ranks run on the same host and kernel.
     pub fn shares_host_with(&self, other: &Self) -> bool {
         let (a, b) = (&self.file.header, &other.file.header);

@@ -96,3 +96,44 @@ fn skew_below_the_clocks_bound_counts_as_transfer_everywhere() {
         assert_eq!((of_rank.waiting, of_rank.transfer), (0, 2 * SKEW as i64));
     });
 }
+
+#[test]
+fn waits_between_hosts_without_an_exchange_are_certain_beyond_the_estimated_error() {
+    let [mut a, mut b, mut c] = world::<3>();
+    let message = |from: &mut SyntheticRank, to: &mut SyntheticRank, sent, begin, end| {
+        let (source, destination) = (from.fixed.rank as i32, to.fixed.rank as i32);
+        from.call_with("MPI_Send", at(sent), at(sent + 10), on_world(destination, 1, 8));
+        to.call_with("MPI_Recv", at(begin), at(end), on_world(source, 1, 8));
+    };
+    // They take 1,000 ticks both ways, so that the offset is known to about that.
+    for begin in (0..50_000).step_by(5_000) {
+        message(&mut a, &mut b, begin, begin, begin + 1_000);
+        message(&mut b, &mut a, begin + 2_000, begin + 2_000, begin + 3_000);
+    }
+    message(&mut a, &mut b, 100_000, 60_000, 101_000);
+    message(&mut a, &mut b, 120_300, 120_000, 121_300);
+    message(&mut b, &mut c, 140_200, 140_000, 140_300);
+    let mut ranks = [a, b.skewed(7_000_000, 1.0), c.skewed(7_000_000, 1.0)];
+    for (rank, host) in ranks.iter_mut().zip(["n0", "n1", "n1"]) {
+        (rank.header.host, rank.header.boot_id) = (host.into(), host.into());
+        rank.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
+    }
+    let ranks = ranks.map(|mut rank| {
+        let end = if rank.fixed.rank == 0 { END } else { END + 7_000_000 };
+        rank.finalize(end, end + 10);
+        rank
+    });
+    let directory = RunDirectory::of(&ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let analysis = Analysis::of(&run, &timeline);
+    let causes = Causes::new(&analysis);
+    assert_sums(&causes);
+    assert_same_in_processes(directory.path(), MAX_WAITS, &causes);
+    assert!(!causes.unknown.contains(&Unknown::Unaligned), "{:?}", causes.unknown);
+    let found: Vec<_> = waits(&causes).iter().map(|wait| (wait.1, wait.2, wait.4)).collect();
+    let [(1, Some(0), long), (2, Some(1), short)] = found[..] else { panic!("{found:?}") };
+    assert!((39_000..41_000).contains(&long), "{long}");
+    assert!((199..=201).contains(&short), "of ranks of one host: {short}");
+    assert!(causes.uncertain > 0, "the wait of 300 ticks between hosts");
+}

@@ -7,6 +7,7 @@ use crate::diagnosis::{Diagnosis, Figures, Why};
 use crate::metrics::{ComputeMode, OwnTime};
 use crate::plain_text::printable;
 use crate::present::blocks::Blocks;
+use crate::present::clock::estimated_offsets;
 use crate::present::context::plural;
 use crate::present::findings;
 use crate::present::quantity::{count, seconds, significant};
@@ -116,7 +117,11 @@ fn states(why: &Why) -> Vec<String> {
     let mut lines = if states.is_empty() { Vec::new() } else { table.lines() };
     if why.causes.uncertain > 0 {
         let uncertain = seconds_of(why, why.causes.uncertain);
-        lines.push(format!("{uncertain} more in waits shorter than the clock uncertainty"));
+        let estimated = estimated_offsets(why.timeline);
+        let estimated = estimated.map_or_else(String::new, |text| format!(" ({text})"));
+        lines.push(format!(
+            "{uncertain} more in waits shorter than the clock uncertainty{estimated}"
+        ));
     }
     if why.causes.for_own_threads > 0 {
         let own = seconds_of(why, why.causes.for_own_threads);

@@ -4,7 +4,7 @@ use serde::Serialize;
 use trace_format::header::Phase;
 
 use crate::present::Report;
-use crate::timeline::{CausalCorrection, GlobalTimeline, WANDER};
+use crate::timeline::{CausalCorrection, GlobalTimeline, OffsetEstimate, WANDER};
 
 /// The value of `clock`.
 #[derive(Debug, Serialize)]
@@ -13,6 +13,7 @@ pub(in crate::present) struct ClockPart {
     ends_bound_ns: Option<f64>,
     aligned: bool,
     wander_ppm: f64,
+    estimated: Option<OffsetEstimate>,
     utc: Option<UtcDocument>,
     causal: Option<CausalCorrection>,
 }
@@ -49,6 +50,7 @@ impl ClockPart {
             ends_bound_ns: timeline.ends_bound_ns,
             aligned: timeline.aligned,
             wander_ppm: WANDER * 1e6,
+            estimated: timeline.estimate.clone(),
             utc: timeline.utc.map(|utc| UtcDocument {
                 zero_s: utc.zero_ns.div_euclid(1_000_000_000) as i64,
                 zero_ns: utc.zero_ns.rem_euclid(1_000_000_000) as i64,

@@ -2,6 +2,7 @@
 //! ([`figure`]), and writes the part on clocks of a report's document.
 
 mod document;
+mod estimated;
 mod pictures;
 mod screen;
 
@@ -9,3 +10,4 @@ pub use pictures::figure;
 pub use screen::screen;
 
 pub(in crate::present) use document::{ClockPart, ExchangeDocument, exchanges};
+pub(in crate::present) use estimated::estimated_offsets;

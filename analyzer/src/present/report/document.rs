@@ -286,6 +286,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
             Alignment::Measured => "measured",
             Alignment::SharedCounter => "shared counter",
             Alignment::AssumedShared => "assumed shared",
+            Alignment::Estimated => "estimated",
             Alignment::Unaligned => "unaligned",
         },
     }

@@ -45,6 +45,21 @@ pub(crate) fn time_note(note: &TimeNote) -> String {
             ranks,
             "clock never measured; assumed to share the counter of the other ranks of its host",
         ),
+        TimeNote::Estimated(ranks) => of(
+            ranks,
+            "clock never compared with those of other hosts; its offset is estimated from the program's \
+             messages and collective operations, and right within the bound stated",
+        ),
+        TimeNote::Unconnected(ranks) => of(
+            ranks,
+            "clock offset cannot be estimated: no messages or collective operations bound it from both \
+             sides",
+        ),
+        TimeNote::Contradictory(ranks) => of(
+            ranks,
+            "clock offset cannot be estimated: messages contradict each other (the counter did not run \
+             evenly, or calls are missing)",
+        ),
         TimeNote::Unaligned(ranks) => of(
             ranks,
             "clock not aligned: placed by the system's wall clock, times across ranks may be wrong by \

@@ -473,3 +473,41 @@ fn colour_only_emphasises() {
     let plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "");
     assert_eq!(plain, screen(&report, false));
 }
+
+#[test]
+fn report_says_from_what_offsets_between_hosts_were_estimated() {
+    let texts = |goes_back: bool| {
+        let mut ranks = [0, 1].map(|number| SyntheticRank::level_1(number, 2, 1_000_000_000));
+        for (rank, host) in ranks.iter_mut().zip(["n0", "n1"]) {
+            (rank.header.host, rank.header.boot_id) = (host.into(), host.into());
+            rank.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
+        }
+        let [first, second] = &mut ranks;
+        for at in (100_000_000..900_000_000).step_by(100_000_000) {
+            first.call_with("MPI_Send", at, at + 10, on_world(1, 5, 8));
+            second.call_with("MPI_Recv", at, at + 40_000, on_world(0, 5, 8));
+            if goes_back {
+                second.call_with("MPI_Send", at + 50_000, at + 50_010, on_world(0, 5, 8));
+                first.call_with("MPI_Recv", at + 50_000, at + 90_000, on_world(1, 5, 8));
+            }
+        }
+        ranks.iter_mut().for_each(|rank| _ = rank.finalize(1_000_000_000, 1_000_000_100));
+        texts_of(&ranks, &Selection::Whole)
+    };
+    let [screen, json] = texts(true);
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("(offsets between hosts estimated from 16 messages)"), "{screen}");
+    let clock = &serde_json::from_str::<serde_json::Value>(&json).unwrap()["clock"];
+    let estimated = &clock["estimated"];
+    // Half of the 40 µs that a message takes each way, and what the drift adds in between.
+    assert!((40_000.0..80_000.0).contains(&clock["bound_ns"].as_f64().unwrap()), "{clock}");
+    assert_eq!((&estimated["messages"], &clock["aligned"]), (&16.into(), &true.into()));
+    let [screen, json] = texts(false);
+    assert!(
+        screen.contains("1 rank not aligned") && !screen.contains("estimated from"),
+        "{screen}"
+    );
+    let clock = &serde_json::from_str::<serde_json::Value>(&json).unwrap()["clock"];
+    assert_eq!(clock["estimated"]["unconnected"][0], 1);
+}

@@ -3,6 +3,7 @@
 use crate::diagnosis::cores::share_held_up;
 use crate::metrics::RankState;
 use crate::present::Report;
+use crate::present::clock::estimated_offsets;
 use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
@@ -84,7 +85,7 @@ pub(super) fn causal_line(report: &Report) -> Option<(&'static str, String)> {
 
 /// The bound on clock errors; if drift makes it wider between begin and end, the bound at the ends as well.
 fn clock_bound(timeline: &GlobalTimeline) -> String {
-    match (timeline.bound_ns, timeline.ends_bound_ns) {
+    let bound = match (timeline.bound_ns, timeline.ends_bound_ns) {
         (Some(between), Some(ends)) if between > 1.1 * ends => format!(
             "clock within {} at the ends, {} between",
             nanoseconds(ends),
@@ -92,6 +93,10 @@ fn clock_bound(timeline: &GlobalTimeline) -> String {
         ),
         (Some(bound_ns), _) => format!("clock within {}", nanoseconds(bound_ns)),
         (None, _) => "clock unknown".into(),
+    };
+    match estimated_offsets(timeline) {
+        Some(estimated) => format!("{bound} ({estimated})"),
+        None => bound,
     }
 }
 
