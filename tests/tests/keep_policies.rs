@@ -118,7 +118,7 @@ under_both! {
             assert!(output.status.success() && screen.contains("TRUST"), "{screen}");
             let causes = screen.lines().any(|line| line.starts_with("WAITS"));
             let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_ne!(causes, words.contains("Who waited for whom is not known"), "{screen}");
+            assert_ne!(causes, words.contains("Who waited for whom is unknown"), "{screen}");
             !causes
         };
         assert!(says_unknown("totals", 0));

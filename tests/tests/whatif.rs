@@ -216,7 +216,7 @@ under_both! {
         // Lines break inside sentences.
         let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(report.contains("(simulated)") && report.contains("its times were not measured"), "{report}");
-        assert!(report.contains("region late is x 2 as fast"), "{report}");
+        assert!(report.contains("region late is 2 times as fast"), "{report}");
         read("view", simulated, &["--text"]);
         let again = read("whatif", simulated, &["--rank", "0", "--speed", "1", "--json"]);
         let again: serde_json::Value = serde_json::from_str(&again).expect("JSON");

@@ -220,7 +220,7 @@ pub(in crate::present) fn undivided(why: Undivided) -> Option<String> {
             "a replay covers all code outside MPI, not only what counts as computing".to_owned()
         }
     };
-    Some(format!("serialisation and transfer are unknown: {because}"))
+    Some(format!("serialisation and transfer, because {because}"))
 }
 
 fn no_ideal(why: NoIdeal) -> Option<String> {
@@ -236,7 +236,11 @@ fn no_ideal(why: NoIdeal) -> Option<String> {
             format!("the run cannot be replayed: {}", crate::present::whatif::reason(why))
         }
         NoIdeal::Off(error) => {
-            format!("the replay differs from the recorded time by {}", percent(error.abs()))
+            let by = match error.abs() {
+                error if error > 1.0 => "more than 100 %".to_owned(),
+                error => percent(error),
+            };
+            format!("the replay differs from the recorded time by {by}")
         }
         NoIdeal::UnequallyOften => {
             "the ranks enter the selected part different numbers of times".to_owned()

@@ -39,12 +39,12 @@ pub fn baseline_screen(all: &[Entry], folder: &Path) -> String {
     let records: Vec<&RunRecord> = all.iter().map(|kept| &kept.record).collect();
     let s = |ns: f64| seconds(ns * 1e-9);
     let mut table = Table::default();
-    table.left("begun (UTC)", records.iter().map(|record| begun(record)));
+    table.left("started (UTC)", records.iter().map(|record| begun(record)));
     table.left("program", records.iter().map(|record| words::program(record)));
     table.right("ranks", records.iter().map(|record| record.ranks.to_string()));
     table.right("elapsed", records.iter().map(|record| s(record.elapsed_ns as f64)));
     let iteration = |record: &&RunRecord| iteration_ns(record).map_or("-".to_owned(), s);
-    table.right("an iteration", records.iter().map(iteration));
+    table.right("per iteration", records.iter().map(iteration));
     let efficiency = |record: &&RunRecord| match &record.tree {
         Some(tree) => format!("{:.2}", tree.parallel),
         None => "-".to_owned(),

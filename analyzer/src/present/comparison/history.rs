@@ -148,7 +148,7 @@ fn figure(of: &Series) -> Figure {
     let numbered = |values: &mut dyn Iterator<Item = f64>| -> Vec<(f64, f64)> {
         values.enumerate().map(|(at, value)| (at as f64, value)).collect()
     };
-    let label = if of.of_iteration { "an iteration" } else { "elapsed time" };
+    let label = if of.of_iteration { "time per iteration" } else { "elapsed time" };
     let times = numbered(&mut of.values.iter().map(|ns| ns * 1e-9));
     let factor = |value: fn(&crate::comparison::record::Factors) -> Option<f64>| {
         let values =

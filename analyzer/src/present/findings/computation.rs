@@ -71,11 +71,11 @@ pub(super) fn asleep(of: &Asleep) -> String {
         count => (format!("{} were", plural(count, "rank")), format!("rank {}", of.rank)),
     };
     format!(
-        "Time outside MPI counts as computing, but {who} asleep or blocked for {} of it: of {}, {whose} was on a core \
-         for {} at most.",
+        "Time outside MPI counts as computing, but {who} asleep or blocked for {} of it: {whose} was on a core for at \
+         most {} of {}.",
         if of.nearly_all { "nearly all" } else { "part" },
-        seconds(of.compute_s),
         seconds(of.on_cpu_s),
+        seconds(of.compute_s),
     )
 }
 

@@ -172,8 +172,8 @@ fn of_messages(what: MessageNote, count: u64) -> String {
             format!("{operation} in which ranks called different functions")
         }
         MessageNote::Incomplete => format!(
-            "{operation} {} ranks (died, without a file, cut off, or of another world)",
-            one_or("lacks", "lack")
+            "{operation} {} incomplete: ranks died, left no file, were cut off, or belong to another world",
+            one_or("is", "are")
         ),
         MessageNote::Early => format!(
             "{message} {} before being sent: times across ranks are off by more than the messages took; \

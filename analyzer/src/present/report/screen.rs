@@ -205,6 +205,8 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
         false => vec![first, elapsed],
     };
     let undivided = report.diagnosis.of.undivided().and_then(causes::undivided);
+    let undivided =
+        undivided.iter().flat_map(|why| wrapped_after(INDENT, &format!("unknown: {why}")));
     first.into_iter().chain(counted.map(str::to_owned)).chain(undivided).collect()
 }
 

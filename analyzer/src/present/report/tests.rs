@@ -335,8 +335,8 @@ fn names_unsuitable_compute_mode_and_sleeping_rank() {
         screen.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let screen = words(&rank);
-    let expected = "Time outside MPI counts as computing, but rank 0 was asleep or blocked for nearly all of it: of 1.00 \
-                    s, it was on a core for 100 ms at most.";
+    let expected = "Time outside MPI counts as computing, but rank 0 was asleep or blocked for nearly all of it: it was \
+                    on a core for at most 100 ms of 1.00 s.";
     assert!(screen.contains(expected), "{screen}");
     assert!(!screen.contains("does not suit"), "{screen}");
     rank.header.compute = "blas".into();

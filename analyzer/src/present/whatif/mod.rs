@@ -68,8 +68,8 @@ pub fn reason(why: NotReplayable) -> &'static str {
             "it was recorded at level 0, which keeps no peers and communicators (record with --level 1)"
         }
         NotReplayable::NotWhole => {
-            "some of its calls are kept only as totals (record without --keep totals and without a \
-             size limit)"
+            "some of its calls are kept only as totals (record without --profile-only and without \
+             a size limit)"
         }
         NotReplayable::MissingRanks => "some of its ranks have no file",
         NotReplayable::TooLong => "it has more than 4 billion calls",

@@ -53,9 +53,9 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         }
         Change::RankSpeed(position, speed) => {
             let rank = what_if.graph.run.ranks[*position].rank;
-            format!("rank {rank} computes {} as fast", times(*speed))
+            format!("rank {rank} computes {speed} times as fast")
         }
-        Change::RegionSpeed(name, speed) => format!("region {name} is {} as fast", times(*speed)),
+        Change::RegionSpeed(name, speed) => format!("region {name} is {speed} times as fast"),
         Change::Balance(None) => "computation divided evenly among the ranks".to_owned(),
         Change::Balance(Some(region)) => format!("region {region} divided evenly"),
         Change::MedianRank => "no rank computes longer than the median rank".to_owned(),
