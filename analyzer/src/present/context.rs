@@ -83,6 +83,11 @@ fn cores(run: &Run) -> String {
 
 /// Numbers, consecutive ones as a range: `0-3,8`.
 pub(crate) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
+    shortened(&all_numbers(numbers))
+}
+
+/// The same, however long it is.
+pub(super) fn all_numbers(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match runs.last_mut() {
@@ -90,17 +95,21 @@ pub(crate) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
             _ => runs.push((number, number)),
         }
     }
-    range_list(runs)
+    joined(runs)
 }
 
 /// Ranges of numbers, given by first and last: `0-3,8`.
 pub(crate) fn range_list(runs: impl IntoIterator<Item = (u32, u32)>) -> String {
+    shortened(&joined(runs))
+}
+
+fn joined(runs: impl IntoIterator<Item = (u32, u32)>) -> String {
     let text = |(first, last): (u32, u32)| match last - first {
         0 => format!("{first}"),
         1 => format!("{first},{last}"),
         _ => format!("{first}-{last}"),
     };
-    shortened(&runs.into_iter().map(text).collect::<Vec<_>>().join(","))
+    runs.into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// A count with its noun in the right number.

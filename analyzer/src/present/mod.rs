@@ -19,6 +19,7 @@
 
 mod blocks;
 pub mod causes;
+mod cell;
 pub mod clock;
 mod code_place;
 pub mod comparison;

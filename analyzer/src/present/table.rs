@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use super::blocks::INDENT;
 use super::context::shortened as shortened_name;
-use super::quantity::{TimeUnit, count, with_prefix};
-use super::width;
+use super::quantity::TimeUnit;
+use super::{cell, width};
 use crate::plain_text::printable;
-use crate::tables::{self, Cell};
+use crate::tables::{self, Cell, Shown};
 
 /// Smallest width of a text column that is narrowed: its longest word, but within these bounds.
 const MIN_TEXT_COLUMNS: usize = 10;
@@ -22,6 +22,22 @@ const GAP: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Table {
     columns: Vec<Column>,
+}
+
+/// The lines of a table, with its details; none if it has no rows.
+pub(super) fn lines(table: &tables::Table) -> Vec<String> {
+    lines_of(table, &[Shown::Always, Shown::Detail])
+}
+
+/// The same without details.
+pub(super) fn brief_lines(table: &tables::Table) -> Vec<String> {
+    lines_of(table, &[Shown::Always])
+}
+
+fn lines_of(table: &tables::Table, shown: &[Shown]) -> Vec<String> {
+    let mut laid_out = Table::default();
+    laid_out.extend(table, shown, cell::brief);
+    if table.rows() > 0 { laid_out.lines() } else { Vec::new() }
 }
 
 #[derive(Debug)]
@@ -50,16 +66,22 @@ impl Table {
     /// Adds the columns of a table that are no details; seconds are in the unit of `elapsed_s`.
     pub fn add_all(&mut self, table: &tables::Table, elapsed_s: f64) {
         let unit = TimeUnit::of(elapsed_s);
-        let text = |cell: &Cell| match cell {
-            Cell::Unknown => "?".to_owned(),
-            Cell::Text(text) => shortened_name(&printable(text)),
-            Cell::Count(number) => count(*number),
+        self.extend(table, &[Shown::Always], |cell, column| match cell {
             Cell::Seconds(seconds) => unit.column(*seconds, elapsed_s),
-            Cell::Bytes(bytes) => format!("{}B", with_prefix(*bytes)),
-            Cell::Rate(rate) => with_prefix(*rate).trim_end().to_owned(),
-        };
-        for column in table.columns.iter().filter(|column| !column.is_detail) {
-            self.add(column.is_text, &column.title, column.cells.iter().map(text));
+            Cell::Text(text) => shortened_name(&printable(text)),
+            cell => cell::brief(cell, column),
+        });
+    }
+
+    fn extend(
+        &mut self,
+        table: &tables::Table,
+        shown: &[Shown],
+        text: impl Fn(&Cell, &tables::Column) -> String,
+    ) {
+        for column in table.columns.iter().filter(|column| shown.contains(&column.shown)) {
+            let cells = column.cells.iter().map(|cell| text(cell, column));
+            self.add(column.is_text(), &column.title, cells);
         }
     }
 

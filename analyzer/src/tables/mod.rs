@@ -1,13 +1,22 @@
 //! Tables as data: the key, title and kind of each column, and the cells. What is in a table, and when a column says
 //! something, is decided here; `present` lays the same table out for the terminal and the page.
 
+pub mod calls;
+pub mod delay_costs;
+pub mod parts;
 pub mod ranks;
+pub mod waits;
 
-/// A cell; its kind is that of its column.
+use crate::causes::{Causes, Context};
+use crate::metrics::Frame;
+
+/// A cell: a number, or what `present` has words for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// Not known.
     Unknown,
+    /// Does not apply to this row.
+    Nothing,
     /// Words or a name.
     Text(String),
     /// A number of things.
@@ -18,6 +27,27 @@ pub enum Cell {
     Bytes(f64),
     /// Per second: operations, bytes.
     Rate(f64),
+    /// A part of a whole.
+    Share(f64),
+    /// A factor of an efficiency.
+    Factor(f64),
+    /// A thread of a rank.
+    Thread {
+        /// Its rank.
+        rank: u32,
+        /// Its number in the rank's file.
+        number: u32,
+    },
+    /// Ranks, ascending.
+    Ranks(Vec<u32>),
+    /// What threads were doing, and where in the code.
+    Context(Context),
+    /// Why a rank was late.
+    Delay(waits::Delay),
+    /// A place in the code.
+    Code(Frame),
+    /// A call path, the innermost function first.
+    Path(Vec<Frame>),
 }
 
 impl Cell {
@@ -25,8 +55,12 @@ impl Cell {
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Count(count) => Some(*count as f64),
-            Self::Seconds(number) | Self::Bytes(number) | Self::Rate(number) => Some(*number),
-            Self::Unknown | Self::Text(_) => None,
+            Self::Seconds(number)
+            | Self::Bytes(number)
+            | Self::Rate(number)
+            | Self::Share(number)
+            | Self::Factor(number) => Some(*number),
+            _ => None,
         }
     }
 
@@ -37,9 +71,37 @@ impl Cell {
             Self::Seconds(_) => Self::Seconds(number),
             Self::Bytes(_) => Self::Bytes(number),
             Self::Rate(_) => Self::Rate(number),
-            Self::Unknown | Self::Text(_) => self.clone(),
+            Self::Share(_) => Self::Share(number),
+            Self::Factor(_) => Self::Factor(number),
+            _ => self.clone(),
         }
     }
+
+    fn or_unknown<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
+        value.map_or(Self::Unknown, cell)
+    }
+
+    /// Part of a whole that has a length.
+    fn share(part: f64, whole: f64) -> Self {
+        if whole > 0.0 { Self::Share(part / whole) } else { Self::Nothing }
+    }
+
+    /// The thread of a line, or that it is not known.
+    fn thread(causes: &Causes, line: u32) -> Self {
+        let line = causes.lines.all.get(line as usize);
+        line.map_or(Self::Nothing, |line| Self::Thread { rank: line.rank, number: line.thread })
+    }
+}
+
+/// Who looks at a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Everybody.
+    Always,
+    /// Whoever has room.
+    Detail,
+    /// The page's script, to which it says what a row is about.
+    Script,
 }
 
 /// A column.
@@ -49,12 +111,19 @@ pub struct Column {
     pub key: &'static str,
     /// Its title on screens.
     pub title: String,
-    /// Whether its cells are words.
-    pub is_text: bool,
-    /// Whether a narrow screen leaves it out.
-    pub is_detail: bool,
+    /// Who sees it.
+    pub shown: Shown,
     /// A cell per row.
     pub cells: Vec<Cell>,
+}
+
+impl Column {
+    /// Whether its cells are words.
+    pub fn is_text(&self) -> bool {
+        let is_word =
+            |cell: &Cell| !matches!(cell, Cell::Unknown | Cell::Nothing) && cell.number().is_none();
+        self.cells.iter().any(is_word)
+    }
 }
 
 /// A table.
@@ -62,4 +131,37 @@ pub struct Column {
 pub struct Table {
     /// The columns, from left to right.
     pub columns: Vec<Column>,
+}
+
+impl Table {
+    /// Adds a column.
+    pub fn add(&mut self, key: &'static str, title: &str, cells: impl IntoIterator<Item = Cell>) {
+        self.push(Shown::Always, key, title, cells);
+    }
+
+    /// Adds a column for whoever has room.
+    fn detail(&mut self, key: &'static str, title: &str, cells: impl IntoIterator<Item = Cell>) {
+        self.push(Shown::Detail, key, title, cells);
+    }
+
+    /// Adds what the page's script knows of each row.
+    pub fn mark(&mut self, key: &'static str, cells: impl IntoIterator<Item = Cell>) {
+        self.push(Shown::Script, key, "", cells);
+    }
+
+    fn push(
+        &mut self,
+        shown: Shown,
+        key: &'static str,
+        title: &str,
+        cells: impl IntoIterator<Item = Cell>,
+    ) {
+        let cells = cells.into_iter().collect();
+        self.columns.push(Column { key, title: title.to_owned(), shown, cells });
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.cells.len())
+    }
 }

@@ -7,7 +7,7 @@ use crate::causes::{Causes, RankTime};
 use crate::diagnosis::{Diagnosis, Finding};
 use crate::metrics::{ComputeMode, Metrics, Pinning, RankMetrics, RankState};
 
-use super::{Cell, Column, Table};
+use super::{Cell, Column, Shown, Table};
 
 /// Share of τ by which similar ranks may differ.
 const TOLERANCE: f64 = 0.02;
@@ -257,8 +257,7 @@ impl<'a> Ranks<'a> {
         let rank = Column {
             key: "rank",
             title: "rank".to_owned(),
-            is_text: false,
-            is_detail: false,
+            shown: Shown::Always,
             cells: positions.iter().map(|at| Cell::Count(ranks[*at].rank.into())).collect(),
         };
         let rows: Vec<Row> = positions.iter().map(|at| (*at, &ranks[*at])).collect();
@@ -330,8 +329,8 @@ impl<'a> Ranks<'a> {
 
 impl Definition {
     fn of(&self, title: String, cells: Vec<Cell>) -> Column {
-        let is_text = cells.iter().any(|cell| matches!(cell, Cell::Text(_)));
-        Column { key: self.key, title, is_text, is_detail: self.key == "events", cells }
+        let shown = if self.key == "events" { Shown::Detail } else { Shown::Always };
+        Column { key: self.key, title, shown, cells }
     }
 }
 

@@ -4,7 +4,6 @@
 mod document;
 mod hosts;
 pub(super) mod places;
-mod rows;
 mod screen;
 mod stretches;
 mod stretches_document;
@@ -14,10 +13,9 @@ use crate::diagnosis::{Undivided, Why};
 
 pub use document::json;
 pub(super) use document::{Summary, summary};
-pub(super) use rows::{longest_waits, wait_rows};
 pub use screen::screen;
-pub(super) use stretches::{iteration_summary, phase_lines, region_lines};
-pub(super) use words::{state_name, undivided, why_late};
+pub(super) use stretches::{iteration_summary, region_lines};
+pub(super) use words::undivided;
 
 /// What is not known, and why.
 fn missing(why: &Why) -> Vec<String> {

@@ -66,7 +66,7 @@ pub(super) fn brief_site(site: &CallSite) -> String {
     }
 }
 
-/// Two call sites in a table: `heat.c:42 to :61`.
+/// Two call sites in a table: `heat.c:42-61`.
 pub(super) fn brief_stretch(from: &CallSite, to: &CallSite) -> String {
     let (from_text, to_text) = (short_site(from), short_site(to));
     if from_text == to_text {
@@ -75,9 +75,13 @@ pub(super) fn brief_stretch(from: &CallSite, to: &CallSite) -> String {
     let ((from_file, _), (to_file, line)) = (shown_line(from), shown_line(to));
     let same_file = to_file.filter(|_| from_file == to_file).zip(line);
     match same_file {
-        Some((file, _)) => {
-            let line = to_text.strip_prefix(file_name(file)).unwrap_or(&to_text);
-            format!("{from_text} to {line}")
+        Some((file, line)) => {
+            let to_line = to_text.strip_prefix(file_name(file)).unwrap_or(&to_text);
+            // Where nothing stands behind the lines, they are a range.
+            match to_line == format!(":{line}") && !from_text.ends_with(')') {
+                true => format!("{from_text}-{line}"),
+                false => format!("{from_text} to {to_line}"),
+            }
         }
         None => format!("{from_text} to {to_text}"),
     }
@@ -126,6 +130,9 @@ mod tests {
         let again = "solve.c:120 (in MatMult, libpetsc) to its next call";
         assert_eq!(brief_stretch(&mult, &mult), again);
         let own = CallSite { is_in_library: false, caller: None, ..mult.clone() };
+        let mut later = own.clone();
+        later.place.line = Some(12);
+        assert_eq!(brief_stretch(&own, &later), "mat.c:9-12");
         assert_eq!(call_site(&own), "MPI_Allreduce at MatMult (mat.c:9)");
         assert_eq!(brief_stretch(&own, &dot), "mat.c:9 to solve.c:131 (in VecDot, libpetsc)");
         let mut stripped = dot;

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Cost, RankTime, State, Tree};
+use crate::causes::{RankTime, State, Tree};
 use crate::diagnosis::{Diagnosis, Figures, Why};
-use crate::metrics::{ComputeMode, OwnTime};
+use crate::metrics::ComputeMode;
 use crate::plain_text::printable;
 use crate::present::blocks::Blocks;
 use crate::present::clock::estimated_offsets;
 use crate::present::context::plural;
 use crate::present::findings;
-use crate::present::quantity::{count, seconds, significant};
-use crate::present::table::Table;
+use crate::present::quantity::{count, significant};
+use crate::present::table::{self, Table};
 use crate::shell_word::shell_word;
+use crate::tables::{delay_costs, parts, waits};
 
-use super::rows::wait_rows;
 use super::words::{self, seconds_of, share};
 use super::{hosts, stretches};
 
@@ -35,16 +35,16 @@ pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
         blocks.block(label, findings::marked(diagnosis, figures, lines));
     };
     block("EFFICIENCY", Figures::Efficiency, efficiency(why));
-    block("STATES", Figures::Waits, states(why));
-    block("WAITS", Figures::Waits, waits(why));
-    block("CAUSES", Figures::Delays, causes(why));
+    block("WAIT TIME", Figures::Waits, states(why));
+    block("WAIT STATES", Figures::Waits, waits(why));
+    block("DELAY COSTS", Figures::Delays, causes(why));
     block("CHAIN", Figures::Delays, chain(why));
     if why.is_of_all() {
-        block("PATH", Figures::Delays, path(why));
+        block("CRITICAL PATH", Figures::Delays, path(why));
         block("RANKS", Figures::Delays, ranks(why));
         block("HOSTS", Figures::Delays, hosts::host_lines(why));
         block("REGIONS", Figures::Efficiency, stretches::region_lines(why.run, why.causes));
-        block("PHASES", Figures::Efficiency, stretches::phase_lines(why.run, why.causes));
+        block("PHASES", Figures::Efficiency, table::lines(&parts::phases(why.run, why.causes)));
         block("ITERATIONS", Figures::Efficiency, stretches::iteration_lines(why.causes));
     }
     for what in super::missing(why) {
@@ -105,10 +105,10 @@ fn states(why: &Why) -> Vec<String> {
     let waiting = why.causes.waiting();
     let states = why.causes.states();
     let mut table = Table::default();
-    table.left("state", states.iter().map(|(state, ..)| state.name().to_owned()));
+    table.left("wait state", states.iter().map(|(state, ..)| state.name().to_owned()));
     table.right("count", states.iter().map(|(_, number, _)| count(*number)));
     table.right("time", states.iter().map(|(.., ticks)| seconds_of(why, *ticks)));
-    table.right("of waiting", states.iter().map(|(.., ticks)| share(*ticks, waiting)));
+    table.right("share", states.iter().map(|(.., ticks)| share(*ticks, waiting)));
     let off_cpu = |state: &State| why.causes.off_cpu.at_most.get(state).copied().flatten();
     if states.iter().any(|(state, _, ticks)| is_notable(off_cpu(state), *ticks)) {
         let most = |state| off_cpu(state).map_or("?".to_owned(), |ticks| seconds_of(why, ticks));
@@ -137,20 +137,10 @@ fn is_notable(off_cpu: Option<i64>, beside: i64) -> bool {
 
 /// Groups of similar waits, with what made their delaying ranks late.
 fn waits(why: &Why) -> Vec<String> {
-    let (rows, left_out) = wait_rows(why, MAX_ROWS);
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let mut table = Table::default();
-    table.left("state", rows.iter().map(|row| row.state.to_owned()));
-    table.left("waits", rows.iter().map(|row| row.waiters.clone()));
-    table.left("for", rows.iter().map(|row| row.delayed_by.clone()));
-    table.right("count", rows.iter().map(|row| count(row.count)));
-    table.right("time", rows.iter().map(|row| seconds(row.seconds)));
-    table.left("where", rows.iter().map(|row| row.place.clone()));
-    table.left("because it", rows.iter().map(|row| row.late_by.clone()));
-    let mut lines = table.lines();
-    push_omitted(&mut lines, left_out, "kinds of waits");
+    let groups = waits::groups(why);
+    let shown = &groups[..groups.len().min(MAX_ROWS)];
+    let mut lines = table::lines(&waits::wait_states(why, shown));
+    push_omitted(&mut lines, groups.len() - shown.len(), "kinds of waits");
     lines
 }
 
@@ -162,37 +152,15 @@ fn push_omitted(lines: &mut Vec<String>, left_out: usize, what: &str) {
 
 fn causes(why: &Why) -> Vec<String> {
     let causes = why.causes;
-    let all = causes.charges.causes.iter().filter(|((line, _), _)| why.concerns(*line));
-    let mut rows: Vec<(&(u32, u32), &Cost)> = all.collect();
-    rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
+    let rows = delay_costs::costliest(why);
     let shown = &rows[..rows.len().min(MAX_ROWS)];
-    let waiting = causes.waiting();
-    let own_times = why.own_times();
-    let what = |line: u32, context: u32| {
-        let found = causes.contexts.get(context);
-        let does = match own_times.of(causes, line) {
-            _ if !found.is_computing() => return words::brief(found),
-            _ if !causes.counts_as_computing(found) => "other code",
-            OwnTime::Computes => "computing",
-            OwnTime::Asleep => "asleep or blocked",
-            OwnTime::Unclear => "outside MPI",
-        };
-        format!("{does}: {}", words::brief(found))
-    };
-    let mut table = Table::default();
-    table.left("who", shown.iter().map(|((line, _), _)| words::line(causes, *line)));
-    table.right("costs", shown.iter().map(|(_, cost)| seconds_of(why, cost.total())));
-    table.right("of waiting", shown.iter().map(|(_, cost)| share(cost.total(), waiting)));
-    table.right("directly", shown.iter().map(|(_, cost)| seconds_of(why, cost.direct)));
-    table.right("indirectly", shown.iter().map(|(_, cost)| seconds_of(why, cost.indirect)));
-    table.left("what takes longer", shown.iter().map(|((line, context), _)| what(*line, *context)));
-    let mut lines = if rows.is_empty() { Vec::new() } else { table.lines() };
+    let mut lines = table::lines(&delay_costs::delay_costs(why, shown));
     push_omitted(&mut lines, rows.len() - shown.len(), "causes");
     if why.rank.is_none() && causes.charges.unattributed > 0 {
         lines.push(format!(
             "{} of waiting ({}) is charged to nobody",
             seconds_of(why, causes.charges.unattributed),
-            share(causes.charges.unattributed, waiting)
+            share(causes.charges.unattributed, causes.waiting())
         ));
     }
     lines
@@ -229,7 +197,7 @@ fn chain(why: &Why) -> Vec<String> {
                 lines.push(first);
                 number = inner;
                 if !causes.waits[number as usize].has_delaying_rank() {
-                    lines.push(format!("{delayed_by} waited itself, not known for which rank"));
+                    lines.push(format!("{delayed_by} waited itself, delaying rank unknown"));
                     break;
                 }
             }
@@ -260,26 +228,18 @@ fn chain(why: &Why) -> Vec<String> {
 fn path(why: &Why) -> Vec<String> {
     let causes = why.causes;
     let ticks = causes.path.ticks();
-    let mut on_ranks: BTreeMap<u32, i64> = BTreeMap::new();
-    for (line, ticks) in &causes.path.on_line {
-        *on_ranks.entry(causes.lines.all[*line as usize].rank).or_default() += ticks;
-    }
-    let mut on_ranks: Vec<(u32, i64)> = on_ranks.into_iter().collect();
+    let mut on_ranks: Vec<(u32, i64)> = delay_costs::on_path_by_rank(why).into_iter().collect();
     on_ranks.sort_by_key(|(rank, ticks)| (std::cmp::Reverse(*ticks), *rank));
     let ranks =
         on_ranks.iter().take(4).map(|(rank, on)| format!("rank {rank} {}", share(*on, ticks)));
     let mut lines = vec![format!(
-        "critical path: {}; it goes from one rank to another {}",
+        "{}; it goes from one rank to another {}",
         ranks.collect::<Vec<_>>().join(", "),
         plural(causes.path.switches as usize, "time")
     )];
     let rows = causes.imbalance();
     let shown = &rows[..rows.len().min(MAX_ROWS / 2)];
-    let mut table = Table::default();
-    table.right("on the path", shown.iter().map(|row| seconds_of(why, row.on_path)));
-    table.right("more than the mean", shown.iter().map(|row| seconds_of(why, row.imbalance)));
-    table.left("context", shown.iter().map(|row| words::brief(causes.contexts.get(row.context))));
-    lines.extend(table.lines());
+    lines.extend(table::lines(&delay_costs::critical_path(why, shown)));
     lines
 }
 

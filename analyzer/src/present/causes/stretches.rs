@@ -1,9 +1,10 @@
 //! Tables of parts of a run: regions that the program marked, phases, and the iterations of the longest phase.
 
-use crate::causes::{Causes, Context, NO_CONTEXT, Period, Phase, Region, Statistics, Tree};
+use crate::causes::{Causes, Context, NO_CONTEXT, Period, Phase, Statistics};
 use crate::present::context::plural;
-use crate::present::quantity::{count, percent, seconds, significant};
-use crate::present::table::Table;
+use crate::present::quantity::{count, percent, seconds};
+use crate::present::table;
+use crate::tables::parts;
 use crate::trace::Run;
 
 use super::{places, words};
@@ -25,66 +26,15 @@ pub(super) fn begins_at(causes: &Causes, phase: &Phase) -> String {
     }
 }
 
-fn two(value: Option<f64>) -> String {
-    value.map_or_else(|| "?".to_owned(), |value| significant(value, 2))
-}
-
-/// Adds the columns of efficiencies. Where nobody calls MPI, only the balance of the load means something.
-fn efficiencies(table: &mut Table, trees: &[Option<Tree>], calls_mpi: &[bool]) {
-    let of = |part: fn(&Tree) -> Option<f64>| {
-        trees.iter().map(move |tree| two(tree.as_ref().and_then(part)))
-    };
-    let where_called = |cells: Vec<String>| {
-        cells.into_iter().zip(calls_mpi).map(|(cell, calls)| if *calls { cell } else { "-".into() })
-    };
-    table.right("efficiency", where_called(of(|tree| Some(tree.parallel)).collect()));
-    table.right("load balance", of(|tree| tree.load_balance));
-    table.right("communication", where_called(of(|tree| Some(tree.communication)).collect()));
-}
-
 /// The table of a run's regions, the longest first.
 pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
     let all = &causes.regions.all;
-    if all.is_empty() {
-        return Vec::new();
-    }
     let shown = &all[..all.len().min(MAX_ROWS)];
-    let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
-    let mut table = Table::default();
-    table.left("region", shown.iter().map(|region| region.name.clone()));
-    table.right("times", shown.iter().map(|region| count(region.count)));
-    let of_a_rank = |region: &Region| s(region.inside / region.computing.len().max(1) as i64);
-    table.right("time / rank", shown.iter().map(of_a_rank));
-    let trees: Vec<Option<Tree>> = shown.iter().map(|region| region.tree(run)).collect();
-    let calls_mpi: Vec<bool> = shown.iter().map(|region| region.in_mpi > 0).collect();
-    efficiencies(&mut table, &trees, &calls_mpi);
-    table.right("waiting", shown.iter().map(|region| s(region.waiting)));
-    let mut lines = table.lines();
+    let mut lines = table::lines(&parts::regions(run, causes, shown));
     if all.len() > shown.len() {
         lines.push(format!("{} more (gammachi why --json lists all)", all.len() - shown.len()));
     }
     lines
-}
-
-/// The table of a run's phases, in order of time.
-pub(crate) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
-    let mut phases: Vec<&Phase> = causes.phases.iter().collect();
-    if phases.is_empty() {
-        return Vec::new();
-    }
-    phases.sort_by_key(|phase| phase.begin());
-    let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
-    let mut table = Table::default();
-    table.right("iterations", phases.iter().map(|phase| count(phase.iterations.len() as u64)));
-    table.right("from", phases.iter().map(|phase| s(phase.begin())));
-    table.right("time", phases.iter().map(|phase| s(phase.ticks())));
-    table.right("each", phases.iter().map(|phase| s(phase.statistics().median)));
-    let trees: Vec<Option<Tree>> = phases.iter().map(|phase| phase.tree(run)).collect();
-    efficiencies(&mut table, &trees, &vec![true; trees.len()]);
-    let moving = |phase: &&Phase| two(phase.moving_imbalance());
-    table.right("moving imbalance", phases.iter().map(moving));
-    table.left("begin at", phases.iter().map(|phase| begins_at(causes, phase)));
-    table.lines()
 }
 
 /// The times of the iterations as a sparkline from 0 to the slowest; a column shows the slowest of its iterations.
@@ -169,21 +119,7 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
             s(extra)
         ));
         let shown = &slow[..slow.len().min(MAX_SLOW)];
-        let of = |at: &usize| &phase.iterations[*at];
-        let rank =
-            |position: usize| causes.lines.all[causes.lines.first_of(position) as usize].rank;
-        let mut table = Table::default();
-        table.right("iteration", shown.iter().map(|at| at.to_string()));
-        table.right("time", shown.iter().map(|at| s(of(at).ticks)));
-        table.right("waiting", shown.iter().map(|at| s(of(at).waiting)));
-        let delayed_by = |at: &usize| match of(at).delayed_by {
-            Some(line) => words::line(causes, line),
-            None => "-".to_owned(),
-        };
-        table.left("mostly for", shown.iter().map(delayed_by));
-        let busiest = |at: &usize| format!("rank {}", rank(of(at).slowest));
-        table.left("computes longest", shown.iter().map(busiest));
-        lines.extend(table.lines());
+        lines.extend(table::brief_lines(&parts::iterations(causes, phase, shown)));
     }
     lines.push(format!("iteration {representative} is typical"));
     lines

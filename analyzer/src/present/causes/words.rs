@@ -1,16 +1,16 @@
 //! Words for contexts, for what made ranks late, and for what is not known.
 
-use crate::causes::{Causes, Context, DELAYED_BY_UNKNOWN, LateBy, NO_CONTEXT, State, Unknown};
-use crate::diagnosis::Undivided;
+use crate::causes::{Causes, Context, NO_CONTEXT, Unknown};
+use crate::diagnosis::{Undivided, Why};
 use crate::metrics::OwnTime;
+use crate::present::cell;
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
 
 use super::places::{brief_site, brief_stretch, call_site, short_site};
-use crate::diagnosis::{OwnTimes, Why};
 
-/// A context in a table: `heat.c:42 to :61`.
-pub(super) fn brief(found: &Context) -> String {
+/// A context in a table: `heat.c:42-61`.
+pub(in crate::present) fn brief(found: &Context) -> String {
     match found {
         Context::Between(Some(from), Some(to)) => brief_stretch(from, to),
         Context::Between(None, Some(to)) => format!("before {}", short_site(to)),
@@ -56,21 +56,15 @@ pub(super) fn kind(context: &Context) -> &'static str {
 
 /// `rank 2`, with its thread unless that is the first.
 pub(super) fn line(causes: &Causes, line: u32) -> String {
-    match causes.lines.all.get(line as usize).filter(|_| line != DELAYED_BY_UNKNOWN) {
-        None => "-".to_owned(),
-        Some(line) if line.thread == 0 => format!("rank {}", line.rank),
-        Some(line) => format!("rank {}, thread {}", line.rank, line.thread),
-    }
+    let line = causes.lines.all.get(line as usize);
+    line.map_or_else(|| "-".to_owned(), |line| cell::thread(line.rank, line.thread))
 }
 
 /// The call site of waiting calls.
 pub(super) fn place(causes: &Causes, place: u32) -> String {
     match place {
         NO_CONTEXT => "-".to_owned(),
-        place => match causes.contexts.get(place) {
-            Context::Transfer(site) => brief_site(site),
-            other => brief(other),
-        },
+        place => brief(causes.contexts.get(place)),
     }
 }
 
@@ -89,50 +83,6 @@ pub(super) fn own_verb_past(own: OwnTime) -> &'static str {
         OwnTime::Computes => "computed",
         OwnTime::Asleep => "slept or was blocked",
         OwnTime::Unclear => "was outside MPI",
-    }
-}
-
-/// What made the delaying rank of a wait late, in a few words that follow its name: `computes longer: heat.c:42 to :61`.
-pub(super) fn late_by(causes: &Causes, by: Option<LateBy>, own: OwnTime) -> String {
-    match by {
-        None => "not known".to_owned(),
-        Some(LateBy::WaitFor(DELAYED_BY_UNKNOWN)) => "waited itself".to_owned(),
-        Some(LateBy::WaitFor(other)) => format!("waited for {}", line(causes, other)),
-        Some(LateBy::Context(number)) => match causes.contexts.get(number) {
-            found if found.is_computing() && !causes.counts_as_computing(found) => {
-                format!("is in other code longer: {}", brief(found))
-            }
-            Context::InCall(site, outer) => {
-                format!("{} longer in {}: {}", own_verb(own), brief_site(site), brief(outer))
-            }
-            found @ (Context::Region(_) | Context::Between(..)) => {
-                format!("{} longer: {}", own_verb(own), brief(found))
-            }
-            found => format!("spends longer in {}", brief(found)),
-        },
-    }
-}
-
-/// The name of a state of waiting.
-pub(crate) fn state_name(state: State) -> &'static str {
-    state.name()
-}
-
-/// What made the delaying rank of a wait late, in a few words; empty if that is not known.
-pub(crate) fn why_late(causes: &Causes, number: u32, own_times: &OwnTimes) -> String {
-    let own = own_times.of(causes, causes.waits[number as usize].delayed_by);
-    let delays = causes.reasons.delays(number).iter();
-    let delay = delays.max_by_key(|(_, ticks)| *ticks);
-    let inner = causes.reasons.waits(number);
-    let inner = inner.max_by_key(|inner| causes.waits[*inner as usize].ticks);
-    let waited = inner.map(|inner| &causes.waits[inner as usize]);
-    match (delay, waited) {
-        (Some((_, ticks)), Some(inner)) if inner.ticks > *ticks => {
-            late_by(causes, Some(LateBy::WaitFor(inner.delayed_by)), own)
-        }
-        (Some((context, _)), _) => late_by(causes, Some(LateBy::Context(*context)), own),
-        (None, Some(inner)) => late_by(causes, Some(LateBy::WaitFor(inner.delayed_by)), own),
-        (None, None) => String::new(),
     }
 }
 

@@ -6,10 +6,12 @@ use minijinja::context;
 use minijinja::value::Value;
 use serde::Serialize;
 
-use super::super::causes::{state_name, why_late};
-use crate::causes::{DELAYED_BY_UNKNOWN, Phase, Tree};
+use super::table::laid_out;
+use crate::causes::DELAYED_BY_UNKNOWN;
 use crate::diagnosis::Why;
-use crate::plain_text::printable;
+use crate::present::cell;
+use crate::tables::waits::Delay;
+use crate::tables::{Cell, Table, parts};
 use crate::trace::Run;
 
 /// Longest waits, stretches of the critical path, and iterations that are embedded.
@@ -71,8 +73,10 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         let Some(own) = row(wait.line) else { continue };
         let delayed_by =
             if wait.delayed_by == DELAYED_BY_UNKNOWN { None } else { row(wait.delayed_by) };
-        let state = number(&mut states, state_name(wait.state));
-        let reason = number(&mut reasons, printable(&why_late(causes, found, &own_times)));
+        let state = number(&mut states, wait.state.name());
+        let delay = Delay::of_wait(causes, found, &own_times);
+        let delay = delay.map_or_else(String::new, |delay| cell::text(&Cell::Delay(delay)));
+        let reason = number(&mut reasons, delay);
         let (begin, until, ended) = (ns(wait.begin), ns(wait.until), ns(wait.fulfilled));
         let alike = (wait.state, causes.wait_contexts[found as usize], wait.delayed_by);
         let group = groups.get(&alike).copied().unwrap_or_default();
@@ -129,62 +133,16 @@ fn phase_heat(why: &Why, row: impl Fn(u32) -> Option<usize>) -> (Vec<usize>, Vec
     (rows, cells.iter().map(percent).collect())
 }
 
-fn tree(tree: Option<Tree>) -> Value {
-    // Of what has no length, every factor is unknown.
-    context! {
-        parallel => tree.as_ref().map(|tree| tree.parallel),
-        load_balance => tree.as_ref().and_then(|tree| tree.load_balance),
-        communication => tree.as_ref().map(|tree| tree.communication),
-        moving => tree.as_ref().and_then(|tree| tree.moving_imbalance),
-    }
-}
-
-/// The tables of regions, phases and slow iterations.
+/// The tables of regions, phases and slow iterations; empty ones are left out.
 pub(super) fn tables(run: &Run, why: &Why) -> Value {
     let causes = why.causes;
-    let s = |ticks: i64| causes.clock.seconds(ticks);
-    let regions = causes.regions.all.iter().take(MAX_REGIONS).map(|region| {
-        context! {
-            name => printable(&region.name),
-            count => region.count,
-            time_s => s(region.ticks),
-            waiting_s => s(region.waiting),
-            tree => tree(region.tree(run)),
-        }
+    let regions = &causes.regions.all;
+    let regions = parts::regions(run, causes, &regions[..regions.len().min(MAX_REGIONS)]);
+    let phases = parts::phases(run, causes);
+    let slow = causes.phases.first().map(|phase| {
+        let slow = phase.statistics().slow;
+        parts::iterations(causes, phase, &slow[..slow.len().min(MAX_SLOW)])
     });
-    let phases = causes.phases.iter().map(|phase| {
-        context! {
-            count => phase.iterations.len(),
-            begin_s => s(phase.begin()),
-            end_s => s(phase.begin()) + s(phase.ticks()),
-            time_s => s(phase.ticks()),
-            median_s => s(phase.statistics().median),
-            tree => tree(phase.tree(run)),
-        }
-    });
-    let slow = causes.phases.first().map(|phase| slow(why, phase)).unwrap_or_default();
-    context! {
-        regions => regions.collect::<Vec<Value>>(),
-        phases => phases.collect::<Vec<Value>>(),
-        slow => slow,
-    }
-}
-
-fn slow(why: &Why, phase: &Phase) -> Vec<Value> {
-    let causes = why.causes;
-    let s = |ticks: i64| causes.clock.seconds(ticks);
-    let rank = |line: u32| causes.lines.all[line as usize].rank;
-    let rows = phase.statistics().slow.into_iter().take(MAX_SLOW).map(|index| {
-        let iteration = &phase.iterations[index];
-        context! {
-            index => index,
-            end_s => s(phase.bounds[index]) + s(iteration.ticks),
-            begin_s => s(phase.bounds[index]),
-            time_s => s(iteration.ticks),
-            waiting_s => s(iteration.waiting),
-            delayed_by => iteration.delayed_by.map(rank),
-            slowest => rank(causes.lines.first_of(iteration.slowest)),
-        }
-    });
-    rows.collect()
+    let shown = |table: Table| (table.rows() > 0).then(|| laid_out(&table));
+    context! { regions => shown(regions), phases => shown(phases), slow => slow.and_then(shown) }
 }

@@ -16,6 +16,7 @@ mod parts;
 mod ranks;
 mod sections;
 pub mod study;
+mod table;
 pub mod view;
 
 use super::Report;

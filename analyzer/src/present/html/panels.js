@@ -75,7 +75,7 @@ class Panels {
     const ranks = row ? ranksOf(row.dataset.ranks) : null;
     if (ranks && row.dataset.delayed_by !== undefined) ranks.add(Number(row.dataset.delayed_by));
     this.selection.causeRanks = ranks;
-    this.selection.causeWords = row ? `${row.cells[0].textContent} in ${row.cells[5].textContent}` : "cause";
+    this.selection.causeWords = row ? `${cellOf(row, "state").textContent} in ${cellOf(row, "place").textContent}` : "cause";
     this.selection.toggle("cause", group);
   }
 
@@ -168,9 +168,9 @@ class Panels {
       const chosen = selection.cause === group;
       this.press(row, chosen);
       const counts = selection.cause === null || chosen;
-      row.hidden = Boolean(filters && counts && !sum) || Boolean(fn && !row.cells[5].textContent.startsWith(fn));
-      this.setCell(row.cells[3], sum?.count, integer);
-      this.setCell(row.cells[4], sum?.time, seconds);
+      row.hidden = Boolean(filters && counts && !sum) || Boolean(fn && !cellOf(row, "place").textContent.startsWith(fn));
+      this.setCell(cellOf(row, "count"), sum?.count, integer);
+      this.setCell(cellOf(row, "seconds"), sum?.time, seconds);
     }
     document.querySelectorAll("button[data-cause]").forEach(button =>
       button.setAttribute("aria-pressed", String(selection.cause === Number(button.dataset.cause))));
@@ -217,9 +217,14 @@ class Panels {
       this.press(row, selection.fn === name);
       row.hidden = Boolean(known && !sums?.count || selection.fn && selection.fn !== name);
       const { count, time, max, rank } = sums ?? {};
-      const values = known && sums ? [count, time, count ? time / count : null, max, rank] : [];
-      [integer, seconds, seconds, seconds, integer].forEach((format, at) => this.setCell(row.cells[2 + at], values[at], format));
-      this.setCell(row.cells[7], known && sums ? null : undefined, bytes);
+      const values = known && sums ? { count, time_s: time, mean_s: count ? time / count : null, max_s: max, max_rank: rank } : {};
+      const counts = new Set(["count", "max_rank"]);
+      for (const key of ["count", "time_s", "mean_s", "max_s", "max_rank"]) {
+        this.setCell(cellOf(row, key), values[key], counts.has(key) ? integer : seconds);
+      }
+      for (const cell of [cellOf(row, "share"), cellOf(row, "bytes")]) {
+        if (cell) this.setCell(cell, known && sums ? null : undefined, bytes);
+      }
     }
     for (const row of this.rows("site-table")) {
       const name = row.dataset.function;
@@ -245,6 +250,11 @@ class Panels {
     this.scope("pair-table", isWholeRun ? "" : pairs ? "In the selection."
       : "Figures for the whole run: the single messages of this selection are not loaded.");
   }
+}
+
+// The cell of a row in the column with this key, or null.
+function cellOf(row, key) {
+  return row.querySelector(`td[data-key="${key}"]`);
 }
 
 function sameRanks(a, b) {

@@ -15,6 +15,7 @@ use crate::metrics::{ComputeMode, Selection};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
 use crate::present::{findings, picture, quantity};
+use crate::tables::calls::time_of_threads;
 use crate::trace::Run;
 
 /// Pairs of ranks in the table of messages.
@@ -41,9 +42,9 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         )
     });
     let why = report.why();
-    let (total_s, _) = super::super::report::time_of_threads(report.metrics);
-    let sites = report.metrics.sites.as_ref().map(|sites| sections::sites(sites, total_s));
-    let (sites, sites_left_out) = sites.map_or((None, 0), |(rows, more)| (Some(rows), more));
+    let (total_s, _) = time_of_threads(report.metrics);
+    let sites = sections::sites(report.metrics);
+    let (sites, sites_left_out) = sites.map_or((None, 0), |(table, more)| (Some(table), more));
     let (diagnoses, diagnoses_left_out) = diagnoses(&document);
     let (communicators, communicators_left_out) = communicators(&document);
     let savings = report.savings.iter().take(MAX_SAVINGS).map(|saving| {
@@ -71,6 +72,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         savings => savings.collect::<Vec<Value>>(),
         parts_of_run => why.as_ref().map(|why| causes::tables(report.run, why)),
         unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
+        calls => sections::calls(report.metrics),
         sites => sites,
         sites_left_out => sites_left_out,
         roofline => roofline.map(sections::roofline),

@@ -1,15 +1,13 @@
 //! The rows of the rank table and their bars.
 
-use minijinja::context;
 use minijinja::value::Value;
 use serde::Serialize;
 
 use super::data;
+use super::table::laid_out;
 use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::metrics::{RankMetrics, Selection};
-use crate::plain_text::printable;
 use crate::present::{Report, quantity, report};
-use crate::tables::{Cell, Table};
 
 /// Rows of the rank table. Of more ranks it shows those that lose most and the one that loses least.
 const MAX_RANKS: usize = 256;
@@ -29,35 +27,6 @@ pub(super) struct Bar {
     rank: u32,
     words: String,
     parts: Vec<Part>,
-}
-
-/// The columns of a table, and its rows, each a list of cells.
-fn laid_out(table: &Table) -> Value {
-    let text = |cell: &Cell| match cell {
-        Cell::Unknown => "–".to_owned(),
-        Cell::Text(text) => printable(text),
-        Cell::Count(count) => quantity::count(*count),
-        Cell::Seconds(seconds) => quantity::seconds(*seconds),
-        Cell::Bytes(bytes) => quantity::with_prefix(*bytes) + "B",
-        Cell::Rate(rate) => quantity::with_prefix(*rate).trim_end().to_owned(),
-    };
-    let columns = table.columns.iter().map(|column| {
-        context! { key => column.key, title => column.title, is_text => column.is_text }
-    });
-    let rows = table.columns.first().map_or(0, |column| column.cells.len());
-    let rows = (0..rows).map(|row| {
-        let cells = table.columns.iter().map(|column| {
-            let cell = &column.cells[row];
-            context! {
-                key => column.key,
-                is_text => column.is_text,
-                value => cell.number(),
-                text => text(cell),
-            }
-        });
-        cells.collect::<Vec<Value>>()
-    });
-    context! { columns => columns.collect::<Vec<Value>>(), rows => rows.collect::<Vec<_>>() }
 }
 
 /// The table of the ranks at these positions.

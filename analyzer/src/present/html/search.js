@@ -45,7 +45,7 @@ class Search {
     for (const name of functions.size ? functions : source.functions) add("function", name, () => selection.set({ fn: name }));
     for (const name of new Set(source.regions.map(region => region.name))) add("region", name, () => selection.set({ region: name }));
     for (const row of document.querySelectorAll("#site-table tr[data-function]")) {
-      add("call site", `${row.cells[1].textContent} · ${row.dataset.function}`, () => this.chooseSite(row));
+      add("call site", `${cellOf(row, "place").textContent} · ${row.dataset.function}`, () => this.chooseSite(row));
     }
     for (const [host, ranks] of hosts) add("host", host, () => this.chooseRanks(ranks));
     const begins = ([, name]) => name.toLowerCase().replace("mpi_", "").startsWith(wanted.replace("mpi_", ""));

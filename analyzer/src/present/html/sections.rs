@@ -7,19 +7,20 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use super::safe;
-use crate::causes::State;
+use super::table::{by_key, laid_out};
+use crate::causes::Group;
 use crate::diagnosis::Why;
-use crate::metrics::{SiteMetrics, Unfinished};
+use crate::metrics::{CallMetrics, Metrics, Unfinished};
 use crate::models::roofline::Findings;
-use crate::plain_text::printable;
-use crate::present::causes::{longest_waits, wait_rows};
-use crate::present::report::sites;
 use crate::present::{roofline, unfinished};
+use crate::tables::{calls, waits};
 
 /// Rows of the table of ranks that did not finish.
 const MAX_POSITIONS: usize = 200;
 /// Rows of the table of causes.
 const MAX_WAITS: usize = 50;
+/// Causes in the summary.
+const MAX_TOP: usize = 3;
 /// Rows of the table of the longest waits.
 const MAX_LONGEST: usize = 20;
 /// Rows of the table of call sites.
@@ -28,19 +29,8 @@ const MAX_SITES: usize = 200;
 /// Where each rank stopped and what it waits for.
 pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
     let (positions, left_out) = unfinished::positions(unfinished, MAX_POSITIONS);
-    let rows = positions.iter().map(|row| {
-        context! {
-            ranks => row.ranks,
-            stands => row.location,
-            since_s => row.since_s,
-            lasted => row.lasted,
-            waits_for => row.waits_for,
-            process => row.process,
-        }
-    });
     context! {
-        positions => rows.collect::<Vec<Value>>(),
-        processes => positions.iter().any(|row| !row.process.is_empty()),
+        positions => laid_out(&unfinished::position_table(&positions)),
         left_out => left_out,
         sentences => unfinished::sentences(unfinished),
         last => unfinished::last_call_lines(unfinished),
@@ -50,46 +40,20 @@ pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
 /// Groups of waits with the same cause, those with most time first, and how many groups are left out; then the longest
 /// single waits. `unfinished` tells whom a rank waits for in a call that never returned.
 pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
-    let (rows, left_out) = wait_rows(why, MAX_WAITS);
-    let all_s: f64 =
-        why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
-    let rows = rows.into_iter().map(|row| {
-        context! {
-            state => row.state,
-            waiters => row.waiters,
-            delayed_by => row.delayed_by,
-            delayed_by_rank => row.delayed_by_rank,
-            ranks => rank_ranges(&row.ranks),
-            group => row.group,
-            count => row.count,
-            time_s => row.seconds,
-            share => (all_s > 0.0).then(|| row.seconds / all_s),
-            place => printable(&row.place),
-            late_by => printable(&row.late_by),
-        }
-    });
-    let open = unfinished.map(open_waits).unwrap_or_default();
-    let longest = longest_waits(why, MAX_LONGEST).into_iter().map(|wait| {
-        let never_returned =
-            wait.delayed_by_rank.is_none() && wait.state == State::OpenAtEnd.name();
-        let stands = open.get(&wait.rank).filter(|_| never_returned);
-        let delayed_by = stands.cloned().unwrap_or(wait.delayed_by);
-        context! {
-            rank => wait.rank,
-            state => wait.state,
-            place => printable(&wait.place),
-            begin_s => wait.begin_s,
-            end_s => wait.begin_s + wait.seconds,
-            time_s => wait.seconds,
-            delayed_by => printable(&delayed_by),
-            delayed_by_rank => wait.delayed_by_rank,
-            late_by => printable(&wait.late_by),
-        }
-    });
+    let groups = waits::groups(why);
+    let shown = &groups[..groups.len().min(MAX_WAITS)];
+    let table = waits::wait_states(why, shown);
+    let all: i64 = why.causes.groups.iter().map(|group| group.ticks).sum();
+    let share = |(_, group): &(usize, &Group)| (all > 0).then(|| group.ticks as f64 / all as f64);
+    let shares: Vec<_> = shown.iter().take(MAX_TOP).map(share).collect();
+    let longest =
+        waits::longest_waits(why, MAX_LONGEST, &unfinished.map(open_waits).unwrap_or_default());
     context! {
-        rows => rows.collect::<Vec<Value>>(),
-        left_out,
-        longest => longest.collect::<Vec<Value>>(),
+        table => (table.rows() > 0).then(|| laid_out(&table)),
+        top => by_key(&table, MAX_TOP),
+        shares,
+        left_out => groups.len() - shown.len(),
+        longest => (longest.rows() > 0).then(|| laid_out(&longest)),
     }
 }
 
@@ -112,37 +76,17 @@ fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
     each.collect()
 }
 
-/// Ascending ranks as the script reads them: `0-3,8`.
-fn rank_ranges(ranks: &[u32]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &rank in ranks {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
-            _ => ranges.push((rank, rank)),
-        }
-    }
-    let text = |(first, last): (u32, u32)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
+/// Functions.
+pub(super) fn calls(metrics: &Metrics) -> Option<Value> {
+    let rows: Vec<&CallMetrics> = metrics.calls.iter().collect();
+    (!rows.is_empty()).then(|| laid_out(&calls::calls(metrics, &rows)))
 }
 
-/// Call sites, those with most time first, and how many are left out; `total_s` is the time of
-/// all threads that call MPI.
-pub(super) fn sites(metrics: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
-    let rows = metrics.rows.iter().take(MAX_SITES).map(|row| {
-        context! {
-            function => row.function,
-            place => printable(&sites::place(row)),
-            count => row.count,
-            time_s => row.time_s,
-            share => (total_s > 0.0).then(|| row.time_s / total_s),
-            max_s => row.max_s,
-            ranks => row.ranks,
-        }
-    });
-    (rows.collect(), metrics.rows.len().saturating_sub(MAX_SITES))
+/// Call sites, those with most time first, and how many are left out.
+pub(super) fn sites(metrics: &Metrics) -> Option<(Value, usize)> {
+    let all = &metrics.sites.as_ref()?.rows;
+    let shown = &all[..all.len().min(MAX_SITES)];
+    Some((laid_out(&calls::sites(metrics, shown)), all.len() - shown.len()))
 }
 
 /// The run under the roofline of a machine.

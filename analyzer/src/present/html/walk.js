@@ -55,7 +55,7 @@ Object.assign(Timeline.prototype, {
     const { rows } = this.source, length = seconds(wait.until - wait.begin);
     const delayed_by = wait.delayed_by < 0 ? "" : ` for ${rowName(rows[wait.delayed_by])}`;
     const parts = [`${rowName(rows[wait.row])} waits ${length}${delayed_by} (${wait.state})`];
-    if (wait.reason) parts.push(`which ${wait.reason}`);
+    if (wait.reason) parts.push(`delay: ${wait.reason}`);
     if (wait.delayed_by >= 0) parts.push("press C to go there");
     return parts.join(" · ");
   },

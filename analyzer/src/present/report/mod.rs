@@ -37,5 +37,5 @@ pub(crate) use counters::counter_sentences;
 pub(in crate::present) use document::value;
 pub(in crate::present) use notes::sentence;
 pub(crate) use notes::{run_note, time_note};
-pub(in crate::present) use tables::{ranks_of, time_of_threads};
+pub(in crate::present) use tables::ranks_of;
 pub(in crate::present) use trust::trust_parts;

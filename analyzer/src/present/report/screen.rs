@@ -3,21 +3,22 @@
 //! The first screen holds what a reader wants to know in ten seconds: is the run efficient, what is the cause and
 //! where is it, can the figures be trusted, what to do next. The tables follow below.
 
-use super::tables::{call_table, rank_table, thread_table, time_of_threads};
+use super::tables::{call_table, rank_table, thread_table};
 use super::trust::{causal_line, trust_parts};
 use super::{counters, job, messages, sites, totals};
 use crate::diagnosis::{Figures, Finding};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
-use crate::present::causes::{self, iteration_summary, phase_lines, region_lines, wait_rows};
+use crate::present::causes::{self, iteration_summary, region_lines};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::paragraph::wrapped_after;
 use crate::present::quantity::{count, percent, seconds, with_prefix};
-use crate::present::table::Table;
+use crate::present::table::{self, Table};
 use crate::present::whatif::Saving;
 use crate::present::{Report, findings, unfinished, width};
 use crate::shell_word::shell_word;
+use crate::tables::{parts, waits};
 use crate::timeline::Ending;
 
 /// Maximum number of diagnoses shown.
@@ -65,7 +66,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     if !diagnosis.findings.contains(&Finding::Stuck) {
         block("EFFICIENCY", Figures::Efficiency, efficiency_lines(report));
         if !diagnosis.of.hides_waiting() {
-            block("WAITS", Figures::Waits, wait_lines(report));
+            block("WAIT STATES", Figures::Waits, wait_lines(report));
         }
     }
     // These tables are of the whole run.
@@ -73,7 +74,8 @@ fn summary(report: &Report, blocks: &mut Blocks) {
         block("REGIONS", Figures::Efficiency, region_lines(report.run, causes));
         // The figures of a single phase are those of the iterations below.
         if causes.phases.len() > 1 {
-            block("PHASES", Figures::Efficiency, phase_lines(report.run, causes));
+            let phases = parts::phases(report.run, causes);
+            block("PHASES", Figures::Efficiency, table::lines(&phases));
         }
         let iterations = iteration_summary(causes);
         let lines = iterations.map(|line| wrapped_after(INDENT, &printable(&line)));
@@ -104,9 +106,8 @@ fn tables(report: &Report, blocks: &mut Blocks) {
     blocks.block("THREADS", thread_table(report));
     blocks.block("CALLS", call_table(report));
     if let Some(sites) = &report.metrics.sites {
-        let of_threads = time_of_threads(report.metrics);
-        blocks.block("SITES", sites::lines(sites, of_threads));
-        blocks.block("PATHS", sites::path_lines(sites, of_threads));
+        blocks.block("SITES", sites::lines(report.metrics, sites));
+        blocks.block("CALL PATHS", sites::path_lines(report.metrics, sites));
     }
     if let Some(totals) = &report.metrics.totals {
         blocks.block("TOTALS", totals::lines(totals));
@@ -216,25 +217,15 @@ const NOTABLE_WAITS: f64 = 0.001;
 /// The waits that cost most, with what made their delaying ranks late, if known.
 fn wait_lines(report: &Report) -> Vec<String> {
     let Some(why) = report.why() else { return Vec::new() };
-    let (mut rows, mut left_out) = wait_rows(&why, MAX_WAITS);
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let all_s = why.causes.clock.seconds(why.causes.waiting());
+    let groups = waits::groups(&why);
+    let all_s = why.seconds(why.causes.waiting());
     let is_small = |seconds: f64| seconds < NOTABLE_WAITS * all_s;
-    while rows.len() > 1 && rows.last().is_some_and(|row| is_small(row.seconds)) {
-        rows.pop();
-        left_out += 1;
-    }
-    let mut table = Table::default();
-    table.left("state", rows.iter().map(|row| row.state.to_owned()));
-    table.left("where", rows.iter().map(|row| row.place.clone()));
-    table.left("waits", rows.iter().map(|row| row.waiters.clone()));
-    table.left("for", rows.iter().map(|row| row.delayed_by.clone()));
-    table.right("total", rows.iter().map(|row| seconds(row.seconds)));
-    table.left("because it", rows.iter().map(|row| row.late_by.clone()));
-    let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
-    let shown_s: f64 = rows.iter().map(|row| row.seconds).sum();
+    let few = groups.iter().take(MAX_WAITS).skip(1);
+    let notable = few.take_while(|(_, group)| !is_small(why.seconds(group.ticks))).count() + 1;
+    let (shown, left_out) = groups.split_at(groups.len().min(notable));
+    let mut lines = table::brief_lines(&waits::wait_states(&why, shown));
+    let shown_s = why.seconds(shown.iter().map(|(_, group)| group.ticks).sum());
+    let left_out = left_out.len();
     if left_out > 0 && !is_small(all_s - shown_s) {
         let words = report.metrics.selection.options();
         let words = [report.run.directory.display().to_string()].into_iter().chain(words);

@@ -3,35 +3,22 @@
 use serde::Serialize;
 
 use super::tables::NEGLIGIBLE_SHARE;
-use crate::metrics::{Frame, PathRow, SiteMetrics, SiteRow};
-use crate::plain_text::printable;
-use crate::present::code_place::{code_place, offset};
+use crate::metrics::{Frame, Metrics, PathRow, SiteMetrics, SiteRow};
 use crate::present::context::plural;
-use crate::present::quantity::{count, percent, seconds};
-use crate::present::table::Table;
+use crate::present::table;
+use crate::tables::calls::{self, time_of_threads};
 
 /// Maximum number of rows shown.
 const MAX_ROWS: usize = 6;
 
-/// A table of the call sites that took most time. `total_s` is the time of all threads, with its title.
-pub(super) fn lines(sites: &SiteMetrics, (total_s, title): (f64, &str)) -> Vec<String> {
+/// The call sites that took most time.
+pub(super) fn lines(metrics: &Metrics, sites: &SiteMetrics) -> Vec<String> {
+    let (total_s, _) = time_of_threads(metrics);
     let is_notable = |row: &&SiteRow| row.time_s >= NEGLIGIBLE_SHARE * total_s;
     // Rows are ordered by time.
     let notable = sites.rows.iter().take_while(is_notable).count().max(1);
     let shown = &sites.rows[..sites.rows.len().min(MAX_ROWS).min(notable)];
-    let share = |row: &SiteRow| match total_s > 0.0 {
-        true => percent(row.time_s / total_s),
-        false => "-".to_owned(),
-    };
-    let mut table = Table::default();
-    table.left("function", shown.iter().map(|row| row.function.clone()));
-    table.right("count", shown.iter().map(|row| count(row.count)));
-    table.right("time", shown.iter().map(|row| seconds(row.time_s)));
-    table.right(title, shown.iter().map(share));
-    table.right("max", shown.iter().map(|row| seconds(row.max_s)));
-    table.right("ranks", shown.iter().map(|row| row.ranks.to_string()));
-    table.left("called from", shown.iter().map(|row| printable(&place(row))));
-    let mut lines = table.lines();
+    let mut lines = table::lines(&calls::sites(metrics, shown));
     if sites.rows.len() > shown.len() {
         let more = plural(sites.rows.len() - shown.len(), "more site");
         lines.push(format!("{more} (--json lists all)"));
@@ -39,49 +26,14 @@ pub(super) fn lines(sites: &SiteMetrics, (total_s, title): (f64, &str)) -> Vec<S
     lines
 }
 
-/// A table of the call paths that took most time. `total_s` is the time of all threads, with its title.
-pub(super) fn path_lines(sites: &SiteMetrics, (total_s, title): (f64, &str)) -> Vec<String> {
+/// The call paths that took most time.
+pub(super) fn path_lines(metrics: &Metrics, sites: &SiteMetrics) -> Vec<String> {
     let shown = &sites.paths[..sites.paths.len().min(MAX_ROWS)];
-    if shown.is_empty() {
-        return Vec::new();
-    }
-    let share = |row: &PathRow| match total_s > 0.0 {
-        true => percent(row.time_s / total_s),
-        false => "-".to_owned(),
-    };
-    let mut table = Table::default();
-    table.left("function", shown.iter().map(|row| row.function.clone()));
-    table.right("count", shown.iter().map(|row| count(row.count)));
-    table.right("time", shown.iter().map(|row| seconds(row.time_s)));
-    table.right(title, shown.iter().map(share));
-    table.right("ranks", shown.iter().map(|row| row.ranks.to_string()));
-    table.left("long calls came through", shown.iter().map(|row| printable(&path(&row.frames))));
-    let mut lines = table.lines();
+    let mut lines = table::lines(&calls::paths(metrics, shown));
     if sites.paths.len() > shown.len() {
         lines.push(format!("{} more paths (--json lists all)", sites.paths.len() - shown.len()));
     }
     lines
-}
-
-/// Maximum number of functions of a path shown; the outermost and the innermost ones are kept.
-const MAX_FUNCTIONS: usize = 6;
-
-/// `main > solve > exchange`.
-fn path(frames: &[Frame]) -> String {
-    let name = |frame: &Frame| match &frame.place.function {
-        Some(function) => function.clone(),
-        None => offset(&frame.module, frame.address),
-    };
-    let mut names: Vec<String> = frames.iter().rev().map(name).collect();
-    if names.len() > MAX_FUNCTIONS {
-        names.splice(1..names.len() + 2 - MAX_FUNCTIONS, ["...".to_owned()]);
-    }
-    names.join(" > ")
-}
-
-/// The place of a call site in the source, as far as known.
-pub(in crate::present) fn place(row: &SiteRow) -> String {
-    code_place(&row.module, row.address, &row.place)
 }
 
 /// An item of the key `sites`.

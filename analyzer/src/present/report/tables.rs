@@ -1,10 +1,12 @@
 //! Tables of the screen: ranks, threads and functions.
 
-use crate::metrics::{CallMetrics, Metrics, RankMetrics, RankState, ThreadMetrics};
+use crate::metrics::{CallMetrics, RankMetrics, RankState, ThreadMetrics};
 use crate::present::Report;
 use crate::present::context::{number_list, plural};
-use crate::present::quantity::{TimeUnit, count, percent, seconds, with_prefix};
-use crate::present::table::Table;
+use crate::present::quantity::{TimeUnit, count, percent, seconds};
+use crate::present::table::{self, Table};
+use crate::tables;
+use crate::tables::calls::{lies_outside, time_of_threads};
 use crate::tables::ranks::{RankGroup, Ranks};
 use crate::timeline::Ending;
 
@@ -110,18 +112,6 @@ fn state(rank: &RankMetrics) -> String {
     state
 }
 
-/// Whether a call's time lies before or after τ_i; such calls come last and have no share.
-pub(super) fn lies_outside(call: &CallMetrics) -> bool {
-    matches!(
-        call.function.as_str(),
-        "MPI_Init"
-            | "MPI_Init_thread"
-            | "MPI_Finalize"
-            | "MPI_Session_init"
-            | "MPI_Session_finalize"
-    )
-}
-
 /// Functions that have no row, because they took next to no time.
 fn negligible_line(calls: &[&CallMetrics]) -> String {
     let below = format!("below {} each", percent(NEGLIGIBLE_SHARE));
@@ -134,20 +124,9 @@ fn negligible_line(calls: &[&CallMetrics]) -> String {
     }
 }
 
-/// The time of all threads that call MPI, which calls are shares of, and what it is called: threads of one rank are in
-/// calls at the same time.
-pub(in crate::present) fn time_of_threads(metrics: &Metrics) -> (f64, &'static str) {
-    let threads: usize = metrics.participants().map(|rank| rank.threads).sum();
-    let title = match metrics.participants().any(|rank| rank.threads > 1) {
-        true => "of thread time",
-        false => "of run time",
-    };
-    (metrics.elapsed_s * threads as f64, title)
-}
-
 /// The table of functions, those inside τ_i first.
 pub(super) fn call_table(report: &Report) -> Vec<String> {
-    let (total_s, title) = time_of_threads(report.metrics);
+    let (total_s, _) = time_of_threads(report.metrics);
     let is_negligible =
         |call: &&CallMetrics| !lies_outside(call) && call.time_s < NEGLIGIBLE_SHARE * total_s;
     let (negligible, mut calls): (Vec<&CallMetrics>, Vec<&CallMetrics>) =
@@ -160,28 +139,7 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
     }
     calls.sort_by_key(|call| lies_outside(call));
     let shown = &calls[..calls.len().min(MAX_CALLS)];
-    let share = |call: &CallMetrics| {
-        if lies_outside(call) || total_s <= 0.0 {
-            "-".to_owned()
-        } else {
-            percent(call.time_s / total_s)
-        }
-    };
-    let mut table = Table::default();
-    table.left("function", shown.iter().map(|call| call.function.clone()));
-    table.right("count", shown.iter().map(|call| count(call.count)));
-    table.right("time", shown.iter().map(|call| seconds(call.time_s)));
-    table.right(title, shown.iter().map(|call| share(call)));
-    table.right("mean", shown.iter().map(|call| seconds(call.mean_s())));
-    table.right("max", shown.iter().map(|call| seconds(call.max_s)));
-    table.right("on rank", shown.iter().map(|call| call.max_rank.to_string()));
-    if shown.iter().any(|call| call.bytes.is_some()) {
-        let bytes = |call: &&CallMetrics| {
-            call.bytes.map_or("-".into(), |bytes| with_prefix(bytes as f64) + "B")
-        };
-        table.right("bytes", shown.iter().map(bytes));
-    }
-    let mut lines = table.lines();
+    let mut lines = table::brief_lines(&tables::calls::calls(report.metrics, shown));
     let polls = report.metrics.ranks.iter().map(|rank| rank.polls);
     let (polls, runs) = polls.fold((0, 0), |sum, of| (sum.0 + of.calls, sum.1 + of.runs));
     if polls > 0 {

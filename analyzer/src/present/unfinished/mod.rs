@@ -7,6 +7,8 @@ mod sentences;
 mod words;
 
 pub(in crate::present) use document::UnfinishedPart;
-pub(in crate::present) use screen::{last_call_lines, lasted, position_lines, positions};
+pub(in crate::present) use screen::{
+    last_call_lines, lasted, position_lines, position_table, positions,
+};
 pub(in crate::present) use sentences::{sentences, short};
 pub(in crate::present) use words::call_text;

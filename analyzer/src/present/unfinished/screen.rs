@@ -7,7 +7,8 @@ use crate::metrics::{ThreadPosition, Unfinished};
 
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
-use crate::present::table::Table;
+use crate::present::table;
+use crate::tables::{Cell, Table};
 
 /// Maximum number of rows of the table.
 const MAX_ROWS: usize = 20;
@@ -79,19 +80,27 @@ pub(in crate::present) fn positions(
     (positions.collect(), left_out)
 }
 
+/// Positions, a row each.
+pub(in crate::present) fn position_table(positions: &[Position]) -> Table {
+    let rows = || positions.iter();
+    let text = |text: &str| Cell::Text(text.to_owned());
+    let mut table = Table::default();
+    table.add("ranks", "rank", rows().map(|row| text(&row.ranks)));
+    table.add("position", "position", rows().map(|row| text(&row.location)));
+    table.add("since_s", "since", rows().map(|row| Cell::Seconds(row.since_s)));
+    table.add("lasted", "for", rows().map(|row| text(&row.lasted)));
+    table.add("waits_for", "waits for", rows().map(|row| text(&row.waits_for)));
+    if rows().any(|row| !row.process.is_empty()) {
+        table.add("process", "process", rows().map(|row| text(row.process)));
+    }
+    table.mark("ranks", rows().map(|row| text(&row.ranks)));
+    table
+}
+
 /// The table of positions; ranks with the same position share a row.
 pub(in crate::present) fn position_lines(unfinished: &Unfinished) -> Vec<String> {
     let (rows, left_out) = positions(unfinished, MAX_ROWS);
-    let mut table = Table::default();
-    table.left("rank", rows.iter().map(|row| row.ranks.clone()));
-    table.left("position", rows.iter().map(|row| row.location.clone()));
-    table.right("since", rows.iter().map(|row| seconds(row.since_s)));
-    table.right("for", rows.iter().map(|row| row.lasted.clone()));
-    table.left("waits for", rows.iter().map(|row| row.waits_for.clone()));
-    if rows.iter().any(|row| !row.process.is_empty()) {
-        table.left("process", rows.iter().map(|row| row.process.to_owned()));
-    }
-    let mut lines = table.lines();
+    let mut lines = table::lines(&position_table(&rows));
     if left_out > 0 {
         lines.push(format!("{} (--json lists all)", plural(left_out, "more position")));
     }
