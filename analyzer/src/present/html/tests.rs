@@ -142,6 +142,20 @@ fn names_every_table_and_picture() {
 }
 
 #[test]
+fn tables_of_many_columns_take_the_whole_width() {
+    // Seven columns and names fit into half of 1400 pixels, more do not.
+    let (page, _) = page_of(&[rank(0, 2), rank(1, 2)], 32);
+    for section in page.split("<section class=\"panel").skip(1) {
+        let (class, rest) = section.split_once('"').unwrap();
+        for head in rest.split("<thead>").skip(1).filter_map(|of| of.split("</thead>").next()) {
+            let names = head.matches("class=\"name\" data-sort").count();
+            let many = head.matches("<th ").count() > 7 && names > 0;
+            assert!(!many || class.contains("broad") || class.contains("wide"), "{class}: {head}");
+        }
+    }
+}
+
+#[test]
 fn legend_explains_bars_above_the_timeline() {
     let (page, _) = page_of(&[rank(0, 1)], 64);
     assert!(page.contains("class=\"at-hand\"></i>stretches with single calls"));

@@ -263,6 +263,10 @@ fn verdict_begins_with_how_the_job_ended() {
     let expected = format!("The program ended with exit code 3. {stands}");
     assert!(verdict.starts_with(&expected), "{verdict}");
 
+    // Nothing is known of what both did outside MPI until they died.
+    let verdict = verdict_of(&[rank(0), rank(1)], &mpirun, 3);
+    assert!(verdict.contains("Of what was recorded: "), "{verdict}");
+
     let with_partners = |mut rank: SyntheticRank| {
         rank.fixed.level = 1;
         let number = rank.fixed.rank;
