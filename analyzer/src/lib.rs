@@ -61,6 +61,8 @@ pub mod trace;
 #[cfg(test)]
 mod stages;
 #[cfg(test)]
+mod synthetic_losses;
+#[cfg(test)]
 mod synthetic_messages;
 #[cfg(test)]
 mod synthetic_trace;

@@ -447,9 +447,16 @@ impl<'a> Causes<'a> {
     /// Passes on what the lines did in the part of the run that is explained: context and ticks. A
     /// context may occur several times.
     pub fn for_each_sum(&self, mut take: impl FnMut(u32, i64)) {
-        for (line, profile) in self.lines.all.iter().zip(&self.profiles.of_lines) {
+        self.for_each_sum_of_lines(|_, context, ticks| take(context, ticks));
+    }
+
+    /// The same with the line.
+    pub fn for_each_sum_of_lines(&self, mut take: impl FnMut(u32, u32, i64)) {
+        let lines = self.lines.all.iter().zip(&self.profiles.of_lines);
+        for (number, (line, profile)) in (0..).zip(lines) {
             let mut hint = profile::Hint::default();
-            let mut add = |sums: &[(u32, i64)]| sums.iter().for_each(|sum| take(sum.0, sum.1));
+            let mut add =
+                |sums: &[(u32, i64)]| sums.iter().for_each(|sum| take(number, sum.0, sum.1));
             match &self.part {
                 None => add(profile.all()),
                 Some(part) => part.of(line.position).iter().for_each(|stretch| {

@@ -22,7 +22,7 @@ use crate::metrics::{Answer, Metrics, Page, Question, Selection};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
-use crate::present::whatif::savings_for_report;
+use crate::present::whatif::ForReport;
 use crate::present::{Report, html};
 use crate::processes::Processes;
 use crate::timeline::{ElapsedScope, GlobalTimeline, KnownRates};
@@ -144,10 +144,11 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
         return Ok(());
     }
     let causes = causes.as_ref();
-    let (savings, ideal) = savings_for_report(&Analysis::of(&run, &timeline), causes);
+    let replayed = ForReport::new(&Analysis::of(&run, &timeline), causes);
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
-    let report = Report::new(&diagnosis, &savings);
+    let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
+    let report = Report::new(&diagnosis, &replayed.savings);
     let text = rendered(arguments.json, || json(&report), |colour| screen(&report, colour))?;
     run.check_readable()?;
     print(&text)
@@ -216,11 +217,12 @@ fn page(
         unreachable!("a page was requested");
     };
     let causes = causes_of(&analysis, &metrics, arguments);
-    let (savings, ideal) = savings_for_report(&Analysis::of(run, timeline), causes.as_ref());
     let causes = causes.as_ref();
+    let replayed = ForReport::new(&Analysis::of(run, timeline), causes);
     let metrics = &metrics;
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
-    let report = Report::new(&diagnosis, &savings);
+    let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
+    let report = Report::new(&diagnosis, &replayed.savings);
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,

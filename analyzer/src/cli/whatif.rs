@@ -183,6 +183,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         metrics: &metrics,
         causes: causes.as_ref(),
         ideal,
+        replay: replayed_aside(&run).ok().map(|()| &what_if),
     });
     let asked = WhatIfResults {
         run: &run,

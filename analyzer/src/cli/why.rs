@@ -14,7 +14,7 @@ use crate::diagnosis::{Diagnosis, Evidence, Why};
 use crate::metrics::{Metrics, SelectionError};
 use crate::present::causes::{json, screen};
 use crate::processes::Processes;
-use crate::replay::{ideal_time_of, replayed_aside};
+use crate::replay::{ideal_and_replay, replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -78,15 +78,16 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     let causes = Causes::of_divided(&analysis, &metrics);
     run.check_readable_in_all()?;
     let Some(causes) = causes else { return Ok(()) };
-    let ideal = ideal_time_of(&Analysis::of(&run, &timeline), causes.part.as_ref());
+    let whole = Analysis::of(&run, &timeline);
+    let (ideal, replay) = ideal_and_replay(&whole, causes.part.as_ref());
     // The replay has read events, too.
     run.check_readable()?;
     let (run, timeline, metrics, rank) = (&run, &timeline, &metrics, arguments.rank);
     let why = Why { run, timeline, causes: &causes, ideal, rank };
     // A report judges by the same.
     let ideal = ideal.and_then(|ideal| replayed_aside(run).map(|()| ideal));
-    let causes = Some(&causes);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
+    let (causes, replay) = (Some(&causes), replay.as_ref());
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
     let screen = |colour| screen(&why, &diagnosis, colour);
     print_result(arguments.json, || json(&why, &diagnosis), screen)
 }

@@ -14,7 +14,7 @@ const NOTABLE_CALL: f64 = 0.1;
 /// Share of τ that a rank must sleep within its computing time before it is mentioned.
 const ASLEEP_SHARE: f64 = 0.05;
 /// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
-const ASLEEP_MIN_S: f64 = 0.02;
+pub(super) const ASLEEP_MIN_S: f64 = 0.02;
 
 /// Parallel efficiency, and which ranks compute longest and shortest.
 pub(super) fn efficiency(of: &Evidence) -> Efficiency {
@@ -107,6 +107,6 @@ fn own_time(rank: &RankMetrics) -> OwnTime {
     rank.cpu_time.map_or(OwnTime::default(), |cpu_time| cpu_time.own_time(rank.compute_s))
 }
 
-fn asleep_s(rank: &RankMetrics) -> f64 {
+pub(super) fn asleep_s(rank: &RankMetrics) -> f64 {
     rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
 }

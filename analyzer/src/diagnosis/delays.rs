@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
 
 use super::finding::{Delay, Does, Finding, NotRecorded, Waiting};
+use super::one_rank;
 use super::why::Why;
+use crate::metrics::Metrics;
 
 /// Share of the waiting below which a cause is not mentioned.
 const NOTABLE_CAUSE: f64 = 0.05;
@@ -14,7 +16,7 @@ const LARGE_PART: f64 = 0.25;
 /// Share of the ranks' time in waiting from which slow iterations are worth mentioning.
 const WORTHWHILE: f64 = 0.05;
 /// Share of the waiting from which a rank is said to make the others wait.
-const MAIN_SHARE: f64 = 0.25;
+pub(super) const MAIN_SHARE: f64 = 0.25;
 /// Share of the waiting from which a cause explains all of it.
 const EXPLAINING_SHARE: f64 = 0.9;
 /// Share of the waiting from which a host is said to cause it, and of a host's part from which one rank is.
@@ -30,13 +32,20 @@ pub(super) fn is_notable(why: &Why) -> bool {
 }
 
 /// How long ranks waited, then what is known of the reasons.
-pub(super) fn waiting(why: &Why) -> Vec<Finding> {
+pub(super) fn waiting(why: &Why, metrics: &Metrics) -> Vec<Finding> {
     let mut findings = vec![Finding::Waiting(total(why))];
     // Threads may wait while their ranks compute.
     if why.causes.ranks_waited() > 0 {
         findings.extend(slow_iterations(why));
         findings.extend(slow_host(why));
-        findings.extend(costliest(why));
+        match one_rank::serial_io(why) {
+            Some(files) => findings.push(files),
+            None => {
+                let delay = costliest(why);
+                findings.extend(delay.clone());
+                findings.extend(delay.and_then(|delay| one_rank::blocked(why, metrics, &delay)));
+            }
+        }
         findings.extend(unattributed(why));
     }
     findings

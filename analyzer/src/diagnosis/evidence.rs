@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::causes::{Causes, State, Unknown};
 use crate::metrics::{ComputeMode, Metrics, RankMetrics};
-use crate::replay::NoIdeal;
+use crate::replay::{NoIdeal, WhatIf};
 use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::Run;
 
@@ -28,6 +28,9 @@ pub struct Evidence<'a> {
     pub causes: Option<&'a Causes<'a>>,
     /// T₀ of the efficiency tree over τ, of the same part of the run, or why it is unknown.
     pub ideal: Result<f64, NoIdeal>,
+    /// The replay of the whole run, which may be too far off for promises; `None` if a part is selected, or the run is
+    /// too large or cannot be replayed.
+    pub replay: Option<&'a WhatIf<'a>>,
 }
 
 /// Why communication is not divided into serialisation and transfer.
@@ -44,7 +47,7 @@ pub enum Undivided {
 impl<'a> Evidence<'a> {
     /// Evidence without causes of waiting and without a replay.
     pub fn of_metrics(run: &'a Run, timeline: &'a GlobalTimeline, metrics: &'a Metrics) -> Self {
-        Self { run, timeline, metrics, causes: None, ideal: Err(NoIdeal::NotAsked) }
+        Self { run, timeline, metrics, causes: None, ideal: Err(NoIdeal::NotAsked), replay: None }
     }
 
     /// The causes with their context, if there are any.

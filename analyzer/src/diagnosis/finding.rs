@@ -142,6 +142,10 @@ pub enum Finding {
         /// The call site with most of it, and its part.
         at: Option<(CallSite, f64)>,
     },
+    /// Transfers that computation was to hide waited for the calls that complete them.
+    NoOverlap(NoOverlap),
+    /// Ranks that exchange much are on different hosts.
+    Placement(Placement),
     /// Ranks waited for others, or no wait is known.
     Waiting(Waiting),
     /// Most waits are shorter than the clocks' uncertainty.
@@ -171,6 +175,10 @@ pub enum Finding {
     },
     /// The costliest delay: a rank that is late, and where.
     Delay(Delay),
+    /// One rank reads or writes files with MPI while others wait.
+    SerialIo(SerialIo),
+    /// The rank with the costliest delay is not on a core there, and does not wait for one.
+    Blocked(Blocked),
     /// No single delay costs much.
     NoMainDelay {
         /// Share of the waiting that the costliest causes.
@@ -191,10 +199,7 @@ pub enum Finding {
         at_barrier: bool,
     },
     /// What overlapping transfers with computation would save at most.
-    Overlap {
-        /// Share of the run's time.
-        share: f64,
-    },
+    Overlap(Saves),
     /// The rank that loses most, where causes are not known.
     LosesMost(Loss),
     /// Ranks slept in what counts as computing.
@@ -244,14 +249,18 @@ impl Finding {
             | Self::Efficiency(_)
             | Self::Transfer { .. }
             | Self::SmallMessages { .. }
+            | Self::NoOverlap(_)
+            | Self::Placement(_)
             | Self::Waiting(_)
             | Self::SlowIterations { .. }
             | Self::SlowHost { .. }
             | Self::Delay(_)
+            | Self::SerialIo(_)
+            | Self::Blocked(_)
             | Self::NoMainDelay { .. }
             | Self::Unattributed { .. }
             | Self::InTurn { .. }
-            | Self::Overlap { .. }
+            | Self::Overlap(_)
             | Self::LosesMost(_)
             | Self::Asleep(_) => &[],
         }
@@ -263,11 +272,14 @@ impl Finding {
             Self::Efficiency(_) | Self::LosesMost(_) | Self::Asleep(_) => &[Figures::Efficiency],
             Self::Transfer { .. }
             | Self::SmallMessages { .. }
-            | Self::Waiting(_)
-            | Self::Overlap { .. } => &[Figures::Waits],
+            | Self::NoOverlap(_)
+            | Self::Waiting(_) => &[Figures::Waits],
+            Self::Placement(_) | Self::Overlap(_) => &[Figures::Waits, Figures::Predictions],
             Self::SlowIterations { .. }
             | Self::SlowHost { .. }
             | Self::Delay(_)
+            | Self::SerialIo(_)
+            | Self::Blocked(_)
             | Self::NoMainDelay { .. }
             | Self::Unattributed { .. }
             | Self::InTurn { .. } => &[Figures::Delays],
@@ -406,6 +418,91 @@ pub struct Delay {
     pub share: f64,
     /// Number of ranks of the run.
     pub ranks: usize,
+}
+
+/// What a change would save, as a replay of the whole run predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Saves {
+    /// Seconds of the run's time.
+    pub seconds: f64,
+    /// The least in nine of ten cases; negative where it may cost time.
+    pub lo_s: f64,
+    /// The most in nine of ten cases.
+    pub hi_s: f64,
+    /// Share of the run's time.
+    pub share: f64,
+}
+
+/// Ranks began transfers and computed, and then waited for the transfers, which had not moved meanwhile. That is likely, not certain: a trace does not show when a message moves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoOverlap {
+    /// Calls that waited for such transfers.
+    pub calls: u64,
+    /// Calls that completed transfers begun before a computation.
+    pub of: u64,
+    /// Seconds of all ranks in these calls, as far as the computation before each lasted as long.
+    pub seconds: f64,
+    /// Share of the ranks' time.
+    pub share: f64,
+    /// What such a call takes on average, seconds.
+    pub mean_wait_s: f64,
+    /// Computation before it, after both sides had begun, on average, seconds.
+    pub mean_computed_s: f64,
+    /// Bytes that it receives or sends, whichever is more, on average.
+    pub mean_bytes: f64,
+    /// The computation that most of these seconds follow, and their part.
+    pub place: (Context, f64),
+}
+
+/// Ranks that exchange much are on different hosts, although as many ranks on each host could keep more inside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Bytes of messages between ranks.
+    pub bytes: f64,
+    /// Of these, between hosts.
+    pub between: f64,
+    /// The same with the other placement.
+    pub between_then: f64,
+    /// The other placement: the ranks on each host, as first and last of each range.
+    pub hosts: Vec<Vec<(u32, u32)>>,
+    /// What it would save.
+    pub saves: Saves,
+}
+
+/// A rank that reads or writes files with MPI while others wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SerialIo {
+    /// The rank.
+    pub rank: u32,
+    /// Its thread.
+    pub thread: u32,
+    /// Seconds in these calls, without waiting for others.
+    pub seconds: f64,
+    /// Its part of the time that all ranks spend in such calls.
+    pub part: f64,
+    /// The call site with most of that time.
+    pub at: CallSite,
+    /// Waiting that this causes, directly and indirectly, seconds of all ranks.
+    pub cost_s: f64,
+    /// Share of all waiting.
+    pub share: f64,
+    /// Number of ranks of the run.
+    pub ranks: usize,
+}
+
+/// A rank that is asleep or blocked where others wait for it. On what is not recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// The rank.
+    pub rank: u32,
+    /// Where.
+    pub place: Context,
+    /// Seconds that it spends there outside MPI.
+    pub seconds: f64,
+    /// Of these, the least in which it was neither on a core nor waiting for one.
+    pub asleep_s: f64,
+    /// Waiting that its time there causes, seconds of all ranks.
+    pub cost_s: f64,
 }
 
 /// Ranks that slept in what counts as computing.

@@ -12,7 +12,9 @@
 //! | `cores` | ranks that lacked cores |
 //! | `computation` | efficiency, balance, sleep |
 //! | `delays` | how long ranks waited, and what cost most |
-//! | `transfer` | what transfer costs, and whether messages are too small |
+//! | `one_rank` | what one rank does while the others wait: file accesses, sleep |
+//! | `transfer` | what transfer costs, whether messages are too small, hidden or on the wrong hosts |
+//! | `saves` | what advice would save: none is given without |
 //! | [`Why`] | causes of waiting with their context |
 //! | `next` | what to do next |
 
@@ -24,6 +26,8 @@ mod endings;
 mod evidence;
 pub mod finding;
 mod next;
+mod one_rank;
+mod saves;
 mod transfer;
 mod why;
 
@@ -137,7 +141,7 @@ fn losses(of: &Evidence) -> Vec<Finding> {
         }
         return findings;
     };
-    let transfer = transfer::costs(&why, of.metrics);
+    let transfer = transfer::costs(of, &why);
     if !is_notable && transfer.is_empty() {
         findings.extend(doubts);
         findings.extend(computation::loses_most(of));
@@ -147,8 +151,10 @@ fn losses(of: &Evidence) -> Vec<Finding> {
         transfer.iter().any(|finding| matches!(finding, Finding::Transfer { dominates: true, .. }));
     findings.extend(transfer);
     if is_notable {
-        let waiting = delays::waiting(&why).into_iter();
-        match in_turn(of) {
+        let waiting = delays::waiting(&why, of.metrics);
+        let by_files = waiting.iter().any(|finding| matches!(finding, Finding::SerialIo(_)));
+        let waiting = waiting.into_iter();
+        match in_turn(of).filter(|_| !by_files) {
             _ if dominates => findings.extend(waiting.take(1)),
             // In a chain of ranks that wait in turn, the first is as little to blame as the others.
             Some(in_turn) => findings.extend(waiting.take(1).chain([in_turn])),
@@ -156,7 +162,7 @@ fn losses(of: &Evidence) -> Vec<Finding> {
         }
     }
     findings.extend(doubts);
-    findings.extend(transfer::overlap(&why).filter(|_| is_whole && of.is_complete()));
+    findings.extend(transfer::overlap(of, &why).filter(|_| is_whole && of.is_complete()));
     findings
 }
 

@@ -5,28 +5,44 @@ use trace_format::header::Definition;
 use crate::analysis::Analysis;
 use crate::causes::Causes;
 use crate::metrics::{Metrics, Selection};
-use crate::replay::NoIdeal;
+use crate::replay::{NoIdeal, ideal_and_replay};
 use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-use super::finding::NotRecorded;
+use super::finding::{Blocked, NoOverlap, NotRecorded, Placement, SerialIo};
 use super::*;
+
+mod losses;
 
 const BEGIN: u64 = 1_000_000;
 const TURNS: u64 = 40;
 
 /// The findings on a run.
 fn findings_of(ranks: &[SyntheticRank]) -> Vec<Finding> {
+    findings_with(ranks, true)
+}
+
+/// The findings on a run that is not replayed.
+fn findings_without_replay(ranks: &[SyntheticRank]) -> Vec<Finding> {
+    findings_with(ranks, false)
+}
+
+fn findings_with(ranks: &[SyntheticRank], is_replayed: bool) -> Vec<Finding> {
     let directory = RunDirectory::of(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    let analysis = Analysis::of(&run, &timeline);
+    let causes = Causes::new(&analysis);
+    let (ideal, replay) = match is_replayed {
+        true => ideal_and_replay(&analysis, None),
+        false => (Err(NoIdeal::NotAsked), None),
+    };
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
-    let (causes, ideal) = (Some(&causes), Err(NoIdeal::NotAsked));
-    Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal }).findings
+    let (causes, replay) = (Some(&causes), replay.as_ref());
+    Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay }).findings
 }
 
 /// The findings on ranks that compute and meet again and again; `work` is by rank and turn.

@@ -6,8 +6,11 @@ use trace_format::meaning::Class;
 
 use crate::causes::{CallSite, Context};
 use crate::metrics::{CallMetrics, Metrics};
+use crate::replay::{Change, Grouping, NotHidden};
 
-use super::finding::Finding;
+use super::evidence::Evidence;
+use super::finding::{Finding, NoOverlap, Placement};
+use super::saves;
 use super::why::Why;
 
 /// Share of the ranks' time from which transfer is mentioned before the causes of waiting.
@@ -23,10 +26,15 @@ const MANY_CALLS: u64 = 100_000;
 const SOME_CALLS: u64 = 1_000;
 /// Share of the transfer from which as much uncertain waiting hides where it is.
 const UNCERTAIN_PART: f64 = 0.1;
+/// Share of the bytes between ranks that go from host to host from which a better placement is looked for, …
+const MUCH_BETWEEN: f64 = 0.25;
+/// … and the share of these bytes that it may leave there.
+const LESS_BETWEEN: f64 = 0.5;
 
 /// What calls cost apart from waiting, in order.
-pub(super) fn costs(why: &Why, metrics: &Metrics) -> Vec<Finding> {
-    transfer(why).into_iter().chain(small_messages(why, metrics)).collect()
+pub(super) fn costs(of: &Evidence, why: &Why) -> Vec<Finding> {
+    let small = small_messages(why, of.metrics);
+    transfer(why).into_iter().chain(small).chain(no_overlap(of)).chain(placement(of)).collect()
 }
 
 /// Transfer that takes more of the ranks' time than waiting does.
@@ -97,11 +105,69 @@ fn largest(why: &Why, ticks_at: BTreeMap<u32, i64>) -> Option<(CallSite, f64)> {
     (most > 0).then(|| (site.clone(), most as f64 / all as f64))
 }
 
-/// An upper bound on what overlapping all transfers with computation would save: the smallest share, over all ranks,
-/// of time inside MPI that is not waiting, or of computation if that is less.
-pub(super) fn overlap(why: &Why) -> Option<Finding> {
+/// Transfers that were begun before a computation, and waited for after it, if that takes a notable part of the ranks'
+/// time.
+fn no_overlap(of: &Evidence) -> Option<Finding> {
+    let what_if = of.replay?;
+    let found = what_if.not_hidden();
+    let largest = found.first()?;
+    let sum = |of: fn(&NotHidden) -> f64| found.iter().map(of).sum::<f64>();
+    let (calls, seconds) =
+        (found.iter().map(|one| one.calls).sum::<u64>(), sum(|one| one.hideable_s));
+    let lines = what_if.graph.lines.len() as f64;
+    let share = seconds / (lines * what_if.graph.elapsed_s);
+    (share >= NOTABLE_TRANSFER).then(|| {
+        let mean = |sum: f64| sum / calls as f64;
+        Finding::NoOverlap(NoOverlap {
+            calls,
+            of: found.iter().map(|one| one.of).sum(),
+            seconds,
+            share,
+            mean_wait_s: mean(sum(|one| one.waited_s)),
+            mean_computed_s: mean(sum(|one| one.computed_s)),
+            mean_bytes: mean(sum(|one| one.bytes)),
+            place: (
+                what_if.graph.contexts.get(largest.context).clone(),
+                largest.hideable_s / seconds,
+            ),
+        })
+    })
+}
+
+/// Ranks that exchange much on different hosts, if another placement would save something.
+fn placement(of: &Evidence) -> Option<Finding> {
+    let what_if = of.replay.filter(|what_if| what_if.shows() == [true; 2])?;
+    let Grouping { mapping, bytes, between, between_then } = what_if.grouping()?;
+    if between < MUCH_BETWEEN * bytes || between_then > LESS_BETWEEN * between {
+        return None;
+    }
+    let on = |host: u32| {
+        let ranks = of.run.ranks.iter().enumerate();
+        ranges(ranks.filter(|(at, _)| mapping.host(*at) == host).map(|(_, rank)| rank.rank))
+    };
+    let hosts = (0..mapping.hosts).map(on).collect();
+    let answer = what_if.ask(&[Change::Placement(mapping)]);
+    let saves = saves::by(what_if, &answer)?;
+    Some(Finding::Placement(Placement { bytes, between, between_then, hosts, saves }))
+}
+
+/// First and last of each range of ascending numbers.
+fn ranges(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
+    let mut found: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match found.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => found.push((number, number)),
+        }
+    }
+    found
+}
+
+/// What overlapping all transfers with computation would save at most: what they cost in a replay, and no more than
+/// each rank spends in MPI without waiting, or computes if that is less.
+pub(super) fn overlap(of: &Evidence, why: &Why) -> Option<Finding> {
     let found = why.causes;
     let overlapped = found.rank_times.iter().map(|time| time.transfer.min(time.computing));
-    let share = overlapped.min()? as f64 / found.elapsed().max(1) as f64;
-    (share >= super::NOTABLE_SHARE).then_some(Finding::Overlap { share })
+    let bound_s = why.seconds(overlapped.min()?);
+    saves::by_hiding_transfers(of.replay?, bound_s).map(Finding::Overlap)
 }

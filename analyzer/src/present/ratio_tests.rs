@@ -142,7 +142,8 @@ fn check_selection(analysis: &Analysis, selection: &Selection) {
     let causes = Causes::of_divided(analysis, &metrics).unwrap();
     let ideal = ideal_time_of(analysis, causes.part.as_ref());
     let (metrics, causes) = (&metrics, Some(&causes));
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
+    let diagnosis =
+        Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay: None });
     let why = diagnosis.of.why().unwrap();
     assert_ratios(&serde_json::from_str(&causes::json(&why, &diagnosis).unwrap()).unwrap());
     assert_percentages(&causes::screen(&why, &diagnosis, false));

@@ -21,6 +21,8 @@ pub enum Layout {
     Cyclic,
     /// As given by a file.
     File(String),
+    /// With ranks that exchange much on one host.
+    Traffic,
 }
 
 impl Mapping {
@@ -49,6 +51,12 @@ impl Mapping {
             of_ranks.push(at as u32);
         }
         Self { layout: Layout::File(file), hosts: known.len() as u32, of_ranks }
+    }
+
+    /// Assigns ranks to the numbered hosts that keep much of their traffic inside.
+    pub(super) fn by_traffic(of_ranks: Vec<u32>) -> Self {
+        let hosts = of_ranks.iter().max().map_or(0, |host| host + 1);
+        Self { layout: Layout::Traffic, hosts, of_ranks }
     }
 
     /// The host of a rank.

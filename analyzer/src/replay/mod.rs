@@ -16,6 +16,8 @@
 //! | `calibrate` | determines the network of a run from the durations of its calls |
 //! | `assembled` | a network assembled from several sources |
 //! | `mapping` | placement of ranks on other hosts |
+//! | `grouping` | a placement that keeps traffic inside hosts |
+//! | `hiding` | transfers that computation did not hide |
 //! | `change` | what can be changed in a replay |
 //! | `part` | the replay of a part of the run |
 //! | `moments` | times of a thread's calls in the run and in the replay |
@@ -37,6 +39,8 @@ mod exchange;
 mod find;
 mod forward;
 mod graph;
+mod grouping;
+mod hiding;
 mod mapping;
 mod moments;
 mod network;
@@ -51,6 +55,8 @@ pub use calibrate::{Calibration, MAX_ERROR, MAX_OFF_S, Samples, calibrate};
 pub use change::Change;
 pub use forward::{Conditions, Replayed, replay};
 pub use graph::{Graph, GraphLine, Op};
+pub use grouping::Grouping;
+pub use hiding::NotHidden;
 pub use mapping::{Layout, Mapping};
 pub use moments::Moment;
 pub use network::{Hop, Network, Placement};
@@ -103,44 +109,49 @@ pub fn replayed_aside(run: &crate::trace::Run) -> Result<(), NoIdeal> {
     if is_replayed_aside(run) { Ok(()) } else { Err(NoIdeal::NotAside(calls(run))) }
 }
 
-/// Answers the standard questions about a run.
+/// Answers the standard questions about a run; none if its replay is too far off.
 ///
 /// # Errors
 /// Why it cannot be replayed along with a report.
 pub fn standard_answers<'a>(analysis: &Analysis<'a>) -> Result<(WhatIf<'a>, Vec<Answer>), NoIdeal> {
     replayed_aside(analysis.run)?;
     let what_if = WhatIf::new(Graph::new(analysis).map_err(NoIdeal::NotReplayable)?);
-    if !what_if.is_accurate() {
-        return Err(NoIdeal::Off(what_if.calibration.error));
-    }
-    let answers = what_if.standard().par_iter().map(|changes| what_if.ask(changes)).collect();
+    let questions = if what_if.is_accurate() { what_if.standard() } else { Vec::new() };
+    let answers = questions.par_iter().map(|changes| what_if.ask(changes)).collect();
     Ok((what_if, answers))
 }
 
-/// T₀/T of the efficiency tree: the time of a run on an ideal network divided by its own.
-///
-/// # Errors
-/// Why it is unknown.
-pub fn ideal_time(analysis: &Analysis) -> Result<f64, NoIdeal> {
-    ideal_time_of(analysis, None)
-}
-
-/// The same of a part of a run.
+/// T₀/T of the efficiency tree: the time of a run, or of a part of it, on an ideal network divided by its own.
 ///
 /// # Errors
 /// Why it is unknown.
 pub fn ideal_time_of(analysis: &Analysis, part: Option<&Part>) -> Result<f64, NoIdeal> {
+    ideal_and_replay(analysis, part).0
+}
+
+/// The same, and the replay of the whole run if a report has it, too: the run is small enough.
+pub fn ideal_and_replay<'a>(
+    analysis: &Analysis<'a>,
+    part: Option<&Part>,
+) -> (Result<f64, NoIdeal>, Option<WhatIf<'a>>) {
     let calls = calls(analysis.run);
     if calls > MAX_CALLS {
-        return Err(NoIdeal::TooManyCalls(calls));
+        return (Err(NoIdeal::TooManyCalls(calls)), None);
     }
     if part.is_some_and(|part| !part.is_paired()) {
-        return Err(NoIdeal::UnequallyOften);
+        return (Err(NoIdeal::UnequallyOften), None);
     }
-    let what_if = WhatIf::new(Graph::cut(analysis, part).map_err(NoIdeal::NotReplayable)?);
+    let what_if = match Graph::cut(analysis, part) {
+        Ok(graph) => WhatIf::new(graph),
+        Err(why) => return (Err(NoIdeal::NotReplayable(why)), None),
+    };
     match part {
-        Some(part) if what_if.is_exact() => what_if.ideal_of(part).map_err(NoIdeal::Off),
-        _ => what_if.ideal_if_exact(),
+        Some(part) if what_if.is_exact() => (what_if.ideal_of(part).map_err(NoIdeal::Off), None),
+        Some(_) => (what_if.ideal_if_exact(), None),
+        None => {
+            let ideal = what_if.ideal_if_exact();
+            (ideal, is_replayed_aside(analysis.run).then_some(what_if))
+        }
     }
 }
 

@@ -58,6 +58,8 @@ pub struct WhatIf<'a> {
     path: OnceLock<Path>,
     /// Seconds of computation by line, in the whole run.
     own: Vec<f64>,
+    /// The answer on an ideal network, once it is needed: several ask for it.
+    ideal: OnceLock<Answer>,
 }
 
 /// Conditions of a replay that some changes make.
@@ -149,7 +151,8 @@ impl<'a> WhatIf<'a> {
                 .sum()
         };
         let own = graph.lines.iter().map(own).collect();
-        Self { graph, placement, calibration, replayed, path: OnceLock::new(), own }
+        let (path, ideal) = Default::default();
+        Self { graph, placement, calibration, replayed, path, own, ideal }
     }
 
     /// The critical path of the self-replay.
@@ -174,7 +177,7 @@ impl<'a> WhatIf<'a> {
     /// T₀ of the efficiency tree, as a fraction: the run's time on an ideal network divided by its
     /// own.
     pub fn ideal(&self) -> f64 {
-        self.ask(&[Change::IdealNetwork]).elapsed_s / self.graph.elapsed_s
+        self.on_ideal_network().elapsed_s / self.graph.elapsed_s
     }
 
     /// The same, if the self-replay is accurate enough.
@@ -203,8 +206,20 @@ impl<'a> WhatIf<'a> {
         if error.abs() > MAX_ERROR { Err(error) } else { Ok(ideal / itself) }
     }
 
+    /// Predicts the time of the run on an ideal network.
+    pub fn on_ideal_network(&self) -> &Answer {
+        self.ideal.get_or_init(|| self.predict(&[Change::IdealNetwork]))
+    }
+
     /// Predicts the time of the run with some changes.
     pub fn ask(&self, changes: &[Change]) -> Answer {
+        match changes {
+            [Change::IdealNetwork] => self.on_ideal_network().clone(),
+            _ => self.predict(changes),
+        }
+    }
+
+    fn predict(&self, changes: &[Change]) -> Answer {
         let changed = self.changed(changes);
         let conditions = changed.conditions(self);
         let (replayed, _) = rayon::join(|| replay(&self.graph, &conditions), || self.path());

@@ -11,7 +11,9 @@ use gammachi_analyzer::metrics::activity::detail::PAGE_BUDGET;
 use gammachi_analyzer::metrics::{Answer, Metrics, Page, Question, Selection};
 use gammachi_analyzer::present::text_timeline::{self, TextTimeline};
 use gammachi_analyzer::present::{Report, causes, comparison, html, report, whatif};
-use gammachi_analyzer::replay::{Assembled, Graph, NoIdeal, WhatIf, ideal_time, replayed_aside};
+use gammachi_analyzer::replay::{
+    Assembled, Graph, NoIdeal, WhatIf, ideal_and_replay, replayed_aside,
+};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use serde_json::Value;
@@ -69,10 +71,11 @@ fn of_report(analysis: &Analysis) -> Output {
     let (run, timeline) = (analysis.run, analysis.timeline);
     let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
     let causes = Causes::new(analysis);
-    let (savings, ideal) = whatif::savings_for_report(analysis, Some(&causes));
     let (metrics, causes) = (&metrics, Some(&causes));
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
-    let of = Report::new(&diagnosis, &savings);
+    let replayed = whatif::ForReport::new(analysis, causes);
+    let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
+    let of = Report::new(&diagnosis, &replayed.savings);
     output("report", report::screen(&of, false), report::json(&of))
 }
 
@@ -84,14 +87,16 @@ fn of_activity(analysis: &Analysis) -> (String, String) {
     let answer = Answer::new(analysis, &question).expect("a whole run");
     let (activity, detail) = answer.page.expect("a page was asked for");
     let causes = Causes::new(analysis);
-    let (savings, ideal) = whatif::savings_for_report(analysis, Some(&causes));
     let (metrics, causes) = (&answer.metrics, Some(&causes));
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
-    let of = Report::new(&diagnosis, &savings);
+    let replayed = whatif::ForReport::new(analysis, causes);
+    let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
+    let of = Report::new(&diagnosis, &replayed.savings);
     let page = html::page(&of, &activity, &detail, None).expect("a page");
     let rows = (0..activity.rows.len()).collect();
     let drawn = TextTimeline { seconds: 0.0..1.0, rows, columns: 80, colour: false };
-    let diagnosis = Diagnosis::new(Evidence { ideal: Err(NoIdeal::NotAsked), ..diagnosis.of });
+    let diagnosis =
+        Diagnosis::new(Evidence { ideal: Err(NoIdeal::NotAsked), replay: None, ..diagnosis.of });
     (page, text_timeline::heading(&diagnosis, &activity, &drawn))
 }
 
@@ -99,11 +104,11 @@ fn of_why(analysis: &Analysis) -> Output {
     let (run, timeline) = (analysis.run, analysis.timeline);
     let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
     let causes = Causes::new(analysis);
-    let (ideal, metrics) = (ideal_time(analysis), &metrics);
+    let ((ideal, replay), metrics) = (ideal_and_replay(analysis, None), &metrics);
     let why = Why { run, timeline, causes: &causes, ideal, rank: None };
     let ideal = replayed_aside(run).and(ideal);
-    let causes = Some(&causes);
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal });
+    let (causes, replay) = (Some(&causes), replay.as_ref());
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
     output("why", causes::screen(&why, &diagnosis, false), causes::json(&why, &diagnosis))
 }
 
@@ -116,7 +121,8 @@ fn of_whatif(analysis: &Analysis) -> Option<Output> {
     let causes = Causes::new(analysis);
     let ideal = replayed_aside(run).and_then(|()| what_if.ideal_if_exact());
     let causes = Some(&causes);
-    let evidence = Evidence { run, timeline, metrics: &metrics, causes, ideal };
+    let replay = replayed_aside(run).ok().map(|()| &what_if);
+    let evidence = Evidence { run, timeline, metrics: &metrics, causes, ideal, replay };
     let diagnosis = Diagnosis::new(evidence);
     let tolerance = whatif::Tolerance { slowdown: 0.01, latency_s: Some(1e-6), replays: 1 };
     let tolerances = if answers.is_empty() { vec![] } else { vec![tolerance] };

@@ -53,12 +53,21 @@ const PARTS: [(&str, &str, &str); 6] = [
 /// The figures that findings of these kinds are about.
 const ABOUT: [(&str, &[&str]); 4] = [
     ("efficiency", &["efficiency", "loses_most", "asleep"]),
-    ("waits", &["transfer", "waiting", "overlap", "small_messages"]),
+    ("waits", &["transfer", "waiting", "overlap", "small_messages", "no_overlap", "placement"]),
     (
         "delays",
-        &["slow_iterations", "slow_host", "delay", "no_main_delay", "unattributed", "in_turn"],
+        &[
+            "slow_iterations",
+            "slow_host",
+            "delay",
+            "serial_io",
+            "blocked",
+            "no_main_delay",
+            "unattributed",
+            "in_turn",
+        ],
     ),
-    ("predictions", &[]),
+    ("predictions", &["overlap", "placement"]),
 ];
 
 /// The first rule that outputs break, if they break one.
@@ -78,6 +87,7 @@ pub fn broken(of: &Outputs) -> Option<String> {
         .or_else(|| on_screens.into_iter().flatten().find_map(|of| unmarked(of, &invalid)))
         .or_else(|| unmarked_on_page(&of.page, &invalid))
         .or_else(|| promises(of, &invalid))
+        .or_else(|| promises_alone(found))
         .or_else(|| doubts_above(&of.timeline, found))
         .or_else(|| of.compare.as_ref().and_then(|compare| compared(compare, found)))
 }
@@ -195,6 +205,19 @@ fn promises(of: &Outputs, invalid: &[&str]) -> Option<String> {
     [&of.report, &of.why].into_iter().find_map(|output| {
         let next = blocks(&output.screen).into_iter().find(|(label, _)| label == "NEXT")?;
         next.1.contains("gammachi whatif").then(|| format!("{}: {}", output.command, next.1))
+    })
+}
+
+/// A sentence that promises time without the interval that a replay gave.
+fn promises_alone(findings: &Value) -> Option<String> {
+    let promises = ["save", "faster", "sooner"];
+    findings.as_array()?.iter().find_map(|finding| {
+        let sentence = finding["sentence"].as_str()?;
+        let saves = if finding["saves"].is_object() { &finding["saves"] } else { finding };
+        let is_replayed = saves["lo_s"].is_number() && saves["hi_s"].is_number();
+        let tells = sentence.contains("90 % interval") || sentence.contains("in nine of ten cases");
+        let is_promise = promises.iter().any(|word| sentence.contains(word));
+        (is_promise && !(is_replayed && tells)).then(|| format!("promises alone: {sentence}"))
     })
 }
 

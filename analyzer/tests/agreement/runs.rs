@@ -14,6 +14,7 @@ use serde_json::json;
 use trace_format::header::{Definition, Phase};
 use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, SnapshotHeader, TotalsEntry};
 
+use crate::synthetic_losses::{Exchange, TURNS, meets_after, neighbours_on, on_a_core};
 use crate::synthetic_messages::{Attributes, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank, number_of};
 
@@ -38,10 +39,29 @@ pub enum Kind {
     Damaged,
     RanksMissing,
     SmallMessages,
+    NoOverlap,
+    SerialIo,
+    Blocked,
+    ApartOnHosts,
 }
 
 impl Kind {
-    pub const ALL: [Self; 16] = [
+    /// What no run of the kind has: what others were made for.
+    pub fn has_not(self) -> Vec<&'static str> {
+        let made_for = [
+            (Self::NoOverlap, "no_overlap"),
+            (Self::SerialIo, "serial_io"),
+            (Self::Blocked, "blocked"),
+            (Self::Asleep, "blocked"),
+            (Self::ApartOnHosts, "placement"),
+        ];
+        let others = made_for.into_iter().filter(|(kind, _)| *kind != self);
+        let mut others: Vec<&str> = others.map(|(_, finding)| finding).collect();
+        others.retain(|finding| !made_for.contains(&(self, *finding)));
+        others
+    }
+
+    pub const ALL: [Self; 20] = [
         Self::Healthy,
         Self::LacksCores,
         Self::Asleep,
@@ -58,6 +78,10 @@ impl Kind {
         Self::Damaged,
         Self::RanksMissing,
         Self::SmallMessages,
+        Self::NoOverlap,
+        Self::SerialIo,
+        Self::Blocked,
+        Self::ApartOnHosts,
     ];
 }
 
@@ -264,6 +288,16 @@ pub fn make(kind: Kind, seed: u64) -> Made {
             made
         }
         Kind::SmallMessages => ended(&small_messages(rng).ranks(1), Some(0)),
+        Kind::NoOverlap => ended(&no_overlap(rng), Some(0)),
+        Kind::SerialIo => {
+            let function = ["MPI_File_write", "MPI_File_read_at"][rng.usize(0..2)];
+            ended(&meets_after(function, one_long(rng)), Some(0))
+        }
+        Kind::Blocked => ended(&blocked(rng), None),
+        Kind::ApartOnHosts => {
+            let hosts = [["n0", "n1", "n0", "n1"], ["n0", "n1", "n1", "n0"]][rng.usize(0..2)];
+            ended(&neighbours_on(hosts, rng.u32(50_000..200_000)), Some(0))
+        }
     }
 }
 
@@ -498,4 +532,37 @@ fn small_messages(rng: &mut Rng) -> Program {
         this.end = posted + 500;
     }
     this
+}
+
+/// Ranks that hope to hide an exchange behind computation; not all have the time.
+fn no_overlap(rng: &mut Rng) -> Vec<SyntheticRank> {
+    let waited = rng.u64(1_000_000..4_000_000);
+    let exchange = Exchange {
+        hosts: [["n0", "n0"], ["n0", "n1"]][rng.usize(0..2)],
+        bytes: rng.u32(100_000..8_000_000),
+        computed: waited / 2 * rng.u64(1..8),
+        waited,
+        blocking: waited / 2 * rng.u64(0..2),
+        tests: rng.u8(0..4) == 0,
+    };
+    exchange.ranks()
+}
+
+/// How long each rank takes, one of them longest.
+fn one_long(rng: &mut Rng) -> [u64; 3] {
+    let mut long = [rng.u64(0..3_000); 3];
+    long[rng.usize(0..3)] = rng.u64(50_000..200_000);
+    long
+}
+
+/// Ranks of which one is late, asleep or not.
+fn blocked(rng: &mut Rng) -> Vec<SyntheticRank> {
+    let long = one_long(rng).map(|long| 20 * long);
+    let mut ranks = meets_after("", long);
+    let share = rng.f64();
+    on_a_core(&mut ranks, |number| {
+        let all = TURNS * (long[number] + 30_000);
+        if long[number] >= 1_000_000 { (all as f64 * share) as u64 } else { all }
+    });
+    ranks
 }

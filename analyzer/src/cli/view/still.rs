@@ -48,6 +48,7 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
         causes: causes.as_ref(),
         // What an ideal network would save makes nothing invalid.
         ideal: Err(NoIdeal::NotAsked),
+        replay: None,
     });
     run.check_readable()?;
     print(

@@ -23,7 +23,7 @@ use crate::analysis::Analysis;
 use crate::causes::{CallSite, Causes};
 use crate::diagnosis::{Diagnosis, Evidence, Finding};
 use crate::metrics::{Metrics, Selection};
-use crate::replay::{NoIdeal, ideal_time, replayed_aside};
+use crate::replay::{NoIdeal, WhatIf, ideal_and_replay, replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::{Run, TraceError};
 
@@ -101,8 +101,10 @@ impl RunRecord {
         for region in &causes.regions.all {
             counts.regions.insert(region.name.clone(), region.count);
         }
-        let ideal = ideal_time(&analysis);
-        let findings = metrics.as_ref().map(|metrics| findings(&analysis, metrics, &causes, ideal));
+        let (ideal, replay) = ideal_and_replay(&analysis, None);
+        let replayed = (ideal, replay.as_ref());
+        let findings =
+            metrics.as_ref().map(|metrics| findings(&analysis, metrics, &causes, replayed));
         let header = &run.ranks[0].file.header;
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let directory = run.directory.file_name().unwrap_or(run.directory.as_os_str());
@@ -193,11 +195,11 @@ fn findings(
     analysis: &Analysis,
     metrics: &Metrics,
     causes: &Causes,
-    ideal: Result<f64, NoIdeal>,
+    (ideal, replay): (Result<f64, NoIdeal>, Option<&WhatIf>),
 ) -> Vec<Finding> {
     let (run, timeline) = (analysis.run, analysis.timeline);
     let (causes, ideal) = (Some(causes), replayed_aside(run).and(ideal));
-    Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal }).findings
+    Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay }).findings
 }
 
 fn factors(causes: &Causes, run: &Run, ideal: Option<f64>) -> Option<Factors> {

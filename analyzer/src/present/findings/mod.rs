@@ -4,8 +4,11 @@ mod computation;
 mod cores;
 mod endings;
 mod next;
+mod transfer;
 mod waiting;
 
+#[cfg(test)]
+mod loss_tests;
 #[cfg(test)]
 mod next_tests;
 
@@ -96,7 +99,7 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
             }
         }
         Finding::UnequalPinning { groups } => {
-            format!("Ranks are {}; check the launcher's binding.", unequal_pinning(groups))
+            format!("Ranks are {}.", unequal_pinning(groups))
         }
         Finding::Efficiency(efficiency) => computation::efficiency(efficiency),
         Finding::WaitingNotRecorded { because } => {
@@ -109,11 +112,13 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
             };
             format!("Who waited for whom {why}.")
         }
-        Finding::Transfer { share, at, .. } => waiting::transfer(*share, at.as_ref()),
+        Finding::Transfer { share, at, .. } => transfer::transfer(*share, at.as_ref()),
         Finding::SmallMessages { calls, mean_bytes, seconds, share, at } => {
             let cost = (*seconds, *share);
-            waiting::small_messages((*calls, *mean_bytes), cost, at.as_ref())
+            transfer::small_messages((*calls, *mean_bytes), cost, at.as_ref())
         }
+        Finding::NoOverlap(found) => transfer::no_overlap(found),
+        Finding::Placement(found) => transfer::placement(found),
         Finding::Waiting(found) => waiting::waiting(found),
         Finding::UncertainWaits { seconds } => waiting::uncertain(*seconds),
         Finding::SlowIterations { slow, of, slowest, slowest_s, median_s } => {
@@ -126,21 +131,16 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
             )
         }
         Finding::Delay(delay) => waiting::delay(delay),
+        Finding::SerialIo(found) => waiting::serial_io(found),
+        Finding::Blocked(found) => waiting::blocked(found),
         Finding::NoMainDelay { share } => {
             format!("No single delay accounts for more than {} of the wait time.", percent(*share))
         }
         Finding::Unattributed { share } => {
             format!("{} of the wait time has no known cause.", percent(*share))
         }
-        Finding::InTurn { serialisation, places, at_barrier } => {
-            waiting::in_turn(*serialisation, places, *at_barrier)
-        }
-        Finding::Overlap { share } => {
-            format!(
-                "Overlapping transfers with computation would save at most {}.",
-                percent(*share)
-            )
-        }
+        Finding::InTurn { serialisation, places, .. } => waiting::in_turn(*serialisation, places),
+        Finding::Overlap(saves) => transfer::overlap(saves),
         Finding::LosesMost(loss) => computation::loses_most(loss),
         Finding::Asleep(asleep) => computation::asleep(asleep),
     })

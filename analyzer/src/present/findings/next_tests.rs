@@ -50,7 +50,7 @@ fn proposed(ranks: &[SyntheticRank]) -> (String, String) {
     let causes = Causes::new(&Analysis::of(&run, &timeline));
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
     let (causes, ideal) = (Some(&causes), Err(NoIdeal::NotAsked));
-    next_step(&Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal }))
+    next_step(&Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay: None }))
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Sentences on waiting and transfer.
+//! Sentences on waiting.
 
 use crate::causes::CallSite;
-use crate::diagnosis::finding::{Delay, Does, Waiting};
+use crate::diagnosis::finding::{Blocked, Delay, Does, SerialIo, Waiting};
 use crate::metrics::OwnTime;
 use crate::present::causes::{places, words};
 use crate::present::context::plural;
-use crate::present::quantity::{count, percent, seconds, significant};
+use crate::present::quantity::{percent, seconds};
 
 pub(super) fn waiting(found: &Waiting) -> String {
     let Waiting { share, seconds: waiting_s, per_rank_s, at_least, at_most } = found;
@@ -68,46 +68,44 @@ pub(super) fn delay(delay: &Delay) -> String {
     )
 }
 
-pub(super) fn transfer(share: f64, at: Option<&(CallSite, f64)>) -> String {
-    let place = at.map_or(String::new(), |(site, part)| {
-        format!(", {} of that in {}", percent(*part), places::call_site(site))
-    });
-    format!("Transfer takes {} of the ranks' time{place}.", percent(share))
-}
-
-pub(super) fn small_messages(
-    (calls, mean_bytes): (u64, f64),
-    (cost_s, share): (f64, f64),
-    at: Option<&(CallSite, f64)>,
-) -> String {
-    let place = at.map_or(String::new(), |(site, part)| {
-        format!(", {} of it in {}", percent(*part), places::call_site(site))
-    });
+/// A rank that accesses files with MPI while others wait.
+pub(super) fn serial_io(found: &SerialIo) -> String {
+    let who = match found.thread {
+        0 => format!("Rank {}", found.rank),
+        thread => format!("Rank {}, thread {thread}", found.rank),
+    };
+    let accesses = match found.part {
+        ..0.995 => format!("makes {} of the file accesses", percent(found.part)),
+        _ => "alone accesses files".to_owned(),
+    };
     format!(
-        "Many small messages: {} sends and receives averaging {} B take {} of the ranks' time (waiting excluded), \
-         {}{place}.",
-        count(calls),
-        significant(mean_bytes, 2),
-        percent(share),
-        seconds(cost_s)
+        "{who} {accesses} while {} wait{}: {}, most of it in {}. This accounts for {} of the wait time ({}).",
+        if found.ranks == 2 { "the other" } else { "the others" },
+        if found.ranks == 2 { "s" } else { "" },
+        seconds(found.seconds),
+        places::call_site(&found.at),
+        percent(found.share),
+        seconds(found.cost_s)
     )
 }
 
-pub(super) fn in_turn(serialisation: f64, places: &[CallSite], at_barrier: bool) -> String {
+/// Follows the delay of this rank.
+pub(super) fn blocked(found: &Blocked) -> String {
+    format!(
+        "There, rank {} is asleep or blocked for at least {} of {}.",
+        found.rank,
+        seconds(found.asleep_s),
+        seconds(found.seconds)
+    )
+}
+
+pub(super) fn in_turn(serialisation: f64, places: &[CallSite]) -> String {
     let places: Vec<String> = places.iter().map(places::call_site).collect();
     let place = match places.is_empty() {
         true => String::new(),
         false => format!(", and wait in {}", places.join(" and ")),
     };
-    let barrier = match at_barrier {
-        true => {
-            " If MPI_Barrier is not needed, the first ranks can begin their next blocks while the last ones still \
-             compute."
-        }
-        false => "",
-    };
     format!(
-        "The load is balanced, but the ranks run one after another (serialisation {serialisation:.2}){place}. Send \
-         smaller blocks as they become ready, so that the next rank can start earlier.{barrier}"
+        "The load is balanced, but the ranks run one after another (serialisation {serialisation:.2}){place}."
     )
 }

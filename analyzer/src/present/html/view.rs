@@ -21,7 +21,7 @@ use crate::metrics::activity::{self, Kind, bins_for};
 use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::context::plural;
 use crate::present::dump::Dump;
-use crate::present::whatif::savings_for_report;
+use crate::present::whatif::ForReport;
 use crate::present::{Report, text_timeline};
 use crate::replay::NoIdeal;
 use crate::timeline::communicators::CommunicatorTable;
@@ -333,11 +333,12 @@ impl<'a> View<'a> {
             let Answer { metrics, page, .. } = Answer::new(&analysis, &question).ok()?;
             let (activity, _) = page?;
             let causes = self.causes_of(most_calls);
-            let (savings, ideal) = savings_for_report(&analysis, causes);
+            let replayed = ForReport::new(&analysis, causes);
             let metrics = &metrics;
-            let evidence = Evidence { run, timeline, metrics, causes, ideal };
+            let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
+            let evidence = Evidence { run, timeline, metrics, causes, ideal, replay };
             let diagnosis = Diagnosis::new(evidence);
-            let report = Report::new(&diagnosis, &savings);
+            let report = Report::new(&diagnosis, &replayed.savings);
             let context = parts::parts(&report, &activity, None);
             let html = environment().ok()?.get_template("parts.html").ok()?.render(context).ok()?;
             Some(json!({ "html": html, "computing": parts::computing_kinds(metrics.compute) }))

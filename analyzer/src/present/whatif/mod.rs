@@ -13,7 +13,7 @@ use crate::trace::Run;
 
 pub use document::json;
 pub use pictures::sensitivity;
-pub use savings::{Saving, savings_for_report};
+pub use savings::{ForReport, Saving};
 pub use screen::screen;
 pub use words::sentence;
 

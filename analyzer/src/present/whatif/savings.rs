@@ -28,22 +28,36 @@ pub struct Saving {
     pub part: f64,
 }
 
-/// What changes would save in the whole run, and T₀ (the time on an ideal network) over τ, of the part that the causes
-/// explain. Both need a run that is small enough to be replayed for a report, and its causes.
-pub fn savings_for_report(
-    analysis: &Analysis,
-    causes: Option<&Causes>,
-) -> (Vec<Saving>, Result<f64, NoIdeal>) {
-    let Some(causes) = causes else { return (Vec::new(), Err(NoIdeal::NotAsked)) };
-    if let Err(why) = replayed_aside(analysis.run) {
-        return (Vec::new(), Err(why));
-    }
-    if causes.part.is_some() {
-        return (Vec::new(), ideal_time_of(analysis, causes.part.as_ref()));
-    }
-    match standard_answers(analysis) {
-        Ok((what_if, answers)) => (savings(&what_if, &answers), what_if.ideal_if_exact()),
-        Err(why) => (Vec::new(), Err(why)),
+/// What a replay tells for a report.
+#[derive(Debug)]
+pub struct ForReport<'a> {
+    /// What changes would save in the whole run.
+    pub savings: Vec<Saving>,
+    /// T₀ (the time on an ideal network) over τ, of the part that the causes explain.
+    pub ideal: Result<f64, NoIdeal>,
+    /// The replay of the whole run.
+    pub replay: Option<WhatIf<'a>>,
+}
+
+impl<'a> ForReport<'a> {
+    /// Replays a run that is small enough for a report, and whose causes are known.
+    pub fn new(analysis: &Analysis<'a>, causes: Option<&Causes>) -> Self {
+        let without = |ideal| Self { savings: Vec::new(), ideal, replay: None };
+        let Some(causes) = causes else { return without(Err(NoIdeal::NotAsked)) };
+        if let Err(why) = replayed_aside(analysis.run) {
+            return without(Err(why));
+        }
+        if causes.part.is_some() {
+            return without(ideal_time_of(analysis, causes.part.as_ref()));
+        }
+        match standard_answers(analysis) {
+            Ok((what_if, answers)) => Self {
+                savings: savings(&what_if, &answers),
+                ideal: what_if.ideal_if_exact(),
+                replay: Some(what_if),
+            },
+            Err(why) => without(Err(why)),
+        }
     }
 }
 

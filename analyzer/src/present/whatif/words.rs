@@ -20,6 +20,7 @@ fn key(change: &Change) -> String {
             Layout::Block => format!("map_block_{}", mapping.hosts),
             Layout::Cyclic => format!("map_cyclic_{}", mapping.hosts),
             Layout::File(_) => "map_file".to_owned(),
+            Layout::Traffic => "map_traffic".to_owned(),
         },
         Change::RankSpeed(rank, speed) => format!("rank_{rank}_x{speed}"),
         Change::RegionSpeed(name, speed) => format!("region_{name}_x{speed}"),
@@ -49,6 +50,7 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
                 Layout::Block => format!("ranks placed in blocks on {hosts}"),
                 Layout::Cyclic => format!("ranks placed cyclically on {hosts}"),
                 Layout::File(name) => format!("ranks placed on {hosts} as in {name}"),
+                Layout::Traffic => format!("ranks that exchange much placed together, on {hosts}"),
             }
         }
         Change::RankSpeed(position, speed) => {

@@ -1,0 +1,105 @@
+//! Sentences on what was lost: short, and without a promise that no replay gave.
+
+use super::sentence;
+use crate::causes::{CallSite, Context};
+use crate::diagnosis::Finding;
+use crate::diagnosis::finding::{Blocked, NoOverlap, Placement, Saves, SerialIo};
+use crate::trace::symbols::SourceLocation;
+
+fn site(function: &str, line: u32) -> CallSite {
+    let place = SourceLocation {
+        function: Some("exchange".into()),
+        file: Some("/home/ada/stencil.c".into()),
+        line: Some(line),
+    };
+    let module = "/home/ada/stencil".into();
+    CallSite { function: function.into(), module, place, ..CallSite::default() }
+}
+
+fn words(finding: &Finding) -> String {
+    sentence(finding, None).expect("a sentence")
+}
+
+fn saves(seconds: f64, lo_s: f64, hi_s: f64) -> Saves {
+    Saves { seconds, lo_s, hi_s, share: seconds }
+}
+
+/// The first sentence is one line that a reader takes in at once.
+#[track_caller]
+fn assert_short(text: &str) {
+    let first = text.split_inclusive(". ").next().unwrap_or_default();
+    assert!(first.split_whitespace().count() <= 35, "{first}");
+}
+
+#[test]
+fn transfers_that_are_not_hidden_have_place_and_cost() {
+    let place = Context::Between(Some(site("MPI_Isend", 9)), Some(site("MPI_Waitall", 11)));
+    let text = words(&Finding::NoOverlap(NoOverlap {
+        calls: 198,
+        of: 200,
+        seconds: 0.8,
+        share: 0.25,
+        mean_wait_s: 5e-3,
+        mean_computed_s: 4e-3,
+        mean_bytes: 8e6,
+        place: (place, 1.0),
+    }));
+    assert_short(&text);
+    assert_eq!(
+        text,
+        "Computation between MPI_Isend at exchange (stencil.c:9) and MPI_Waitall at exchange (stencil.c:11) probably \
+         hides no transfers: 198 of 200 calls after it take 5.00 ms on average. It could hide 800 ms of that, 25 % of \
+         the ranks' time."
+    );
+}
+
+#[test]
+fn one_rank_has_its_file_accesses_or_its_sleep() {
+    let text = words(&Finding::SerialIo(SerialIo {
+        rank: 0,
+        thread: 0,
+        seconds: 0.263,
+        part: 1.0,
+        at: site("MPI_File_write", 16),
+        cost_s: 0.7,
+        share: 0.9,
+        ranks: 4,
+    }));
+    assert_short(&text);
+    assert_eq!(
+        text,
+        "Rank 0 alone accesses files while the others wait: 263 ms, most of it in MPI_File_write at exchange \
+         (stencil.c:16). That causes 90 % of the waiting (700 ms)."
+    );
+    let text = words(&Finding::Blocked(Blocked {
+        rank: 0,
+        place: Context::Region("checkpoint".into()),
+        seconds: 0.484,
+        asleep_s: 0.292,
+        cost_s: 0.5,
+    }));
+    // What it does there is not recorded.
+    assert!(!text.contains("file") && !text.contains("I/O"), "{text}");
+    assert_eq!(text, "There, rank 0 is asleep or blocked for at least 292 ms of 484 ms.");
+}
+
+#[test]
+fn promises_have_the_interval_of_a_replay() {
+    let apart = |saves| {
+        let hosts = vec![vec![(0, 1)], vec![(2, 3)]];
+        let found = Placement { bytes: 1e6, between: 8e5, between_then: 1e5, hosts, saves };
+        words(&Finding::Placement(found))
+    };
+    let text = apart(saves(0.12, 0.05, 0.2));
+    assert_short(&text);
+    assert_eq!(
+        text,
+        "80 % of the message bytes go between hosts, 10 % if ranks 0,1 | 2,3 shared a host each: replayed, that saves \
+         120 ms (12 %; 90 % interval 50.0 ms to 200 ms)."
+    );
+    let text = apart(saves(0.12, -0.1, 0.3));
+    assert!(text.contains("perhaps nothing, in nine of ten cases at most 300 ms"), "{text}");
+    let overlap = |of| words(&Finding::Overlap(of));
+    assert!(overlap(saves(0.03, 0.02, 0.03)).contains("3.0 %; 90 % interval 20.0 ms to 30.0 ms"));
+    assert!(overlap(saves(0.03, 0.03, 0.03)).contains("the replay's 90 % interval lies above"));
+}
