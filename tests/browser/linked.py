@@ -135,6 +135,9 @@ def panels(check, page):
         page.settle()
         chosen = page.value(SELECTED)
         check("a cause selects its waits", chosen[3] is not None and "waiting" in page.value(FIGURES), page.value(FIGURES))
+        delayed_by = page.value("document.querySelector('#wait-table tbody tr').dataset.delayed_by ?? null")
+        ranks = page.value("[...gammachi.selection.causeRanks ?? []]")
+        check("and its delaying rank", delayed_by is None or int(delayed_by) in ranks, (delayed_by, ranks))
         check("and is pressed in the summary, too", page.value("document.querySelectorAll('button[data-cause][aria-pressed=true]').length") <= 1)
         clear(page)
     if visible(page, "region-table"):
@@ -163,7 +166,7 @@ def panels(check, page):
     longest = page.value("document.querySelectorAll('#longest-table tbody tr').length")
     if longest and page.value("gammachi.source.waits.length"):
         heads = page.value("[...document.querySelectorAll('#longest-table th')].map(h => h.textContent)")
-        check("the longest waits name the rank that they waited for", "waited for" in heads, heads)
+        check("the longest waits name the rank that delayed them", "delayed by" in heads, heads)
 
 
 def search(check, page):

@@ -274,9 +274,9 @@ under_both! {
         let lacks_cores = screen.contains("unreliable: ranks lacked cores");
         let is_named = all.iter().any(|what| words.join(" ").contains(&sentence(what)));
         assert!(is_named || lacks_cores, "{screen}");
-        let first = screen.lines().skip_while(|line| !line.starts_with("WAITS")).nth(1);
+        let first = screen.lines().skip_while(|line| !line.starts_with("WAIT STATES")).nth(1);
         let first = first.unwrap_or_else(|| panic!("no table of waits: {screen}"));
-        let parts = ["wait at N x N", "MPI_Allreduce", "rank 2", " longer: "];
+        let parts = ["wait at N x N", "MPI_Allreduce", "rank 2", " longer"];
         assert!(parts.iter().all(|part| first.contains(part)), "{first}");
         let document: serde_json::Value =
             serde_json::from_str(&report(&recorded, &["--json"])).expect("JSON");
@@ -284,10 +284,10 @@ under_both! {
         let page = recorded.directory().with_file_name("page.html");
         report(&recorded, &["--html", page.to_str().expect("UTF-8")]);
         let page = std::fs::read_to_string(page).expect("a page");
-        assert!(page.contains(r#"id="wait-table""#) && page.contains(" longer: "));
+        assert!(page.contains(r#"id="wait-table""#) && page.contains(">longer "));
         // Without messages there are no causes and nothing that needs them.
         let screen = report(&recorded, &["--no-messages"]);
-        assert!(!screen.contains("delays the other") && !screen.contains("WAITS"), "{screen}");
+        assert!(!screen.contains("makes the others wait") && !screen.contains("WAIT STATES"), "{screen}");
     }
 
     fn explains_the_recorded_part_of_a_killed_job(mpi) {

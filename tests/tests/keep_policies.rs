@@ -65,7 +65,7 @@ under_both! {
         assert!(totals.calls > MESSAGES / 2, "{}", totals.calls);
         let row = totals.rows.iter().find(|row| row.function == "MPI_Send").expect("sends");
         assert_eq!(row.peer.map(|peer| peer.name()), Some("same host"));
-        assert_eq!(row.histogram.iter().map(|(_, count)| count).sum::<u64>(), row.count);
+        assert_eq!(row.histogram.iter().map(|bin| bin.count).sum::<u64>(), row.count);
         assert!(row.min_s <= row.max_s && row.time_s >= row.max_s);
         let trace = recorded.trace();
         for (rank, opened) in run.ranks.iter().enumerate() {
@@ -116,7 +116,7 @@ under_both! {
             let output = report.output().expect("the command starts");
             let screen = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(output.status.success() && screen.contains("TRUST"), "{screen}");
-            let causes = screen.lines().any(|line| line.starts_with("WAITS"));
+            let causes = screen.lines().any(|line| line.starts_with("WAIT STATES"));
             let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_ne!(causes, words.contains("Who waited for whom is unknown"), "{screen}");
             !causes

@@ -40,7 +40,7 @@ under_both! {
         assert_eq!(why["findings"], report["findings"], "{why:#}");
         assert_eq!(why["waiting"]["total_ticks"], causes["waiting"]["total_ticks"]);
         let screen = shown(&["report", "--region", "solve"], &recorded);
-        let waits = screen.lines().skip_while(|line| !line.starts_with("WAITS"));
+        let waits = screen.lines().skip_while(|line| !line.starts_with("WAIT STATES"));
         let longest = waits.take(2).collect::<Vec<_>>().join(" ");
         let expected = longest.contains("rank 1") && longest.contains("region solve");
         assert!(expected && longest.contains("wait at N x N"), "{screen}");

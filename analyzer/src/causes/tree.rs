@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 /// The factors, between 0 and 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tree {
     /// mean U / T: load balance × communication.
     pub parallel: f64,

@@ -6,6 +6,8 @@
 //! used here is the change of the rank that changed most: how much shorter the run would be if this
 //! rank were as before.
 
+use serde::Serialize;
+
 use super::Comparison;
 use super::basis::Basis;
 use super::counts::{Change, CountKind};
@@ -30,7 +32,8 @@ const MIN_DRIFT: f64 = 0.01;
 const ALIKE: f64 = 0.3;
 
 /// The kind of change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// Ranks exchange messages with other ranks than before.
     Partners,

@@ -1,5 +1,7 @@
 //! Checks whether runs are slower than a baseline allows.
 
+use serde::Serialize;
+
 use super::Comparison;
 use super::basis::Basis;
 use super::quantities::{RATE, Tested};
@@ -17,7 +19,8 @@ const HARDLY_KNOWN_STRICTNESS: f64 = 10.0;
 const MIN_COST: f64 = 0.2;
 
 /// The result of a check, from good to bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Not slower, or by no more than is allowed.
     Fine,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::public_arguments::public;
 use super::record::{Machine, RunRecord};
 use crate::ledger::is_same_value;
@@ -16,7 +18,8 @@ pub fn is_label(name: &str) -> bool {
 }
 
 /// An aspect in which runs differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Difference {
     /// The program's name.
     Program,

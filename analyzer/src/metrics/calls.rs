@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
 use trace_format::meaning::{Class, Meaning};
 
 use crate::timeline::{GlobalTimeline, RankTime};
@@ -10,11 +11,12 @@ use crate::trace::{RankTrace, Run};
 use super::sums::RankPass;
 
 /// One function's calls over all ranks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallMetrics {
     /// Name of the function.
     pub function: String,
     /// Its class.
+    #[serde(serialize_with = "class_name")]
     pub class: Class,
     /// Calls that began in the selection, of all threads. For the whole run every recorded call
     /// counts, including MPI_Init and MPI_Finalize.
@@ -31,6 +33,10 @@ pub struct CallMetrics {
     /// their arguments. `None` if the call itself moves nothing (it posts, starts, waits, probes)
     /// and at detail level 0.
     pub bytes: Option<u64>,
+}
+
+fn class_name<S: Serializer>(class: &Class, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(class.name())
 }
 
 impl CallMetrics {

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 use trace_format::meaning::{Class, Meaning};
 
 use crate::analysis::Analysis;
@@ -46,7 +47,7 @@ impl Locality {
 pub type Sizes = BTreeMap<(Locality, u64), u64>;
 
 /// Work of one function.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Work {
     /// Number of calls.
     pub calls: u64,
@@ -68,7 +69,7 @@ impl Work {
 }
 
 /// Bytes that a rank or host sent and received.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Moved {
     /// Sent.
     pub sent: f64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use trace_format::errors::class_name;
 
 use crate::trace::Run;
@@ -9,7 +10,7 @@ use crate::trace::Run;
 use super::sums::RankPass;
 
 /// Calls of one function that returned one class of error, over all ranks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedCalls {
     /// Name of the function.
     pub function: String,

@@ -52,6 +52,10 @@ pub struct OneSided {
 }
 
 impl OneSided {
+    fn is_empty(&self) -> bool {
+        self.accesses == 0
+    }
+
     fn add(&mut self, other: Self) {
         self.accesses = self.accesses.saturating_add(other.accesses);
         self.put_bytes = self.put_bytes.saturating_add(other.put_bytes);
@@ -107,33 +111,38 @@ impl Matrix {
 }
 
 /// Messages of similar size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SizeClass {
     /// Smallest size in it: 0, or a power of two.
     pub from_bytes: u64,
     /// Largest size in it: 0, or one below the next power of two.
     pub to_bytes: u64,
     /// The messages.
+    #[serde(flatten)]
     pub traffic: Traffic,
 }
 
 /// A communicator, or several that were created in the same way on the same ranks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommunicatorMetrics {
     /// Its name, where it has one.
     pub name: Option<String>,
     /// Name of the function that created it; `None` for the predefined ones.
     pub made_by: Option<String>,
     /// Whether it is an intercommunicator.
+    #[serde(skip)]
     pub inter: bool,
     /// Number of communicators in this row, which share function, name and ranks. MPI_COMM_SELF is
     /// one row with an instance per rank.
     pub instances: u64,
     /// Ranks of its groups in order; one group unless it is an intercommunicator.
+    #[serde(skip)]
     pub groups: Vec<Members>,
     /// Messages on it.
+    #[serde(skip)]
     pub messages: Traffic,
     /// Accesses to remote memory through its windows.
+    #[serde(skip_serializing_if = "OneSided::is_empty")]
     pub one_sided: OneSided,
     /// Number of collective operations on it.
     pub collectives: u64,
@@ -152,9 +161,10 @@ impl CommunicatorMetrics {
 }
 
 /// Messages and collective operations of a selection.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct MessageMetrics {
     /// All messages.
+    #[serde(skip)]
     pub total: Traffic,
     /// Messages whose receive is known to have been posted with a wildcard.
     pub wildcard_receives: u64,
@@ -171,16 +181,22 @@ pub struct MessageMetrics {
     /// uncertain which send matched which receive. The three counts above do not include them.
     pub early_ambiguous: u64,
     /// Sends and receives without a partner.
+    #[serde(skip)]
     pub unmatched: BTreeMap<Reason, Sides>,
     /// Traffic by sender and receiver.
+    #[serde(skip)]
     pub matrix: Matrix,
     /// Traffic by size, ascending; classes without messages are left out.
+    #[serde(skip)]
     pub sizes: Vec<SizeClass>,
     /// In the order in which the lowest ranks created them.
+    #[serde(skip)]
     pub communicators: Vec<CommunicatorMetrics>,
     /// Accesses to remote memory. The matrix includes their bytes, from source to destination.
+    #[serde(skip_serializing_if = "OneSided::is_empty")]
     pub one_sided: OneSided,
     /// Summary of matching over the whole run.
+    #[serde(skip)]
     pub summary: MatchingSummary,
 }
 

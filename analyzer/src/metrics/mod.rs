@@ -68,7 +68,7 @@ pub use sites::{SiteMetrics, SiteRow};
 pub(crate) use sites::{in_file, module_of, modules};
 use sums::RankPass;
 pub use system::{Competitor, CoreUse, Oversubscription, Pinning};
-pub use totals::{TotalsMetrics, TotalsRow};
+pub use totals::{Bin, TotalsMetrics, TotalsRow};
 use unfinished::OpenOperations;
 pub use unfinished::{
     Arguments, Awaited, CallRecord, Cause, CauseKind, Deadlock, Need, OpenCollective, Partner,

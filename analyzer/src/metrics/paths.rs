@@ -28,12 +28,13 @@ pub struct Frame {
 }
 
 /// Long calls of one function along one path.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PathRow {
     /// Name of the MPI function.
     pub function: String,
     /// The program's functions, innermost first, without frames of the MPI library at the inner end
     /// and start-up code at the outer end.
+    #[serde(skip)]
     pub frames: Vec<Frame>,
     /// Calls with this path that began in the selection.
     pub count: u64,

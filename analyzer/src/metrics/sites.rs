@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use trace_format::header::{Definition, Module};
 
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
@@ -15,17 +15,19 @@ use super::paths::{self, PathRow, PathSums};
 use super::resolve::{RankSelection, Resolved};
 
 /// Calls of one function from one call site.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SiteRow {
     /// Name of the MPI function.
     pub function: String,
     /// Path of the program or library that made the call; empty if unknown.
+    #[serde(serialize_with = "unless_empty")]
     pub module: String,
     /// Return address of the call, relative to that file; in memory if the module is unknown.
     pub address: u64,
     /// Whether the call went through a language binding of MPI, whose caller this is.
     pub through_binding: bool,
     /// Function, file and line, as far as known from the module's file.
+    #[serde(skip)]
     pub place: SourceLocation,
     /// Calls that began in the selection.
     pub count: u64,
@@ -35,6 +37,10 @@ pub struct SiteRow {
     pub max_s: f64,
     /// Number of ranks that called from here.
     pub ranks: usize,
+}
+
+fn unless_empty<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(name).filter(|name| !name.is_empty()).serialize(serializer)
 }
 
 /// Calls by site.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
 use trace_format::header::{Definition, KeepingPolicy};
 use trace_format::reader::Totals;
 use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, PeerClass, TotalsEntry, largest_of_class};
@@ -13,11 +14,12 @@ use crate::trace::{RankTrace, Run};
 use super::Note;
 
 /// Calls of one function, class of peer and class of size, over all ranks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TotalsRow {
     /// Name of the function.
     pub function: String,
     /// Class of the peer; `None` if several classes were merged for lack of space.
+    #[serde(serialize_with = "name_of_class")]
     pub peer: Option<PeerClass>,
     /// Largest size of the class in bytes; `None` for any size, or sizes beyond every class.
     pub most_bytes: Option<u64>,
@@ -30,16 +32,33 @@ pub struct TotalsRow {
     /// Seconds of the longest.
     pub max_s: f64,
     /// Bytes sent or moved.
+    #[serde(rename = "sent_bytes")]
     pub sent: u64,
     /// Bytes received.
+    #[serde(rename = "received_bytes")]
     pub received: u64,
-    /// Calls by duration: pairs of a bin's lower end in seconds and its number of calls, without
-    /// empty bins. Each bin ends at twice its lower end.
-    pub histogram: Vec<(f64, u64)>,
+    /// Calls by duration, without empty bins.
+    pub histogram: Vec<Bin>,
+}
+
+/// Calls of similar duration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bin {
+    /// The lower end, seconds; the upper end is twice that.
+    pub from_s: f64,
+    /// Number of calls.
+    pub count: u64,
+}
+
+fn name_of_class<S: Serializer>(
+    class: &Option<PeerClass>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    class.map(PeerClass::name).serialize(serializer)
 }
 
 /// The totals of all ranks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TotalsMetrics {
     /// Number of ranks that have totals.
     pub ranks: usize,
@@ -47,8 +66,10 @@ pub struct TotalsMetrics {
     pub calls: u64,
     /// Calls kept individually.
     pub kept_calls: u64,
-    /// Earliest start and latest end of the stretches that totals cover, global seconds.
-    pub stretch_s: (f64, f64),
+    /// Earliest start of the stretches that totals cover, global seconds.
+    pub from_s: f64,
+    /// Their latest end.
+    pub to_s: f64,
     /// Most time first.
     pub rows: Vec<TotalsRow>,
 }
@@ -73,7 +94,8 @@ impl TotalsMetrics {
             ranks: 0,
             calls: 0,
             kept_calls: 0,
-            stretch_s: (f64::INFINITY, f64::NEG_INFINITY),
+            from_s: f64::INFINITY,
+            to_s: f64::NEG_INFINITY,
             rows: Vec::new(),
         };
         let mut rows: BTreeMap<(&str, u8, u8), TotalsRow> = BTreeMap::new();
@@ -84,8 +106,8 @@ impl TotalsMetrics {
                 summed = summed.saturating_add(totals.header.calls);
                 let begin = time.clock.seconds(totals.header.begin_ticks);
                 let end = time.clock.seconds(totals.header.end_ticks);
-                metrics.stretch_s.0 = metrics.stretch_s.0.min(begin);
-                metrics.stretch_s.1 = metrics.stretch_s.1.max(end);
+                metrics.from_s = metrics.from_s.min(begin);
+                metrics.to_s = metrics.to_s.max(end);
                 for entry in &totals.calls {
                     let Some(name) = trace.file.function_name(entry.function) else { continue };
                     let key = (name, entry.peer_class, entry.size_class);
@@ -108,7 +130,7 @@ impl TotalsMetrics {
             calls: self.calls,
             of: self.calls.saturating_add(self.kept_calls),
             policy: run.ranks.first().map_or(KeepingPolicy::First, policy),
-            stretch_s: self.stretch_s,
+            stretch_s: (self.from_s, self.to_s),
         }];
         let threaded =
             |trace: &&RankTrace| trace.file.threads.len() > 1 && totals_of(trace).next().is_some();
@@ -151,11 +173,11 @@ impl TotalsRow {
     /// their counters differ in rate.
     fn add_bin(&mut self, from_s: f64, count: u64) {
         let near = |at: f64| (at / from_s).log2().abs() < 0.5;
-        match self.histogram.iter_mut().find(|(at, _)| near(*at)) {
-            Some((_, sum)) => *sum = sum.saturating_add(count),
+        match self.histogram.iter_mut().find(|bin| near(bin.from_s)) {
+            Some(bin) => bin.count = bin.count.saturating_add(count),
             None => {
-                let position = self.histogram.partition_point(|(at, _)| *at < from_s);
-                self.histogram.insert(position, (from_s, count));
+                let position = self.histogram.partition_point(|bin| bin.from_s < from_s);
+                self.histogram.insert(position, Bin { from_s, count });
             }
         }
     }

@@ -47,9 +47,12 @@ impl Blocks {
         self.text.push('\n');
     }
 
-    /// Lines, with a label before the first.
+    /// Lines, with a label before the first, or above it if there is no room.
     pub fn block(&mut self, label: &str, lines: Vec<String>) {
-        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
+        let padding = match label.len() < INDENT {
+            true => " ".repeat(INDENT - label.len()),
+            false => format!("\n{}", " ".repeat(INDENT)),
+        };
         let mut start = match self.colour {
             true => format!("\x1b[1m{label}\x1b[0m{padding}"),
             false => format!("{label}{padding}"),

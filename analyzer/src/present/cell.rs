@@ -3,7 +3,7 @@
 use super::causes::words;
 use super::code_place::{code_place, offset};
 use super::context::plural;
-use super::quantity::{count, percent, seconds, significant, with_prefix};
+use super::quantity::{count, in_unit, percent, seconds, signed, significant, with_prefix};
 use crate::causes::Context;
 use crate::metrics::{Frame, OwnTime};
 use crate::plain_text::printable;
@@ -30,8 +30,11 @@ pub(super) fn text(cell: &Cell) -> String {
         Cell::Text(text) => printable(text),
         Cell::Count(number) => count(*number),
         Cell::Seconds(number) => seconds(*number),
+        Cell::Difference(number) => signed(*number),
         Cell::Bytes(number) => with_prefix(*number) + "B",
         Cell::Rate(number) => with_prefix(*number).trim_end().to_owned(),
+        Cell::Quantity(number, unit) => in_unit(*number, 3, unit),
+        Cell::Ratio(number) => significant(*number, 3),
         Cell::Share(part) => percent(*part),
         Cell::Factor(factor) => significant(*factor, 2),
         Cell::Thread { rank, number } => thread(*rank, *number),
@@ -69,7 +72,7 @@ fn words_of(delay: &Delay) -> String {
                 Longer::Own(OwnTime::Unclear) => "time outside MPI",
                 Longer::OtherCode | Longer::Inside => "other code",
             };
-            let inside = if matches!(context, Context::InCall(..)) { " in" } else { "," };
+            let inside = if matches!(**context, Context::InCall(..)) { " in" } else { "," };
             format!("longer {what}{inside} {}", words::brief(context))
         }
     }
@@ -86,4 +89,36 @@ fn path(frames: &[Frame]) -> String {
         names.splice(1..names.len() + 2 - MAX_FUNCTIONS, ["...".to_owned()]);
     }
     names.join(" > ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::causes::CallSite;
+    use crate::trace::symbols::SourceLocation;
+
+    fn site(line: u32) -> CallSite {
+        let (file, function) = (Some("src/heat.c".to_owned()), Some("main".to_owned()));
+        CallSite {
+            function: "MPI_Recv".into(),
+            module: "/home/ada/heat".into(),
+            place: SourceLocation { function, file, line: Some(line) },
+            ..CallSite::default()
+        }
+    }
+
+    #[test]
+    fn delays_say_what_takes_longer_and_where() {
+        let between = || Context::Between(Some(site(18)), Some(site(38)));
+        let of = |longer, context| text(&Cell::Delay(Delay::Longer(longer, Box::new(context))));
+        let computes = Longer::Own(OwnTime::Computes);
+        assert_eq!(of(computes, between()), "longer computation, heat.c:18-38");
+        let inside = Context::InCall(site(20), Box::new(between()));
+        assert_eq!(of(computes, inside), "longer computation in MPI_Recv heat.c:20, heat.c:18-38");
+        assert_eq!(of(Longer::OtherCode, between()), "longer other code, heat.c:18-38");
+        assert_eq!(of(Longer::Inside, Context::Transfer(site(4))), "longer in MPI_Recv heat.c:4");
+        let waited = |whom| text(&Cell::Delay(Delay::WaitedFor(whom)));
+        assert_eq!(waited(Some((2, 1))), "waited for rank 2, thread 1");
+        assert_eq!(waited(None), "waited itself");
+    }
 }

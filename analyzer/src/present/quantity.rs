@@ -85,6 +85,11 @@ pub(crate) fn seconds(value: f64) -> String {
     format!("{} {}", significant(value * unit.scale, 3), unit.name)
 }
 
+/// A difference in seconds with its sign.
+pub(crate) fn signed(value: f64) -> String {
+    if value > 0.0 { format!("+{}", seconds(value)) } else { seconds(value) }
+}
+
 /// Nanoseconds with a unit, at least two digits.
 pub(crate) fn nanoseconds(value: f64) -> String {
     if value < 1000.0 { format!("{value:.0} ns") } else { seconds(value * 1e-9) }
@@ -103,6 +108,15 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A number with a decimal prefix: `667 G`.
 pub(crate) fn with_prefix(value: f64) -> String {
+    prefixed(value, 4)
+}
+
+/// The same with so many significant digits and a unit: `667 Gflop/s`.
+pub(crate) fn in_unit(value: f64, digits: i32, unit: &str) -> String {
+    format!("{}{unit}", prefixed(value, digits)).trim_end().to_owned()
+}
+
+fn prefixed(value: f64, digits: i32) -> String {
     const PREFIXES: [(f64, &str); 7] = [
         (1e18, " E"),
         (1e15, " P"),
@@ -117,7 +131,7 @@ pub(crate) fn with_prefix(value: f64) -> String {
     }
     let found = PREFIXES.iter().find(|(scale, _)| value >= scale * 0.9995);
     let (scale, prefix) = found.copied().unwrap_or((1.0, " "));
-    format!("{}{prefix}", significant(value / scale, 4))
+    format!("{}{prefix}", significant(value / scale, digits))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::blocks::INDENT;
-use super::context::shortened as shortened_name;
+use super::context::{plural, shortened as shortened_name};
 use super::quantity::TimeUnit;
 use super::{cell, width};
 use crate::plain_text::printable;
@@ -32,6 +32,12 @@ pub(super) fn lines(table: &tables::Table) -> Vec<String> {
 /// The same without details.
 pub(super) fn brief_lines(table: &tables::Table) -> Vec<String> {
     lines_of(table, &[Shown::Always])
+}
+
+/// A line on rows that are left out, if there are any.
+pub(super) fn more(left_out: usize, what: &str) -> Option<String> {
+    (left_out > 0)
+        .then(|| format!("{} (--json lists all)", plural(left_out, &format!("more {what}"))))
 }
 
 fn lines_of(table: &tables::Table, shown: &[Shown]) -> Vec<String> {
@@ -235,6 +241,20 @@ mod tests {
         let second = continued.iter().position(|line| line == "rank  seconds").expect("continued");
         assert_eq!(continued[second + 1], "   0     1.25");
         assert!(continued.iter().all(|line| line.chars().count() <= 31), "{continued:#?}");
+    }
+
+    #[test]
+    fn details_are_for_whoever_has_room_and_marks_for_nobody() {
+        let mut table = tables::Table::default();
+        table.add("rank", "rank", [Cell::Count(0), Cell::Unknown]);
+        table.detail("count", "count", [Cell::Count(3), Cell::Nothing]);
+        table.add("place", "where", [Cell::Text("main".to_owned()), Cell::Unknown]);
+        table.mark("group", [Cell::Count(7), Cell::Count(8)]);
+        let expected = ["rank  count  where     ", "   0      3  main", "   ?      -  unknown"]
+            .map(str::trim_end);
+        assert_eq!(lines(&table), expected);
+        assert_eq!(brief_lines(&table), ["rank  where", "   0  main", "   ?  unknown"]);
+        assert!(lines(&tables::Table::default()).is_empty());
     }
 
     #[test]

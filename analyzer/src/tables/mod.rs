@@ -23,10 +23,16 @@ pub enum Cell {
     Count(u64),
     /// Seconds.
     Seconds(f64),
+    /// A difference, seconds.
+    Difference(f64),
     /// Bytes.
     Bytes(f64),
     /// Per second: operations, bytes.
     Rate(f64),
+    /// A number of something that has a unit.
+    Quantity(f64, &'static str),
+    /// A number without a unit.
+    Ratio(f64),
     /// A part of a whole.
     Share(f64),
     /// A factor of an efficiency.
@@ -56,8 +62,11 @@ impl Cell {
         match self {
             Self::Count(count) => Some(*count as f64),
             Self::Seconds(number)
+            | Self::Difference(number)
             | Self::Bytes(number)
             | Self::Rate(number)
+            | Self::Quantity(number, _)
+            | Self::Ratio(number)
             | Self::Share(number)
             | Self::Factor(number) => Some(*number),
             _ => None,
@@ -140,7 +149,12 @@ impl Table {
     }
 
     /// Adds a column for whoever has room.
-    fn detail(&mut self, key: &'static str, title: &str, cells: impl IntoIterator<Item = Cell>) {
+    pub fn detail(
+        &mut self,
+        key: &'static str,
+        title: &str,
+        cells: impl IntoIterator<Item = Cell>,
+    ) {
         self.push(Shown::Detail, key, title, cells);
     }
 

@@ -12,7 +12,7 @@ use super::{Cell, Table};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delay {
     /// It spent longer there than the rank that waited for it.
-    Longer(Longer, Context),
+    Longer(Longer, Box<Context>),
     /// It waited itself, for this thread of a rank if that is known.
     WaitedFor(Option<(u32, u32)>),
 }
@@ -37,7 +37,7 @@ impl Delay {
             true => Longer::Own(own),
             false => Longer::Inside,
         };
-        Self::Longer(longer, found.clone())
+        Self::Longer(longer, Box::new(found.clone()))
     }
 
     fn new(causes: &Causes, by: LateBy, own: OwnTime) -> Self {

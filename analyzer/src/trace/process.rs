@@ -48,6 +48,17 @@ impl ProcessState {
         }
     }
 
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runs('R') => "on a core",
+            Self::Runs('T' | 't') => "stopped",
+            Self::Runs(_) => "asleep",
+            Self::Gone => "gone",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// Whether it is running.
     pub fn runs(self) -> bool {
         matches!(self, Self::Runs(_))

@@ -13,7 +13,7 @@ const BLOCKS: [(&str, &[(&str, &str)]); 4] = [
         "report",
         &[
             ("EFFICIENCY", "efficiency"),
-            ("WAITS", "waits"),
+            ("WAIT STATES", "waits"),
             ("REGIONS", "efficiency"),
             ("PHASES", "efficiency"),
             ("ITERATIONS", "efficiency"),
@@ -24,11 +24,11 @@ const BLOCKS: [(&str, &[(&str, &str)]); 4] = [
         "why",
         &[
             ("EFFICIENCY", "efficiency"),
-            ("STATES", "waits"),
-            ("WAITS", "waits"),
-            ("CAUSES", "delays"),
+            ("WAIT TIME", "waits"),
+            ("WAIT STATES", "waits"),
+            ("DELAY COSTS", "delays"),
             ("CHAIN", "delays"),
-            ("PATH", "delays"),
+            ("CRITICAL PATH", "delays"),
             ("RANKS", "delays"),
             ("HOSTS", "delays"),
             ("REGIONS", "efficiency"),
@@ -155,7 +155,9 @@ fn contradicts_itself(findings: &Value, invalid: &[&str]) -> Option<String> {
 fn blocks(screen: &str) -> Vec<(String, String)> {
     let mut blocks: Vec<(String, String)> = Vec::new();
     for line in screen.lines() {
-        let label: String = line.chars().take(12).collect();
+        // A longer label stands above its lines.
+        let is_beside = line.chars().nth(11).is_none_or(|last| last == ' ');
+        let label: String = line.chars().take(if is_beside { 12 } else { usize::MAX }).collect();
         match line.starts_with(' ') || line.is_empty() {
             false => blocks.push((label.trim().to_owned(), line.to_owned())),
             true => blocks.iter_mut().last().into_iter().for_each(|(_, text)| {

@@ -13,7 +13,8 @@ mod position;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::analysis::{Analysis, RankView};
 use crate::timeline::LastSign;
@@ -73,12 +74,30 @@ impl ThreadPosition {
     }
 }
 
+impl Serialize for ThreadPosition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ThreadPosition", 6)?;
+        fields.serialize_field("thread", &self.thread)?;
+        fields.serialize_field("inside", &self.inside())?;
+        fields.serialize_field("file", &self.place.file)?;
+        fields.serialize_field("line", &self.place.line)?;
+        fields.serialize_field("waits_for", &self.waits_for)?;
+        fields.serialize_field("last_calls", &self.last_calls)?;
+        fields.end()
+    }
+}
+
+fn name_of_process<S: Serializer>(of: &ProcessState, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(of.name())
+}
+
 /// A rank that did not return from MPI_Finalize.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnfinishedRank {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
     /// State of its process.
+    #[serde(serialize_with = "name_of_process")]
     pub process: ProcessState,
     /// Whether its last event is known; false if recording ended earlier or its file is damaged.
     pub known: bool,
@@ -125,26 +144,33 @@ impl UnfinishedRank {
 }
 
 /// The state of a rank that others wait for, and that waits for no other rank itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum CauseKind {
     /// It returned from MPI_Finalize.
+    #[serde(rename = "finalized")]
     Finalized,
     /// It left no readable file.
+    #[serde(rename = "without a file")]
     WithoutFile,
     /// Its recording ended before the program did.
+    #[serde(rename = "not recorded")]
     NotRecorded,
     /// Its process is gone while others run.
+    #[serde(rename = "died")]
     Died,
     /// It is outside MPI, or was so when the run ended.
+    #[serde(rename = "outside MPI")]
     OutsideMpi,
     /// It called MPI_Abort.
+    #[serde(rename = "aborts")]
     Aborts,
     /// It is inside a call that needs no other rank, or whose needs were not recorded.
+    #[serde(rename = "inside a call")]
     InsideCall,
 }
 
 /// Where a chain of waiting ranks ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cause {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
@@ -155,7 +181,7 @@ pub struct Cause {
 }
 
 /// Ranks that wait for each other in a cycle.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Deadlock {
     /// Each waits for the next, the last for the first.
     pub ranks: Vec<u32>,
@@ -164,7 +190,7 @@ pub struct Deadlock {
 }
 
 /// The ranks that did not finish, and which rank waits for which.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unfinished {
     /// Whether a process of the run is known to be still running.
     pub running: bool,

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use trace_format::meaning::{Class, Meaning, Synchronises};
 use trace_format::reader::Event;
 
@@ -59,6 +61,42 @@ pub enum WaitsFor {
     Unknown,
     /// Nothing: it is MPI_Abort, which ends the run.
     Aborts,
+}
+
+impl Serialize for WaitsFor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (kind, needs) = match self {
+            Self::Needs { needs, any: false } => ("all", &needs[..]),
+            Self::Needs { needs, any: true } => ("any", &needs[..]),
+            Self::Nobody => ("nobody", &[][..]),
+            Self::Unknown => ("unknown", &[][..]),
+            Self::Aborts => ("aborts", &[][..]),
+        };
+        let mut fields = serializer.serialize_struct("WaitsFor", 2)?;
+        fields.serialize_field("kind", kind)?;
+        fields.serialize_field("needs", needs)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Need {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (rank, any_of, collective) = match self.awaited {
+            Awaited::Rank(rank) => (Some(rank), None, None),
+            Awaited::AnyOf(_) => (None, Some(&self.communicator), None),
+            Awaited::Missing(number) => (None, None, Some(number)),
+        };
+        let mut fields = serializer.serialize_struct("Need", 8)?;
+        fields.serialize_field("operation", self.operation)?;
+        fields.serialize_field("rank", &rank)?;
+        fields.serialize_field("any_of", &any_of)?;
+        fields.serialize_field("collective", &collective)?;
+        fields.serialize_field("tag", &self.tag)?;
+        fields.serialize_field("communicator", &self.communicator)?;
+        fields.serialize_field("begun", &self.begun)?;
+        fields.serialize_field("count", &self.count)?;
+        fields.end()
+    }
 }
 
 /// Function and communicator of a synchronising call.

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
@@ -71,6 +72,17 @@ pub enum Partner {
     Unknown,
 }
 
+impl Serialize for Partner {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Rank(rank) => serializer.serialize_u32(*rank),
+            Self::Any => serializer.serialize_str("any"),
+            Self::Nobody => serializer.serialize_str("nobody"),
+            Self::Unknown => serializer.serialize_str("unknown"),
+        }
+    }
+}
+
 /// The recorded arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
@@ -88,8 +100,21 @@ pub struct Arguments {
     pub requests: Option<usize>,
 }
 
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Arguments", 6)?;
+        fields.serialize_field("peer", &self.peer.filter(|_| !self.root))?;
+        fields.serialize_field("source", &self.source)?;
+        fields.serialize_field("root", &self.peer.filter(|_| self.root))?;
+        fields.serialize_field("tag", &self.tag)?;
+        fields.serialize_field("communicator", &self.communicator)?;
+        fields.serialize_field("requests", &self.requests)?;
+        fields.end()
+    }
+}
+
 /// One call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallRecord {
     /// Name of the function.
     pub function: String,
@@ -101,6 +126,7 @@ pub struct CallRecord {
     /// Number of polls that found nothing, if it is a run of them.
     pub polls: Option<u64>,
     /// Its recorded arguments.
+    #[serde(flatten)]
     pub arguments: Arguments,
 }
 

@@ -3,7 +3,7 @@
 //! For each order of the matrices: the measured times, the predictions with their errors, and how
 //! much communication each strategy hides.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Parameters;
 use super::cannon::{BlockProduct, Model};
@@ -93,7 +93,7 @@ pub fn parse(text: &str) -> Result<Vec<CannonRun>, CannonError> {
 }
 
 /// One strategy at one order of the matrices.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hidden {
     /// Name.
     pub strategy: String,

@@ -14,7 +14,7 @@ mod verdict;
 
 pub use findings::{Findings, WhatIf, WhatIfError};
 pub use point::{Point, Scope};
-pub use roofs::Roofs;
+pub use roofs::{Bandwidths, Roofs};
 pub use verdict::{Bottleneck, Verdict};
 
 /// min(F, B·I): operations per second where communication and computation overlap fully.

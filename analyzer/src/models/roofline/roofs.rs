@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::metrics::exchanges::Locality;
 use crate::models::machine::{Machine, PairClass};
 
@@ -21,7 +23,7 @@ pub struct Ceiling {
 }
 
 /// Bandwidths of communication: bytes per second of all ranks together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bandwidths {
     /// How they are known: `measured, …` or `theoretical`.
     pub name: String,

@@ -4,10 +4,12 @@
 //! the Nehalem EX cluster is 36.2; 6.4 for the SX-9 belongs to a peak of 1638.4 Gflop/s; 8.1 for
 //! the SR16000 between drawers should be 8.5 (460/8 = 57.5 GB/s one way).
 
+use serde::Serialize;
+
 use super::ridge;
 
 /// A published system: peak of a node and bandwidth between nodes, from data sheets.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct System {
     /// Name on the command line.
     pub key: &'static str,
@@ -18,10 +20,12 @@ pub struct System {
     /// Bandwidth of a node one way, bytes per second.
     pub one_way_bytes_per_s: f64,
     /// Network topology.
+    #[serde(skip)]
     pub topology: &'static str,
     /// Ridge point as printed.
     pub printed: f64,
     /// Number of nodes that Yasuda et al. used.
+    #[serde(skip)]
     pub nodes: u32,
     /// A remark on the figures.
     pub remark: &'static str,

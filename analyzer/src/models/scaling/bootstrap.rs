@@ -4,6 +4,8 @@
 //! The noise level is itself estimated from few degrees of freedom, so each replica draws its own
 //! level from the scaled inverse χ² distribution. That widens the intervals as Student's t would.
 
+use serde::Serialize;
+
 use super::curve::Curve;
 use super::least_squares::Quadratic;
 
@@ -14,7 +16,8 @@ const REPLICAS: usize = 4000;
 const SEED: u64 = 0x6761_6d6d_6163_6869;
 
 /// What the noise level is estimated from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NoiseSource {
     /// Scatter of the points about the fit.
     Scatter,
@@ -25,11 +28,12 @@ pub enum NoiseSource {
 }
 
 /// The noise of a measured τ.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Noise {
     /// Standard deviation relative to τ.
     pub relative: f64,
     /// Degrees of freedom of the estimate.
+    #[serde(rename = "degrees_of_freedom")]
     pub freedom: usize,
     /// What it is estimated from.
     pub source: NoiseSource,

@@ -10,8 +10,11 @@
 //! The same curve is Gunther's universal scalability law with a free scale A: 1+c0 = A(1−σ),
 //! c1 = A(σ−κ), c2 = Aκ.
 
+use serde::Serialize;
+
 /// How an efficiency is defined: its numerator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Definition {
     /// ε' of equation (8): S·w/(p·τ), with S measured at p₁.
     Reference,

@@ -2,6 +2,7 @@
 //! ranks, and the run that would tell most.
 
 use nalgebra::{Matrix3, Vector3};
+use serde::Serialize;
 
 use super::bootstrap::Noise;
 use super::curve::Curve;
@@ -14,11 +15,13 @@ const NOTABLE_SHARE: f64 = 0.05;
 
 /// Bounds of τ_min that need no model: in τ–χ space, more ranks move a run to the left, and
 /// overhead that does not fall with p stops it at the diagonal τ = χ.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bounds {
     /// χ of the run at [`Bounds::p`], seconds: τ_min is above it.
+    #[serde(rename = "tau_min_lo_s")]
     pub lo_s: f64,
     /// Smallest measured τ, seconds.
+    #[serde(rename = "tau_min_hi_s")]
     pub hi_s: f64,
     /// Rank count of the run that gives the lower bound.
     pub p: u32,

@@ -1,6 +1,8 @@
 //! Fits one series: coefficients with intervals, rank counts and predictions, or why there are
 //! none.
 
+use serde::Serialize;
+
 use super::bootstrap::{Interval, Noise, Replicas};
 use super::curve::{Curve, Definition};
 use super::findings::{self, Bounds, Hidden, NextRun, Unbalanced};
@@ -38,7 +40,7 @@ pub struct FittedPoint {
 }
 
 /// Rank count at which the efficiency falls to a target.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Isoefficiency {
     /// Which efficiency.
     pub definition: Definition,

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::causes::{CallSite, Causes, Context, DELAYED_BY_UNKNOWN, NO_CONTEXT, State};
+use crate::causes::{CallSite, Causes, Context, DELAYED_BY_UNKNOWN, NO_CONTEXT, State, Tree};
 use crate::diagnosis::{Diagnosis, Why};
 use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
 use crate::present::findings::FindingPart;
+use crate::tables::delay_costs::{self, DelayCost};
 use crate::trace::symbols::SourceLocation;
 
 use super::stretches_document::{
-    IterationsPart, PhasePart, RegionPart, TreePart, iterations, phases, regions,
+    IterationsPart, PhasePart, RegionPart, iterations, phases, regions,
 };
 use super::{places, words};
 
@@ -36,7 +37,7 @@ struct Document<'a> {
     ticks_per_s: f64,
     elapsed_s: f64,
     elapsed_ticks: i64,
-    tree: Option<TreePart>,
+    tree: Option<Tree>,
     waiting: WaitingPart,
     states: Vec<StatePart>,
     off_cpu: Vec<OffCpuPart>,
@@ -44,10 +45,23 @@ struct Document<'a> {
     waits_omitted: Omitted,
     causes: Vec<CausePart<'a>>,
     causes_omitted: Omitted,
-    critical_path: PathPart,
+    critical_path: PathPart<'a>,
     iterations: Option<IterationsPart>,
     regions: Vec<RegionPart<'a>>,
     phases: Vec<PhasePart>,
+}
+
+/// A length of time.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Length {
+    seconds: f64,
+    ticks: i64,
+}
+
+impl Length {
+    pub fn new(causes: &Causes, ticks: i64) -> Self {
+        Self { seconds: causes.clock.seconds(ticks), ticks }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -69,8 +83,8 @@ struct WaitingPart {
 struct StatePart {
     state: &'static str,
     count: u64,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
     off_cpu_at_most_s: Option<f64>,
     off_cpu_at_most_ticks: Option<i64>,
 }
@@ -93,8 +107,8 @@ struct WaitPart<'a> {
     delayed_by_thread: Option<u32>,
     state: &'static str,
     begin_s: f64,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
     function: Option<String>,
     place: Option<String>,
     called_from: Option<PlacePart<'a>>,
@@ -109,15 +123,8 @@ struct WaitPart<'a> {
 #[derive(Debug, Serialize)]
 struct PlacePart<'a> {
     module: &'a str,
-    function: Option<&'a str>,
-    file: Option<&'a str>,
-    line: Option<u32>,
-}
-
-impl<'a> PlacePart<'a> {
-    fn new(module: &'a str, SourceLocation { function, file, line }: &'a SourceLocation) -> Self {
-        Self { module, function: function.as_deref(), file: file.as_deref(), line: *line }
-    }
+    #[serde(flatten)]
+    place: &'a SourceLocation,
 }
 
 /// What made a delaying rank late: time in a context, or a wait of its own.
@@ -125,8 +132,8 @@ impl<'a> PlacePart<'a> {
 struct ReasonPart {
     context: Option<String>,
     wait: Option<u32>,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
 }
 
 #[derive(Debug, Serialize)]
@@ -142,41 +149,41 @@ struct CausePart<'a> {
     direct_ticks: i64,
     indirect_s: f64,
     indirect_ticks: i64,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
 }
 
 #[derive(Debug, Serialize)]
-struct PathPart {
-    seconds: f64,
-    ticks: i64,
+struct PathPart<'a> {
+    #[serde(flatten)]
+    length: Length,
     switches: u64,
     skew_s: f64,
     ranks: Vec<OnRank>,
-    hosts: Vec<OnHost>,
-    contexts: Vec<OnContext>,
+    hosts: Vec<OnHost<'a>>,
+    contexts: Vec<OnContext<'a>>,
 }
 
 #[derive(Debug, Serialize)]
 struct OnRank {
     rank: u32,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
 }
 
 #[derive(Debug, Serialize)]
-struct OnHost {
-    host: String,
-    seconds: f64,
-    ticks: i64,
+struct OnHost<'a> {
+    host: &'a str,
+    #[serde(flatten)]
+    length: Length,
 }
 
 #[derive(Debug, Serialize)]
-struct OnContext {
+struct OnContext<'a> {
     context: String,
-    region: Option<String>,
-    seconds: f64,
-    ticks: i64,
+    region: Option<&'a str>,
+    #[serde(flatten)]
+    length: Length,
     imbalance_s: f64,
     imbalance_ticks: i64,
 }
@@ -202,7 +209,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
         ticks_per_s: causes.clock.ticks_per_s,
         elapsed_s: s(causes.whole.1 - causes.whole.0),
         elapsed_ticks: causes.whole.1 - causes.whole.0,
-        tree: why.tree().map(TreePart::from),
+        tree: why.tree(),
         waiting: waiting(causes),
         states: states(causes),
         off_cpu: off_cpu(why),
@@ -274,8 +281,7 @@ fn states(causes: &Causes) -> Vec<StatePart> {
     let part = |(state, count, ticks, off_cpu): (&'static str, u64, i64, Option<i64>)| StatePart {
         state,
         count,
-        seconds: causes.clock.seconds(ticks),
-        ticks,
+        length: Length::new(causes, ticks),
         off_cpu_at_most_s: off_cpu.map(|ticks| causes.clock.seconds(ticks)),
         off_cpu_at_most_ticks: off_cpu,
     };
@@ -337,15 +343,15 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
         let delays = causes.reasons.delays(number).iter().map(|(context, ticks)| ReasonPart {
             context: Some(words::context(causes.contexts.get(*context))),
             wait: None,
-            seconds: s(*ticks),
-            ticks: *ticks,
+            length: Length::new(causes, *ticks),
         });
-        let inner = causes.reasons.waits(number).map(|inner| {
-            let ticks = causes.waits[inner as usize].ticks;
-            ReasonPart { context: None, wait: Some(inner), seconds: s(ticks), ticks }
+        let inner = causes.reasons.waits(number).map(|inner| ReasonPart {
+            context: None,
+            wait: Some(inner),
+            length: Length::new(causes, causes.waits[inner as usize].ticks),
         });
         let mut caused_by: Vec<ReasonPart> = delays.chain(inner).collect();
-        caused_by.sort_by_key(|reason| std::cmp::Reverse(reason.ticks));
+        caused_by.sort_by_key(|reason| std::cmp::Reverse(reason.length.ticks));
         caused_by.truncate(20);
         WaitPart {
             id: number,
@@ -355,12 +361,11 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
             delayed_by_thread: delayed_by.map(|line| line.thread),
             state: wait.state.key(),
             begin_s: s(wait.begin),
-            seconds: s(causes.ticks_of(number)),
-            ticks: causes.ticks_of(number),
+            length: Length::new(causes, causes.ticks_of(number)),
             function,
             place,
-            called_from: caller.map(|caller| PlacePart::new(&caller.module, &caller.place)),
-            library: in_library.map(|site| PlacePart::new(&site.module, &site.place)),
+            called_from: caller.map(|of| PlacePart { module: &of.module, place: &of.place }),
+            library: in_library.map(|CallSite { module, place, .. }| PlacePart { module, place }),
             region: causes.regions.of_wait(number).map(|region| region.name.as_str()),
             iteration: causes
                 .phases
@@ -376,14 +381,12 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
 fn costliest_causes<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omitted) {
     let (run, causes) = (why.run, why.causes);
     let s = |ticks: i64| causes.clock.seconds(ticks);
-    let all = causes.charges.causes.iter().filter(|((line, _), _)| why.concerns(*line));
-    let mut rows: Vec<_> = all.collect();
-    rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
+    let mut rows = delay_costs::costliest(why);
     let cut = rows.split_off(rows.len().min(most));
     let left_out: i64 = cut.iter().map(|(_, cost)| cost.total()).sum();
     let omitted = Omitted { count: cut.len(), seconds: s(left_out) };
     let own_times = why.own_times();
-    let part = |(&(number_of_line, number), cost): (&(u32, u32), &crate::causes::Cost)| {
+    let part = |((number_of_line, number), cost): DelayCost<'a>| {
         let line = &causes.lines.all[number_of_line as usize];
         let found = causes.contexts.get(number);
         let is_asleep = own_times.of(causes, number_of_line) == OwnTime::Asleep;
@@ -400,8 +403,7 @@ fn costliest_causes<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omit
             direct_ticks: cost.direct,
             indirect_s: s(cost.indirect),
             indirect_ticks: cost.indirect,
-            seconds: s(cost.total()),
-            ticks: cost.total(),
+            length: Length::new(causes, cost.total()),
         }
     };
     (rows.into_iter().map(part).collect(), omitted)
@@ -414,41 +416,33 @@ fn region_of(context: &Context) -> Option<&str> {
     }
 }
 
-fn path(why: &Why) -> PathPart {
+fn path<'a>(why: &Why<'a>) -> PathPart<'a> {
     let (run, causes) = (why.run, why.causes);
     let s = |ticks: i64| causes.clock.seconds(ticks);
-    let (mut ranks, mut hosts) = (BTreeMap::<u32, i64>::new(), BTreeMap::<String, i64>::new());
+    let length = |ticks: i64| Length::new(causes, ticks);
+    let ranks = delay_costs::on_path_by_rank(why);
+    let mut hosts = BTreeMap::<&str, i64>::new();
     for (line, ticks) in &causes.path.on_line {
-        let line = &causes.lines.all[*line as usize];
-        *ranks.entry(line.rank).or_default() += ticks;
-        let host = &run.ranks[line.position].file.header.host;
-        *hosts.entry(host.clone()).or_default() += ticks;
+        let host = &run.ranks[causes.lines.all[*line as usize].position].file.header.host;
+        *hosts.entry(host).or_default() += ticks;
     }
     let contexts = causes.imbalance().into_iter().take(MAX_CONTEXTS).map(|row| {
         let found = causes.contexts.get(row.context);
         OnContext {
             context: words::context(found),
-            region: region_of(found).map(str::to_owned),
-            seconds: s(row.on_path),
-            ticks: row.on_path,
+            region: region_of(found),
+            length: length(row.on_path),
             imbalance_s: s(row.imbalance),
             imbalance_ticks: row.imbalance,
         }
     });
-    let ticks = causes.path.ticks();
+    let (ranks, hosts) = (ranks.into_iter(), hosts.into_iter());
     PathPart {
-        seconds: s(ticks),
-        ticks,
+        length: length(causes.path.ticks()),
         switches: causes.path.switches,
         skew_s: s(causes.path.skew),
-        ranks: ranks
-            .into_iter()
-            .map(|(rank, ticks)| OnRank { rank, seconds: s(ticks), ticks })
-            .collect(),
-        hosts: hosts
-            .into_iter()
-            .map(|(host, ticks)| OnHost { host, seconds: s(ticks), ticks })
-            .collect(),
+        ranks: ranks.map(|(rank, ticks)| OnRank { rank, length: length(ticks) }).collect(),
+        hosts: hosts.map(|(host, ticks)| OnHost { host, length: length(ticks) }).collect(),
         contexts: contexts.collect(),
     }
 }

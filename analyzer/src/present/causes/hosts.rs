@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::causes::Line;
-use crate::present::table::Table;
+use crate::present::table::{self, Table};
 
 use super::words::{seconds_of, share};
 use crate::diagnosis::Why;
@@ -66,8 +66,6 @@ pub(super) fn host_lines(why: &Why) -> Vec<String> {
     let caused = shown.iter().map(|(_, host)| seconds_of(why, host.caused));
     table.right("waiting that it causes", caused);
     let mut lines = if shown.is_empty() { Vec::new() } else { table.lines() };
-    if hosts.len() > shown.len() {
-        lines.push(format!("{} more hosts (--json lists them)", hosts.len() - shown.len()));
-    }
+    lines.extend(table::more(hosts.len() - shown.len(), "host"));
     lines
 }

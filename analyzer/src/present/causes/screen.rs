@@ -140,14 +140,8 @@ fn waits(why: &Why) -> Vec<String> {
     let groups = waits::groups(why);
     let shown = &groups[..groups.len().min(MAX_ROWS)];
     let mut lines = table::lines(&waits::wait_states(why, shown));
-    push_omitted(&mut lines, groups.len() - shown.len(), "kinds of waits");
+    lines.extend(table::more(groups.len() - shown.len(), "kind"));
     lines
-}
-
-fn push_omitted(lines: &mut Vec<String>, left_out: usize, what: &str) {
-    if left_out > 0 {
-        lines.push(format!("{} more {what} (--json lists more)", count(left_out as u64)));
-    }
 }
 
 fn causes(why: &Why) -> Vec<String> {
@@ -155,7 +149,7 @@ fn causes(why: &Why) -> Vec<String> {
     let rows = delay_costs::costliest(why);
     let shown = &rows[..rows.len().min(MAX_ROWS)];
     let mut lines = table::lines(&delay_costs::delay_costs(why, shown));
-    push_omitted(&mut lines, rows.len() - shown.len(), "causes");
+    lines.extend(table::more(rows.len() - shown.len(), "delay"));
     if why.rank.is_none() && causes.charges.unattributed > 0 {
         lines.push(format!(
             "{} of waiting ({}) is charged to nobody",
@@ -279,6 +273,6 @@ fn ranks(why: &Why) -> Vec<String> {
     table
         .right("waiting that it causes", shown.iter().map(|(.., caused)| seconds_of(why, *caused)));
     let mut lines = table.lines();
-    push_omitted(&mut lines, rows.len() - shown.len(), "ranks");
+    lines.extend(table::more(rows.len() - shown.len(), "rank"));
     lines
 }

@@ -5,39 +5,13 @@ use serde::Serialize;
 use crate::causes::{Causes, Iteration, Phase, Region, Tree};
 use crate::present::context::Omitted;
 
+use super::document::Length;
 use super::stretches::begins_at;
 use crate::diagnosis::Why;
 
 /// Maximum lengths of lists.
 const MAX_SLOW: usize = 100;
 const MAX_EACH: usize = 10_000;
-
-#[derive(Debug, Serialize)]
-pub(super) struct TreePart {
-    parallel: f64,
-    load_balance: Option<f64>,
-    within_hosts: Option<f64>,
-    between_hosts: Option<f64>,
-    communication: f64,
-    serialisation: Option<f64>,
-    moving_imbalance: Option<f64>,
-    transfer: Option<f64>,
-}
-
-impl From<Tree> for TreePart {
-    fn from(tree: Tree) -> Self {
-        Self {
-            parallel: tree.parallel,
-            load_balance: tree.load_balance,
-            within_hosts: tree.within_hosts,
-            between_hosts: tree.between_hosts,
-            communication: tree.communication,
-            serialisation: tree.serialisation,
-            moving_imbalance: tree.moving_imbalance,
-            transfer: tree.transfer,
-        }
-    }
-}
 
 #[derive(Debug, Serialize)]
 pub(super) struct IterationsPart {
@@ -65,8 +39,8 @@ struct EveryPart {
 struct IterationPart {
     index: usize,
     begin_s: f64,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
     computing_s: f64,
     waiting_s: f64,
     /// The rank that computes longest.
@@ -78,23 +52,23 @@ struct IterationPart {
 pub(super) struct PhasePart {
     iterations: usize,
     begin_s: f64,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
     median_s: f64,
     mad_s: f64,
     place: String,
-    tree: Option<TreePart>,
+    tree: Option<Tree>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct RegionPart<'a> {
     name: &'a str,
     count: u64,
-    seconds: f64,
-    ticks: i64,
+    #[serde(flatten)]
+    length: Length,
     waiting_s: f64,
     waiting_ticks: i64,
-    tree: Option<TreePart>,
+    tree: Option<Tree>,
 }
 
 fn iteration(causes: &Causes, phase: &Phase, index: usize) -> IterationPart {
@@ -104,8 +78,7 @@ fn iteration(causes: &Causes, phase: &Phase, index: usize) -> IterationPart {
     IterationPart {
         index,
         begin_s: s(phase.bounds[index]),
-        seconds: s(ticks),
-        ticks,
+        length: Length::new(causes, ticks),
         computing_s: s(computing),
         waiting_s: s(waiting),
         slowest: rank(causes.lines.first_of(slowest)),
@@ -154,12 +127,11 @@ pub(super) fn phases(why: &Why) -> Vec<PhasePart> {
         PhasePart {
             iterations: phase.iterations.len(),
             begin_s: s(phase.begin()),
-            seconds: s(phase.ticks()),
-            ticks: phase.ticks(),
+            length: Length::new(why.causes, phase.ticks()),
             median_s: s(found.median),
             mad_s: s(found.mad),
             place: begins_at(why.causes, phase),
-            tree: phase.tree(why.run).map(TreePart::from),
+            tree: phase.tree(why.run),
         }
     };
     why.causes.phases.iter().map(part).collect()
@@ -172,11 +144,10 @@ pub(super) fn regions<'a>(why: &Why<'a>) -> Vec<RegionPart<'a>> {
     let part = |region: &'a Region| RegionPart {
         name: &region.name,
         count: region.count,
-        seconds: s(region.ticks),
-        ticks: region.ticks,
+        length: Length::new(why.causes, region.ticks),
         waiting_s: s(region.waiting),
         waiting_ticks: region.waiting,
-        tree: region.tree(run).map(TreePart::from),
+        tree: region.tree(run),
     };
     why.causes.regions.all.iter().map(part).collect()
 }

@@ -151,17 +151,9 @@ pub fn checked_screen(of: &Checked, colour: bool) -> String {
     blocks.finish()
 }
 
-pub(super) fn key(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Fine => "fine",
-        Verdict::Regressed => "regressed",
-        Verdict::CannotTell => "cannot_tell",
-    }
-}
-
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
-    check: &'static str,
+    check: Verdict,
     at_most: f64,
     runs_wanted: Option<usize>,
     sentence: String,
@@ -180,7 +172,7 @@ pub fn checked_json(of: &Checked) -> Result<String, serde_json::Error> {
 
 pub(super) fn document<'a>(of: &Checked<'a>) -> Document<'a> {
     Document {
-        check: key(of.check.verdict),
+        check: of.check.verdict,
         at_most: of.at_most,
         runs_wanted: of.check.runs_wanted,
         sentence: of.sentences().join(" "),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::comparison::basis::{Basis, lacked_cores};
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
-use crate::comparison::parts::{Group, Key};
+use crate::comparison::parts::Key;
 use crate::comparison::place::Spot;
 use crate::comparison::record::{Kind, Machine};
 use crate::comparison::statistics::{CONFIDENCE, Estimate};
@@ -29,7 +29,7 @@ pub(super) struct Document<'a> {
     confidence: f64,
     before: SidePart<'a>,
     after: SidePart<'a>,
-    differs_in: Vec<&'static str>,
+    differs_in: &'a [Difference],
     verdict: &'static str,
     sentences: Vec<String>,
     elapsed: TimePart,
@@ -62,12 +62,26 @@ struct SidePart<'a> {
 
 /// The means of a time before and after, their difference and its interval.
 #[derive(Debug, Serialize)]
-struct TimePart {
+struct Change {
     before_s: f64,
     after_s: f64,
     difference_s: f64,
     lo_s: Option<f64>,
     hi_s: Option<f64>,
+}
+
+impl Change {
+    fn new(of: &Estimate) -> Self {
+        let (lo_s, hi_s) = of.interval.map(|(lo, hi)| (lo * 1e-9, hi * 1e-9)).unzip();
+        let difference_s = of.difference() * 1e-9;
+        Self { before_s: of.before * 1e-9, after_s: of.after * 1e-9, difference_s, lo_s, hi_s }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct TimePart {
+    #[serde(flatten)]
+    change: Change,
     relative: f64,
     p: f64,
     degrees_of_freedom: Option<f64>,
@@ -100,12 +114,9 @@ struct PartPart {
     level: &'static str,
     name: String,
     kind: &'static str,
-    before_s: f64,
-    after_s: f64,
-    difference_s: f64,
+    #[serde(flatten)]
+    change: Change,
     difference_ticks: i64,
-    lo_s: Option<f64>,
-    hi_s: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -123,11 +134,8 @@ struct TestedPart {
     name: String,
     of: &'static str,
     per: &'static str,
-    before_s: f64,
-    after_s: f64,
-    difference_s: f64,
-    lo_s: Option<f64>,
-    hi_s: Option<f64>,
+    #[serde(flatten)]
+    change: Change,
     p: f64,
     found: bool,
 }
@@ -141,7 +149,7 @@ struct CountPart {
 
 #[derive(Debug, Serialize)]
 struct CausePart {
-    kind: &'static str,
+    kind: CauseKind,
     place: Option<String>,
     region: Option<String>,
     ranks: Option<Vec<(u32, u32)>>,
@@ -183,7 +191,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
         confidence: CONFIDENCE,
         before: side(&of.before),
         after: side(&of.after),
-        differs_in: of.relation.differences.iter().map(|what| difference_key(*what)).collect(),
+        differs_in: &of.relation.differences,
         verdict,
         sentences: verdict::sentences(of),
         elapsed: time(&of.elapsed),
@@ -219,35 +227,9 @@ fn side(records: &[RunRecord]) -> SidePart<'_> {
     SidePart { runs, ranks: *ranks, mpi, build_id, machine, lacked_cores, findings }
 }
 
-fn difference_key(what: Difference) -> &'static str {
-    match what {
-        Difference::Program => "program",
-        Difference::Ranks => "ranks",
-        Difference::Parameters => "parameters",
-        Difference::Recording => "recording",
-        Difference::Machine => "machine",
-        Difference::Build => "build",
-        Difference::Mpi => "mpi",
-    }
-}
-
-fn ends(of: &Estimate) -> (Option<f64>, Option<f64>) {
-    (of.interval.map(|(lo, _)| lo), of.interval.map(|(_, hi)| hi))
-}
-
-fn ends_s(of: &Estimate) -> (Option<f64>, Option<f64>) {
-    let (lo, hi) = ends(of);
-    (lo.map(|ns| ns * 1e-9), hi.map(|ns| ns * 1e-9))
-}
-
 fn time(of: &Estimate) -> TimePart {
-    let (lo_s, hi_s) = ends_s(of);
     TimePart {
-        before_s: of.before * 1e-9,
-        after_s: of.after * 1e-9,
-        difference_s: of.difference() * 1e-9,
-        lo_s,
-        hi_s,
+        change: Change::new(of),
         relative: of.relative(),
         p: of.p,
         degrees_of_freedom: Some(of.degrees).filter(|degrees| degrees.is_finite()),
@@ -271,7 +253,7 @@ fn phase(of: &crate::comparison::quantities::PhaseTime) -> PhasePart {
 }
 
 fn factor_part(name: &'static str, of: &Estimate) -> FactorPart {
-    let (lo, hi) = ends(of);
+    let (lo, hi) = of.interval.unzip();
     FactorPart { name, before: of.before, after: of.after, difference: of.difference(), lo, hi }
 }
 
@@ -281,7 +263,8 @@ fn parts(of: &Comparison) -> Vec<PartPart> {
     let mut all = Vec::new();
     let mut level = |level: &'static str, name: &dyn Fn(&Key) -> Option<(Kind, String)>| {
         let groups = of.differences.groups(sides, name);
-        all.extend(groups.iter().map(|group| part(level, group)));
+        let parts = groups.into_iter().map(|of| part(level, of.name, &of.estimate, of.ns));
+        all.extend(parts);
     };
     level("kind", &|key| Some((key.kind, key.kind.key().to_owned())));
     level("state", &|key| {
@@ -304,36 +287,22 @@ fn parts(of: &Comparison) -> Vec<PartPart> {
         (key.kind == Kind::Waiting)
             .then(|| (key.kind, rank.unwrap_or_else(|| "not known".to_owned())))
     });
-    all.extend(of.differences.parts.iter().map(|part| {
-        let (lo_s, hi_s) = ends_s(&part.estimate);
-        PartPart {
-            level: "place",
-            name: place_name(&part.key, &part.shown),
-            kind: part.key.kind.key(),
-            before_s: part.estimate.before * 1e-9,
-            after_s: part.estimate.after * 1e-9,
-            difference_s: part.ns as f64 * 1e-9,
-            difference_ticks: part.ns,
-            lo_s,
-            hi_s,
-        }
+    all.extend(of.differences.parts.iter().map(|of| {
+        let name = place_name(&of.key, &of.shown);
+        part("place", (of.key.kind, name), &of.estimate, of.ns)
     }));
     all
 }
 
-fn part(level: &'static str, group: &Group<(Kind, String)>) -> PartPart {
-    let (lo_s, hi_s) = ends_s(&group.estimate);
-    PartPart {
-        level,
-        name: group.name.1.clone(),
-        kind: group.name.0.key(),
-        before_s: group.estimate.before * 1e-9,
-        after_s: group.estimate.after * 1e-9,
-        difference_s: group.ns as f64 * 1e-9,
-        difference_ticks: group.ns,
-        lo_s,
-        hi_s,
-    }
+/// A part whose difference is whole nanoseconds, so that the differences add up.
+fn part(
+    level: &'static str,
+    (kind, name): (Kind, String),
+    estimate: &Estimate,
+    ns: i64,
+) -> PartPart {
+    let change = Change { difference_s: ns as f64 * 1e-9, ..Change::new(estimate) };
+    PartPart { level, name, kind: kind.key(), change, difference_ticks: ns }
 }
 
 /// `late_sender at MPI_Recv heat.c:42 for rank 2`.
@@ -350,34 +319,13 @@ fn place_name(key: &Key, shown: &Spot) -> String {
 }
 
 fn tested(of: &crate::comparison::quantities::Tested) -> TestedPart {
-    let (lo_s, hi_s) = ends_s(&of.estimate);
     TestedPart {
         name: words::spot(&of.spot),
         of: if of.most { "longest_rank" } else { "mean_rank" },
         per: if of.of_iteration { "iteration" } else { "run" },
-        before_s: of.estimate.before * 1e-9,
-        after_s: of.estimate.after * 1e-9,
-        difference_s: of.estimate.difference() * 1e-9,
-        lo_s,
-        hi_s,
+        change: Change::new(&of.estimate),
         p: of.estimate.p,
         found: of.is_significant,
-    }
-}
-
-/// The name of a kind of cause in documents.
-pub(super) fn cause_key(kind: CauseKind) -> &'static str {
-    match kind {
-        CauseKind::Partners => "partners",
-        CauseKind::Calls => "calls",
-        CauseKind::Bytes => "bytes",
-        CauseKind::Computing => "computing",
-        CauseKind::Waiting => "waiting",
-        CauseKind::Transfer => "transfer",
-        CauseKind::Recorder => "recorder",
-        CauseKind::StartAndEnd => "start_and_end",
-        CauseKind::Other => "other",
-        CauseKind::Machine => "machine",
     }
 }
 
@@ -391,7 +339,7 @@ fn cause_part(of: &Comparison, cause: &Cause) -> CausePart {
         _ => None,
     };
     CausePart {
-        kind: cause_key(cause.kind),
+        kind: cause.kind,
         place: cause.spot.as_ref().map(words::spot),
         region,
         ranks,

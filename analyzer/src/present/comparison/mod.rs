@@ -17,6 +17,7 @@ pub mod history;
 mod page;
 mod screen;
 pub mod several;
+mod tables;
 mod verdict;
 mod words;
 

@@ -4,13 +4,14 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::comparison::Comparison;
+use crate::comparison::parts::Difference;
 use crate::diagnosis::Figures;
 use crate::plain_text::printable;
 use crate::present::findings;
-use crate::present::html::{PageError, environment, safe};
+use crate::present::html::{PageError, environment, laid_out, safe};
 use crate::present::quantity::seconds;
 
-use super::{document, screen, verdict, words};
+use super::{document, screen, tables, verdict};
 
 /// Maximum number of rows in the page's table of places.
 const MAX_PLACES: usize = 100;
@@ -30,54 +31,9 @@ pub struct Timelines {
 /// Only when the template itself is wrong.
 pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, PageError> {
     let document = Value::from_serialize(document::document(of));
-    let (over, each) = verdict::per_iteration(of);
-    let rows = of.differences.parts.iter().take(MAX_PLACES).map(|part| {
-        context! {
-            place => printable(&words::spot(&part.shown)),
-            what => part.key.state.as_deref().map_or_else(|| words::kind(part.key.kind).to_owned(), words::state),
-            delayed_by => part.key.delayed_by,
-            before_s => part.estimate.before / over * 1e-9,
-            after_s => part.estimate.after / over * 1e-9,
-            difference => words::signed(part.ns as f64 / over),
-            difference_s => part.ns as f64 / over * 1e-9,
-            interval => words::interval(&part.estimate, over),
-        }
-    });
-    let kinds = of.differences.groups(of.sides(), |key| Some(key.kind));
-    let kinds = kinds
-        .iter()
-        .filter(|kind| kind.estimate.before.max(kind.estimate.after) > 0.0)
-        .map(|kind| {
-            context! {
-                name => words::kind(kind.name),
-                before_s => kind.estimate.before / over * 1e-9,
-                after_s => kind.estimate.after / over * 1e-9,
-                difference => words::signed(kind.ns as f64 / over),
-                difference_s => kind.ns as f64 / over * 1e-9,
-                interval => words::interval(&kind.estimate, over),
-            }
-        });
-    let times = screen::time_rows(of).into_iter().map(|(name, time)| {
-        context! {
-            name => printable(&name),
-            before_s => time.before * 1e-9,
-            after_s => time.after * 1e-9,
-            difference => words::signed(time.difference()),
-            interval => words::interval(time, 1.0),
-            scatter => screen::scatter(time),
-        }
-    });
-    let factors = of.tree.iter().map(|factor| {
-        context! {
-            name => factor.name.replace('_', " "),
-            before => factor.estimate.before,
-            after => factor.estimate.after,
-            interval => screen::change_of_factor(&factor.estimate),
-            change => screen::better_or_worse(&factor.estimate),
-        }
-    });
-    let sum =
-        words::signed((of.differences.elapsed_ns - of.differences.unexplained_ns) as f64 / over);
+    let (_, each) = verdict::per_iteration(of);
+    let places: Vec<&Difference> = of.differences.parts.iter().take(MAX_PLACES).collect();
+    let same_ranks = of.relation.same_ranks;
     let pictures: Vec<Value> =
         timelines.iter().flat_map(|of| of.pictures.clone()).map(safe).collect();
     let context = context! {
@@ -93,15 +49,12 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         efficiency_mark => of.invalidated_by(Figures::Efficiency).map(findings::mark_of),
         elapsed => seconds(of.elapsed.difference() * 1e-9),
         each => each,
-        times => times.collect::<Vec<Value>>(),
-        factors => factors.collect::<Vec<Value>>(),
-        parts => kinds.collect::<Vec<Value>>(),
-        sum => sum,
-        places => rows.collect::<Vec<Value>>(),
-        changes => of.changes.iter().map(|change| {
-            let [before, after] = words::values(change);
-            context! { what => printable(&words::what(&change.what)), before => before, after => after }
-        }).collect::<Vec<Value>>(),
+        times => laid_out(&tables::times(of)),
+        factors => laid_out(&tables::factors(of)),
+        shares => laid_out(&tables::shares(of)),
+        parts => same_ranks.then(|| laid_out(&tables::kinds(of))),
+        places => laid_out(&tables::places(of, &places)),
+        changes => (!of.changes.is_empty()).then(|| laid_out(&tables::counts(&of.changes))),
         pictures => pictures,
         caption => timelines.map(|of| printable(&of.caption)),
         script => safe(crate::present::html::TABLES_SCRIPT.join("\n")),

@@ -11,7 +11,7 @@ use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds};
 use crate::present::table::Table;
 
-use super::checked::{Checked, key};
+use super::checked::Checked;
 use super::{document, verdict, words};
 
 /// Comparisons of several configurations.
@@ -201,7 +201,7 @@ struct Document<'a> {
     gammachi: &'static str,
     program: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    check: Option<&'static str>,
+    check: Option<Verdict>,
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<f64>,
     sentence: String,
@@ -235,7 +235,7 @@ pub fn several_json(of: &Several) -> Result<String, serde_json::Error> {
         version: document::VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
         program: of.compared.first().map_or("", |one| &one.after[0].program),
-        check: of.checks.map(|(checks, _)| key(Check::worst(checks))),
+        check: of.checks.map(|(checks, _)| Check::worst(checks)),
         at_most: of.checks.map(|(_, at_most)| at_most),
         sentence: of.summary(),
         configurations: parts,

@@ -6,7 +6,7 @@ use crate::comparison::place::{Site, Spot};
 use crate::comparison::record::{Kind, RunRecord};
 use crate::comparison::statistics::Estimate;
 use crate::comparison::subject::{Difference, Mixed};
-use crate::present::quantity::{count, percent, seconds, significant};
+use crate::present::quantity::{self, count, percent, significant};
 use crate::shell_word::shell_word;
 
 /// `jacobi.c:61`, or the parts of it that are known.
@@ -141,11 +141,7 @@ pub(super) fn verdict(of: Verdict) -> &'static str {
 
 /// Seconds with a sign.
 pub(super) fn signed(ns: f64) -> String {
-    match seconds(ns.abs() * 1e-9) {
-        zero if ns == 0.0 => zero,
-        text if ns > 0.0 => format!("+{text}"),
-        text => format!("-{text}"),
-    }
+    quantity::signed(ns * 1e-9)
 }
 
 /// From here on an interval of a relative difference says nothing.

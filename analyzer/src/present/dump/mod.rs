@@ -50,7 +50,7 @@ struct PollsLine {
 }
 
 /// A printed event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct EventLine {
     begin_s: f64,
     /// `None` if the call did not return or was abandoned.
@@ -159,24 +159,10 @@ impl<'a> Dump<'a> {
             duration_s: event.end.map(|end| duration(end - event.begin)),
             rank: reading.trace.rank,
             thread,
-            function: String::new(),
             abandoned: event.abandoned,
             error: (event.error != 0).then(|| reading.error_name(event.error)),
-            communicator: None,
-            peer: None,
-            tag: None,
-            bytes: None,
-            received_bytes: None,
-            receive: None,
-            request: None,
-            completed: None,
-            cancelled: false,
-            requests: Vec::new(),
             polls: event.polls.map(|(count, ticks)| PollsLine { count, time_s: duration(ticks) }),
-            object: None,
-            made: None,
-            flops: None,
-            what: None,
+            ..EventLine::default()
         };
         match reading.record(event) {
             Record::Call(call) => self.call(&call, &mut line),

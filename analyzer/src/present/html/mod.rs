@@ -19,6 +19,8 @@ pub mod study;
 mod table;
 pub mod view;
 
+pub(in crate::present) use table::laid_out;
+
 use super::Report;
 use super::context::plural;
 use super::quantity;

@@ -8,14 +8,16 @@ use super::super::Report;
 use super::super::context::{mpi_library, placement, plural, program_line};
 use super::super::figure::Figure;
 use super::super::picture::matrix::{self, CellValue, LabelledMatrix};
-use super::{causes, ranks, safe, sections};
+use super::{causes, laid_out, ranks, safe, sections};
 use crate::diagnosis::Figures;
 use crate::metrics::activity::{Activity, Kind};
 use crate::metrics::{ComputeMode, Selection};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
+use crate::present::report::{communicator_table, pair_table};
 use crate::present::{findings, picture, quantity};
 use crate::tables::calls::time_of_threads;
+use crate::tables::{Cell, Table};
 use crate::trace::Run;
 
 /// Pairs of ranks in the table of messages.
@@ -46,13 +48,12 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let sites = sections::sites(report.metrics);
     let (sites, sites_left_out) = sites.map_or((None, 0), |(table, more)| (Some(table), more));
     let (diagnoses, diagnoses_left_out) = diagnoses(&document);
-    let (communicators, communicators_left_out) = communicators(&document);
     let savings = report.savings.iter().take(MAX_SAVINGS).map(|saving| {
         context! {
             part => saving.part,
-            least_s => saving.interval_s.0,
-            most_s => saving.interval_s.1,
-            seconds => saving.seconds,
+            least_s => saving.lo_s,
+            most_s => saving.hi_s,
+            seconds => saving.saves_s,
             sentence => printable(&saving.sentence),
         }
     });
@@ -80,8 +81,6 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         messages => messages(report),
         diagnoses => diagnoses,
         diagnoses_left_out => diagnoses_left_out,
-        communicators => communicators,
-        communicators_left_out => communicators_left_out,
         figures => context! {
             tau_chi => figure("Elapsed and lost time of each rank", Some(picture::tau_chi(report))),
             durations => figure("Calls by duration", picture::durations(activity)),
@@ -138,19 +137,22 @@ fn selection(report: &Report) -> Option<String> {
     ))
 }
 
-fn longest_calls(report: &Report, activity: &Activity) -> Vec<Value> {
-    let calls = activity.longest.iter().map(|call| {
-        let row = &activity.rows[call.row];
-        let file = &report.run.ranks[row.position].file;
-        context! {
-            rank => row.rank,
-            function => file.function_name(call.function).unwrap_or("unknown"),
-            begin_s => call.begin_s,
-            end_s => call.begin_s + call.duration_s,
-            duration_s => call.duration_s,
-        }
-    });
-    calls.collect()
+fn longest_calls(report: &Report, activity: &Activity) -> Option<Value> {
+    let rows = || activity.longest.iter();
+    let rank = |row: usize| Cell::Count(activity.rows[row].rank.into());
+    let function = |row: usize, number| {
+        let file = &report.run.ranks[activity.rows[row].position].file;
+        Cell::Text(file.function_name(number).unwrap_or("unknown").to_owned())
+    };
+    let mut table = Table::default();
+    table.add("rank", "rank", rows().map(|call| rank(call.row)));
+    table.add("function", "function", rows().map(|call| function(call.row, call.function)));
+    table.add("begin_s", "begin", rows().map(|call| Cell::Seconds(call.begin_s)));
+    table.add("seconds", "time", rows().map(|call| Cell::Seconds(call.duration_s)));
+    table.mark("ranks", rows().map(|call| rank(call.row)));
+    table.mark("from", rows().map(|call| Cell::Seconds(call.begin_s)));
+    table.mark("to", rows().map(|call| Cell::Seconds(call.begin_s + call.duration_s)));
+    (table.rows() > 0).then(|| laid_out(&table))
 }
 
 /// The pairs of ranks with most traffic, and the message matrices.
@@ -158,11 +160,13 @@ fn messages(report: &Report) -> Option<Value> {
     let metrics = report.metrics.messages.as_ref()?;
     let places = LabelledMatrix::new(report.run, &metrics.matrix);
     let picture = |shown| places.as_ref().map(|places| safe(matrix::svg(places, shown, true)));
-    let pairs = metrics.matrix.heaviest(MAX_PAIRS).into_iter().map(|((from, to), traffic)| {
-        context! { from, to, count => traffic.count, bytes => traffic.bytes }
-    });
+    let pairs = metrics.matrix.heaviest(MAX_PAIRS);
+    let all = &metrics.communicators;
+    let communicators = communicator_table(all.iter().collect(), MAX_COMMUNICATORS);
     Some(context! {
-        pairs => pairs.collect::<Vec<Value>>(),
+        pairs => laid_out(&pair_table(&pairs, "from", &|rank| Cell::Count(rank.into()))),
+        communicators => laid_out(&communicators),
+        communicators_left_out => all.len().saturating_sub(MAX_COMMUNICATORS),
         matrix_of => places.as_ref().map(|places| places.of),
         matrix_bytes => picture(CellValue::Bytes),
         matrix_count => picture(CellValue::Count),
@@ -173,20 +177,4 @@ fn diagnoses(document: &serde_json::Value) -> (Value, usize) {
     let all: Vec<_> = document["diagnoses"].as_array().into_iter().flatten().collect();
     let listed = &all[..all.len().min(MAX_DIAGNOSES)];
     (Value::from_serialize(listed), all.len() - listed.len())
-}
-
-/// The communicators with most traffic, and how many others there are.
-fn communicators(document: &serde_json::Value) -> (Value, usize) {
-    let mut all: Vec<&serde_json::Value> =
-        document["communicators"].as_array().into_iter().flatten().collect();
-    let left_out = all.len().saturating_sub(MAX_COMMUNICATORS);
-    let traffic = |row: &serde_json::Value| {
-        let number = |key: &str| row[key].as_u64().unwrap_or(0);
-        number("bytes").saturating_add(number("collective_bytes"))
-    };
-    if left_out > 0 {
-        all.sort_by_key(|row| std::cmp::Reverse(traffic(row)));
-        all.truncate(MAX_COMMUNICATORS);
-    }
-    (Value::from_serialize(&all), left_out)
 }

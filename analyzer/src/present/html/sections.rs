@@ -91,33 +91,12 @@ pub(super) fn sites(metrics: &Metrics) -> Option<(Value, usize)> {
 
 /// The run under the roofline of a machine.
 pub(super) fn roofline(findings: &Findings) -> Value {
-    let document = roofline::value(findings);
     let placed: Vec<_> = findings.runs.iter().flat_map(|run| &run.assessed).collect();
-    let documents = document["runs"].as_array().into_iter().flatten();
-    let documents = documents.flat_map(|run| run["points"].as_array().into_iter().flatten());
-    let total_bytes = |bytes: &serde_json::Value| {
-        bytes["sent"].as_f64().zip(bytes["received"].as_f64()).map(|(out, into)| out + into)
-    };
-    let points = placed.iter().zip(documents).map(|(placed, point)| {
-        context! {
-            label => roofline::label(&placed.point),
-            ranks => point["ranks"].as_u64(),
-            elapsed_s => point["elapsed_s"].as_f64(),
-            flops => point["flops"].as_f64(),
-            between => total_bytes(&point["bytes_between_hosts"]),
-            inside => total_bytes(&point["bytes_inside_hosts"]),
-            flops_per_byte => point["flops_per_byte"].as_f64(),
-            attained => point["attained_flops_per_s"].as_f64(),
-            of_roof => point["of_roof"].as_f64(),
-            computing => point["share_computing"].as_f64(),
-            while_computing => point["rate_while_computing_flops_per_s"].as_f64(),
-        }
-    });
     let figures = roofline::drawings(findings).into_iter();
     let figures = figures.map(|(_, figure)| safe(figure.svg_for_page()));
     let notes = findings.runs.iter().flat_map(|run| &run.notes).chain(&findings.notes);
     context! {
-        points => points.collect::<Vec<Value>>(),
+        points => laid_out(&roofline::points(&placed)),
         sentences => placed.iter().map(|placed| roofline::sentence(placed)).collect::<Vec<_>>(),
         figures => figures.collect::<Vec<Value>>(),
         notes => notes.collect::<Vec<_>>(),

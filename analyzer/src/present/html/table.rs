@@ -8,7 +8,7 @@ use crate::present::context::all_numbers;
 use crate::tables::{Cell, Column, Shown, Table};
 
 /// The columns of a table, and its rows: each a list of cells, and what the script knows of it.
-pub(super) fn laid_out(table: &Table) -> Value {
+pub(in crate::present) fn laid_out(table: &Table) -> Value {
     let (marks, shown): (Vec<&Column>, Vec<&Column>) =
         table.columns.iter().partition(|column| column.shown == Shown::Script);
     let columns = shown.iter().map(|column| {

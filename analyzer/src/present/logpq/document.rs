@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::models::logpq::cannon::Model;
 use crate::models::logpq::messages::{RankPrediction, RunPrediction};
-use crate::models::logpq::study::{Row, Study};
+use crate::models::logpq::study::{Hidden, Row, Study};
 use crate::models::logpq::{Estimate, Findings, LogP, LogPq, Parameters};
 
 use super::words::{parameter_note, product_from, study_note};
@@ -91,19 +91,8 @@ struct RowDocument<'a> {
     predicted_s: BTreeMap<&'static str, Option<f64>>,
     compared_with: Option<&'a str>,
     error: BTreeMap<&'static str, Option<f64>>,
-    strategies: Vec<StrategyDocument<'a>>,
+    strategies: &'a [Hidden],
     fewest_blocks: Option<u64>,
-}
-
-#[derive(Debug, Serialize)]
-struct StrategyDocument<'a> {
-    strategy: &'a str,
-    blocks_held: u64,
-    elapsed_s: f64,
-    half_width_s: f64,
-    not_hidden_s: f64,
-    hides: Option<f64>,
-    fully: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -200,15 +189,6 @@ fn row(of: &Row) -> RowDocument<'_> {
     let models = || Model::ALL.into_iter().zip(of.predicted_s);
     let compared = of.compared();
     let error = |predicted: Option<f64>| Some(predicted? / compared?.elapsed_s - 1.0);
-    let strategies = of.strategies.iter().map(|one| StrategyDocument {
-        strategy: &one.strategy,
-        blocks_held: one.blocks_held,
-        elapsed_s: one.elapsed_s,
-        half_width_s: one.half_width_s,
-        not_hidden_s: one.not_hidden_s,
-        hides: one.hides,
-        fully: one.fully,
-    });
     RowDocument {
         n: of.n,
         block: of.block,
@@ -218,7 +198,7 @@ fn row(of: &Row) -> RowDocument<'_> {
         predicted_s: models().map(|(model, time)| (model.key(), time)).collect(),
         compared_with: compared.map(|one| one.strategy.as_str()),
         error: models().map(|(model, time)| (model.key(), error(time))).collect(),
-        strategies: strategies.collect(),
+        strategies: &of.strategies,
         fewest_blocks: of.fewest_blocks().map(|one| one.blocks_held),
     }
 }

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metrics::{Metrics, RankMetrics, Selection};
+use crate::metrics::{
+    CallMetrics, FailedCalls, Metrics, RankMetrics, Selection, TotalsMetrics, Unfinished,
+};
 use crate::timeline::{Alignment, ElapsedScope};
 
 use super::counters::CounterDocument;
 use super::job;
 use super::messages::{MAX_RANKS, MessagesPart};
 use super::sites::{PathDocument, SiteDocument};
-use super::totals::TotalsPart;
 use super::trust::recorder_share;
 use crate::present::causes::{Summary, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
 use crate::present::findings::{self, FindingPart};
-use crate::present::unfinished::UnfinishedPart;
 use crate::present::whatif::Saving;
 use crate::present::{Report, context};
 
@@ -24,22 +24,6 @@ use crate::present::{Report, context};
 pub const VERSION: u32 = 1;
 /// Maximum number of causes of waiting; `gammachi why --json` has all.
 const MAX_CAUSES: usize = 3;
-
-/// What a change would save.
-#[derive(Debug, Serialize)]
-struct SavingPart<'a> {
-    question: &'a str,
-    saves_s: f64,
-    lo_s: f64,
-    hi_s: f64,
-}
-
-impl<'a> From<&'a Saving> for SavingPart<'a> {
-    fn from(saving: &'a Saving) -> Self {
-        let Saving { question, seconds, interval_s: (lo_s, hi_s), .. } = saving;
-        Self { question, saves_s: *seconds, lo_s: *lo_s, hi_s: *hi_s }
-    }
-}
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -65,20 +49,20 @@ struct Document<'a> {
     counters: Vec<CounterDocument<'a>>,
     ranks: Vec<RankDocument<'a>>,
     calls: Vec<CallDocument<'a>>,
-    failed_calls: Vec<FailedDocument<'a>>,
+    failed_calls: &'a [FailedCalls],
     sites: Option<Vec<SiteDocument<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathDocument<'a>>>,
-    totals: Option<TotalsPart<'a>>,
+    totals: Option<&'a TotalsMetrics>,
     #[serde(flatten)]
     messages: MessagesPart<'a>,
-    unfinished: Option<UnfinishedPart<'a>>,
+    unfinished: Option<&'a Unfinished>,
     clock: ClockPart,
     trust: Trust,
     verdict: Vec<String>,
     findings: Vec<FindingPart<'a>>,
     causes: Option<Summary<'a>>,
-    what_if: Vec<SavingPart<'a>>,
+    what_if: &'a [Saving],
     diagnoses: Vec<DiagnosisDocument>,
     notes: Vec<String>,
 }
@@ -108,26 +92,14 @@ struct RankDocument<'a> {
     affinity: &'a [u32],
     clock_bound_ns: Option<f64>,
     clock_exchanges: Vec<ExchangeDocument>,
-    clock_alignment: &'static str,
+    clock_alignment: Alignment,
 }
 
 #[derive(Debug, Serialize)]
 struct CallDocument<'a> {
-    function: &'a str,
-    class: &'static str,
-    count: u64,
-    time_s: f64,
+    #[serde(flatten)]
+    metrics: &'a CallMetrics,
     mean_s: f64,
-    max_s: f64,
-    max_rank: u32,
-    bytes: Option<u64>,
-}
-
-#[derive(Debug, Serialize)]
-struct FailedDocument<'a> {
-    function: &'a str,
-    error: &'a str,
-    count: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -193,35 +165,18 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         flops_per_s: flops.filter(|_| metrics.elapsed_s > 0.0).map(|f| f / metrics.elapsed_s),
         counters: metrics.counters.iter().map(CounterDocument::new).collect(),
         ranks: (0..metrics.ranks.len()).map(|index| rank(report, index)).collect(),
-        failed_calls: metrics
-            .failed
-            .iter()
-            .map(|row| FailedDocument {
-                function: &row.function,
-                error: &row.error,
-                count: row.count,
-            })
-            .collect(),
+        failed_calls: &metrics.failed,
         calls: metrics
             .calls
             .iter()
-            .map(|call| CallDocument {
-                function: &call.function,
-                class: call.class.name(),
-                count: call.count,
-                time_s: call.time_s,
-                mean_s: call.mean_s(),
-                max_s: call.max_s,
-                max_rank: call.max_rank,
-                bytes: call.bytes,
-            })
+            .map(|metrics| CallDocument { metrics, mean_s: metrics.mean_s() })
             .collect(),
         sites: metrics.sites.as_ref().map(|s| s.rows.iter().map(SiteDocument::new).collect()),
         paths: (metrics.sites.as_ref().filter(|sites| !sites.paths.is_empty()))
             .map(|sites| sites.paths.iter().map(PathDocument::new).collect()),
-        totals: metrics.totals.as_ref().map(TotalsPart::new),
+        totals: metrics.totals.as_ref(),
         messages: MessagesPart::new(report),
-        unfinished: metrics.unfinished.as_ref().map(UnfinishedPart::new),
+        unfinished: metrics.unfinished.as_ref(),
         clock: ClockPart::new(timeline),
         trust: Trust {
             recorder_share: recorder_share(report),
@@ -239,7 +194,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         verdict: findings::sentences(report.diagnosis),
         findings: FindingPart::all(report.diagnosis),
         causes: report.why().map(|why| summary(&why, MAX_CAUSES)),
-        what_if: report.savings.iter().map(SavingPart::from).collect(),
+        what_if: report.savings,
         diagnoses: diagnoses
             .into_iter()
             .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: d.what })
@@ -281,14 +236,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         affinity: &run.ranks[index].file.header.affinity,
         clock_bound_ns: time.clock.bound_ns,
         clock_exchanges: exchanges(report, index),
-        clock_alignment: match time.clock.alignment {
-            Alignment::Reference => "reference",
-            Alignment::Measured => "measured",
-            Alignment::SharedCounter => "shared counter",
-            Alignment::AssumedShared => "assumed shared",
-            Alignment::Estimated => "estimated",
-            Alignment::Unaligned => "unaligned",
-        },
+        clock_alignment: time.clock.alignment,
     }
 }
 

@@ -175,7 +175,7 @@ fn document_shows_traffic_and_communicators() {
 #[test]
 fn many_ranks_are_shown_by_pair_and_very_many_by_host() {
     for (size, expected) in
-        [(20u32, "   0   1         1     100 B\n"), (70, "       n0  n1         1  1.900 kB\n")]
+        [(20u32, "   0   1         1     100 B\n"), (70, "n0         n1         1  1.900 kB\n")]
     {
         let ranks: Vec<_> = (0..size)
             .map(|number| {

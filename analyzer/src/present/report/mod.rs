@@ -35,6 +35,7 @@ pub use screen::screen;
 
 pub(crate) use counters::counter_sentences;
 pub(in crate::present) use document::value;
+pub(in crate::present) use messages::{communicator_table, pair_table};
 pub(in crate::present) use notes::sentence;
 pub(crate) use notes::{run_note, time_note};
 pub(in crate::present) use tables::ranks_of;

@@ -246,13 +246,10 @@ fn saving_lines(report: &Report) -> Vec<String> {
         return Vec::new();
     }
     let rows = report.savings.iter();
-    let interval = |row: &Saving| {
-        let (least, most) = row.interval_s;
-        format!("{} to {}", seconds(least), seconds(most))
-    };
+    let interval = |row: &Saving| format!("{} to {}", seconds(row.lo_s), seconds(row.hi_s));
     let mut table = Table::default();
     table.right("saves", rows.clone().map(|row| percent(row.part)));
-    table.right("time", rows.clone().map(|row| seconds(row.seconds)));
+    table.right("time", rows.clone().map(|row| seconds(row.saves_s)));
     table.left("90 % interval", rows.clone().map(interval));
     table.left("if", rows.map(|row| row.sentence.clone()));
     table.lines().iter().map(|line| printable(line)).collect()

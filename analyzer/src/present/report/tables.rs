@@ -88,9 +88,7 @@ pub(super) fn thread_table(report: &Report) -> Vec<String> {
     table.right("computing", threads.iter().map(|(_, thread)| time(thread.compute_s)));
     table.right("recorder", threads.iter().map(|(_, thread)| time(thread.recorder_s)));
     let mut lines = table.lines();
-    if left_out > 0 {
-        lines.push(format!("{} (--json lists all)", plural(left_out, "more thread")));
-    }
+    lines.extend(table::more(left_out, "thread"));
     lines
 }
 
@@ -149,10 +147,7 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
             plural(runs as usize, "record")
         ));
     }
-    if calls.len() > shown.len() {
-        let more = plural(calls.len() - shown.len(), "more function");
-        lines.push(format!("{more} (--json lists all)"));
-    }
+    lines.extend(table::more(calls.len() - shown.len(), "function"));
     if !negligible.is_empty() {
         lines.push(negligible_line(&negligible));
     }

@@ -145,7 +145,7 @@ fn damage_missing_and_killed_ranks_come_first() {
     DAMAGE      ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the rank's
                 figures end at the last event that is valid
     CUT         1 rank (0): trace truncated; time after its last valid record counts as lost
-    POSITIONS   rank  position      since           for  waits for
+    POSITIONS   rank  position      since  for           waits for
                 1     in MPI_Recv  7.90 s  at least 0 s  ?
     LAST CALLS  rank 1: MPI_Init at -100 ns; cblas_dgemm x2, last at 3.90 s; MPI_Send at 6.90 s;
                 MPI_Recv at 7.90 s
@@ -262,6 +262,10 @@ fn verdict_begins_with_how_the_job_ended() {
     let verdict = verdict_of(&[waits.clone(), rank(1)], &mpirun, 3);
     let expected = format!("The program ended with exit code 3. {stands}");
     assert!(verdict.starts_with(&expected), "{verdict}");
+
+    // Nothing is known of what both did outside MPI until they died.
+    let verdict = verdict_of(&[rank(0), rank(1)], &mpirun, 3);
+    assert!(verdict.contains("Of what was recorded: "), "{verdict}");
 
     // Nothing is known of what both did outside MPI until they died.
     let verdict = verdict_of(&[rank(0), rank(1)], &mpirun, 3);
@@ -476,6 +480,44 @@ fn colour_only_emphasises() {
     assert!(coloured.contains("\x1b[1mEFFICIENCY\x1b[0m"));
     let plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "");
     assert_eq!(plain, screen(&report, false));
+}
+
+#[test]
+fn report_says_from_what_offsets_between_hosts_were_estimated() {
+    let texts = |goes_back: bool| {
+        let mut ranks = [0, 1].map(|number| SyntheticRank::level_1(number, 2, 1_000_000_000));
+        for (rank, host) in ranks.iter_mut().zip(["n0", "n1"]) {
+            (rank.header.host, rank.header.boot_id) = (host.into(), host.into());
+            rank.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
+        }
+        let [first, second] = &mut ranks;
+        for at in (100_000_000..900_000_000).step_by(100_000_000) {
+            first.call_with("MPI_Send", at, at + 10, on_world(1, 5, 8));
+            second.call_with("MPI_Recv", at, at + 40_000, on_world(0, 5, 8));
+            if goes_back {
+                second.call_with("MPI_Send", at + 50_000, at + 50_010, on_world(0, 5, 8));
+                first.call_with("MPI_Recv", at + 50_000, at + 90_000, on_world(1, 5, 8));
+            }
+        }
+        ranks.iter_mut().for_each(|rank| _ = rank.finalize(1_000_000_000, 1_000_000_100));
+        texts_of(&ranks, &Selection::Whole)
+    };
+    let [screen, json] = texts(true);
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("(offsets between hosts estimated from 16 messages)"), "{screen}");
+    let clock = &serde_json::from_str::<serde_json::Value>(&json).unwrap()["clock"];
+    let estimated = &clock["estimated"];
+    // Half of the 40 µs that a message takes each way, and what the drift adds in between.
+    assert!((40_000.0..80_000.0).contains(&clock["bound_ns"].as_f64().unwrap()), "{clock}");
+    assert_eq!((&estimated["messages"], &clock["aligned"]), (&16.into(), &true.into()));
+    let [screen, json] = texts(false);
+    assert!(
+        screen.contains("1 rank not aligned") && !screen.contains("estimated from"),
+        "{screen}"
+    );
+    let clock = &serde_json::from_str::<serde_json::Value>(&json).unwrap()["clock"];
+    assert_eq!(clock["estimated"]["unconnected"][0], 1);
 }
 
 #[test]

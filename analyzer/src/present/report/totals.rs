@@ -1,13 +1,11 @@
-//! Calls that are kept only as totals ([`TotalsMetrics`]), for the screen and the document.
-
-use serde::Serialize;
+//! Calls that are kept only as totals ([`TotalsMetrics`]), on the screen.
 
 use trace_format::totals::PeerClass;
 
-use crate::metrics::{TotalsMetrics, TotalsRow};
+use crate::metrics::{Bin, TotalsMetrics, TotalsRow};
 
 use crate::present::quantity::{count, seconds, with_prefix};
-use crate::present::table::Table;
+use crate::present::table::{self, Table};
 
 /// Maximum number of rows shown.
 const MAX_ROWS: usize = 16;
@@ -30,9 +28,7 @@ pub(super) fn lines(totals: &TotalsMetrics) -> Vec<String> {
         shown.iter().map(bars),
     );
     let mut lines = table.lines();
-    if totals.rows.len() > shown.len() {
-        lines.push(format!("{} more rows (--json lists all)", totals.rows.len() - shown.len()));
-    }
+    lines.extend(table::more(totals.rows.len() - shown.len(), "row"));
     lines
 }
 
@@ -54,14 +50,14 @@ fn size(row: &TotalsRow) -> String {
 
 /// A bar for each bin, from the shortest duration to the longest; its height is the logarithm of the number of calls.
 fn bars(row: &TotalsRow) -> String {
-    let most = row.histogram.iter().map(|(_, count)| *count).max().unwrap_or(1);
+    let most = row.histogram.iter().map(|bin| bin.count).max().unwrap_or(1);
     let height = |count: u64| {
         let share = (count as f64 + 1.0).log2() / (most as f64 + 1.0).log2();
         BARS[((share * 8.0).ceil() as usize).clamp(1, BARS.len()) - 1]
     };
     let mut text = String::new();
     let mut previous_s: Option<f64> = None;
-    for &(from_s, count) in &row.histogram {
+    for &Bin { from_s, count } in &row.histogram {
         let skipped = previous_s
             .map_or(0, |previous| ((from_s / previous).log2().round() as usize).max(1) - 1);
         // A cell may be broken at a blank, but not at this one.
@@ -70,61 +66,4 @@ fn bars(row: &TotalsRow) -> String {
         previous_s = Some(from_s);
     }
     text
-}
-
-/// The key `totals`.
-#[derive(Debug, Serialize)]
-pub(super) struct TotalsPart<'a> {
-    ranks: usize,
-    calls: u64,
-    kept_calls: u64,
-    from_s: f64,
-    to_s: f64,
-    rows: Vec<RowDocument<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct RowDocument<'a> {
-    function: &'a str,
-    peer: Option<&'static str>,
-    most_bytes: Option<u64>,
-    count: u64,
-    time_s: f64,
-    min_s: f64,
-    max_s: f64,
-    sent_bytes: u64,
-    received_bytes: u64,
-    histogram: Vec<BinDocument>,
-}
-
-#[derive(Debug, Serialize)]
-struct BinDocument {
-    from_s: f64,
-    count: u64,
-}
-
-impl<'a> TotalsPart<'a> {
-    pub fn new(totals: &'a TotalsMetrics) -> Self {
-        let bin = |&(from_s, count): &(f64, u64)| BinDocument { from_s, count };
-        let row = |row: &'a TotalsRow| RowDocument {
-            function: &row.function,
-            peer: row.peer.map(|peer| peer.name()),
-            most_bytes: row.most_bytes,
-            count: row.count,
-            time_s: row.time_s,
-            min_s: row.min_s,
-            max_s: row.max_s,
-            sent_bytes: row.sent,
-            received_bytes: row.received,
-            histogram: row.histogram.iter().map(bin).collect(),
-        };
-        Self {
-            ranks: totals.ranks,
-            calls: totals.calls,
-            kept_calls: totals.kept_calls,
-            from_s: totals.stretch_s.0,
-            to_s: totals.stretch_s.1,
-            rows: totals.rows.iter().map(row).collect(),
-        }
-    }
 }

@@ -8,7 +8,7 @@ use crate::metrics::exchanges::{Moved, Work};
 use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::System;
-use crate::models::roofline::{Findings, Roofs, Scope, WhatIf};
+use crate::models::roofline::{Bandwidths, Findings, Roofs, Scope, WhatIf};
 
 use super::remedy::remedy;
 
@@ -22,7 +22,7 @@ struct Document<'a> {
     machine: Option<&'a str>,
     runs: Vec<RunDocument<'a>>,
     sweeps: Vec<SweepDocument<'a>>,
-    systems: Vec<SystemDocument>,
+    systems: Vec<SystemDocument<'a>>,
     notes: &'a [String],
 }
 
@@ -30,23 +30,9 @@ struct Document<'a> {
 struct RunDocument<'a> {
     run: &'a str,
     points: Vec<PointDocument<'a>>,
-    flops_seen: BTreeMap<&'a str, WorkDocument>,
+    flops_seen: &'a BTreeMap<String, Work>,
     flops_are_a_lower_bound: bool,
     notes: &'a [String],
-}
-
-#[derive(Debug, Serialize)]
-struct WorkDocument {
-    calls: u64,
-    flops: f64,
-    bytes: f64,
-    time_s: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct MovedDocument {
-    sent: f64,
-    received: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,8 +46,8 @@ struct PointDocument<'a> {
     flops_from: &'static str,
     flops_of_calls: Option<f64>,
     attained_flops_per_s: Option<f64>,
-    bytes_between_hosts: MovedDocument,
-    bytes_inside_hosts: MovedDocument,
+    bytes_between_hosts: Moved,
+    bytes_inside_hosts: Moved,
     communication: &'static str,
     partners: usize,
     flops_per_byte: Option<f64>,
@@ -86,21 +72,13 @@ struct PointDocument<'a> {
 #[derive(Debug, Serialize)]
 struct RoofsDocument<'a> {
     compute_flops_per_s: Vec<(&'a str, f64)>,
-    communication_bytes_per_s: Vec<BandwidthsDocument<'a>>,
+    communication_bytes_per_s: &'a [Bandwidths],
     own_sizes_bytes_per_s: Option<f64>,
     partners_bytes_per_s: &'a [(u32, f64)],
     memory_bytes_per_s: Option<f64>,
     ridge_flops_per_byte: Option<f64>,
     overlapped_flops_per_s: Option<f64>,
     no_overlap_flops_per_s: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct BandwidthsDocument<'a> {
-    name: &'a str,
-    out: f64,
-    into: f64,
-    both: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -132,15 +110,11 @@ struct SweepPointDocument {
 }
 
 #[derive(Debug, Serialize)]
-struct SystemDocument {
-    key: &'static str,
-    name: &'static str,
-    peak_flops_per_s: f64,
-    one_way_bytes_per_s: f64,
+struct SystemDocument<'a> {
+    #[serde(flatten)]
+    system: &'a System,
     ridge_one_way: f64,
     ridge_both_ways: f64,
-    printed: f64,
-    remark: &'static str,
     what_if: Vec<RidgeDocument>,
 }
 
@@ -159,12 +133,6 @@ pub fn json(findings: &Findings) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&document(findings))? + "\n")
 }
 
-/// The document as a value, for other documents that contain it.
-pub(in crate::present) fn value(findings: &Findings) -> serde_json::Value {
-    // These types always serialise.
-    serde_json::to_value(document(findings)).unwrap_or_default()
-}
-
 fn document(findings: &Findings) -> Document<'_> {
     Document {
         version: VERSION,
@@ -178,16 +146,10 @@ fn document(findings: &Findings) -> Document<'_> {
 }
 
 fn run<'a>(of: &'a RunFindings, changes: &[WhatIf]) -> RunDocument<'a> {
-    let work = |work: &Work| WorkDocument {
-        calls: work.calls,
-        flops: work.flops,
-        bytes: work.bytes,
-        time_s: work.time_s,
-    };
     RunDocument {
         run: &of.name,
         points: of.assessed.iter().map(|placed| point(placed, changes)).collect(),
-        flops_seen: of.work.iter().map(|(name, one)| (name.as_str(), work(one))).collect(),
+        flops_seen: &of.work,
         flops_are_a_lower_bound: of.assessed.iter().any(|placed| !placed.point.flops_counted),
         notes: &of.notes,
     }
@@ -195,7 +157,6 @@ fn run<'a>(of: &'a RunFindings, changes: &[WhatIf]) -> RunDocument<'a> {
 
 fn point<'a>(of: &'a Assessment, changes: &[WhatIf]) -> PointDocument<'a> {
     let Assessment { point, roofs, verdict } = of;
-    let moved = |moved: &Moved| MovedDocument { sent: moved.sent, received: moved.received };
     let intensity = point.intensity();
     let what_if = changes.iter().filter_map(|change| {
         let (i, roof, curve) = change.apply(intensity?, roofs)?;
@@ -219,8 +180,8 @@ fn point<'a>(of: &'a Assessment, changes: &[WhatIf]) -> PointDocument<'a> {
         flops_from: if point.flops_counted { "counter" } else { "calls" },
         flops_of_calls: point.seen_flops,
         attained_flops_per_s: point.attained(),
-        bytes_between_hosts: moved(&point.between_hosts),
-        bytes_inside_hosts: moved(&point.inside_hosts),
+        bytes_between_hosts: point.between_hosts,
+        bytes_inside_hosts: point.inside_hosts,
         communication: point.locality.class_name(),
         partners: point.partners,
         flops_per_byte: intensity,
@@ -249,16 +210,7 @@ fn point<'a>(of: &'a Assessment, changes: &[WhatIf]) -> PointDocument<'a> {
 fn roofs_document(of: &Roofs, intensity: Option<f64>) -> RoofsDocument<'_> {
     RoofsDocument {
         compute_flops_per_s: of.compute.iter().map(|one| (one.name.as_str(), one.rate)).collect(),
-        communication_bytes_per_s: of
-            .communication
-            .iter()
-            .map(|one| BandwidthsDocument {
-                name: &one.name,
-                out: one.out,
-                into: one.into,
-                both: one.both,
-            })
-            .collect(),
+        communication_bytes_per_s: &of.communication,
         own_sizes_bytes_per_s: of.own_sizes,
         partners_bytes_per_s: &of.partners,
         memory_bytes_per_s: of.memory,
@@ -287,22 +239,17 @@ fn sweep(of: &Sweep) -> SweepDocument<'_> {
     }
 }
 
-fn system(of: &System, changes: &[WhatIf]) -> SystemDocument {
+fn system<'a>(system: &'a System, changes: &[WhatIf]) -> SystemDocument<'a> {
     SystemDocument {
-        key: of.key,
-        name: of.name,
-        peak_flops_per_s: of.peak_flops_per_s,
-        one_way_bytes_per_s: of.one_way_bytes_per_s,
-        ridge_one_way: of.ridge_one_way(),
-        ridge_both_ways: of.ridge_both_ways(),
-        printed: of.printed,
-        remark: of.remark,
+        system,
+        ridge_one_way: system.ridge_one_way(),
+        ridge_both_ways: system.ridge_both_ways(),
         what_if: changes
             .iter()
             .map(|change| RidgeDocument {
                 change: change.name(),
-                ridge_one_way: change.ridge(of.ridge_one_way()),
-                ridge_both_ways: change.ridge(of.ridge_both_ways()),
+                ridge_one_way: change.ridge(system.ridge_one_way()),
+                ridge_both_ways: change.ridge(system.ridge_both_ways()),
             })
             .collect(),
     }

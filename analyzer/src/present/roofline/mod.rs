@@ -10,9 +10,8 @@ pub use document::{VERSION, json};
 pub use pictures::figures;
 pub use screen::screen;
 
-pub(in crate::present) use document::value;
 pub(in crate::present) use pictures::drawings;
-pub(in crate::present) use screen::sentence;
+pub(in crate::present) use screen::{points, sentence};
 
 use crate::models::roofline::{Point, Scope};
 

@@ -7,10 +7,11 @@ use crate::models::roofline::systems::System;
 use crate::models::roofline::{Bottleneck, Findings, Roofs, WhatIf};
 
 use super::super::paragraph::wrapped;
-use super::super::quantity::{count, percent, seconds, significant};
-use super::super::table::Table;
+use super::super::quantity::{count, in_unit, percent, seconds, significant};
+use super::super::table::{self, Table};
 use super::label;
 use super::remedy::remedy;
+use crate::tables::{self, Cell};
 
 /// The screen. With `colour`, headings are bold.
 pub fn screen(findings: &Findings, colour: bool) -> String {
@@ -22,7 +23,8 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
     let mut lines = Vec::new();
     for run in &findings.runs {
         lines.push(bold(&format!("ROOFLINE  {}", run.name)));
-        lines.extend(indented(points(run)));
+        let all: Vec<&Assessment> = run.assessed.iter().collect();
+        lines.extend(indented(table::lines(&points(&all))));
         lines.push(String::new());
         let has_roofs = |one: &&Assessment| {
             !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty()
@@ -89,50 +91,47 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
 
 /// A value with three significant digits and a decimal prefix.
 fn rate(value: Option<f64>, unit: &str) -> String {
-    const PREFIXES: [(f64, &str); 7] =
-        [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
-    let Some(value) = value else { return "-".into() };
-    let found = PREFIXES.iter().find(|(scale, _)| value >= scale * 0.9995);
-    let (scale, prefix) = found.copied().unwrap_or((1.0, ""));
-    if scale == 1.0 && value.fract() == 0.0 {
-        return format!("{value:.0} {unit}").trim_end().to_owned();
-    }
-    format!("{} {prefix}{unit}", significant(value / scale, 3))
+    value.map_or("-".into(), |value| in_unit(value, 3, unit))
 }
 
 fn number(value: Option<f64>) -> String {
     value.map_or("-".into(), |value| significant(value, 3))
 }
 
-fn points(run: &RunFindings) -> Vec<String> {
-    let all = &run.assessed;
-    let mut table = Table::default();
-    table.left("", all.iter().map(|one| label(&one.point)));
-    table.right("ranks", all.iter().map(|one| one.point.ranks.to_string()));
-    table.right("elapsed", all.iter().map(|one| seconds(one.point.elapsed_s)));
-    let counted = all.iter().any(|one| one.point.flops_counted);
-    table.right("flop", all.iter().map(|one| rate(one.point.flops, "")));
-    if counted {
+/// Points under the roofs, a row each.
+pub(in crate::present) fn points(all: &[&Assessment]) -> tables::Table {
+    let rows = || all.iter().copied();
+    let of = |value: Option<f64>, unit: &'static str| {
+        value.map_or(Cell::Nothing, |value| Cell::Quantity(value, unit))
+    };
+    let mut table = tables::Table::default();
+    table.add("name", "", rows().map(|one| Cell::Text(label(&one.point))));
+    table.add("ranks", "ranks", rows().map(|one| Cell::Count(one.point.ranks as u64)));
+    table.add("elapsed_s", "elapsed", rows().map(|one| Cell::Seconds(one.point.elapsed_s)));
+    table.add("flops", "flop", rows().map(|one| of(one.point.flops, "")));
+    if rows().any(|one| one.point.flops_counted) {
         let source = |one: &Assessment| if one.point.flops_counted { "counter" } else { "calls" };
-        table.left("by", all.iter().map(|one| source(one).to_owned()));
-        table.right("flop of calls", all.iter().map(|one| rate(one.point.seen_flops, "")));
+        table.add("flops_from", "by", rows().map(|one| Cell::Text(source(one).to_owned())));
+        let of_calls = rows().map(|one| of(one.point.seen_flops, ""));
+        table.add("flops_of_calls", "flop of calls", of_calls);
     }
-    let several = all.iter().any(|one| one.point.locality == Locality::OtherHost);
-    if several {
-        let bytes = |one: &Assessment| rate(Some(one.point.between_hosts.both()), "B");
-        table.right("between hosts", all.iter().map(bytes));
+    if rows().any(|one| one.point.locality == Locality::OtherHost) {
+        let bytes = rows().map(|one| of(Some(one.point.between_hosts.both()), "B"));
+        table.add("bytes_between_hosts", "between hosts", bytes);
     }
-    let bytes = |one: &Assessment| rate(Some(one.point.inside_hosts.both()), "B");
-    table.right("inside hosts", all.iter().map(bytes));
-    table.right("flop/B", all.iter().map(|one| number(one.point.intensity())));
-    table.right("attained", all.iter().map(|one| rate(one.point.attained(), "flop/s")));
-    table.right("of roof", all.iter().map(|one| one.verdict.of_roof.map_or("-".into(), percent)));
-    table.right("computing", all.iter().map(|one| percent(one.point.share_computing())));
-    table.right(
-        "rate while computing",
-        all.iter().map(|one| rate(one.point.rate_while_computing(), "flop/s")),
-    );
-    table.lines()
+    let bytes = rows().map(|one| of(Some(one.point.inside_hosts.both()), "B"));
+    table.add("bytes_inside_hosts", "inside hosts", bytes);
+    let intensity = |one: &Assessment| one.point.intensity().map_or(Cell::Nothing, Cell::Ratio);
+    table.add("flops_per_byte", "flop/B", rows().map(intensity));
+    let attained = rows().map(|one| of(one.point.attained(), "flop/s"));
+    table.add("attained_flops_per_s", "attained", attained);
+    let of_roof = rows().map(|one| one.verdict.of_roof.map_or(Cell::Nothing, Cell::Share));
+    table.add("of_roof", "of roof", of_roof);
+    let computing = rows().map(|one| Cell::Share(one.point.share_computing()));
+    table.add("share_computing", "computing", computing);
+    let rates = rows().map(|one| of(one.point.rate_while_computing(), "flop/s"));
+    table.add("rate_while_computing_flops_per_s", "rate while computing", rates);
+    table
 }
 
 fn roofs(placed: &Assessment) -> Vec<String> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::models::scaling::bootstrap::{Interval, NoiseSource};
-use crate::models::scaling::{Fit, FittedPoint, Form, Model, Scaling};
+use crate::models::scaling::bootstrap::{Interval, Noise};
+use crate::models::scaling::findings::Bounds;
+use crate::models::scaling::{Fit, FittedPoint, Form, Isoefficiency, Scaling};
 
 use super::{advice, words};
 
@@ -44,32 +45,18 @@ struct FitDocument<'a> {
     p_c_lo: Option<f64>,
     p_c_hi: Option<f64>,
     tau_min_s: Option<f64>,
-    noise: Option<NoiseDocument>,
-    isoefficiency: Vec<IsoefficiencyDocument>,
+    noise: Option<Noise>,
+    isoefficiency: &'a [Isoefficiency],
     predicted_by: &'static str,
     assumes: Option<String>,
     predictions: Vec<PredictionDocument>,
     points: Vec<PointDocument>,
-    bounds: Option<BoundsDocument>,
+    bounds: Option<Bounds>,
     hidden_overhead: Option<HiddenDocument>,
     imbalance: Option<ImbalanceDocument>,
     next: Option<NextDocument>,
     advice: Vec<String>,
     warnings: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct NoiseDocument {
-    relative: f64,
-    degrees_of_freedom: usize,
-    source: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct IsoefficiencyDocument {
-    definition: &'static str,
-    eps: f64,
-    p: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,13 +84,6 @@ struct PointDocument {
     efficiency_parallel: Option<f64>,
     computation_scaling: Option<f64>,
     model_tau_s: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct BoundsDocument {
-    tau_min_lo_s: f64,
-    tau_min_hi_s: f64,
-    p: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -218,16 +198,8 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
         p_c_lo: p_c_interval.map(|interval| interval.lo).filter(|lo| lo.is_finite()),
         p_c_hi: p_c_interval.map(|interval| interval.hi).filter(|hi| hi.is_finite()),
         tau_min_s: model.and_then(|model| model.tau_min_s(&fit.series)),
-        noise: model.and_then(|model| model.noise).map(|noise| NoiseDocument {
-            relative: noise.relative,
-            degrees_of_freedom: noise.freedom,
-            source: match noise.source {
-                NoiseSource::Scatter => "scatter",
-                NoiseSource::Repetitions => "repetitions",
-                NoiseSource::Both => "both",
-            },
-        }),
-        isoefficiency: model.map_or_else(Vec::new, isoefficiency),
+        noise: model.and_then(|model| model.noise),
+        isoefficiency: model.map_or(&[], |model| &model.isoefficiency),
         predicted_by: match fit.form {
             Form::Evidence => "evidence",
             Form::ThreeTerms => "three-terms",
@@ -235,11 +207,7 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
         assumes: words::assumption(fit),
         predictions: predictions(fit),
         points: points(fit),
-        bounds: fit.bounds.map(|bounds| BoundsDocument {
-            tau_min_lo_s: bounds.lo_s,
-            tau_min_hi_s: bounds.hi_s,
-            p: bounds.p,
-        }),
+        bounds: fit.bounds,
         hidden_overhead: model.and_then(|model| model.hidden).map(|hidden| HiddenDocument {
             p: hidden.p,
             model_chi_s: hidden.model_chi_s,
@@ -265,16 +233,6 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
         advice: advice::sentences(fit),
         warnings: advice::warnings(fit),
     }
-}
-
-fn isoefficiency(model: &Model) -> Vec<IsoefficiencyDocument> {
-    let all = model.isoefficiency.iter();
-    all.map(|iso| IsoefficiencyDocument {
-        definition: iso.definition.name(),
-        eps: iso.eps,
-        p: iso.p,
-    })
-    .collect()
 }
 
 fn predictions(fit: &Fit) -> Vec<PredictionDocument> {

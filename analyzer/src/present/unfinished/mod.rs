@@ -1,12 +1,10 @@
 //! Ranks that did not finish ([`Unfinished`](crate::metrics::Unfinished)): parts of a report's screen, page and
 //! document.
 
-mod document;
 mod screen;
 mod sentences;
 mod words;
 
-pub(in crate::present) use document::UnfinishedPart;
 pub(in crate::present) use screen::{
     last_call_lines, lasted, position_lines, position_table, positions,
 };

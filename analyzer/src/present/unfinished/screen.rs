@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::words::{call_text, location_text, process_word, waits_text};
 use crate::metrics::{ThreadPosition, Unfinished};
 
-use crate::present::context::{number_list, plural};
+use crate::present::context::number_list;
 use crate::present::quantity::seconds;
 use crate::present::table;
 use crate::tables::{Cell, Table};
@@ -101,9 +101,7 @@ pub(in crate::present) fn position_table(positions: &[Position]) -> Table {
 pub(in crate::present) fn position_lines(unfinished: &Unfinished) -> Vec<String> {
     let (rows, left_out) = positions(unfinished, MAX_ROWS);
     let mut lines = table::lines(&position_table(&rows));
-    if left_out > 0 {
-        lines.push(format!("{} (--json lists all)", plural(left_out, "more position")));
-    }
+    lines.extend(table::more(left_out, "position"));
     lines
 }
 

@@ -33,13 +33,7 @@ pub(super) fn location_text(rank: &UnfinishedRank) -> String {
 }
 
 pub(super) fn process_word(process: ProcessState) -> &'static str {
-    match process {
-        ProcessState::Runs('R') => "on a core",
-        ProcessState::Runs('T' | 't') => "stopped",
-        ProcessState::Runs(_) => "asleep",
-        ProcessState::Gone => "gone",
-        ProcessState::Unknown => "",
-    }
+    if process == ProcessState::Unknown { "" } else { process.name() }
 }
 
 /// A call with its recorded arguments.

@@ -31,7 +31,7 @@ struct Document<'a> {
     /// The network that the question assumes, if it is not the run's.
     asked: Option<AskedPart>,
     answers: Vec<AnswerPart>,
-    tolerance: Vec<TolerancePart>,
+    tolerance: &'a [Tolerance],
     sensitivities: Option<Sensitivities>,
     fixed_s: f64,
 }
@@ -100,13 +100,6 @@ struct AnswerPart {
     released: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct TolerancePart {
-    slowdown: f64,
-    latency_s: Option<f64>,
-    replays: u32,
-}
-
 /// The composition of the self-replay's critical path.
 #[derive(Debug, Serialize)]
 struct Sensitivities {
@@ -159,7 +152,6 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
         coverage: COVERAGE,
         released: answer.released,
     });
-    let tolerance = results.tolerances.iter().filter(|_| right);
     let document = Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
@@ -188,13 +180,7 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
         },
         asked: results.network.is_changed().then(|| asked_part(results.network)),
         answers: answers.collect(),
-        tolerance: tolerance
-            .map(|Tolerance { slowdown, latency_s, replays }| TolerancePart {
-                slowdown: *slowdown,
-                latency_s: *latency_s,
-                replays: *replays,
-            })
-            .collect(),
+        tolerance: if right { results.tolerances } else { &[] },
         sensitivities: right.then(|| sensitivities(results)),
         fixed_s: what_if.graph.fixed_s,
     };

@@ -6,6 +6,8 @@ mod savings;
 mod screen;
 mod words;
 
+use serde::Serialize;
+
 use crate::diagnosis::Diagnosis;
 use crate::replay::{Answer, Assembled, NotReplayable, Origin, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
@@ -41,7 +43,7 @@ pub struct WhatIfResults<'a> {
 }
 
 /// The latency that a run tolerates.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tolerance {
     /// How much longer the run may take, as a share.
     pub slowdown: f64,

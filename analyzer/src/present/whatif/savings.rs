@@ -1,5 +1,7 @@
 //! What standard changes would save, as a few rows for a report.
 
+use serde::Serialize;
+
 use crate::analysis::Analysis;
 use crate::causes::Causes;
 use crate::replay::{Answer, NoIdeal, WhatIf, ideal_time_of, replayed_aside, standard_answers};
@@ -14,17 +16,21 @@ const MIN_CERTAIN_PART: f64 = 0.005;
 const MAX_ROWS: usize = 3;
 
 /// What a change would save.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Saving {
     /// The question's key in documents.
     pub question: String,
     /// The change in words.
+    #[serde(skip)]
     pub sentence: String,
     /// Seconds saved.
-    pub seconds: f64,
-    /// The least and the most that it saves in nine of ten cases, seconds; negative where it may cost time.
-    pub interval_s: (f64, f64),
+    pub saves_s: f64,
+    /// The least that it saves in nine of ten cases, seconds; negative where it may cost time.
+    pub lo_s: f64,
+    /// The most, seconds.
+    pub hi_s: f64,
     /// Share of the run's time.
+    #[serde(skip)]
     pub part: f64,
 }
 
@@ -67,16 +73,16 @@ fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
     let of = |answer: &Answer| Saving {
         question: words::keys(&answer.changes),
         sentence: words::sentence(&answer.changes, what_if),
-        seconds: recorded - answer.elapsed_s,
-        interval_s: (recorded - answer.interval_s.1, recorded - answer.interval_s.0),
+        saves_s: recorded - answer.elapsed_s,
+        lo_s: recorded - answer.interval_s.1,
+        hi_s: recorded - answer.interval_s.0,
         part: 1.0 - answer.elapsed_s / recorded,
     };
-    let counts = |saving: &Saving| {
-        saving.part >= MIN_PART && saving.interval_s.0 >= MIN_CERTAIN_PART * recorded
-    };
+    let counts =
+        |saving: &Saving| saving.part >= MIN_PART && saving.lo_s >= MIN_CERTAIN_PART * recorded;
     let told = answers.iter().filter(|answer| answer.time_s().is_some());
     let mut all: Vec<Saving> = told.map(of).filter(counts).collect();
-    all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    all.sort_by(|a, b| b.saves_s.total_cmp(&a.saves_s));
     all.truncate(MAX_ROWS);
     all
 }

@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use crate::metrics::{
-    CommunicatorMetrics, Matrix, MessageMetrics, OneSided, PollMetrics, RankMetrics,
+    CommunicatorMetrics, Matrix, MessageMetrics, PollMetrics, RankMetrics, SizeClass,
 };
 use crate::timeline::communicators::Members;
+use crate::timeline::matching::Sides;
 
 use crate::present::Report;
 
@@ -14,51 +15,31 @@ pub(in crate::present::report) const MAX_RANKS: u32 = 256;
 
 #[derive(Debug, Serialize)]
 pub(in crate::present::report) struct MessagesPart<'a> {
-    messages: Option<Messages>,
+    messages: Option<Messages<'a>>,
     matrix: Option<MatrixDocument>,
     communicators: Vec<CommunicatorDocument<'a>>,
-    sizes: Vec<SizeDocument>,
+    sizes: &'a [SizeClass],
     polls: PollMetrics,
 }
 
 #[derive(Debug, Serialize)]
-struct Messages {
+struct Messages<'a> {
     matched: u64,
     unmatched: u64,
     bytes: u64,
     unmatched_reasons: Vec<ReasonDocument>,
-    wildcard_receives: u64,
-    early: u64,
-    early_beyond_bound: u64,
-    early_unaligned: u64,
-    early_ambiguous: u64,
+    #[serde(flatten)]
+    metrics: &'a MessageMetrics,
     size_mismatches: u64,
     truncated: u64,
     unknown_requests: u64,
-    /// Absent in runs without one-sided communication.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    one_sided: Option<OneSidedDocument>,
-}
-
-#[derive(Debug, Serialize)]
-struct OneSidedDocument {
-    accesses: u64,
-    put_bytes: u64,
-    got_bytes: u64,
-}
-
-impl OneSidedDocument {
-    fn of(metrics: &OneSided) -> Option<Self> {
-        let OneSided { accesses, put_bytes, got_bytes } = *metrics;
-        (accesses > 0).then_some(Self { accesses, put_bytes, got_bytes })
-    }
 }
 
 #[derive(Debug, Serialize)]
 struct ReasonDocument {
     reason: &'static str,
-    sends: u64,
-    receives: u64,
+    #[serde(flatten)]
+    sides: Sides,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,32 +50,18 @@ struct MatrixDocument {
 
 #[derive(Debug, Serialize)]
 struct CommunicatorDocument<'a> {
-    name: Option<&'a str>,
-    made_by: Option<&'a str>,
-    instances: u64,
+    #[serde(flatten)]
+    metrics: &'a CommunicatorMetrics,
     size: u32,
     members: Vec<Run>,
     remote_size: Option<u32>,
     remote_members: Option<Vec<Run>>,
     messages: u64,
     bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    one_sided: Option<OneSidedDocument>,
-    collectives: u64,
-    collective_calls: u64,
-    collective_bytes: u64,
 }
 
 /// First rank, stride, number of ranks.
 type Run = (Option<u32>, i64, u32);
-
-#[derive(Debug, Serialize)]
-struct SizeDocument {
-    from_bytes: u64,
-    to_bytes: u64,
-    count: u64,
-    bytes: u64,
-}
 
 /// Sums the polls of all ranks.
 fn polls(ranks: &[RankMetrics]) -> PollMetrics {
@@ -111,44 +78,28 @@ impl<'a> MessagesPart<'a> {
         let world_size = report.run.world_size;
         let small = |_: &&MessageMetrics| world_size <= MAX_RANKS;
         let rows = metrics.map(|metrics| metrics.communicators.iter().map(communicator).collect());
-        let sizes = metrics.into_iter().flat_map(|metrics| &metrics.sizes);
         Self {
             messages: metrics.map(messages),
             matrix: metrics.filter(small).map(|metrics| dense(&metrics.matrix, world_size)),
             communicators: rows.unwrap_or_default(),
-            sizes: sizes
-                .map(|class| SizeDocument {
-                    from_bytes: class.from_bytes,
-                    to_bytes: class.to_bytes,
-                    count: class.traffic.count,
-                    bytes: class.traffic.bytes,
-                })
-                .collect(),
+            sizes: metrics.map_or(&[], |metrics| &metrics.sizes),
             polls: polls(&report.metrics.ranks),
         }
     }
 }
 
-fn messages(metrics: &MessageMetrics) -> Messages {
-    let reasons = metrics.unmatched.iter().map(|(reason, sides)| ReasonDocument {
-        reason: reason.name(),
-        sends: sides.sends,
-        receives: sides.receives,
-    });
+fn messages(metrics: &MessageMetrics) -> Messages<'_> {
+    let reasons = metrics.unmatched.iter();
+    let reasons = reasons.map(|(of, sides)| ReasonDocument { reason: of.name(), sides: *sides });
     Messages {
         matched: metrics.total.count,
         unmatched: metrics.unmatched_count(),
         bytes: metrics.total.bytes,
         unmatched_reasons: reasons.collect(),
-        wildcard_receives: metrics.wildcard_receives,
-        early: metrics.early,
-        early_beyond_bound: metrics.early_beyond_bound,
-        early_unaligned: metrics.early_unaligned,
-        early_ambiguous: metrics.early_ambiguous,
+        metrics,
         size_mismatches: metrics.summary.size_mismatches,
         truncated: metrics.summary.truncated,
         unknown_requests: metrics.summary.unknown_requests,
-        one_sided: OneSidedDocument::of(&metrics.one_sided),
     }
 }
 
@@ -172,18 +123,12 @@ fn communicator(metrics: &CommunicatorMetrics) -> CommunicatorDocument<'_> {
     let group = |index: usize| metrics.groups.get(index);
     let remote = group(1).filter(|_| metrics.inter);
     CommunicatorDocument {
-        name: metrics.name.as_deref(),
-        made_by: metrics.made_by.as_deref(),
-        instances: metrics.instances,
+        metrics,
         size: group(0).map_or(0, Members::size),
         members: group(0).map_or(Vec::new(), |members| members.runs().collect()),
         remote_size: remote.map(Members::size),
         remote_members: remote.map(|members| members.runs().collect()),
         messages: metrics.messages.count,
         bytes: metrics.messages.bytes,
-        one_sided: OneSidedDocument::of(&metrics.one_sided),
-        collectives: metrics.collectives,
-        collective_calls: metrics.collective_calls,
-        collective_bytes: metrics.collective_bytes,
     }
 }

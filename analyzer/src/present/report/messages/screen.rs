@@ -1,14 +1,13 @@
 //! Messages and communicators on the screen of a report.
 
 use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, Traffic};
-use crate::plain_text::printable;
+use crate::present::context::{plural, shortened};
+use crate::present::quantity::{count, percent, with_prefix};
+use crate::present::table::{self, Table};
+use crate::tables::{self, Cell};
 use crate::timeline::communicators::Members;
 use crate::timeline::matching::{Reason, Sides};
 use crate::trace::Run;
-
-use crate::present::context::{plural, shortened};
-use crate::present::quantity::{count, percent, with_prefix};
-use crate::present::table::Table;
 
 /// Up to this many ranks, the whole matrix is shown.
 const MAX_MATRIX_RANKS: u32 = 8;
@@ -98,11 +97,11 @@ pub(in crate::present::report) fn traffic_lines(
         return matrix_lines(&metrics.matrix, run.world_size);
     }
     if run.world_size <= MAX_PAIR_RANKS {
-        return pair_lines(&metrics.matrix, "from", &|rank| rank.to_string());
+        return pair_lines(&metrics.matrix, "from", &|rank| Cell::Count(rank.into()));
     }
     let (hosts, matrix) = metrics.matrix.by_host(run);
     pair_lines(&matrix, "from host", &|host| {
-        shortened(&printable(hosts.get(host as usize).map_or("?", String::as_str)))
+        hosts.get(host as usize).map_or(Cell::Unknown, |host| Cell::Text(host.clone()))
     })
 }
 
@@ -119,18 +118,29 @@ fn matrix_lines(matrix: &Matrix, ranks: u32) -> Vec<String> {
     table.lines()
 }
 
-fn pair_lines(matrix: &Matrix, from: &str, name: &dyn Fn(u32) -> String) -> Vec<String> {
+/// The pairs of ranks, or what `from` calls them, with most bytes.
+pub(in crate::present) fn pair_table(
+    pairs: &[((u32, u32), Traffic)],
+    from: &str,
+    name: &dyn Fn(u32) -> Cell,
+) -> tables::Table {
+    let rows = || pairs.iter();
+    let rank = |rank: u32| Cell::Count(rank.into());
+    let mut table = tables::Table::default();
+    table.add("from", from, rows().map(|((sender, _), _)| name(*sender)));
+    table.add("to", "to", rows().map(|((_, receiver), _)| name(*receiver)));
+    table.add("count", "messages", rows().map(|(_, traffic)| Cell::Count(traffic.count)));
+    table.add("bytes", "bytes", rows().map(|(_, traffic)| Cell::Bytes(traffic.bytes as f64)));
+    table.mark("ranks", rows().map(|((from, to), _)| Cell::Ranks(vec![*from, *to])));
+    table.mark("sender", rows().map(|((sender, _), _)| rank(*sender)));
+    table.mark("receiver", rows().map(|((_, receiver), _)| rank(*receiver)));
+    table
+}
+
+fn pair_lines(matrix: &Matrix, from: &str, name: &dyn Fn(u32) -> Cell) -> Vec<String> {
     let pairs = matrix.heaviest(MAX_PAIRS);
-    let mut table = Table::default();
-    table.right(from, pairs.iter().map(|((source, _), _)| name(*source)));
-    table.right("to", pairs.iter().map(|((_, destination), _)| name(*destination)));
-    table.right("messages", pairs.iter().map(|(_, traffic)| count(traffic.count)));
-    table.right("bytes", pairs.iter().map(|(_, traffic)| bytes(traffic.bytes)));
-    let mut lines = table.lines();
-    let rest = matrix.pairs.len() - pairs.len();
-    if rest > 0 {
-        lines.push(format!("{} (--json lists all)", plural(rest, "more pair")));
-    }
+    let mut lines = table::lines(&pair_table(&pairs, from, name));
+    lines.extend(table::more(matrix.pairs.len() - pairs.len(), "pair"));
     lines
 }
 
@@ -139,7 +149,7 @@ pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -
     let used = |row: &&CommunicatorMetrics| {
         row.messages != Traffic::default() || row.one_sided.accesses > 0 || row.collectives > 0
     };
-    let mut rows: Vec<&CommunicatorMetrics> = metrics.communicators.iter().filter(used).collect();
+    let rows: Vec<&CommunicatorMetrics> = metrics.communicators.iter().filter(used).collect();
     let unused = metrics.communicators.len() - rows.len();
     if rows.is_empty() {
         return vec!["none used in this selection".into()];
@@ -151,41 +161,52 @@ pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -
     {
         return Vec::new();
     }
-    rows.sort_by_key(|row| {
-        std::cmp::Reverse((row.all_bytes(), row.messages.count, row.collectives))
-    });
     let hidden = rows.len().saturating_sub(MAX_COMMUNICATORS);
-    rows.truncate(MAX_COMMUNICATORS);
-    let mut table = Table::default();
-    table.left("communicator", rows.iter().map(|row| shortened(&printable(&name(row)))));
-    if rows.iter().any(|row| row.instances > 1) {
-        table.right("times", rows.iter().map(|row| count(row.instances)));
-    }
-    table.right(
-        "size",
-        rows.iter().map(|row| {
-            let sizes: Vec<String> =
-                row.groups.iter().map(|group| count(group.size().into())).collect();
-            sizes.join("+")
-        }),
-    );
-    table.left("ranks", rows.iter().map(|row| members(row)));
-    table.right("messages", rows.iter().map(|row| count(row.messages.count)));
-    table.right("bytes", rows.iter().map(|row| bytes(row.messages.bytes)));
-    if rows.iter().any(|row| row.one_sided.accesses > 0) {
-        table.right("one-sided", rows.iter().map(|row| count(row.one_sided.accesses)));
-        table.right("bytes", rows.iter().map(|row| bytes(row.one_sided.bytes())));
-    }
-    table.right("collectives", rows.iter().map(|row| count(row.collectives)));
-    table.right("bytes sent", rows.iter().map(|row| bytes(row.collective_bytes)));
-    let mut lines = table.lines();
-    if hidden > 0 {
-        lines.push(format!("{} (--json lists all)", plural(hidden, "more communicator")));
-    }
+    let mut lines = table::brief_lines(&communicator_table(rows, MAX_COMMUNICATORS));
+    lines.extend(table::more(hidden, "communicator"));
     if unused > 0 {
         lines.push(format!("{} more, not used", count(unused as u64)));
     }
     lines
+}
+
+/// Communicators, at most so many, those with most traffic first.
+pub(in crate::present) fn communicator_table(
+    mut rows: Vec<&CommunicatorMetrics>,
+    most: usize,
+) -> tables::Table {
+    rows.sort_by_key(|row| {
+        std::cmp::Reverse((row.all_bytes(), row.messages.count, row.collectives))
+    });
+    rows.truncate(most);
+    let bytes = |bytes: u64| Cell::Bytes(bytes as f64);
+    let size = |row: &CommunicatorMetrics| match row.groups.as_slice() {
+        [one] => Cell::Count(one.size().into()),
+        groups => {
+            let sizes: Vec<String> = groups.iter().map(|of| count(of.size().into())).collect();
+            Cell::Text(sizes.join("+"))
+        }
+    };
+    let rows = || rows.iter().copied();
+    let mut table = tables::Table::default();
+    table.add("name", "communicator", rows().map(|row| Cell::Text(shortened(&name(row)))));
+    if rows().any(|row| row.instances > 1) {
+        table.add("instances", "times", rows().map(|row| Cell::Count(row.instances)));
+    }
+    table.add("size", "size", rows().map(size));
+    table.add("members", "ranks", rows().map(|row| Cell::Text(members(row))));
+    table.add("messages", "messages", rows().map(|row| Cell::Count(row.messages.count)));
+    table.add("bytes", "bytes", rows().map(|row| bytes(row.messages.bytes)));
+    if rows().any(|row| row.one_sided.accesses > 0) {
+        let accesses = rows().map(|row| Cell::Count(row.one_sided.accesses));
+        table.add("one_sided", "one-sided", accesses);
+        table.add("one_sided_bytes", "bytes", rows().map(|row| bytes(row.one_sided.bytes())));
+    }
+    table.add("collectives", "collectives", rows().map(|row| Cell::Count(row.collectives)));
+    let calls = rows().map(|row| Cell::Count(row.collective_calls));
+    table.detail("collective_calls", "their calls", calls);
+    table.add("collective_bytes", "bytes sent", rows().map(|row| bytes(row.collective_bytes)));
+    table
 }
 
 fn name(row: &CommunicatorMetrics) -> String {
