@@ -287,7 +287,7 @@ under_both! {
         assert!(page.contains(r#"id="wait-table""#) && page.contains(">longer "));
         // Without messages there are no causes and nothing that needs them.
         let screen = report(&recorded, &["--no-messages"]);
-        assert!(!screen.contains("makes the others wait") && !screen.contains("WAIT STATES"), "{screen}");
+        assert!(!screen.contains("delays the other") && !screen.contains("WAIT STATES"), "{screen}");
     }
 
     fn explains_the_recorded_part_of_a_killed_job(mpi) {

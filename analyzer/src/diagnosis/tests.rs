@@ -11,7 +11,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-use super::finding::{Blocked, NoOverlap, NotRecorded, Placement, SerialIo};
+use super::finding::{NoOverlap, NotRecorded, Placement, SerialIo};
 use super::*;
 
 mod losses;

@@ -65,6 +65,7 @@ pub enum Alignment {
     #[serde(rename = "assumed shared")]
     AssumedShared,
     /// No exchange; from messages between its host and others.
+    #[serde(rename = "estimated")]
     Estimated,
     /// Only by the system's wall clock, or not at all.
     #[serde(rename = "unaligned")]
