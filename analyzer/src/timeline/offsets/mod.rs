@@ -141,9 +141,7 @@ impl Paths {
         // Positive numbers are ordered like their bits.
         let mut waiting = BinaryHeap::from([Reverse((0, 0))]);
         while let Some(Reverse((error_bits, parent))) = waiting.pop() {
-            // What contradicts one known clock is not placed by another.
-            let is_wrong = reached[parent] == Reached::Contradictory;
-            if std::mem::replace(&mut done[parent], true) || is_wrong {
+            if std::mem::replace(&mut done[parent], true) {
                 continue;
             }
             reached[parent] = Reached::Known;
@@ -168,9 +166,8 @@ impl Paths {
                 }
             }
         }
-        let found = domains.all.iter().zip(best).zip(&reached);
-        let known = found.filter(|(_, reached)| **reached == Reached::Known);
-        let hops = known.filter_map(|((domain, best), _)| Some((domain.leader, best?.1))).collect();
+        let hop = |(domain, found): (&Domain, Option<(f64, Hop)>)| Some((domain.leader, found?.1));
+        let hops = domains.all.iter().zip(best).filter_map(hop).collect();
         Self { reached, hops }
     }
 }
