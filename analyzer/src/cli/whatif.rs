@@ -78,8 +78,7 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "BYTES", value_parser = bandwidth)]
     bandwidth: Option<Amount>,
 
-    /// CPU time of a send or receive: a time (500ns), or a factor (x2), which also scales the time
-    /// for copies
+    /// CPU time of a send or receive: a time (500ns), or a factor (x2) that also scales copies
     #[arg(long, value_name = "TIME", value_parser = time)]
     overhead: Option<Amount>,
 
@@ -273,20 +272,13 @@ impl Question {
 }
 
 /// Writes a simulated run.
-fn write(
-    simulated: &SimulatedRun,
-    output: UnfinishedOutput,
-    out: &Path,
-) -> Result<(), CommandError> {
-    simulated.write(output.path()).map_err(|error| {
+fn write(run: &SimulatedRun, output: UnfinishedOutput, out: &Path) -> Result<(), CommandError> {
+    run.write(output.path()).map_err(|error| {
         CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
     })?;
     let moves = [(output.path().to_owned(), out.to_owned())];
     output.finish(&moves)?;
-    eprint_message(&format!(
-        "wrote {}, a simulated run: its times were not measured",
-        out.display()
-    ));
+    eprint_message(&format!("wrote {}, a simulated run with unmeasured times", out.display()));
     Ok(())
 }
 

@@ -64,11 +64,8 @@ fn div_rem_floor(numerator: i128, denominator: i128) -> (i128, i128) {
 impl Differences {
     /// Compares runs that all have the same number of ranks; empty otherwise.
     pub fn new(before: &[RunRecord], after: &[RunRecord]) -> Self {
-        let ranks: BTreeSet<(u32, u32)> = before
-            .iter()
-            .chain(after)
-            .map(|record| (record.ranks, record.ranks_per_group))
-            .collect();
+        let groups = |record: &RunRecord| (record.ranks, record.ranks_per_group);
+        let ranks: BTreeSet<(u32, u32)> = before.iter().chain(after).map(groups).collect();
         let Some((ranks, ranks_per_group)) = ranks.first().copied().filter(|_| ranks.len() == 1)
         else {
             return Self::default();

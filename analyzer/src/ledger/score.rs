@@ -1,4 +1,4 @@
-//! Compares predictions with measurements: errors, and how many intervals within_interval.
+//! Compares predictions with measurements: errors, and how many intervals contain them.
 
 use super::{Answer, Ledger, Prediction, Predictor};
 
@@ -58,7 +58,7 @@ pub struct Summary {
     pub median_error: Option<f64>,
     /// Number of answered predictions with an interval.
     pub intervals: usize,
-    /// Number of those whose interval within_interval.
+    /// Number of those within their interval.
     pub within_interval: usize,
 }
 
@@ -74,17 +74,14 @@ impl<'a> Score<'a> {
         let mut errors: Vec<f64> =
             self.standings.iter().filter_map(Standing::error).map(f64::abs).collect();
         errors.sort_unstable_by(f64::total_cmp);
-        let within_interval: Vec<bool> =
-            self.standings.iter().filter_map(Standing::is_within_interval).collect();
+        let within = self.standings.iter().filter_map(Standing::is_within_interval);
+        let within: Vec<bool> = within.collect();
         Summary {
             predictions: self.standings.len(),
             answered: errors.len(),
             median_error: median(&errors),
-            intervals: within_interval.len(),
-            within_interval: within_interval
-                .iter()
-                .filter(|within_interval| **within_interval)
-                .count(),
+            intervals: within.len(),
+            within_interval: within.iter().filter(|within| **within).count(),
         }
     }
 }
@@ -126,9 +123,8 @@ mod tests {
         let errors: Vec<Option<f64>> = score.standings.iter().map(Standing::error).collect();
         assert_eq!(errors[0], None);
         assert!((errors[1].unwrap() + 0.2).abs() < 1e-12, "{errors:?}");
-        let within_interval: Vec<Option<bool>> =
-            score.standings.iter().map(Standing::is_within_interval).collect();
-        assert_eq!(within_interval, [None, Some(false), Some(true), None]);
+        let within = score.standings.iter().map(Standing::is_within_interval);
+        assert!(within.eq([None, Some(false), Some(true), None]));
         let summary = score.summary();
         assert_eq!((summary.predictions, summary.answered), (4, 3));
         assert_eq!((summary.intervals, summary.within_interval), (2, 1));

@@ -43,12 +43,8 @@ pub(super) fn trim(folder: &Path, keep: u32) -> Result<(), CommandError> {
     let surplus = baseline::surplus(&all, keep as usize);
     baseline::remove(&surplus).map_err(CommandError::failed)?;
     let (removed, left) = (surplus.len() as u64, (all.len() - surplus.len()) as u64);
-    eprint_message(&format!(
-        "{}: {} removed, {} left",
-        folder.display(),
-        count(removed),
-        count(left)
-    ));
+    let (removed, left) = (count(removed), count(left));
+    eprint_message(&format!("{}: {removed} removed, {left} left", folder.display()));
     Ok(())
 }
 

@@ -179,15 +179,11 @@ fn respond(answer: Answer) -> Response {
 fn refuse(refusal: Refusal) -> Response {
     let (code, phrase, text) = match refusal {
         Refusal::Malformed => (400, "Bad Request", "this is not HTTP/1.1\n"),
-        Refusal::Foreign => {
-            (403, "Forbidden", "forbidden: the request did not come from this page\n")
-        }
+        Refusal::Foreign => (403, "Forbidden", "the request did not come from this page\n"),
         Refusal::Nothing => (404, "Not Found", "not found\n"),
         Refusal::Method => (405, "Method Not Allowed", "only GET\n"),
         Refusal::Body => (413, "Content Too Large", "only requests without a body\n"),
-        Refusal::Head => {
-            (431, "Request Header Fields Too Large", "the request header is too large\n")
-        }
+        Refusal::Head => (431, "Request Header Fields Too Large", "the header is too large\n"),
     };
     let mut headers = careful_headers("text/plain; charset=utf-8");
     if refusal == Refusal::Method {

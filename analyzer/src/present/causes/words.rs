@@ -126,8 +126,7 @@ pub(super) fn unknown(what: Unknown) -> String {
         }
         Unknown::Short { count: number, sum_ns, below_ns } => {
             format!(
-                "causes of {} waits shorter than {} ({} in total at most): too numerous to analyse; they count as \
-                 transfer",
+                "causes of {} waits shorter than {} ({} at most): too numerous to analyse, counted as transfer",
                 count(number),
                 seconds(below_ns as f64 * 1e-9),
                 seconds(sum_ns as f64 * 1e-9)
@@ -153,8 +152,7 @@ pub(super) fn unknown(what: Unknown) -> String {
             )
         }
         Unknown::MadeByGroup => {
-            "waits in creating a communicator from a group: its members were not recorded"
-                .to_owned()
+            "waits where a group made a communicator: its members were not recorded".to_owned()
         }
     }
 }
@@ -166,9 +164,7 @@ pub(in crate::present) fn undivided(why: Undivided) -> Option<String> {
         Undivided::Impossible => {
             "the replay on an ideal network gave an impossible time".to_owned()
         }
-        Undivided::Mode(_) => {
-            "a replay covers all code outside MPI, not only what counts as computing".to_owned()
-        }
+        Undivided::Mode(_) => "a replay covers all code outside MPI".to_owned(),
     };
     Some(format!("serialisation and transfer, because {because}"))
 }
@@ -186,15 +182,11 @@ fn no_ideal(why: NoIdeal) -> Option<String> {
             format!("the run cannot be replayed: {}", crate::present::whatif::reason(why))
         }
         NoIdeal::Off(error) => {
-            let by = match error.abs() {
-                error if error > 1.0 => "more than 100 %".to_owned(),
-                error => percent(error),
-            };
-            format!("the replay differs from the recorded time by {by}")
+            let more = if error.abs() > 1.0 { "more than " } else { "" };
+            let error = percent(error.abs().min(1.0));
+            format!("the replay differs from the recorded time by {more}{error}")
         }
-        NoIdeal::UnequallyOften => {
-            "the ranks enter the selected part different numbers of times".to_owned()
-        }
+        NoIdeal::UnequallyOften => "the ranks enter that part unequally often".to_owned(),
     })
 }
 

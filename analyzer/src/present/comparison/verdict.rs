@@ -131,11 +131,8 @@ fn of_count(cause: &Cause, change: &Change) -> String {
         _ => {
             let more = if after > before { "more" } else { "fewer" };
             let what = words::what(what);
-            format!(
-                "There are {more} {what}{place}: {} before, {} after.",
-                count(*before),
-                count(*after)
-            )
+            let (before, after) = (count(*before), count(*after));
+            format!("There are {more} {what}{place}: {before} before, {after} after.")
         }
     }
 }
@@ -245,8 +242,7 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
         ));
     }
     if has(Difference::Recording) {
-        notes
-            .push("The runs were recorded with different options (--level, --compute).".to_owned());
+        notes.push("The runs differ in recording options (--level, --compute).".to_owned());
     }
     if has(Difference::Mpi) {
         let [before, after] = of.sides().map(|side| &side[0].mpi);

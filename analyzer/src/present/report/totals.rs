@@ -23,10 +23,7 @@ pub(super) fn lines(totals: &TotalsMetrics) -> Vec<String> {
     table.right("min", shown.iter().map(|row| seconds(row.min_s)));
     table.right("mean", shown.iter().map(|row| seconds(row.time_s / row.count.max(1) as f64)));
     table.right("max", shown.iter().map(|row| seconds(row.max_s)));
-    table.left(
-        "calls by duration, min to max (each bar doubles the duration)",
-        shown.iter().map(bars),
-    );
+    table.left("calls by duration, min to max (bars: factors of 2)", shown.iter().map(bars));
     let mut lines = table.lines();
     lines.extend(table::more(totals.rows.len() - shown.len(), "row"));
     lines

@@ -239,10 +239,7 @@ mod tests {
         let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!screen.contains("Time stops falling at"), "{screen}");
         assert_eq!(screen.matches("times beyond the largest rank count fitted").count(), 1);
-        assert!(
-            screen.contains("Where time stops falling cannot be determined: p_c = 316"),
-            "{screen}"
-        );
+        assert!(screen.contains("falling cannot be determined: p_c = 316"), "{screen}");
         assert!(screen.contains("assumes no change of regime"), "{screen}");
     }
 }
