@@ -70,8 +70,7 @@ pub struct ExportArguments {
     pub region: Option<String>,
 
     /// With parquet: approximate number of calls in each part of a larger run [default: 4194304];
-    /// a rank is
-    /// never divided
+    /// a rank is never divided
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..))]
     pub part_calls: Option<u64>,
 
@@ -356,9 +355,7 @@ fn unfinished_output(
 fn remark(content: &Content, to: To) {
     remarks(content).iter().for_each(|remark| eprint_message(remark));
     if let (To::Csv | To::Parquet, Some(why)) = (to, tables::causes::left_out(content)) {
-        eprint_message(&format!(
-            "waits, causes, iterations and the critical path are left out: {why}"
-        ));
+        eprint_message(&format!("waits, causes, iterations and critical path are left out: {why}"));
     }
 }
 

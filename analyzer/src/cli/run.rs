@@ -97,9 +97,8 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             run_recorded(words, parts, variables, recorded, &mut run_json, arguments.report)
         }
         Err(reason) => {
-            eprint_message(&format!(
-                "nothing will be recorded: {reason}; the program runs without it"
-            ));
+            let what = format!("nothing will be recorded: {reason}; the program runs without it");
+            eprint_message(&what);
             let mut command = process::Command::new(&words[0]);
             command.args(&words[1..]).env_remove(OUT.name);
             pass_on(execute(&words[0], &mut command, || ())?.0.status)
@@ -212,10 +211,8 @@ fn conclude(
     let (words, places): (Vec<String>, Vec<String>) =
         complete.map(|job| (shell_word(&job.shown.to_string_lossy()), describe_job(job))).unzip();
     if let Some(first) = words.first() {
-        eprint_message(&format!(
-            "run recorded in {}; see: gammachi report {first}",
-            places.join(", ")
-        ));
+        let places = places.join(", ");
+        eprint_message(&format!("run recorded in {places}; see: gammachi report {first}"));
     }
     for (job, place) in jobs.iter().filter_map(|job| Some((job, job.staged.as_ref()?))) {
         let which = if job.ranks > 0 { "others" } else { "the ranks' files" };

@@ -187,10 +187,8 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     let address = server.address();
     print(&format!("{address}\n"))?;
     if std::io::stderr().is_terminal() {
-        eprint_message(&format!(
-            "ready after {}",
-            quantity::seconds(started.elapsed().as_secs_f64())
-        ));
+        let elapsed = quantity::seconds(started.elapsed().as_secs_f64());
+        eprint_message(&format!("ready after {elapsed}"));
     }
     let redirect = if arguments.no_open { None } else { redirect::open_browser(&address) };
     eprint_message(&instructions(redirect.is_some(), server.port()));
