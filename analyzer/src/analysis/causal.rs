@@ -1,9 +1,10 @@
 //! A corrected timeline on which no message arrives before it is sent.
 
-use super::Analysis;
 use crate::timeline::matching::{self, MatchSink, Message, Unmatched};
 use crate::timeline::{GlobalTimeline, Link};
 use crate::trace::Run;
+
+use super::views::Analysis;
 
 /// Collects the messages whose receive has a known end.
 struct Links<'a> {

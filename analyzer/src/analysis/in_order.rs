@@ -2,8 +2,9 @@
 
 use trace_format::reader::Event;
 
-use super::Analysis;
 use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
+
+use super::views::Analysis;
 
 /// Iterates over events: position of the rank in the run, number of the thread, and the event. The
 /// events of one rank come in order of their start on its own counter. If events of several ranks

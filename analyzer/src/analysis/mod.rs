@@ -23,61 +23,25 @@ mod in_order;
 pub mod segments;
 pub mod spans;
 pub mod union;
+mod views;
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
-use trace_format::reader::{Event, Position, Thread};
+use trace_format::reader::{Event, Position};
 
 use crate::processes::Processes;
+use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
     self, Access, ActiveOperation, CollectiveInstance, Epoch, MatchSink, MatchingSummary, Message,
     Polls, Probed, ProcessShare, Unmatched, Wants,
 };
-use crate::timeline::{GlobalTimeline, RankTime};
-use crate::trace::{RankTrace, Run, ThreadExtent};
+use crate::trace::Run;
 
 use spans::{PlainCall, Span, SpanObserver, Spans};
-
-/// A run whose events observers read.
-#[derive(Debug)]
-pub struct Analysis<'a> {
-    /// The run.
-    pub run: &'a Run,
-    /// Its timeline.
-    pub timeline: &'a GlobalTimeline,
-    /// The processes that read it together; this one alone unless the analysis is divided.
-    pub processes: Processes,
-    /// Positions of the ranks whose events are read here.
-    own: Range<usize>,
-    communicators: OnceLock<CommunicatorTable>,
-}
-
-/// A rank whose events are read.
-#[derive(Debug, Clone, Copy)]
-pub struct RankView<'a> {
-    /// Its position in the run.
-    pub position: usize,
-    /// Its file and the facts about it.
-    pub trace: &'a RankTrace,
-    /// Its stretch and clock.
-    pub time: &'a RankTime,
-}
-
-/// A thread whose events are read.
-#[derive(Debug, Clone, Copy)]
-pub struct ThreadView<'a> {
-    /// Its rank.
-    pub rank: RankView<'a>,
-    /// Its chunks and totals.
-    pub thread: &'a Thread,
-    /// Its extent, found when the run was opened.
-    pub extent: &'a ThreadExtent,
-    /// Its recorded stretch on the rank's counter; `None` if that has no length.
-    pub stretch: Option<(u64, u64)>,
-}
+pub use views::{Analysis, RankView, ThreadView};
 
 impl<'a> RankView<'a> {
     /// Its threads, in the order of the file.

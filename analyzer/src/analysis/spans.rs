@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trace_format::reader::{BriefEvent, EventKind, EventObserver, Events, Head, Position};
 use trace_format::totals::SnapshotHeader;
 
-use super::ThreadView;
+use super::views::ThreadView;
 
 /// What a thread does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

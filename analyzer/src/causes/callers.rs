@@ -16,9 +16,9 @@ use crate::trace::own_program::OwnProgram;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
-use super::contexts::{CallSite, Context, Contexts};
+use super::contexts::{CallSite, Context, Contexts, NO_CONTEXT};
 use super::local_site::LocalSite;
-use super::{NO_CONTEXT, State};
+use super::states::State;
 
 /// How many calls of one rank there are at each site, and how many of them have which path.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -8,8 +8,10 @@ use trace_format::meaning::{Meaning, Synchronises};
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{CollectiveInstance, CollectiveMember};
 
-use super::State;
-use super::conditions::{CollectiveSync, Condition, Finder, Side};
+use super::conditions::Finder;
+use super::found::{CollectiveSync, Condition};
+use super::side::Side;
+use super::states::State;
 
 /// Non-blocking operations with more members are not examined for late progress, because each member
 /// would be compared with each.

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::contexts::Contexts;
-use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
-use super::in_calls::InCalls;
+use super::contexts::{Contexts, WAITING, WAITING_FOR_UNKNOWN};
+use super::divider::Divider;
 use super::order::Order;
-use super::origins::{Origins, Part};
 use super::profile::{Hint, Profile};
+use super::reasons::{Balanced, InCalls, Origins, Part, PieceReasons, PieceWait, Reasons};
 use super::sync_points::SyncPoint;
-use super::waits::{Wait, Waits};
+use super::wait::Wait;
+use super::waits::Waits;
 
 /// Ticks of waiting that something caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,86 +43,6 @@ pub struct Charges {
 /// Intervals with more stretches of the profile than this are not searched for delays.
 const MAX_STRETCHES: usize = 100_000;
 
-/// Why the delaying ranks of waits were late, wait by wait.
-#[derive(Debug, Clone, Default)]
-pub struct Reasons {
-    delays: OfWaits<(u32, i64)>,
-    /// Kept where the delaying rank itself waited: if it waited for the line, it was late all the same.
-    balanced: OfWaits<Balanced>,
-    /// The delaying rank's own waits in the interval: first number, and the one after the last.
-    delaying_waits: Vec<(u32, u32)>,
-    /// When the line of each wait last met its delaying rank.
-    pub(super) met: Vec<i64>,
-    /// The delays to which each wait goes back.
-    pub(super) origins: Origins,
-    /// Ticks of all waits before each one; one more entry follows the last.
-    ticks_before: Vec<i64>,
-    /// Waits whose interval is too long to search.
-    pub too_long: u64,
-    /// The calls after which delays are named.
-    in_calls: InCalls,
-}
-
-/// Time of a delaying rank that is no delay, because the line that waited spent as much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Balanced {
-    pub context: u32,
-    pub ticks: i64,
-    /// Whether the line that waited has this context, too; else it spent as much in contexts that it
-    /// alone has.
-    pub is_common: bool,
-}
-
-/// What each wait has several of.
-#[derive(Debug, Clone, Default)]
-struct OfWaits<T> {
-    /// Index of each wait's first one; one more entry ends the last.
-    first: Vec<usize>,
-    all: Vec<T>,
-}
-
-impl<T: Copy + Default> OfWaits<T> {
-    /// Joins those of several pieces; `of` gives how many a wait has, and those of all waits of a
-    /// piece.
-    fn join(
-        pieces: &[PieceReasons],
-        count: usize,
-        of: impl Fn(&PieceReasons) -> (fn(&PieceWait) -> u32, &[T]),
-    ) -> Self {
-        let mut first = vec![0usize; count + 1];
-        for piece in pieces {
-            let (count_of, _) = of(piece);
-            piece.waits.iter().for_each(|w| first[w.number as usize + 1] = count_of(w) as usize);
-        }
-        for at in 0..count {
-            first[at + 1] += first[at];
-        }
-        let mut all = vec![T::default(); first[count]];
-        for piece in pieces {
-            let (count_of, of_piece) = of(piece);
-            let mut from = 0;
-            for wait in &piece.waits {
-                let (to, count) = (first[wait.number as usize], count_of(wait) as usize);
-                all[to..to + count].copy_from_slice(&of_piece[from..from + count]);
-                from += count;
-            }
-        }
-        Self { first, all }
-    }
-
-    /// Changes each one; `change` also gets the number of its wait.
-    fn each_mut(&mut self, mut change: impl FnMut(u32, &mut T)) {
-        for (number, bounds) in (0u32..).zip(self.first.windows(2)) {
-            self.all[bounds[0]..bounds[1]].iter_mut().for_each(|one| change(number, one));
-        }
-    }
-
-    fn of(&self, wait: u32) -> &[T] {
-        let at = wait as usize;
-        &self.all[self.first[at]..self.first[at + 1]]
-    }
-}
-
 /// Number of pieces into which the run is cut.
 const PIECES: u64 = 256;
 
@@ -134,26 +54,6 @@ struct Interval {
     to: i64,
     from: i64,
     number: u32,
-}
-
-/// Reasons of the waits that ended in one piece of the run.
-#[derive(Debug, Default)]
-struct PieceReasons {
-    waits: Vec<PieceWait>,
-    delays: Vec<(u32, i64)>,
-    balanced: Vec<Balanced>,
-    too_long: u64,
-}
-
-/// A wait of a piece.
-#[derive(Debug, Clone, Copy)]
-struct PieceWait {
-    number: u32,
-    /// How many delays and balanced contexts it has.
-    delays: u32,
-    balanced: u32,
-    /// The delaying rank's own waits.
-    delaying_waits: (u32, u32),
 }
 
 impl Reasons {
@@ -213,29 +113,6 @@ impl Reasons {
         reasons
     }
 
-    /// Joins the parts, in order of the waits.
-    fn join(parts: &[PieceReasons], count: usize) -> Self {
-        let mut delaying_waits = vec![(0, 0); count];
-        for wait in parts.iter().flat_map(|part| &part.waits) {
-            delaying_waits[wait.number as usize] = wait.delaying_waits;
-        }
-        Self {
-            delays: OfWaits::join(parts, count, |part| (|wait| wait.delays, &part.delays)),
-            balanced: OfWaits::join(parts, count, |part| (|wait| wait.balanced, &part.balanced)),
-            delaying_waits,
-            too_long: parts.iter().map(|part| part.too_long).sum(),
-            ..Self::default()
-        }
-    }
-
-    /// Gives the delays of waits other contexts: `name` gets the delaying line and the context.
-    fn rename(&mut self, waits: &Waits, name: impl Fn(u32, u32) -> u32) {
-        self.delays.each_mut(|number, (context, _)| {
-            *context = name(waits.all[number as usize].delayed_by, *context);
-        });
-        self.origins.each_mut(|part| part.context = name(part.line, part.context));
-    }
-
     /// Names delays after the BLAS, LAPACK and FFTW calls that hold most of them.
     pub(super) fn name_calls(&mut self, waits: &Waits, contexts: &mut Contexts) {
         let in_calls = std::mem::take(&mut self.in_calls);
@@ -245,39 +122,6 @@ impl Reasons {
                 named.get(&(line, context)).copied().unwrap_or(context)
             });
         }
-    }
-
-    /// Contexts in which the delaying rank spent more time than the line that waited, with the excess
-    /// d(c).
-    pub fn delays(&self, wait: u32) -> &[(u32, i64)] {
-        self.delays.of(wait)
-    }
-
-    /// The delaying rank's time that is no delay because the line that waited spent as much; empty if the
-    /// delaying rank did not wait.
-    pub(super) fn balanced(&self, wait: u32) -> &[Balanced] {
-        self.balanced.of(wait)
-    }
-
-    /// Numbers of the delaying rank's own waits in the interval.
-    pub fn waits(&self, wait: u32) -> std::ops::Range<u32> {
-        let (from, to) = self.delaying_waits[wait as usize];
-        from..to
-    }
-
-    /// How much of a wait the delaying rank's delays and the delaying rank's own waits explain.
-    ///
-    /// Their sum (S) exceeds the wait by what the waiting line itself spent longer and waited since
-    /// the two last met. That time made the delaying rank wait, or both lines waited for it, so it is
-    /// first deducted from the delaying rank's waits.
-    pub(super) fn explained(&self, wait: u32, waits: &Waits) -> Explained {
-        let length = waits.all[wait as usize].ticks;
-        let delays: i64 = self.delays(wait).iter().map(|(_, ticks)| *ticks).sum();
-        let (from, to) = self.delaying_waits[wait as usize];
-        let delaying_waits = self.ticks_before[to as usize] - self.ticks_before[from as usize];
-        let by_delays = delays.min(length);
-        let by_waits = delaying_waits.min(length - by_delays);
-        Explained { delays, delaying_waits, by_delays, by_waits }
     }
 }
 
@@ -290,17 +134,6 @@ fn ticks_before(waits: &Waits) -> Vec<i64> {
         sum
     }));
     before
-}
-
-/// How much of a wait is explained, ticks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Explained {
-    /// Sum of the delaying rank's delays, and of its own waits.
-    pub delays: i64,
-    pub delaying_waits: i64,
-    /// The part of the wait that each of them explains.
-    pub by_delays: i64,
-    pub by_waits: i64,
 }
 
 /// Ticks by context, of the delaying rank and of the line that waited.
@@ -478,52 +311,6 @@ impl Charges {
             }
         }
         Self { causes: causes.into_iter().collect(), unattributed }
-    }
-}
-
-/// Divides ticks by weights, reusing its memory.
-#[derive(Debug, Default)]
-pub(super) struct Divider {
-    shares: Vec<i64>,
-    remainders: Vec<(i64, usize)>,
-}
-
-impl Divider {
-    /// Divides `ticks` in proportion to weights that add up to `whole`. Shares are rounded down;
-    /// ticks that are left go to the largest remainders, ties to the first.
-    pub(super) fn divide(
-        &mut self,
-        ticks: i64,
-        weights: impl Iterator<Item = i64>,
-        whole: i64,
-    ) -> &[i64] {
-        self.shares.clear();
-        if ticks == whole {
-            self.shares.extend(weights);
-            return &self.shares;
-        }
-        let whole = whole.max(1);
-        self.remainders.clear();
-        let mut left = ticks;
-        for (at, weight) in weights.enumerate() {
-            let (share, remainder) = match ticks.checked_mul(weight) {
-                Some(product) => (product / whole, product % whole),
-                None => {
-                    let product = i128::from(ticks) * i128::from(weight);
-                    let whole = i128::from(whole);
-                    ((product / whole) as i64, (product % whole) as i64)
-                }
-            };
-            left -= share;
-            self.shares.push(share);
-            self.remainders.push((remainder, at));
-        }
-        if left > 0 {
-            self.remainders.sort_by_key(|(remainder, at)| (std::cmp::Reverse(*remainder), *at));
-            let largest = self.remainders.iter().take(left as usize);
-            largest.for_each(|(_, at)| self.shares[*at] += 1);
-        }
-        &self.shares
     }
 }
 

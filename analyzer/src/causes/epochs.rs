@@ -11,8 +11,11 @@ use std::collections::BTreeSet;
 
 use trace_format::meaning::EpochCall;
 
-use super::State;
-use super::conditions::{Finder, Side};
+use crate::timeline::matching::{Access, Epoch};
+
+use super::conditions::Finder;
+use super::side::Side;
+use super::states::State;
 use super::windows::{AccessPart, EpochPart};
 
 /// An access or exposure epoch.
@@ -187,4 +190,36 @@ fn epochs(parts: &[EpochPart]) -> (Vec<GroupEpoch>, Vec<GroupEpoch>) {
         }
     }
     (access, exposure)
+}
+
+impl Finder<'_, '_> {
+    /// Adds a call of an epoch. The waits are found when those of all ranks are known.
+    pub(super) fn add_epoch(&mut self, epoch: &Epoch) {
+        let Epoch { what, group, target, exclusive, .. } = *epoch;
+        let Some(side) = self.side(epoch.rank, epoch.call) else { return };
+        let calls = &mut self.found.windows;
+        let Some(window) = self.windows.number(side.rank, epoch.window) else {
+            calls.unknown += 1;
+            return;
+        };
+        match what {
+            EpochCall::Start => drop(calls.started.insert((side.rank, window))),
+            EpochCall::Complete => drop(calls.started.remove(&(side.rank, window))),
+            _ => {}
+        }
+        calls.epochs.push(EpochPart { side, what, window, group, target, exclusive });
+    }
+
+    /// Adds an access, if it is in an epoch that MPI_Win_start began.
+    pub(super) fn add_access(&mut self, access: &Access) {
+        if self.found.windows.started.is_empty() {
+            return;
+        }
+        let Some(side) = self.side(access.origin, access.call) else { return };
+        let Some(window) = self.windows.number(side.rank, access.window) else { return };
+        let calls = &mut self.found.windows;
+        if calls.started.contains(&(side.rank, window)) {
+            calls.accesses.push(AccessPart { side, window, target: access.target });
+        }
+    }
 }

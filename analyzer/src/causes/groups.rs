@@ -3,9 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::State;
-use super::delay::Reasons;
 use super::lines::Lines;
+use super::reasons::Reasons;
+use super::states::State;
 use super::waits::Waits;
 
 /// Waits of the same state, call site and delaying rank.

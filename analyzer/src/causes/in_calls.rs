@@ -7,12 +7,9 @@
 use rustc_hash::FxHashMap;
 
 use super::contexts::{Context, Contexts};
-use super::delay::{Finder, Reasons};
+use super::delay::Finder;
 use super::profile::{Hint, Profile};
-
-/// For each delaying line and context the call that makes it longer.
-#[derive(Debug, Clone, Default)]
-pub(super) struct InCalls(FxHashMap<(u32, u32), u32>);
+use super::reasons::{InCalls, Reasons};
 
 /// Most stretches with calls that are compared for a wait.
 const MAX_COMPARED: usize = 4_096;

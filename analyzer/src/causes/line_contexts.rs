@@ -7,7 +7,7 @@ use super::contexts::{
     LocalContext, LocalContexts, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
 use super::local_site::{LocalSite, ReplacedModules};
-use super::waits::Wait;
+use super::wait::Wait;
 use super::whole_ticks::WholeTicks;
 
 /// A stretch of a line in one context, from where the stretch before it ends.

@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Analysis, RankView};
 
-use super::NO_CONTEXT;
 use super::callers::PathCounts;
-use super::contexts::{Contexts, LocalContext, LocalContexts};
+use super::contexts::{Contexts, LocalContext, LocalContexts, NO_CONTEXT};
 use super::iterations::Phase;
 use super::lines::Lines;
 use super::part::Part;
-use super::profile::{Profile, Profiler, ProfilerOfRank, RankProfile, Together};
+use super::profile::{Profile, Profiler, ProfilerOfRank, Profiles, RankProfile, Together};
 use super::sync_points::SyncPoint;
 use super::together::{Axis, has_several_threads};
-use super::waits::{Wait, Waits};
+use super::wait::Wait;
+use super::waits::Waits;
 use super::whole_ticks::WholeTicks;
 
 /// What the profiles are asked for: of all lines on the first process, of a process's own lines on
@@ -163,23 +163,6 @@ pub(super) struct Profiled {
     pub delayed_by_contexts: Vec<u32>,
     /// For each wait the ticks for which its rank waits.
     pub rank_waits: Vec<i64>,
-}
-
-/// What every line and every rank did, by context.
-#[derive(Debug, Default)]
-pub struct Profiles {
-    /// By line.
-    pub of_lines: Vec<Profile>,
-    /// By the first line of each rank that has several, what its threads did together.
-    together: BTreeMap<u32, Profile>,
-}
-
-impl Profiles {
-    /// What a rank did, over all its threads.
-    pub fn of_rank(&self, lines: &Lines, position: usize) -> &Profile {
-        let first = lines.first_of(position);
-        self.together.get(&first).unwrap_or(&self.of_lines[first as usize])
-    }
 }
 
 impl Profiled {

@@ -13,8 +13,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use trace_format::meaning::EpochCall;
 
-use super::State;
-use super::conditions::{Finder, Side};
+use super::conditions::Finder;
+use super::side::Side;
+use super::states::State;
 use super::windows::EpochPart;
 
 /// An epoch in which a rank holds a lock, or asks for it.

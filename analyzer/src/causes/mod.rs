@@ -49,7 +49,9 @@ mod conditions;
 pub(crate) mod contexts;
 mod critical_path;
 mod delay;
+mod divider;
 mod epochs;
+mod found;
 mod groups;
 mod hinted_search;
 mod in_calls;
@@ -60,6 +62,7 @@ mod lines;
 pub(crate) mod local_site;
 mod locks;
 mod longest;
+mod merged_contexts;
 mod neighbours;
 mod off_cpu;
 mod order;
@@ -68,13 +71,16 @@ mod part;
 mod profile;
 mod progress;
 mod rank_times;
+mod reasons;
 mod receipts;
 mod regions;
 pub(crate) mod semantics;
+mod side;
 mod states;
 mod sync_points;
 mod together;
 mod tree;
+mod wait;
 mod waits;
 mod whole_ticks;
 mod windows;
@@ -89,13 +95,13 @@ use crate::metrics::{self, ComputeMode, Metrics};
 use crate::trace::Run;
 
 use callers::DelayPlaces;
-use conditions::{Finder, Found, Limits, Objects};
-pub use contexts::{CallSite, Context, Contexts};
+use conditions::{Finder, Objects};
+pub use contexts::{CallSite, Context, Contexts, NO_CONTEXT};
 pub use critical_path::{CriticalPath, PathStretch};
-pub use delay::{Charges, Cost, Reasons};
+pub use delay::{Charges, Cost};
+use found::{Found, Limits};
 pub use groups::{Group, LateBy};
 pub use iterations::{Iteration, Period, Phase, Statistics};
-pub use line_profiles::Profiles;
 use line_profiles::{Asked, Profiled};
 pub use lines::{Line, Lines};
 use longest::Dropped;
@@ -103,14 +109,15 @@ use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
 pub use part::Part;
-pub use profile::Profile;
+pub use profile::{Profile, Profiles};
 pub use rank_times::RankTime;
+pub use reasons::Reasons;
 pub use regions::{Region, Regions};
 use semantics::CallSemantics;
 pub use states::{State, Unknown};
 pub use tree::Tree;
+pub use wait::{DELAYED_BY_UNKNOWN, Wait};
 use waits::Waits;
-pub use waits::{DELAYED_BY_UNKNOWN, Wait};
 pub use whole_ticks::WholeTicks;
 use windows::Windows;
 
@@ -188,9 +195,6 @@ pub const MAX_CALLS_FOR_SUMMARY: u64 = 20_000_000;
 
 /// Waits that are explained; of a run with more, about this many of the longest.
 const MAX_WAITS: usize = 1 << 21;
-
-/// Marks the absence of a context.
-pub const NO_CONTEXT: u32 = u32::MAX;
 
 impl<'a> Causes<'a> {
     /// Explains all waits of a run.

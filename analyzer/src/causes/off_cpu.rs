@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 
 use crate::trace::Run;
 
-use super::State;
 use super::lines::Lines;
-use super::waits::Wait;
+use super::states::State;
+use super::wait::Wait;
 use super::whole_ticks::WholeTicks;
 
 /// Time in which lines were ready to run but had no core.

@@ -7,8 +7,9 @@
 
 use std::cmp::Reverse;
 
-use super::delay::{Balanced, Divider, Explained, Reasons};
+use super::divider::Divider;
 use super::order::Order;
+use super::reasons::{Balanced, Explained, Origins, Part, Reasons};
 use super::waits::Waits;
 
 /// A delay: line and context.
@@ -16,14 +17,6 @@ type Delay = (u32, u32);
 
 /// In place of a delay: it is not known.
 const UNKNOWN: Delay = (u32::MAX, u32::MAX);
-
-/// Ticks of a wait that go back to a delay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
-    pub line: u32,
-    pub context: u32,
-    pub ticks: i64,
-}
 
 /// Most parts of a wait, the largest; what remains of it is not attributed.
 const MAX_PARTS: usize = 64;
@@ -34,15 +27,6 @@ const MEAN_PARTS: usize = 8;
 
 /// If more parts than this would have to be compared, each wait counts as its largest part.
 const MAX_COMPARED: usize = 4_096;
-
-/// The parts of all waits.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Origins {
-    /// For each wait where its parts begin, and how many they are.
-    of_wait: Vec<(usize, u8)>,
-    /// The parts of a wait follow each other, the largest first.
-    parts: Vec<Part>,
-}
 
 impl Origins {
     /// The parts of all waits, each found after those of the waits before it.

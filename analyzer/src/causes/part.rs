@@ -4,7 +4,7 @@
 use crate::metrics::{Bound, Metrics, Selection};
 
 use super::lines::Lines;
-use super::waits::Wait;
+use super::wait::Wait;
 use super::whole_ticks::WholeTicks;
 
 /// A part of a run.

@@ -4,13 +4,15 @@
 //! them, and the points where lines met. Only sums are kept between two moments, so memory grows
 //! with waits, not with calls.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use trace_format::markers::ToolReason;
 
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
-use serde::{Deserialize, Serialize};
-use trace_format::markers::ToolReason;
 
 use super::callers::PathCounts;
 use super::contexts::{LocalContext, LocalContexts};
@@ -379,5 +381,22 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
         contexts.finish(end, &mut self.contexts, &mut add);
         contexts.own_calls_done.iter_mut().for_each(|calls| profile.add_calls(calls));
         self.profiles.push((number, profile.finish()));
+    }
+}
+
+/// What every line and every rank did, by context.
+#[derive(Debug, Default)]
+pub struct Profiles {
+    /// By line.
+    pub of_lines: Vec<Profile>,
+    /// By the first line of each rank that has several, what its threads did together.
+    pub(super) together: BTreeMap<u32, Profile>,
+}
+
+impl Profiles {
+    /// What a rank did, over all its threads.
+    pub fn of_rank(&self, lines: &Lines, position: usize) -> &Profile {
+        let first = lines.first_of(position);
+        self.together.get(&first).unwrap_or(&self.of_lines[first as usize])
     }
 }

@@ -12,9 +12,9 @@ use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
-use super::State;
-use super::conditions::{Condition, Unexplained};
+use super::found::{Condition, Unexplained};
 use super::lines::Lines;
+use super::states::State;
 use super::whole_ticks::WholeTicks;
 
 /// The partner's stretch outside MPI is at least this many times as long as the unexplained time

@@ -1,11 +1,11 @@
 //! What each rank did as a whole, over all its threads.
 
-use super::State;
 use super::contexts::{Contexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 use super::lines::Line;
 use super::part::Part;
 use super::profile::{Hint, Profile};
-use super::waits::Wait;
+use super::states::State;
+use super::wait::Wait;
 
 /// What a rank did, ticks; it adds up to the rank's time in the run, or in a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

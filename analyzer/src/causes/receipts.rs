@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::State;
 use super::lines::Lines;
-use super::waits::Wait;
+use super::states::State;
+use super::wait::Wait;
 
 /// Number of messages that are examined after a wait.
 const LOOKED_AHEAD: usize = 100;

@@ -6,10 +6,11 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::conditions::CollectiveSync;
+use super::found::CollectiveSync;
 use super::hinted_search;
 use super::lines::Lines;
-use super::waits::{Wait, Waits};
+use super::wait::Wait;
+use super::waits::Waits;
 
 /// When two lines last met before a wait. The times on the two lines differ only by the clock
 /// error, unless they are the begins of the lines.

@@ -9,10 +9,9 @@ use trace_format::header::{Definition, ObjectKind};
 use trace_format::meaning::EpochCall;
 
 use crate::timeline::communicators::{CommunicatorTable, Members, Peer};
-use crate::timeline::matching::{Access, Epoch};
 use crate::trace::Run;
 
-use super::conditions::{Finder, Side};
+use super::side::Side;
 
 /// The windows of a run, and the groups named by calls on them.
 #[derive(Debug, Default)]
@@ -68,7 +67,7 @@ impl Windows {
         windows
     }
 
-    fn number(&self, rank: usize, id: u32) -> Option<u32> {
+    pub(super) fn number(&self, rank: usize, id: u32) -> Option<u32> {
         self.numbers.get(rank)?.get(&id).copied()
     }
 
@@ -120,7 +119,7 @@ pub(super) struct WindowCalls {
     pub epochs: Vec<EpochPart>,
     pub accesses: Vec<AccessPart>,
     /// Ranks, by position, and their windows on which an access epoch for a group is open.
-    started: FxHashSet<(usize, u32)>,
+    pub(super) started: FxHashSet<(usize, u32)>,
     /// Calls whose partners are not known.
     pub unknown: u64,
 }
@@ -130,37 +129,5 @@ impl WindowCalls {
         self.epochs.extend(other.epochs);
         self.accesses.extend(other.accesses);
         self.unknown += other.unknown;
-    }
-}
-
-impl Finder<'_, '_> {
-    /// Adds a call of an epoch. The waits are found when those of all ranks are known.
-    pub(super) fn add_epoch(&mut self, epoch: &Epoch) {
-        let Epoch { what, group, target, exclusive, .. } = *epoch;
-        let Some(side) = self.side(epoch.rank, epoch.call) else { return };
-        let calls = &mut self.found.windows;
-        let Some(window) = self.windows.number(side.rank, epoch.window) else {
-            calls.unknown += 1;
-            return;
-        };
-        match what {
-            EpochCall::Start => drop(calls.started.insert((side.rank, window))),
-            EpochCall::Complete => drop(calls.started.remove(&(side.rank, window))),
-            _ => {}
-        }
-        calls.epochs.push(EpochPart { side, what, window, group, target, exclusive });
-    }
-
-    /// Adds an access, if it is in an epoch that MPI_Win_start began.
-    pub(super) fn add_access(&mut self, access: &Access) {
-        if self.found.windows.started.is_empty() {
-            return;
-        }
-        let Some(side) = self.side(access.origin, access.call) else { return };
-        let Some(window) = self.windows.number(side.rank, access.window) else { return };
-        let calls = &mut self.found.windows;
-        if calls.started.contains(&(side.rank, window)) {
-            calls.accesses.push(AccessPart { side, window, target: access.target });
-        }
     }
 }

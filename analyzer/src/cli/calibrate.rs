@@ -6,27 +6,26 @@ pub mod clock;
 pub mod kernel_program;
 pub mod kernels;
 pub mod logpq;
+mod measurement;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use clap::{Args, Subcommand};
-use serde::de::DeserializeOwned;
 
-use self::kernel_program::{KernelOptions, kernel_program};
-use super::error::{CommandError, eprint_message, print};
-use super::figure_files::FigureOptions;
-use super::program_search::{find_executable, split_command};
-use super::run::cannot_start;
 use crate::calibration::{Calibration, Stamps};
 use crate::models::machine::difference::changes;
 use crate::models::machine::{FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine};
-use crate::plain_text::printable;
 use crate::present::figure::Figure;
 use crate::present::machine::{change_lines, difference_sentence, pictures, screen};
 use crate::trace::run_json::Instant;
+
+use self::kernel_program::{KernelOptions, kernel_program};
+use super::error::{CommandError, print};
+use super::figure_files::FigureOptions;
+use super::program_search::{find_executable, split_command};
+
+use measurement::{read_document, run_kernel};
 
 /// Measures network, processors, memory and clocks, and writes machine.json.
 ///
@@ -230,84 +229,6 @@ fn ceiling_options(arguments: &CalibrateArguments) -> Vec<String> {
 fn clock_options(arguments: &CalibrateArguments) -> Vec<String> {
     let trials = if arguments.quick { "3" } else { "10" };
     ["--trials", trials].map(str::to_owned).to_vec()
-}
-
-/// Runs a kernel under the launcher and returns its output.
-fn run_kernel(
-    launcher: &[OsString],
-    kernels: &Path,
-    kernel: &str,
-    options: &[String],
-) -> Result<String, CommandError> {
-    let mut child = Command::new(&launcher[0])
-        .args(&launcher[1..])
-        .arg(kernels)
-        .arg(kernel)
-        .args(options)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| cannot_start(&launcher[0], &error))?;
-    let errors = child.stderr.take();
-    let watcher = std::thread::spawn(move || errors.map(show_progress).unwrap_or_default());
-    let mut text = String::new();
-    let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text)).transpose();
-    let status = child.wait();
-    let lines = watcher.join().unwrap_or_default();
-    let failed = |what: String| CommandError::failed(format!("kernels {kernel}: {what}"));
-    read.map_err(|error| failed(format!("its output cannot be read: {error}")))?;
-    let status = status.map_err(|error| failed(format!("cannot be waited for: {error}")))?;
-    if status.success() {
-        // Warnings of the launcher or the MPI library.
-        lines.iter().for_each(|line| eprint_message(line));
-        return Ok(text);
-    }
-    // The kernel's own messages, or those of the launcher if there are none.
-    let own: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("kernels: ")).collect();
-    let words = if own.is_empty() { lines.join("\n") } else { own.join("; ") };
-    match status.code() {
-        Some(2) => Err(CommandError::usage(format!("kernels {kernel}: {words}"))),
-        _ => Err(failed(format!("{words} ({status})"))),
-    }
-}
-
-/// Shows progress lines on a terminal; returns all other lines.
-fn show_progress(errors: impl Read) -> Vec<String> {
-    let terminal = std::io::stderr().is_terminal();
-    let mut others = Vec::new();
-    for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
-        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-        match line.strip_prefix("progress: ") {
-            Some(progress) if terminal => {
-                let (percent, what) = progress.split_once(' ').unwrap_or((progress, ""));
-                let _ = write!(
-                    std::io::stderr(),
-                    "\r\x1b[K{:>3} %  {}",
-                    printable(percent),
-                    printable(what)
-                );
-            }
-            Some(_) => {}
-            None if line.is_empty() => {}
-            None => others.push(line),
-        }
-    }
-    if terminal {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-    others
-}
-
-/// Reads the JSON document in the output of launcher and kernel.
-fn read_document<T: DeserializeOwned>(text: &str, kernel: &str) -> Result<T, CommandError> {
-    let document = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
-    serde_json::from_str(document).map_err(|error| {
-        CommandError::failed(format!(
-            "kernels {kernel}: its output cannot be read ({error}): the kernels are of another version; \
-             build them again with scripts/build-kernels"
-        ))
-    })
 }
 
 #[cfg(test)]

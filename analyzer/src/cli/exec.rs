@@ -8,11 +8,11 @@ use std::process::Command;
 use clap::Args;
 use trace_format::settings::OUT;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::library_path::library_path;
+use super::program_search::cannot_start;
 use super::recorder_environment::{LD_PRELOAD, preload};
 use super::recording_options::RecordingArguments;
-use super::run::cannot_start;
 
 /// Loads the recorder and becomes the program, for batch scripts.
 ///

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trace_format::settings;
 
-use super::CommandError;
+use super::error::CommandError;
 
 /// File name of the recorder.
 pub const LIBRARY: &str = "libgammachi.so";

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::CommandError;
-use super::selection_arguments::selection_sentence;
 use crate::ledger::Subject;
 use crate::metrics::{Metrics, Selection, SelectionError};
 use crate::models::Observations;
@@ -14,6 +12,9 @@ use crate::models::observations::{RunFigures, UnusableRun};
 use crate::timeline::GlobalTimeline;
 use crate::trace::study_json::{StudyJson, StudyRunState};
 use crate::trace::{Run, TraceError};
+
+use super::error::CommandError;
+use super::selection_arguments::selection_sentence;
 
 /// A table, and what was left out of it.
 #[derive(Debug)]

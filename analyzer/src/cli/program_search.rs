@@ -4,12 +4,13 @@
 //! The result is a guess. It names the run directory and fills `program` in `run.json`; nothing
 //! that is executed depends on it.
 
-use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::{env, io};
+
+use super::error::{CommandError, eprint_message};
 
 /// Positions of launcher and program in the words of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -152,6 +153,25 @@ fn executable(path: PathBuf) -> io::Result<PathBuf> {
         return Ok(path);
     }
     Err(io::ErrorKind::PermissionDenied.into())
+}
+
+/// Prints why a program cannot be started. Exit code 127 if it does not exist, otherwise 126, as in
+/// a shell.
+pub(super) fn cannot_start(word: &OsStr, error: &io::Error) -> CommandError {
+    let word = word.to_string_lossy();
+    if error.kind() == io::ErrorKind::NotFound {
+        let place = if word.contains('/') { "no such file" } else { "not found in PATH" };
+        eprint_message(&format!(
+            "{word}: {place}; check the name, or load the module that provides it"
+        ));
+        return CommandError::Exit(127);
+    }
+    let reason = match error.kind() {
+        io::ErrorKind::PermissionDenied => "it is not an executable file".to_owned(),
+        _ => error.to_string(),
+    };
+    eprint_message(&format!("{word}: cannot be started: {reason}"));
+    CommandError::Exit(126)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use trace_format::settings::{self, LIBRARY};
 
-use super::CommandError;
+use super::error::CommandError;
 
 /// The dynamic linker's list of libraries to load first. The recorder goes before the user's own
 /// libraries.

@@ -17,7 +17,7 @@ use trace_format::settings::{
     MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, STAGE, ValueError,
 };
 
-use super::CommandError;
+use super::error::CommandError;
 use super::recorder_environment::{Variable, merge_params};
 
 /// What to record.

@@ -4,7 +4,6 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{self, ExitStatus};
@@ -12,24 +11,26 @@ use std::process::{self, ExitStatus};
 use clap::Args;
 use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 
-use super::CommandError;
-use super::calibrate::kernel_program::KernelMpi;
-use super::child_signals::{Request, SignalGuard};
-use super::error::{self, eprint_message};
-use super::library_path::library_path;
-use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
-use super::program_search::{self, CommandParts, base_name, find_executable, split_command};
-use super::recordability::{likely_reasons, obstacle};
-use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
-use super::recording_options::RecordingArguments;
-use super::report::report_after_run;
-use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
 use crate::shell_word::shell_word;
 use crate::trace::host_name;
 use crate::trace::run_json::{
     Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, Termination,
     relevant_environment,
 };
+
+use super::calibrate::kernel_program::KernelMpi;
+use super::child_signals::{Request, SignalGuard};
+use super::error::{self, CommandError, eprint_message};
+use super::library_path::library_path;
+use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
+use super::program_search::{
+    self, CommandParts, base_name, cannot_start, find_executable, split_command,
+};
+use super::recordability::{likely_reasons, obstacle};
+use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
+use super::recording_options::RecordingArguments;
+use super::report::report_after_run;
+use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
 
 /// Runs a program and records its MPI calls.
 ///
@@ -311,25 +312,6 @@ fn execute<T: Send + Default>(
         let ended = Ended { status, termination: guard.termination() };
         Ok((ended, beside.join().unwrap_or_default()))
     })
-}
-
-/// Prints why a program cannot be started. Exit code 127 if it does not exist, otherwise 126, as in
-/// a shell.
-pub(super) fn cannot_start(word: &OsStr, error: &io::Error) -> CommandError {
-    let word = word.to_string_lossy();
-    if error.kind() == io::ErrorKind::NotFound {
-        let place = if word.contains('/') { "no such file" } else { "not found in PATH" };
-        eprint_message(&format!(
-            "{word}: {place}; check the name, or load the module that provides it"
-        ));
-        return CommandError::Exit(127);
-    }
-    let reason = match error.kind() {
-        io::ErrorKind::PermissionDenied => "it is not an executable file".to_owned(),
-        _ => error.to_string(),
-    };
-    eprint_message(&format!("{word}: cannot be started: {reason}"));
-    CommandError::Exit(126)
 }
 
 fn exit_code(status: ExitStatus) -> u8 {

@@ -17,13 +17,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use trace_format::fixed_header::{FixedHeader, MAGIC};
 use trace_format::plain::read_plain;
-use trace_format::private_directory;
-use trace_format::regular_file;
 use trace_format::run_id::{COMMAND_BYTES, of_command};
+use trace_format::{private_directory, regular_file};
 
-use super::CommandError;
 use crate::trace::run_json::RUN_JSON;
 use crate::trace::staged_rank_file;
+
+use super::error::CommandError;
 
 /// An existing directory that was empty and is claimed by this command.
 #[derive(Debug)]

@@ -1,19 +1,15 @@
 //! `gammachi whatif`: predicts how long a run would take if something were different.
 
 mod amount;
+mod arguments;
 mod ledger;
 mod network;
 mod placement;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
 use rayon::prelude::*;
 
-use super::error::{CommandError, eprint_message, print_result};
-use super::newest_run::named_or_newest;
-use super::remember::{NewPrediction, remember};
-use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
 use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence};
@@ -25,115 +21,18 @@ use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, replaye
 use crate::simulated_run::SimulatedRun;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
-use amount::{Amount, bandwidth, factor, time};
-use ledger::LedgerOptions;
-use network::Network;
 
-/// The options that ask a question about a run.
-const QUESTION: [&str; 14] = [
-    "latency",
-    "bandwidth",
-    "overhead",
-    "eager",
-    "machine",
-    "map",
-    "hosts",
-    "rank",
-    "host",
-    "region",
-    "speed",
-    "balance",
-    "remember",
-    "out",
-];
+use super::error::{CommandError, eprint_message, print_result};
+use super::newest_run::named_or_newest;
+use super::remember::{NewPrediction, remember};
+use super::unfinished_output::UnfinishedOutput;
+
+use amount::Amount;
+pub use arguments::WhatIfArguments;
+use network::Network;
 
 /// Slowdowns for which the tolerated latency is determined.
 const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
-
-/// Predicts how long a run would take if something were different.
-///
-/// --remember, also that of `gammachi scaling` and `gammachi model`, records predictions in the
-/// folder that contains the run, the study or the table. --ledger compares them with later runs:
-/// later runs and studies in that folder answer predictions of scaling and model if program,
-/// parameters and rank count match. Use --answer to name the run that tests a prediction of whatif.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gammachi whatif hpl-20260131-120000.gammachi\n  \
-                  gammachi whatif hpl-20260131-120000.gammachi --rank 3 --speed 1.2\n  \
-                  gammachi whatif hpl-20260131-120000.gammachi --latency 20us --bandwidth x0.5\n  \
-                  gammachi whatif hpl-20260131-120000.gammachi --rank 3 --speed 1.2 --remember\n  \
-                  gammachi whatif --ledger\n  \
-                  gammachi whatif --answer 3fa2c1 hpl-faster.gammachi\n\nWithout \
-                  options the standard questions are answered. How a replay works, and how far to trust it: \
-                  docs/guide/predict.md, docs/measurements/accuracy.md.")]
-pub struct WhatIfArguments {
-    /// Run directory printed by `gammachi run` (default: the newest one here)
-    #[arg(value_name = "RUN|FOLDER")]
-    pub run: Option<PathBuf>,
-
-    /// Latency of a message: a time (20us), or a factor (x2)
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    latency: Option<Amount>,
-
-    /// Bandwidth of a message: bytes per second (1G), or a factor (x0.5)
-    #[arg(long, value_name = "BYTES", value_parser = bandwidth)]
-    bandwidth: Option<Amount>,
-
-    /// CPU time of a send or receive: a time (500ns), or a factor (x2) that also scales copies
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    overhead: Option<Amount>,
-
-    /// Largest message that is sent without waiting for its receiver: bytes (64K)
-    #[arg(long, value_name = "BYTES", value_parser = trace_format::settings::values::bytes)]
-    eager: Option<u64>,
-
-    /// Network of a machine measured by `gammachi calibrate`
-    #[arg(long, value_name = "machine.json")]
-    machine: Option<PathBuf>,
-
-    /// Rank placement to assume: block or cyclic over --hosts, or a file with one host name per
-    /// rank
-    #[arg(long, value_name = "block|cyclic|FILE")]
-    map: Option<String>,
-
-    /// Number of hosts for --map block and --map cyclic
-    #[arg(long, value_name = "NUMBER", requires = "map", value_parser = clap::value_parser!(u32).range(1..))]
-    hosts: Option<u32>,
-
-    /// Rank whose computation --speed changes
-    #[arg(long, value_name = "RANK", requires = "speed")]
-    rank: Vec<u32>,
-
-    /// Host whose ranks compute at --speed
-    #[arg(long, value_name = "HOST", requires = "speed")]
-    host: Vec<String>,
-
-    /// Region that all ranks compute at --speed
-    #[arg(long, value_name = "REGION", requires = "speed")]
-    region: Vec<String>,
-
-    /// Speed factor (2: twice as fast)
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
-    speed: Option<f64>,
-
-    /// Balance this region, so that every rank spends the mean time in it (`all`: all computation)
-    #[arg(long, value_name = "REGION")]
-    balance: Vec<String>,
-
-    /// Record the answer in the ledger beside the run, for --ledger
-    #[arg(long)]
-    remember: bool,
-
-    #[command(flatten)]
-    ledger: LedgerOptions,
-
-    /// Write the replay as a run directory that every command reads; must not exist yet
-    #[arg(long, value_name = "RUN")]
-    out: Option<PathBuf>,
-
-    /// Print a JSON document
-    #[arg(long)]
-    json: bool,
-}
 
 /// Answers questions about a run and prints the answers.
 ///

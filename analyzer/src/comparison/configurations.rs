@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::Comparison;
 use super::basis::Basis;
+use super::compared::Comparison;
 use super::record::RunRecord;
 use super::statistics::{ALPHA, discoveries};
 use super::subject::{Difference, Mixed};

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Comparison;
 use super::basis::Basis;
+use super::compared::Comparison;
 use super::quantities::{RATE, Tested};
 use super::record::RunRecord;
 use super::statistics::{ALPHA, Estimate, MIN_DEGREES, discoveries};

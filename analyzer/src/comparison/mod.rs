@@ -30,9 +30,11 @@ mod alignment;
 pub mod baseline;
 pub mod basis;
 pub mod cause;
+mod compared;
 pub mod configurations;
 pub mod counts;
 pub mod doubts;
+mod explained;
 pub mod guard;
 pub mod history;
 mod joined;
@@ -55,53 +57,16 @@ mod synthetic_runs;
 #[cfg(test)]
 mod tests;
 
-use basis::Basis;
-use cause::Cause;
-use counts::{Change, CountKind};
-use parts::{Differences, FactorDifference};
-use quantities::{PhaseTime, Tested};
-use record::Kind;
-use statistics::Estimate;
-
 use crate::diagnosis::{Figures, Finding};
 
+use basis::Basis;
+use cause::Cause;
+pub use compared::Comparison;
+use counts::{Change, CountKind};
+use parts::Differences;
 pub use record::RunRecord;
+use statistics::Estimate;
 pub use subject::{Mixed, Relation};
-
-/// Two sets of runs, each of one program with one set of parameters on one machine.
-#[derive(Debug)]
-pub struct Comparison {
-    /// Runs before the change. Call sites that both sides have are those of the runs after.
-    pub before: Vec<RunRecord>,
-    /// Runs after it.
-    pub after: Vec<RunRecord>,
-    /// What both have in common, and how they differ.
-    pub relation: Relation,
-    /// Elapsed time.
-    pub elapsed: Estimate,
-    /// Time of an iteration, if both have the same loop.
-    pub iteration: Option<Estimate>,
-    /// Computing and waiting of the mean rank per iteration.
-    pub of_iteration: Vec<(Kind, Estimate)>,
-    /// Loops that all runs have.
-    pub phases: Vec<PhaseTime>,
-    /// Computing in each part of the program, with the significant differences marked.
-    pub tested: Vec<Tested>,
-    /// Differences of means; empty if the rank counts differ.
-    pub differences: Differences,
-    /// The efficiency tree.
-    pub tree: Vec<FactorDifference>,
-    /// Counts that do not vary between runs of a side, and differ between the sides.
-    pub changes: Vec<Change>,
-    /// Counts that are not compared because they vary among runs that should be alike.
-    pub varying: Vec<CountKind>,
-    /// What decides whether the time differs.
-    pub basis: Basis,
-    /// The cause of the difference.
-    pub cause: Option<Cause>,
-    /// Factor by which all computation changed alike while counts did not change.
-    pub drift: Option<f64>,
-}
 
 impl Comparison {
     /// Compares two sets of runs; neither is empty.
@@ -119,7 +84,7 @@ impl Comparison {
             false => Vec::new(),
         };
         let differences = Differences::new(before, after);
-        let drift = cause::drift(&differences, &changes).filter(|_| same_ranks);
+        let drift = explained::drift(&differences, &changes).filter(|_| same_ranks);
         let mut this = Self {
             relation,
             elapsed,

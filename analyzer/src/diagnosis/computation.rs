@@ -4,7 +4,8 @@ use crate::metrics::{ComputeMode, OwnTime, RankMetrics, Selection};
 use crate::timeline::Ending;
 
 use super::evidence::Evidence;
-use super::finding::{Asleep, Computing, Efficiency, Finding, Loss, LostTo};
+use super::finding::{Asleep, Computing, Efficiency, Finding, Loss, LostTo, NOTABLE_SHARE};
+use super::one_rank::{ASLEEP_MIN_S, asleep_s};
 
 /// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
 /// `--compute` mode does not fit the program.
@@ -13,8 +14,6 @@ const MISFIT_SHARE: f64 = 0.5;
 const NOTABLE_CALL: f64 = 0.1;
 /// Share of τ that a rank must sleep within its computing time before it is mentioned.
 const ASLEEP_SHARE: f64 = 0.05;
-/// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
-pub(super) const ASLEEP_MIN_S: f64 = 0.02;
 
 /// Parallel efficiency, and which ranks compute longest and shortest.
 pub(super) fn efficiency(of: &Evidence) -> Efficiency {
@@ -57,7 +56,7 @@ pub(super) fn mode_does_not_fit(of: &Evidence) -> Option<Finding> {
 pub(super) fn loses_most(of: &Evidence) -> Option<Finding> {
     let metrics = of.metrics;
     let worst = metrics.participants().max_by(|a, b| a.lost_s.total_cmp(&b.lost_s))?;
-    let notable = worst.lost_s >= super::NOTABLE_SHARE * metrics.elapsed_s;
+    let notable = worst.lost_s >= NOTABLE_SHARE * metrics.elapsed_s;
     (metrics.efficiency.is_some() && notable).then(|| Finding::LosesMost(loss(worst, of)))
 }
 
@@ -75,7 +74,7 @@ fn loss(of_rank: &RankMetrics, of: &Evidence) -> Loss {
         (LostTo::Recorder, of_rank.recorder_s),
     ];
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    parts.retain(|(_, seconds)| *seconds >= super::NOTABLE_SHARE * of.metrics.elapsed_s);
+    parts.retain(|(_, seconds)| *seconds >= NOTABLE_SHARE * of.metrics.elapsed_s);
     // Calls of several threads overlap: their times are no parts of the rank's.
     let calls = of_rank.top_calls.iter().filter(|_| of_rank.threads <= 1);
     let calls = calls.filter(|(_, seconds)| *seconds >= NOTABLE_CALL * of_rank.mpi_s);
@@ -105,8 +104,4 @@ pub(super) fn asleep(of: &Evidence) -> Option<Finding> {
 
 fn own_time(rank: &RankMetrics) -> OwnTime {
     rank.cpu_time.map_or(OwnTime::default(), |cpu_time| cpu_time.own_time(rank.compute_s))
-}
-
-pub(super) fn asleep_s(rank: &RankMetrics) -> f64 {
-    rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
 }

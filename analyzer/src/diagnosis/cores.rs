@@ -3,7 +3,7 @@
 use crate::metrics::{Competitor, Oversubscription, Pinning};
 
 use super::evidence::Evidence;
-use super::finding::Finding;
+use super::finding::{Finding, NOTABLE_SHARE};
 
 /// Share of the ranks' time off the CPU from which a lack of cores explains more than anything else.
 const LACKING_CORES: f64 = 0.25;
@@ -36,7 +36,7 @@ fn while_computing_s(shown_by: &[Oversubscription], of: &Evidence) -> Option<(f6
     let waited_s = rank.off_cpu_s.unwrap_or(0.0);
     let at_least_s = (waited_s - rank.lost_s).max(0.0);
     let at_most_s = waited_s.min(rank.compute_s).max(at_least_s);
-    let is_notable = at_most_s >= super::NOTABLE_SHARE * of.metrics.elapsed_s;
+    let is_notable = at_most_s >= NOTABLE_SHARE * of.metrics.elapsed_s;
     is_notable.then_some((at_least_s, at_most_s))
 }
 

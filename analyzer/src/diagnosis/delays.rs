@@ -1,11 +1,11 @@
 //! How long ranks waited, and what cost most.
 
+use crate::diagnosis::one_rank;
 use std::collections::BTreeMap;
 
 use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
 
-use super::finding::{Delay, Does, Finding, NotRecorded, Waiting};
-use super::one_rank;
+use super::finding::{Delay, Does, Finding, MAIN_SHARE, NOTABLE_SHARE, NotRecorded, Waiting};
 use super::why::Why;
 use crate::metrics::Metrics;
 
@@ -15,8 +15,6 @@ const NOTABLE_CAUSE: f64 = 0.05;
 const LARGE_PART: f64 = 0.25;
 /// Share of the ranks' time in waiting from which slow iterations are worth mentioning.
 const WORTHWHILE: f64 = 0.05;
-/// Share of the waiting from which a rank is said to make the others wait.
-pub(super) const MAIN_SHARE: f64 = 0.25;
 /// Share of the waiting from which a cause explains all of it.
 const EXPLAINING_SHARE: f64 = 0.9;
 /// Share of the waiting from which a host is said to cause it, and of a host's part from which one rank is.
@@ -28,7 +26,7 @@ pub(super) fn is_notable(why: &Why) -> bool {
     let all = found.ranks() as f64 * found.elapsed() as f64;
     // How much of what is uncertain lies in a part of the run is not known.
     let uncertain = if why.is_of_all() { found.uncertain } else { 0 };
-    (found.ranks_waited() + uncertain) as f64 >= super::NOTABLE_SHARE * all
+    (found.ranks_waited() + uncertain) as f64 >= NOTABLE_SHARE * all
 }
 
 /// How long ranks waited, then what is known of the reasons.

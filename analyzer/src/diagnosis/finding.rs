@@ -569,3 +569,8 @@ pub enum LostTo {
     /// The time after its last event, at which it died or computed on.
     AfterLastEvent,
 }
+
+/// Share of τ below which a part of the lost time is not mentioned.
+pub const NOTABLE_SHARE: f64 = 0.01;
+/// Share of the waiting from which a rank is said to delay the others.
+pub(super) const MAIN_SHARE: f64 = 0.25;

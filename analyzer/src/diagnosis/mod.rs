@@ -25,6 +25,7 @@ mod delays;
 mod endings;
 mod evidence;
 pub mod finding;
+mod judged;
 mod next;
 mod one_rank;
 mod saves;
@@ -35,27 +36,17 @@ mod why;
 mod tests;
 
 pub use evidence::{Evidence, Undivided};
-pub use finding::{Figures, Finding};
+pub use finding::{Figures, Finding, NOTABLE_SHARE};
+pub use judged::{Diagnosis, invalidated_by};
 pub use next::{Purpose, Step};
 pub use why::{OwnTimes, Why};
 
-/// Share of τ below which a part of the lost time is not mentioned.
-pub const NOTABLE_SHARE: f64 = 0.01;
 /// Efficiency at or above which the causes of what is lost are left to the tables.
 const HARDLY_LOST: f64 = 0.97;
 /// Load balance at or above which ranks compute equally long.
 pub const BALANCED: f64 = 0.95;
 /// Serialisation below which waiting in turn is mentioned.
 const NOTABLE_SERIALISATION: f64 = 0.9;
-
-/// The findings of a run, the gravest first.
-#[derive(Debug, Clone)]
-pub struct Diagnosis<'a> {
-    /// What it was made from.
-    pub of: Evidence<'a>,
-    /// What was found; nothing that another finding makes invalid.
-    pub findings: Vec<Finding>,
-}
 
 impl<'a> Diagnosis<'a> {
     /// Judges a run: what is missing and how it ended, then what makes figures worthless, then what was lost.
@@ -83,38 +74,6 @@ impl<'a> Diagnosis<'a> {
         diagnosis.suppress();
         diagnosis
     }
-
-    /// The finding that makes some figures invalid, if one does.
-    pub fn invalidated_by(&self, figures: Figures) -> Option<&Finding> {
-        invalidated_by(&self.findings, figures)
-    }
-
-    /// Whether a lack of cores explains more than anything else.
-    pub fn lacks_cores(&self) -> bool {
-        let decisive =
-            |finding: &Finding| matches!(finding, Finding::LackOfCores { decisive: true, .. });
-        self.findings.iter().any(decisive)
-    }
-
-    /// Removes what is about figures that another finding makes invalid.
-    fn suppress(&mut self) {
-        let is_said = |finding: &Finding| {
-            let others = self.findings.iter().filter(|other| !std::ptr::eq(*other, finding));
-            let mut invalid = others.flat_map(Finding::invalidates);
-            !invalid.any(|figures| finding.is_about().contains(figures))
-        };
-        let said: Vec<Finding> =
-            self.findings.iter().filter(|finding| is_said(finding)).cloned().collect();
-        self.findings = said;
-    }
-}
-
-/// The finding of a run that makes some figures invalid, if one does.
-pub fn invalidated_by(findings: &[Finding], figures: Figures) -> Option<&Finding> {
-    let invalidates = |finding: &&Finding| finding.invalidates().contains(&figures);
-    // How a run got stuck says more than that its ranks lacked cores.
-    let stuck = findings.iter().find(|finding| **finding == Finding::Stuck);
-    stuck.filter(invalidates).or_else(|| findings.iter().find(invalidates))
 }
 
 /// Efficiency, and why it is lost.

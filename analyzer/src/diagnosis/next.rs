@@ -6,9 +6,10 @@ use crate::trace::RankTrace;
 use crate::trace::own_program::OwnProgram;
 
 use super::cores::{share_cores, waits_for_other_programs};
+use super::delays;
 use super::evidence::Evidence;
-use super::finding::Finding;
-use super::{Diagnosis, Figures, delays};
+use super::finding::{Figures, Finding};
+use super::judged::Diagnosis;
 
 /// Detail level from which call paths are recorded.
 const PATHS_LEVEL: u8 = 2;

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use trace_format::meaning::{Class, Meaning};
 
 use crate::causes::{CallSite, Context};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, RankMetrics};
 
-use super::computation::{ASLEEP_MIN_S, asleep_s};
-use super::delays::MAIN_SHARE;
-use super::finding::{Blocked, Finding, SerialIo};
+use super::finding::{Blocked, Finding, MAIN_SHARE, SerialIo};
 use super::why::Why;
 
+/// Seconds that a rank must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
+pub(super) const ASLEEP_MIN_S: f64 = 0.02;
 /// Part of the time that all ranks spend in file accesses from which one rank makes them.
 const ONE_RANK: f64 = 0.75;
 /// Share of its time in a place that a rank is asleep or blocked at least.
@@ -96,4 +96,9 @@ pub(super) fn blocked(why: &Why, metrics: &Metrics, delay: &Finding) -> Option<F
             cost_s: delay.seconds,
         })
     })
+}
+
+/// For how long a rank slept or was blocked, as far as the kernel tells.
+pub(super) fn asleep_s(rank: &RankMetrics) -> f64 {
+    rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s)
 }

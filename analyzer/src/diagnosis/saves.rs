@@ -5,7 +5,7 @@ use crate::replay::{Answer, WhatIf};
 use super::finding::Saves;
 
 /// Share of the run's time that is worth advice, or that it saves at least in nine of ten cases.
-const WORTHWHILE: f64 = super::NOTABLE_SHARE;
+const WORTHWHILE: f64 = super::finding::NOTABLE_SHARE;
 
 impl Saves {
     /// What an answer promises.

@@ -9,16 +9,18 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use crate::spill::Spill;
+
 use super::content::{Call, Content};
+use super::error::{ExportError, agreed};
 use super::matches::Matches;
 use super::parts::Parts;
+use super::progress::{Progress, Written};
 use super::rows::RegionRow;
 use super::steps::{Kind, Steps};
 use super::tables::{
     self, CALLS, COLLECTIVES, Cell, MESSAGES, RECORDER, REGIONS, Schema, Tables, UNMATCHED,
 };
-use super::{ExportError, Progress, Written, agreed};
-use crate::spill::Spill;
 
 /// Makes the tables of a dataset.
 pub trait Dataset: Sync {

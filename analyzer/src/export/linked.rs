@@ -6,9 +6,10 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use super::content::{Call, Content};
+use super::error::ExportError;
+use super::progress::{Progress, Written};
 use super::steps::{Kind, Link, Links, Step, Steps};
 use super::traffic::Traffic;
-use super::{ExportError, Progress, Written};
 
 /// A beginning or end with the messages that leave and arrive at it.
 #[derive(Debug)]

@@ -14,16 +14,18 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::content::Content;
-use super::parts::Parts;
-use super::rows::{MemberRow, MessageRow, TRUNCATED, UnmatchedRow, WILDCARD};
-use super::traffic::NEVER;
-use super::{ExportError, Progress, agreed};
 use crate::analysis::Analysis;
 use crate::processes::Processes;
 use crate::spill::{Merged, Record, Sorted, Spill};
 use crate::timeline::matching::{CollectiveInstance, MatchSink, Message, Side, Unmatched, Wants};
 use crate::timeline::whole_ns;
+
+use super::content::Content;
+use super::error::{ExportError, agreed};
+use super::parts::Parts;
+use super::progress::Progress;
+use super::rows::{MemberRow, MessageRow, TRUNCATED, UnmatchedRow, WILDCARD};
+use super::traffic::NEVER;
 
 /// Records that a process sends in one round.
 const ROUND_RECORDS: usize = 1 << 17;

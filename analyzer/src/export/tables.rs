@@ -7,23 +7,18 @@ mod schemas;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use crate::timeline::matching::Reason;
+
 use super::content::{Call, Content, What};
+use super::error::ExportError;
 use super::matches::Matches;
 use super::parts::Parts;
+use super::progress::{Progress, Written};
 use super::rows::{MemberRow, MessageRow, TRUNCATED, UnmatchedRow, WILDCARD};
 use super::steps::{Kind, Steps};
 use super::traffic::NEVER;
-use super::{ExportError, Progress, Written};
-use crate::timeline::matching::Reason;
+
 pub use schemas::*;
-
-pub(super) fn whole(value: impl TryInto<i64>) -> Cell<'static> {
-    value.try_into().map_or(Cell::Empty, Cell::Whole)
-}
-
-fn maybe<T: TryInto<i64>>(value: Option<T>) -> Cell<'static> {
-    value.map_or(Cell::Empty, whole)
-}
 
 fn time(value: i64) -> Cell<'static> {
     if value == NEVER { Cell::Empty } else { Cell::Whole(value) }

@@ -7,13 +7,14 @@ use std::path::Path;
 use trace_format::plain::Plain;
 
 use crate::analysis::Analysis;
+use crate::spill::{Record, Sorted, Spill};
 use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, MessageEnd};
+use crate::timeline::whole_ns;
 
 use super::content::Content;
+use super::error::ExportError;
+use super::progress::Progress;
 use super::steps::Link;
-use super::{ExportError, Progress};
-use crate::spill::{Record, Sorted, Spill};
-use crate::timeline::whole_ns;
 
 /// Time of a call that never returned.
 pub const NEVER: i64 = i64::MIN;

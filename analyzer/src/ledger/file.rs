@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Answer, Prediction};
+use super::prediction::{Answer, Prediction};
 
 /// Name of the ledger in a folder of runs.
 pub const LEDGER_FILE: &str = "gammachi-ledger.jsonl";

@@ -1,6 +1,7 @@
 //! Compares predictions with measurements: errors, and how many intervals contain them.
 
-use super::{Answer, Ledger, Prediction, Predictor};
+use super::file::Ledger;
+use super::prediction::{Answer, Prediction, Predictor};
 
 /// A prediction and its measured value.
 #[derive(Debug, Clone, PartialEq)]

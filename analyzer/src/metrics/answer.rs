@@ -8,12 +8,14 @@ use crate::timeline::matching::MatchingSummary;
 
 use super::activity::detail::{Budget, Detail, MatchCollector};
 use super::activity::{Activity, Bins};
+use super::combined::Matched;
 use super::exchanges::{self, Exchanges};
+use super::figures::Metrics;
 use super::messages::{MessageMetrics, Tally, TallySums};
 use super::passes::Passes;
 use super::resolve::{Resolved, SelectionError};
+use super::selection::Selection;
 use super::selection_index::SelectionIndex;
-use super::{Matched, Metrics, Selection};
 
 /// What a report needs.
 #[derive(Debug, Clone, Copy)]

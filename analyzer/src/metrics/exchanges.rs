@@ -18,11 +18,12 @@ use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{Access, CollectiveInstance, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
+use super::counters::CounterMetrics;
 use super::passes::Passes;
 use super::resolve::{Resolved, SelectionError};
+use super::selection::Selection;
 use super::selection_index::SelectionIndex;
 use super::sums::RankPass;
-use super::{CounterMetrics, Metrics, Selection};
 
 /// Where the partner of an exchange is, relative to the rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -259,13 +260,6 @@ impl Exchanges {
             sums.entry(name.clone()).or_default().add(work);
         }
         sums
-    }
-}
-
-impl Metrics {
-    /// What counts as computation in a run.
-    pub fn compute_mode_of(run: &Run) -> super::ComputeMode {
-        super::compute_mode(run, &mut Vec::new())
     }
 }
 

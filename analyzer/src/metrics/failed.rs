@@ -2,23 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use trace_format::errors::class_name;
 
 use crate::trace::Run;
 
+use super::note::FailedCalls;
 use super::sums::RankPass;
-
-/// Calls of one function that returned one class of error, over all ranks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FailedCalls {
-    /// Name of the function.
-    pub function: String,
-    /// Name of the error class, or its number where it has no known name.
-    pub error: String,
-    /// Calls that began in the selection.
-    pub count: u64,
-}
 
 /// Merges the ranks' counts; most frequent first, then by name.
 pub(super) fn merge(run: &Run, passes: &[RankPass]) -> Vec<FailedCalls> {

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::{Note, RankMetrics};
 use crate::trace::RankTrace;
 
 /// Memory that a rank's process held, in bytes (resident).
@@ -30,7 +29,7 @@ impl Memory {
         })
     }
 
-    fn growth_bytes(&self) -> u64 {
+    pub(super) fn growth_bytes(&self) -> u64 {
         self.last_bytes.saturating_sub(self.first_bytes)
     }
 }
@@ -44,23 +43,4 @@ pub struct Grown {
     pub memory: Memory,
     /// By how much the median of the other ranks grew.
     pub others_bytes: u64,
-}
-
-/// Growth below which no rank is named.
-const NOTABLE_BYTES: u64 = 64 << 20;
-/// How many times as much as the others a rank must have grown to be named.
-const NOTABLE_TIMES: u64 = 2;
-
-/// A note on the rank that grew most, if the others grew far less.
-pub(super) fn note(ranks: &[RankMetrics]) -> Option<Note> {
-    let mut grown: Vec<(u64, u32, Memory)> = ranks
-        .iter()
-        .filter_map(|rank| rank.memory.map(|memory| (memory.growth_bytes(), rank.rank, memory)))
-        .collect();
-    grown.sort_by_key(|(growth, rank, _)| (std::cmp::Reverse(*growth), *rank));
-    let (&(growth, rank, memory), others) = grown.split_first()?;
-    let others_bytes = others.get(others.len() / 2)?.0;
-    let stands_out =
-        growth >= NOTABLE_BYTES && growth >= others_bytes.saturating_mul(NOTABLE_TIMES);
-    stands_out.then_some(Note::MemoryGrew(Grown { rank, memory, others_bytes }))
 }

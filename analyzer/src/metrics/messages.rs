@@ -20,9 +20,9 @@ use crate::timeline::matching::{
 };
 use crate::trace::Run;
 
+use super::note::{MessageNote, Note};
 use super::resolve::{RankSelection, Resolved};
 use super::unfinished::OpenOperations;
-use super::{MessageNote, Note};
 
 /// Messages and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

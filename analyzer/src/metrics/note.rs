@@ -1,8 +1,9 @@
 //! Remarks on the figures of a selection, without their wording; `present` words them.
 
+use serde::Serialize;
+
 use trace_format::header::KeepingPolicy;
 
-use super::FailedCalls;
 use super::memory::Grown;
 
 /// Compute calls of a rank with impossible numbers of operations; they are not counted.
@@ -90,4 +91,15 @@ pub enum MessageNote {
     Early,
     /// Early messages where several threads share a channel.
     EarlyAmbiguous,
+}
+
+/// Calls of one function that returned one class of error, over all ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedCalls {
+    /// Name of the function.
+    pub function: String,
+    /// Name of the error class, or its number where it has no known name.
+    pub error: String,
+    /// Calls that began in the selection.
+    pub count: u64,
 }

@@ -5,8 +5,8 @@
 use crate::analysis::{Analysis, CallObserver};
 use crate::trace::Run;
 
-use super::CounterMetrics;
-use super::counters::{Counts, Readings};
+use super::compute_mode::compute_mode;
+use super::counters::{CounterMetrics, Counts, Readings};
 use super::paths::{self, Paths, RankPaths};
 use super::resolve::Resolved;
 use super::sites::{RankSites, SiteMetrics, Sites};
@@ -49,7 +49,7 @@ impl Passes {
         let has_counters = analysis.run.ranks.iter().any(|rank| !rank.facts.counters.is_empty());
         let sums = Sums {
             selections: selections.to_vec(),
-            mode: super::compute_mode(analysis.run, &mut Vec::new()),
+            mode: compute_mode(analysis.run, &mut Vec::new()),
         };
         let readings = has_counters.then(|| Readings { selections: selections.to_vec() });
         let paths = sites.as_ref().filter(|_| paths::are_recorded(analysis.run));

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde::{Deserialize, Serialize};
 use trace_format::header::Definition;
 use trace_format::markers::ToolReason;
-
-use serde::{Deserialize, Serialize};
 
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
@@ -13,8 +12,8 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use crate::trace::symbols::{SourceLocation, Symbols};
 
+use super::modules::{in_file, module_of};
 use super::resolve::{RankSelection, Resolved};
-use super::sites::{Sums, in_file, module_of};
 
 /// A function on the stack of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,6 +212,30 @@ fn program_frames(mut frames: Vec<Frame>) -> Vec<Frame> {
         frames.pop();
     }
     frames
+}
+
+/// Number of calls, their time, and the longest.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Sums {
+    pub count: u64,
+    pub ticks: u64,
+    pub max_ticks: u64,
+}
+
+impl Sums {
+    /// Adds `count` calls that took `ticks` together.
+    #[inline]
+    pub fn add(&mut self, (count, ticks): (u64, u64)) {
+        let mean = if count == 1 { ticks } else { ticks / count.max(1) };
+        self.merge(&Self { count, ticks, max_ticks: mean });
+    }
+
+    #[inline]
+    pub fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.ticks = self.ticks.saturating_add(other.ticks);
+        self.max_ticks = self.max_ticks.max(other.max_ticks);
+    }
 }
 
 #[cfg(test)]

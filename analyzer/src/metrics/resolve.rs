@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::Analysis;
+use crate::did_you_mean;
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
 
-use super::Note;
 use super::marks::{Found, Marks, RankMarks, Targets};
+use super::note::Note;
 use super::selection::{Bound, Iteration, Selection};
-use crate::did_you_mean;
 
 /// Why a selection cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

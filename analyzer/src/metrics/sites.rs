@@ -1,17 +1,19 @@
 //! Calls by call site: one row per function and site, with equal sites of all ranks merged.
 
+use serde::{Serialize, Serializer};
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::{Deserialize, Serialize, Serializer};
-use trace_format::header::{Definition, Module};
+use trace_format::header::Module;
 
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
 use crate::trace::symbols::{SourceLocation, Symbols};
-use crate::trace::{RankTrace, Run};
 
-use super::paths::{self, PathRow, PathSums};
+use super::modules::{in_file, module_of, modules};
+use super::paths::{self, PathRow, PathSums, Sums};
 use super::resolve::{RankSelection, Resolved};
 
 /// Calls of one function from one call site.
@@ -60,53 +62,6 @@ type Key = (u16, u64, Option<usize>, bool);
 
 /// A call site over all ranks: path and build id of its module, address in it, function.
 type SiteKey<'a> = (String, String, u64, &'a str);
-
-/// Number of calls, their time, and the longest.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Sums {
-    pub count: u64,
-    pub ticks: u64,
-    pub max_ticks: u64,
-}
-
-impl Sums {
-    /// Adds `count` calls that took `ticks` together.
-    #[inline]
-    pub fn add(&mut self, (count, ticks): (u64, u64)) {
-        let mean = if count == 1 { ticks } else { ticks / count.max(1) };
-        self.merge(&Self { count, ticks, max_ticks: mean });
-    }
-
-    #[inline]
-    pub fn merge(&mut self, other: &Self) {
-        self.count = self.count.saturating_add(other.count);
-        self.ticks = self.ticks.saturating_add(other.ticks);
-        self.max_ticks = self.max_ticks.max(other.max_ticks);
-    }
-}
-
-/// The modules listed in a rank's file.
-pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
-    let modules = trace.file.definitions.iter().filter_map(|definition| match definition {
-        Definition::Module(module) => Some(module),
-        _ => None,
-    });
-    modules.collect()
-}
-
-/// The module that an address belonged to at a moment: the last one mapped there before.
-pub(crate) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
-    modules
-        .iter()
-        .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)
-}
-
-/// Path and build id of a module, both empty if it is not known, and an address in its file.
-pub(crate) fn in_file(module: Option<&Module>, address: u64) -> (&str, &str, u64) {
-    let (path, id, base) =
-        module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
-    (path, id, address.wrapping_sub(base))
-}
 
 /// Size of a rank's cache of call sites; a program uses few at a time.
 const CACHE_SLOTS: usize = 256;

@@ -1,10 +1,13 @@
 //! Known traces, with 1 GHz counters and times in milliseconds since the rank's start at `B`.
 
-use super::*;
-use crate::synthetic_trace::{RunDirectory, SyntheticRank};
-use crate::trace::FileFault;
 use trace_format::header::{Definition, Phase};
 use trace_format::markers::ToolReason;
+
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::Ending;
+use crate::trace::FileFault;
+
+use super::*;
 
 const MS: u64 = 1_000_000;
 const B: u64 = 5_000_000 * MS;

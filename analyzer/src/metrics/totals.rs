@@ -11,7 +11,7 @@ use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, PeerClass, TotalsEntry, la
 use crate::timeline::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
 
-use super::Note;
+use super::note::Note;
 
 /// Calls of one function, class of peer and class of size, over all ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]

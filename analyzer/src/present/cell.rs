@@ -2,13 +2,13 @@
 
 use super::causes::words;
 use super::code_place::{code_place, offset};
-use super::context::plural;
+use super::context::{plural, thread};
 use super::quantity::{count, in_unit, percent, seconds, signed, significant, with_prefix};
 use crate::causes::Context;
 use crate::metrics::{Frame, OwnTime};
 use crate::plain_text::printable;
-use crate::tables::waits::{Delay, Longer};
 use crate::tables::{Cell, Column};
+use crate::tables::{Delay, Longer};
 
 /// Maximum number of functions of a call path shown; the outermost and the innermost ones are kept.
 const MAX_FUNCTIONS: usize = 6;
@@ -48,14 +48,6 @@ pub(super) fn text(cell: &Cell) -> String {
             printable(&code_place(module, *address, place))
         }
         Cell::Path(frames) => printable(&path(frames)),
-    }
-}
-
-/// `rank 2`, with its thread unless that is the first.
-pub(super) fn thread(rank: u32, number: u32) -> String {
-    match number {
-        0 => format!("rank {rank}"),
-        number => format!("rank {rank}, thread {number}"),
     }
 }
 

@@ -135,3 +135,11 @@ pub(crate) struct Omitted {
     /// Their total length.
     pub seconds: f64,
 }
+
+/// `rank 2`, with its thread unless that is the first.
+pub(super) fn thread(rank: u32, number: u32) -> String {
+    match number {
+        0 => format!("rank {rank}"),
+        number => format!("rank {rank}, thread {number}"),
+    }
+}

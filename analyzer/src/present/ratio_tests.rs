@@ -6,7 +6,6 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Report, causes, report, whatif};
 use crate::analysis::Analysis;
 use crate::causes::tests::{finished, generated};
 use crate::causes::{Causes, RankTime, Tree};
@@ -19,6 +18,9 @@ use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::SyntheticRank;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
+
+use super::shown::Report;
+use super::{causes, report, whatif};
 
 /// Factors of efficiency, in any document.
 const FACTORS: [&str; 8] = [

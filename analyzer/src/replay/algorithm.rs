@@ -2,7 +2,7 @@
 //! Gropp 2005), as rounds of messages; and the longest path through the rounds on given hosts,
 //! whose ranks share a link.
 
-use super::graph::{Movement, Needs};
+use super::movement::{Movement, Needs};
 
 /// An algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

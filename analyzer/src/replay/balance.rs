@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::OpNumber;
-use super::questions::WhatIf;
 use crate::causes::Context;
+
+use super::graph::OpNumber;
+use super::what_if::WhatIf;
 
 /// Most parts that ranks take over in a context. Of more, parts that end one after the other are
 /// taken over together, where the last of them ends.

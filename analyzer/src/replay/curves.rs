@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::change::Change;
-use super::questions::WhatIf;
+use super::what_if::WhatIf;
 
 impl WhatIf<'_> {
     /// The time of the run, seconds, for each factor with which a change is made; the points are in the order of the

@@ -2,7 +2,8 @@
 //! operations work. It is used forwards to compute times, and backwards to compute their
 //! derivatives.
 
-use super::graph::{Collective, Graph, LinkKind, Member, Message, NO_OP, Needs, OpNumber};
+use super::graph::{Collective, Graph, LinkKind, Member, Message, NO_OP, OpNumber};
+use super::movement::Needs;
 use super::network::{Amount, Costs};
 
 /// The point from which a duration counts.

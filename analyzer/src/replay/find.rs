@@ -14,7 +14,8 @@ use crate::timeline::matching::{
 };
 
 use super::algorithm::usual;
-use super::graph::{Collective, Link, LinkKind, Member, Message, Movement, NO_OP, Needs};
+use super::graph::{Collective, Link, LinkKind, Member, Message, NO_OP};
+use super::movement::{Movement, Needs};
 
 /// A call that is linked to a message or collective operation. One integer, from the top: begin (64
 /// bits), function (16), number (32), kind (8). There is one for each link of a run, and they are

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::dependencies::{StartPoint, dependencies, senders};
 use super::exchange::Rounds;
-use super::graph::{Graph, LinkKind, Needs, Op, OpNumber, Window};
+use super::graph::{Graph, LinkKind, Op, OpNumber, Window};
+use super::movement::Needs;
 use super::network::{Costs, Network, Placement};
 use super::part::{Bounds, Ends, Pin};
 

@@ -3,10 +3,12 @@
 
 use std::ops::Range;
 
-use super::algorithm::Algorithm;
 use crate::causes::contexts::Contexts;
 use crate::causes::semantics::SendMode;
 use crate::trace::Run;
+
+use super::algorithm::Algorithm;
+use super::movement::{Movement, Needs};
 
 /// The number of an operation in the graph.
 pub(super) type OpNumber = u32;
@@ -102,37 +104,6 @@ pub(super) struct Message {
     pub lines: [u32; 2],
     pub sending: SendMode,
     pub bytes: f64,
-}
-
-/// Which contributions the members of a collective operation need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Needs {
-    /// All need all, and all send: in rounds.
-    Everybody,
-    /// All need all that send.
-    All,
-    /// All need the root.
-    Root,
-    /// The root needs all that send.
-    AtRoot,
-    /// Each needs lower ranks and itself.
-    Lower,
-}
-
-/// How data moves in a collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Movement {
-    /// No data: a barrier.
-    Nothing,
-    /// No data, and the time after the last member's entry stays as recorded: operations that
-    /// create communicators, windows and files, and fences.
-    Meeting,
-    /// The same data to or from all: broadcast, reduce, allreduce, scan.
-    Same,
-    /// Different data for each member: gather, scatter, allgather, reduce_scatter.
-    Parts,
-    /// Different data for each pair: alltoall.
-    Pairs,
 }
 
 /// A collective operation.

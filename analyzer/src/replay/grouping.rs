@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::mapping::Mapping;
-use super::questions::WhatIf;
+use super::what_if::WhatIf;
 
 /// Runs with more ranks are not looked at: the search takes time that grows with their square.
 const MAX_RANKS: usize = 4096;

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::graph::{Graph, LinkKind, Message, NO_OP, OpNumber};
 use super::network::{Hop, Placement};
-use super::questions::WhatIf;
+use super::what_if::WhatIf;
 use crate::trace::Run;
 
 /// Calls that complete fewer bytes are not looked at: the library keeps a copy of such messages, and takes it out only

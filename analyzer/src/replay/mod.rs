@@ -43,10 +43,17 @@ mod grouping;
 mod hiding;
 mod mapping;
 mod moments;
+mod movement;
 mod network;
 mod part;
 mod questions;
 mod uncertainty;
+mod what_if;
+
+use rayon::prelude::*;
+
+use crate::analysis::Analysis;
+use crate::causes::Part;
 
 pub use assembled::{Assembled, Origin};
 pub use backward::{PARAMETERS, Path, critical_path};
@@ -60,30 +67,7 @@ pub use hiding::NotHidden;
 pub use mapping::{Layout, Mapping};
 pub use moments::Moment;
 pub use network::{Hop, Network, Placement};
-pub use questions::{Answer, WhatIf};
-
-use rayon::prelude::*;
-
-use crate::analysis::Analysis;
-use crate::causes::Part;
-
-/// Why the ideal time (T₀) is unknown.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NoIdeal {
-    /// It was not requested.
-    NotAsked,
-    /// The run has so many calls that it is replayed only on request.
-    TooManyCalls(u64),
-    /// It cannot be replayed.
-    NotReplayable(NotReplayable),
-    /// The relative error of its replay is too large.
-    Off(f64),
-    /// It has so many calls that it is not replayed along with a report.
-    NotAside(u64),
-    /// Ranks enter the selected part unequally often, so that which stretches belong together is
-    /// not known.
-    UnequallyOften,
-}
+pub use what_if::{Answer, NoIdeal, WhatIf};
 
 /// Runs with more calls are replayed for `gammachi whatif` only.
 const MAX_CALLS: u64 = 5_000_000;

@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use super::graph::GraphLine;
-use super::questions::WhatIf;
+use super::what_if::WhatIf;
 
 /// An event of a thread; seconds since the run's begin.
 #[derive(Debug, Clone, Copy, PartialEq)]

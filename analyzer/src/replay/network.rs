@@ -6,8 +6,9 @@ use std::ops::{Add, Mul};
 use crate::causes::semantics::SendMode;
 
 use super::algorithm::{ALGORITHMS, Algorithm, Path};
-use super::graph::{Collective, Graph, Message, Movement};
+use super::graph::{Collective, Graph, Message};
 use super::mapping::Mapping;
+use super::movement::Movement;
 
 /// The level of a transfer: within a host, or between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 
 use crate::causes::Part;
 
-use super::graph::{Graph, Recorded};
+use super::graph::{Graph, GraphLine, Recorded};
 
 /// The bounds of a part of a run.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Bounds {
     pub fn new(graph: &Graph, part: &Part) -> Self {
         let (ticks_per_s, begin) = graph.axis;
         let seconds = |at: i64| (at - begin) as f64 / ticks_per_s;
-        let of_line = |line: &super::GraphLine| {
+        let of_line = |line: &GraphLine| {
             let last = graph.recorded[line.ops.end as usize - 1].left_s;
             let stretches = part.of(line.position).iter().enumerate();
             let stretches = stretches.map(|(number, (from, to))| {

@@ -1,66 +1,19 @@
 //! Answers questions about a run: how long it would take with some changes.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use trace_format::meaning::{Class, Meaning};
 
-use super::NoIdeal;
+use crate::causes::{Context, Part};
+
 use super::backward::{Path, critical_path};
-use super::calibrate::{Calibration, MAX_ERROR, MAX_OFF_S, calibrate};
+use super::calibrate::{MAX_ERROR, MAX_OFF_S, calibrate};
 use super::change::Change;
 use super::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay, replay_part};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
 use super::part::Bounds;
-use super::uncertainty::Asked;
-use crate::causes::{Context, Part};
-
-/// The effect of some changes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// The changes.
-    pub changes: Vec<Change>,
-    /// Time of the run with the changes, seconds.
-    pub elapsed_s: f64,
-    /// The interval that contains the time in nine of ten cases, seconds.
-    pub interval_s: (f64, f64),
-    /// The shortest and the longest time with a division of the costs of transfers that the run
-    /// does not exclude, seconds.
-    pub divided_s: (f64, f64),
-    /// Number of calls that were released although what they needed never came.
-    pub released: u64,
-}
-
-/// Above this ratio of the longest time to the shortest, the run does not tell the time.
-const MAX_DIVIDED: f64 = 2.0;
-
-impl Answer {
-    /// The time, unless the run tells no more than an interval, seconds.
-    pub fn time_s(&self) -> Option<f64> {
-        let (shortest, longest) = self.divided_s;
-        (longest <= MAX_DIVIDED * shortest).then_some(self.elapsed_s)
-    }
-}
-
-/// A run that has been replayed for comparison, ready for questions.
-#[derive(Debug)]
-pub struct WhatIf<'a> {
-    /// The run as a graph.
-    pub graph: Graph<'a>,
-    /// Its recorded placement.
-    pub placement: Placement,
-    /// Its network.
-    pub calibration: Calibration,
-    /// The self-replay: the replay without changes.
-    pub replayed: Replayed,
-    /// The critical path of the self-replay, once it is needed.
-    path: OnceLock<Path>,
-    /// Seconds of computation by line, in the whole run.
-    own: Vec<f64>,
-    /// The answer on an ideal network, once it is needed: several ask for it.
-    ideal: OnceLock<Answer>,
-}
+use super::what_if::{Answer, Asked, NoIdeal, WhatIf};
 
 /// Conditions of a replay that some changes make.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! How far an answer may be off (docs/decisions/0097-intervals-know-what-the-run-does-not-show.md,
 //! 0109-answers-cover-every-division-of-the-costs.md).
 
-use super::backward::{Path, Transfers};
+use super::backward::Transfers;
 use super::change::Change;
-use super::network::{Network, Placement};
-use super::questions::{WhatIf, changed_network};
+use super::network::Network;
+use super::questions::changed_network;
+use super::what_if::{Asked, WhatIf};
 
 /// Relative difference of two runs of the same program, in nine of ten cases.
 const OF_RUNS: f64 = 0.012;
@@ -50,20 +51,6 @@ const PLACEMENT: Shares = Shares { of_difference: 2.0, of_transfers: 0.4, ..NONE
 const MOVED_IF_NOT_SHOWN: f64 = 0.6;
 /// If parameters are given as values, the run does not say what the transfers cost: of these.
 const OF_GIVEN: f64 = 1.5;
-
-/// An answer whose interval is wanted.
-pub(super) struct Asked<'a> {
-    pub changes: &'a [Change],
-    pub elapsed_s: f64,
-    /// The network with the changes.
-    pub network: &'a Network,
-    /// The critical path with the changes, if it matters.
-    pub path: Option<&'a Path>,
-    /// The placement with the changes.
-    pub placement: &'a Placement,
-    /// The longest computation of a line, seconds.
-    pub computing_s: f64,
-}
 
 impl WhatIf<'_> {
     /// Whether the uncertainty of an answer depends on the transfers of its replay.

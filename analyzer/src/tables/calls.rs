@@ -2,7 +2,7 @@
 
 use crate::metrics::{CallMetrics, Frame, Metrics, PathRow, SiteRow};
 
-use super::{Cell, Table};
+use super::table::{Cell, Table};
 
 /// Whether a call's time lies before or after τ_i; such calls come last and have no share.
 pub fn lies_outside(call: &CallMetrics) -> bool {

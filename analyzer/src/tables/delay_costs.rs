@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::causes::{Cost, OnPath};
 use crate::diagnosis::Why;
 
-use super::waits::Delay;
-use super::{Cell, Table};
+use super::delay::Delay;
+use super::table::{Cell, Table};
 
 /// A line and a context, and the waiting that its delay there causes.
 pub type DelayCost<'a> = ((u32, u32), &'a Cost);

@@ -3,7 +3,7 @@
 use crate::causes::{Causes, Context, Iteration, NO_CONTEXT, Phase, Region, Tree};
 use crate::trace::Run;
 
-use super::{Cell, Table};
+use super::table::{Cell, Table};
 
 /// Adds the factors of efficiencies. Where nobody calls MPI, only the balance of the load means something.
 fn add_factors(table: &mut Table, trees: &[(Option<Tree>, bool)]) {

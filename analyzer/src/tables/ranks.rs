@@ -7,7 +7,7 @@ use crate::causes::{Causes, RankTime};
 use crate::diagnosis::{Diagnosis, Finding};
 use crate::metrics::{ComputeMode, Metrics, Pinning, RankMetrics, RankState};
 
-use super::{Cell, Column, Shown, Table};
+use super::table::{Cell, Column, Shown, Table};
 
 /// Share of τ by which similar ranks may differ.
 const TOLERANCE: f64 = 0.02;

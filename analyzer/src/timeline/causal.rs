@@ -15,9 +15,7 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
-use super::GlobalTimeline;
+use super::global::{CausalCorrection, GlobalTimeline};
 use super::rank_clock::{ClockPiece, RankClock};
 
 /// A moved receive ends this much later than its send begins, seconds.
@@ -25,25 +23,6 @@ pub const MARGIN_S: f64 = 1e-9;
 /// Largest part of their length by which intervals are shortened or stretched, unless more is
 /// inevitable.
 pub const AMORTISATION: f64 = 0.01;
-
-/// Summary of what a correction changed.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct CausalCorrection {
-    /// Messages examined.
-    pub messages: u64,
-    /// Messages that arrived before they were sent.
-    pub early_before: u64,
-    /// Messages that still do after the correction.
-    pub early_after: u64,
-    /// Receives that were moved because of their own message.
-    pub moved_receives: u64,
-    /// Ranks whose times were changed.
-    pub changed_ranks: u64,
-    /// Largest distance that a receive was moved because of its own message, nanoseconds.
-    pub largest_jump_ns: f64,
-    /// Largest shift of any send or receive, nanoseconds.
-    pub largest_shift_ns: f64,
-}
 
 /// A message whose receive ended.
 #[derive(Debug, Clone, Copy)]

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use crate::trace::{FileDiagnosis, RankTrace, Run};
 
+use super::alignment::Alignment;
 use super::counter_map::CounterMap;
 use super::exchange::{Hop, Rates, UNMEASURED_RATE, hop};
+use super::fault::TimeFault;
 use super::frequency::Frequency;
 use super::known_rates::KnownRates;
 use super::rank_clock::BoundLine;
-use super::{Alignment, TimeFault};
 
 /// Map from a rank's counter to that of rank 0.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,8 +11,9 @@ use trace_format::reader::{
     Event, EventLocation, Events, Head, StoredEvent, StoredEventObserver, Thread,
 };
 
-use super::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
+
+use super::global::GlobalTimeline;
 
 /// The moment of an event that determines its position among the events of other ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 
 use trace_format::header::{ClockExchange, Phase};
 
-use super::Alignment;
+use super::alignment::Alignment;
 use super::counter_map::{CounterMap, LinearMap};
 use super::rank_clock::BoundLine;
 

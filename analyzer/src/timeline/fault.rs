@@ -1,7 +1,6 @@
 //! Faults in a rank's stretch and clock, and notes on the times of a run.
 
-use super::{Alignment, ElapsedScope, ExchangeFault, GlobalTimeline};
-use crate::trace::Run;
+use super::exchange::ExchangeFault;
 
 /// A fault in a rank's stretch or clock exchanges.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -29,7 +28,7 @@ pub struct NotedRanks {
 }
 
 impl NotedRanks {
-    fn of(ranks: impl IntoIterator<Item = u32>) -> Option<Self> {
+    pub(super) fn of(ranks: impl IntoIterator<Item = u32>) -> Option<Self> {
         let mut ranks = ranks.into_iter();
         let first = ranks.next()?;
         Some(Self { first, count: 1 + ranks.count() })
@@ -53,36 +52,10 @@ pub enum TimeNote {
     Unaligned(NotedRanks),
     /// Frequencies of counters are estimated.
     GuessedFrequency(NotedRanks),
-    /// The ranks' stretches are the lives of their processes ([`ElapsedScope::Process`]).
+    /// The ranks' stretches are the lives of their processes
+    /// ([`ElapsedScope::Process`](super::global::ElapsedScope::Process)).
     WholeProcess,
     /// The trace does not record when these processes began; the begin of MPI_Init is taken
     /// instead.
     ProcessBeginUnknown(NotedRanks),
-}
-
-impl TimeNote {
-    pub(super) fn of(timeline: &GlobalTimeline, run: &Run) -> Vec<Self> {
-        let with = |alignment| {
-            let concerned = timeline.ranks.iter().filter(move |r| r.clock.alignment == alignment);
-            NotedRanks::of(concerned.map(|r| r.rank))
-        };
-        let guessed = timeline.ranks.iter().filter(|r| r.frequency.is_guess()).map(|r| r.rank);
-        let mut notes = Vec::new();
-        notes.extend(with(Alignment::AssumedShared).map(Self::AssumedShared));
-        notes.extend(with(Alignment::Estimated).map(Self::Estimated));
-        notes.extend(with(Alignment::Unaligned).map(Self::Unaligned));
-        if let Some(estimate) = &timeline.estimate {
-            let of = |ranks: &[u32]| NotedRanks::of(ranks.iter().copied());
-            notes.extend(of(&estimate.unconnected).map(Self::Unconnected));
-            notes.extend(of(&estimate.contradictory).map(Self::Contradictory));
-        }
-        notes.extend(NotedRanks::of(guessed).map(Self::GuessedFrequency));
-        if timeline.scope == ElapsedScope::Process {
-            notes.push(Self::WholeProcess);
-            let unknown = run.ranks.iter().filter(|rank| rank.facts.life.is_none());
-            let unknown = NotedRanks::of(unknown.map(|rank| rank.rank));
-            notes.extend(unknown.map(Self::ProcessBeginUnknown));
-        }
-        notes
-    }
 }

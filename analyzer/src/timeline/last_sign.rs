@@ -11,7 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::trace::{ProcessState, RankTrace, Run};
 
-use super::{Ending, RankTime};
+use super::rank_time::RankTime;
+use super::stretch::Ending;
 
 /// A system clock that is more than this many seconds (115 days) after the last stamp is not
 /// trusted.

@@ -9,6 +9,7 @@
 //! MPI_Finalize. For a rank that never called MPI_Finalize, the stretch ends at its last time stamp
 //! or, if it was inside a call, at the job's last sign of life ([`LastSign`]).
 
+mod alignment;
 pub mod calls;
 mod causal;
 mod chain;
@@ -18,143 +19,39 @@ pub mod event_streams;
 mod exchange;
 mod fault;
 mod frequency;
+mod global;
 mod known_rates;
 mod last_sign;
 pub mod matching;
 pub mod mpi_constants;
+mod notes;
+mod offset_estimate;
 mod offsets;
 mod rank_clock;
+mod rank_time;
 mod shared_counters;
 mod stretch;
 mod utc;
 
-use serde::Serialize;
+use crate::trace::{FileDiagnosis, RankTrace, Run};
 
-use crate::trace::{FileDiagnosis, RankTrace, Run, ThreadExtent};
-
-pub use causal::{AMORTISATION, CausalCorrection, Link};
+pub use alignment::Alignment;
+pub use causal::{AMORTISATION, Link};
 use chain::{Chains, RootMap};
 pub use exchange::{ExchangeFault, UNMEASURED_RATE, WANDER};
 pub use fault::{NotedRanks, TimeFault, TimeNote};
 pub use frequency::{Frequency, FrequencyBasis};
+pub use global::{CausalCorrection, ElapsedScope, GlobalTimeline};
 pub use known_rates::KnownRates;
 pub use last_sign::LastSign;
+pub use offset_estimate::OffsetEstimate;
 use offsets::Estimated;
-pub use offsets::OffsetEstimate;
 pub use rank_clock::{BoundLine, ClockPiece, RankClock, whole_ns};
+pub use rank_time::RankTime;
 pub use shared_counters::shared_counters;
 pub use stretch::Ending;
 use stretch::Stretch;
 pub use utc::Utc;
-
-/// How a rank's counter was aligned with the global timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Alignment {
-    /// The counter is the reference itself.
-    #[serde(rename = "reference")]
-    Reference,
-    /// By measured exchanges.
-    #[serde(rename = "measured")]
-    Measured,
-    /// The exchange found no offset from the invariant counter of a rank on the same host: both
-    /// read one counter.
-    #[serde(rename = "shared counter")]
-    SharedCounter,
-    /// No exchange, but another rank of the host has a clock and both counters are invariant:
-    /// assumed to be one counter.
-    #[serde(rename = "assumed shared")]
-    AssumedShared,
-    /// No exchange; from messages between its host and others.
-    #[serde(rename = "estimated")]
-    Estimated,
-    /// Only by the system's wall clock, or not at all.
-    #[serde(rename = "unaligned")]
-    Unaligned,
-}
-
-/// A rank's stretch and clock.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RankTime {
-    /// Rank in MPI_COMM_WORLD; the position is that of [`Run::ranks`].
-    pub rank: u32,
-    /// Counter when τ_i begins.
-    pub begin_ticks: u64,
-    /// Counter when τ_i ends; not before the begin.
-    pub end_ticks: u64,
-    /// Why it ends there.
-    pub ending: Ending,
-    /// The counter on the global timeline.
-    pub clock: RankClock,
-    /// The counter's own frequency.
-    pub frequency: Frequency,
-}
-
-impl RankTime {
-    /// Begin in global seconds.
-    pub fn begin_s(&self) -> f64 {
-        self.clock.seconds(self.begin_ticks)
-    }
-
-    /// End in global seconds.
-    pub fn end_s(&self) -> f64 {
-        self.clock.seconds(self.end_ticks)
-    }
-
-    /// First and last known moment of a thread on the rank's counter. The first thread lasts as
-    /// long as its rank. Any other lasts from its first event to its last, or to the rank's end if
-    /// its last call did not return.
-    pub fn thread_stretch(&self, extent: &ThreadExtent) -> Option<(u64, u64)> {
-        if extent.number == 0 {
-            return Some((self.begin_ticks, self.end_ticks));
-        }
-        let (first, last) = (extent.first_ticks?, extent.last_ticks?);
-        let begin = first.max(self.begin_ticks);
-        let last = match extent.last_call.as_ref().is_some_and(|call| call.open) {
-            true => self.end_ticks,
-            false => last.min(self.end_ticks),
-        };
-        Some((begin, last.max(begin)))
-    }
-}
-
-/// What the elapsed time τ_i of a rank covers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ElapsedScope {
-    /// From the return of MPI_Init to the entry of MPI_Finalize.
-    #[default]
-    Mpi,
-    /// From the begin of its process to its end.
-    Process,
-}
-
-/// All ranks' counters on one clock.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GlobalTimeline {
-    /// One entry per rank of [`Run::ranks`], in the same order.
-    pub ranks: Vec<RankTime>,
-    /// Largest error bound of the measured ranks over their stretches, nanoseconds; `None` if no
-    /// rank was measured.
-    pub bound_ns: Option<f64>,
-    /// The same, but only at the begin and end of the ranks' stretches, next to the exchanges.
-    pub ends_bound_ns: Option<f64>,
-    /// How offsets were estimated that no exchange measured; `None` if none was missing, or nothing
-    /// was recorded that could tell.
-    pub estimate: Option<OffsetEstimate>,
-    /// What the causal correction changed; `None` for the clocks as measured.
-    pub causal: Option<CausalCorrection>,
-    /// Where the timeline lies in UTC, according to the reference rank's system clock.
-    pub utc: Option<Utc>,
-    /// The job's last sign of life; `None` if every rank finished.
-    pub last_sign: Option<LastSign>,
-    /// Whether every rank is aligned.
-    pub aligned: bool,
-    /// What the ranks' stretches cover.
-    pub scope: ElapsedScope,
-    /// Faults in stretches and clocks.
-    pub diagnoses: Vec<FileDiagnosis<TimeFault>>,
-    /// What a reader should know about the times.
-    pub notes: Vec<TimeNote>,
-}
 
 impl GlobalTimeline {
     /// Maps every rank's counter to the global timeline. Never fails: counters that cannot be

@@ -1,6 +1,6 @@
 //! Converts readings of a rank's counter to global seconds, with an error bound.
 
-use super::Alignment;
+use super::alignment::Alignment;
 
 /// A stretch of a counter that runs at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::alignment::Alignment;
 use super::chain::host_counter;
-use super::{Alignment, RankTime};
+use super::rank_time::RankTime;
 use crate::trace::Run;
 
 /// For each rank, by position, the first one whose counter it reads according to the clock

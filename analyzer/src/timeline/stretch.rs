@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use super::TimeFault;
 use crate::trace::RankTrace;
+
+use super::fault::TimeFault;
 
 /// Why a rank's stretch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -2,8 +2,10 @@
 
 use trace_format::header::ClockAnchor;
 
-use super::{Alignment, RankTime};
 use crate::trace::{RankTrace, Run};
+
+use super::alignment::Alignment;
+use super::rank_time::RankTime;
 
 /// The global timeline in UTC.
 #[derive(Debug, Clone, Copy, PartialEq)]

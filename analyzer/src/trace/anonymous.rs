@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 use trace_format::header::{Definition, FileHeader, ObjectKind};
 
+use super::fault::{FileFault, RunNote};
+use super::opened::Run;
 use super::run_json::{Params, RunJson, Sender, Termination};
-use super::{FileFault, Run, RunNote};
 
 /// Name of a run in place of its directory.
 const DIRECTORY: &str = "run";

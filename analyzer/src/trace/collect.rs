@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use trace_format::files::rank_file_path;
 use trace_format::header::is_finalized;
-use trace_format::private_directory;
 use trace_format::reader::{OpenError, RankFile};
-use trace_format::regular_file;
+use trace_format::{private_directory, regular_file};
 
+use super::opened::gaps;
 use super::run_json::{RUN_JSON, RunJson, RunState};
 
 /// Extension of rank files.
@@ -265,7 +265,7 @@ pub fn collect(
     let mut present = ranks_in(directory);
     present.extend(held.keys().filter(|(world, _)| *world == 0).map(|(_, rank)| *rank));
     let known = present.into_iter().filter(|rank| *rank < key.world_size);
-    collected.missing = super::gaps(known, key.world_size);
+    collected.missing = gaps(known, key.world_size);
     let unfinished = held.values().filter(|file| file.world_and_rank.0 == 0 && !file.finalized);
     collected.unfinished = unfinished.map(|file| file.world_and_rank.1).collect();
     copy_description(directory, key, found)?;

@@ -7,8 +7,10 @@ use trace_format::files::STAGED_EXTENSION;
 use trace_format::reader::{OpenError, RankFile};
 use trace_format::regular_file;
 
-use super::{FileDiagnosis, FileFault, TraceError};
 use crate::plain_text::printable;
+
+use super::error::TraceError;
+use super::fault::{FileDiagnosis, FileFault};
 
 /// The files of a run directory.
 #[derive(Debug, Default)]

@@ -10,9 +10,11 @@ pub mod collect;
 mod cython;
 pub mod debug_files;
 mod directory;
+mod error;
 mod extent;
 mod facts;
 mod fault;
+mod opened;
 pub mod own_program;
 mod process;
 pub mod run_json;
@@ -21,7 +23,7 @@ pub mod study_json;
 pub mod symbols;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,211 +31,20 @@ use rayon::prelude::*;
 use trace_format::reader::{FunctionTable, OpenError, RankFile};
 
 use crate::processes::Processes;
-use crate::shell_word::shell_word;
+
 use directory::Listing;
 pub use directory::staged_rank_file;
+pub use error::TraceError;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
 pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
+use opened::{Opened, extents, gaps};
+pub use opened::{RankTrace, Run};
 pub use process::{ProcessState, host_name};
 use run_json::{RUN_JSON, RunJson};
 
-/// Why a run cannot be read at all.
-#[derive(Debug, thiserror::Error)]
-pub enum TraceError {
-    /// The directory does not exist.
-    #[error("{0}: no such run directory; `gammachi run` names the one it wrote when it ends")]
-    Missing(PathBuf),
-    /// A file was given instead of a directory.
-    #[error("{file}: is a file; pass the run directory{hint}")]
-    NotADirectory {
-        /// What was given.
-        file: PathBuf,
-        /// The directory that was probably meant, with a leading `: `; or empty.
-        hint: String,
-    },
-    /// The directory cannot be listed.
-    #[error("{path}: cannot be read: {source}")]
-    Io {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// There is no rank file.
-    #[error(
-        "{0}: no rank file in it (ranks-000/rank-000000.gmc …): the program never completed \
-         MPI_Init under the recorder, or this is not a run directory; record one with `gammachi \
-         run -- mpirun -n 2 ./app`, and see `gammachi doctor` if it stays empty"
-    )]
-    NoRankFile(PathBuf),
-    /// The rank files are still in staging directories.
-    #[error(
-        "{directory}: the ranks' files are still in the staging directories of their hosts, one in \
-         {place} (the job is running, or was killed, or could not move them); join them: gammachi collect \
-         {word} STAGE…",
-        word = shell_word(&.directory.to_string_lossy())
-    )]
-    Staged {
-        /// The run directory.
-        directory: PathBuf,
-        /// `HOST:PATH` of one rank's file.
-        place: String,
-    },
-    /// A file was shortened, or its file system failed, after the run was opened.
-    #[error(
-        "{file}: {what}; the figures would be wrong: run the command again once the file is complete"
-    )]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// Which bytes cannot be read, and why.
-        what: String,
-    },
-    /// The processes that analyse a run together do not see the same files.
-    #[error(
-        "{directory}: process {process} on {host} finds other files in it than process 0 on {first_host}: all \
-         processes must read the same directory, and the program must have ended"
-    )]
-    FilesDiffer {
-        /// The run directory.
-        directory: PathBuf,
-        /// Number of the first process that finds other files.
-        process: usize,
-        /// Its host.
-        host: String,
-        /// The first process's host.
-        first_host: String,
-    },
-    /// Another process cannot read the run.
-    #[error("process {process} on {host}: {what}")]
-    OnProcess {
-        /// Number of the process.
-        process: usize,
-        /// Its host.
-        host: String,
-        /// Its error.
-        what: String,
-    },
-    /// The program is still running, so that each process would read another state of it.
-    #[error(
-        "{directory}: rank {rank} is still running, and only one process can read a run that \
-         changes: gammachi report {word}",
-        word = shell_word(&.directory.to_string_lossy())
-    )]
-    Runs {
-        /// The run directory.
-        directory: PathBuf,
-        /// The first such rank.
-        rank: u32,
-    },
-    /// There are rank files, but none can be opened.
-    #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
-    NoneReadable {
-        /// The run directory.
-        directory: PathBuf,
-        /// Number of rank files.
-        files: usize,
-        /// What is wrong with the first.
-        first: String,
-    },
-}
-
 /// The recorder version of a run begins with this if a replay wrote it.
 pub const SIMULATED: &str = "gammachi whatif";
-
-/// One rank's file and what was read from it.
-#[derive(Debug)]
-pub struct RankTrace {
-    /// Rank in MPI_COMM_WORLD.
-    pub rank: u32,
-    /// Its file's path below the run directory.
-    pub name: PathBuf,
-    /// The mapped file.
-    pub file: RankFile,
-    /// The facts from its definitions.
-    pub facts: RankFacts,
-    /// One per thread, in the order of [`RankFile::threads`].
-    pub threads: Vec<ThreadExtent>,
-    /// State of its process; not determined if MPI_Finalize returned.
-    pub process: ProcessState,
-}
-
-impl RankTrace {
-    /// A rank with the extents of its threads.
-    fn new((name, file): (PathBuf, RankFile), threads: Vec<ThreadExtent>) -> Self {
-        let facts = RankFacts::from_definitions(&file.definitions);
-        let process = match facts.finalized() {
-            true => ProcessState::Unknown,
-            false => ProcessState::of(&file),
-        };
-        Self { rank: file.fixed.rank, name, file, facts, threads, process }
-    }
-
-    /// Whether the begin of its elapsed time is known: MPI_Init returned, or an event was recorded.
-    fn has_begun(&self) -> bool {
-        self.facts.begin_ticks.is_some()
-            || self.facts.end_ticks.is_some()
-            || self.threads.iter().any(|thread| thread.first_ticks.is_some())
-    }
-
-    /// Extent of the thread that called MPI first.
-    pub fn main_thread(&self) -> Option<&ThreadExtent> {
-        self.threads.iter().find(|thread| thread.number == 0)
-    }
-
-    /// Whether another tool recorded it: such ranks have no process.
-    pub fn is_imported(&self) -> bool {
-        self.file.fixed.pid == 0
-    }
-
-    /// Whether two ranks run on the same host and kernel.
-    pub fn shares_host_with(&self, other: &Self) -> bool {
-        let (a, b) = (&self.file.header, &other.file.header);
-        a.host == b.host && a.boot_id == b.boot_id
-    }
-}
-
-/// An opened run directory.
-#[derive(Debug)]
-pub struct Run {
-    /// The directory as it was given.
-    pub directory: PathBuf,
-    /// Ranks of MPI_COMM_WORLD, whether their files were found or not.
-    pub world_size: u32,
-    /// The ranks whose files could be opened, ascending.
-    pub ranks: Vec<RankTrace>,
-    /// Ranks without a readable file, or that never returned from MPI_Init.
-    pub missing: Vec<RangeInclusive<u32>>,
-    /// Contents of `run.json`, if `gammachi run` wrote it.
-    pub description: Option<RunJson>,
-    /// Faults in the files.
-    pub diagnoses: Vec<FileDiagnosis<FileFault>>,
-    /// Other facts that a reader should know.
-    pub notes: Vec<RunNote>,
-    /// Whether [`Run::anonymise`] was applied; then the date is left out, too.
-    pub anonymous: bool,
-    /// The processes that analyse it.
-    pub processes: Processes,
-    /// Positions of the ranks whose events this process reads when the run is divided.
-    pub own: Range<usize>,
-}
-
-/// The extents of a file's threads.
-fn extents(file: &RankFile) -> Vec<ThreadExtent> {
-    file.threads.iter().map(|thread| ThreadExtent::scan(file, thread)).collect()
-}
-
-/// The rank files of a run directory, opened, and what is wrong with the others.
-struct Opened {
-    directory: PathBuf,
-    world_size: u32,
-    /// Name and file by rank.
-    by_rank: BTreeMap<u32, (PathBuf, RankFile)>,
-    diagnoses: Vec<FileDiagnosis<FileFault>>,
-    /// Number of rank files of spawned worlds.
-    spawned: usize,
-}
 
 impl Opened {
     /// Opens the files of a run directory.
@@ -520,19 +331,6 @@ fn not_begun(rank: &RankTrace) -> FileFault {
         _ => NotBegun::Unknown,
     };
     FileFault::NotBegun { rank: rank.rank, state }
-}
-
-/// The numbers below `count` that are missing from an ascending sequence.
-pub(super) fn gaps(present: impl Iterator<Item = u32>, count: u32) -> Vec<RangeInclusive<u32>> {
-    let mut gaps = Vec::new();
-    let mut next = 0;
-    for number in present.chain([count]) {
-        if number > next {
-            gaps.push(next..=number - 1);
-        }
-        next = number.saturating_add(1);
-    }
-    gaps
 }
 
 #[cfg(test)]

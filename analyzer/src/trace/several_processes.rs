@@ -12,9 +12,13 @@ use trace_format::layout::FIXED_HEADER_BYTES;
 use trace_format::reader::{OpenError, Outlines, RankFile};
 use trace_format::regular_file;
 
-use super::directory::{self, Listing};
-use super::{Opened, RankTrace, Run, ThreadExtent, TraceError, extents, host_name};
 use crate::processes::Processes;
+
+use super::directory::{self, Listing};
+use super::error::TraceError;
+use super::extent::ThreadExtent;
+use super::opened::{Opened, RankTrace, Run, extents};
+use super::process::host_name;
 
 /// What one process found in the directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]

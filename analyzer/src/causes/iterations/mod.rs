@@ -14,6 +14,7 @@
 //! | `turns` | when turns begin, and whether they are alike |
 //! | `statistics` | slow iterations, trends, periods |
 
+mod phase;
 mod statistics;
 mod symbols;
 mod turns;
@@ -23,16 +24,15 @@ use std::collections::BTreeMap;
 use crate::analysis::Analysis;
 use crate::trace::Run;
 
-use super::NO_CONTEXT;
-use super::contexts::{Contexts, WAITING};
+use super::contexts::{Contexts, NO_CONTEXT, WAITING};
 use super::hinted_search;
-use super::line_profiles::Profiles;
 use super::lines::Lines;
-use super::local_site::LocalSite;
-use super::profile::Hint;
+use super::profile::{Hint, Profiles};
 use super::tree::Tree;
-use super::waits::Wait;
+use super::wait::Wait;
 use super::whole_ticks::WholeTicks;
+
+pub use phase::{Iteration, Phase};
 pub use statistics::{Period, Statistics};
 use symbols::{Loop, Symbols};
 use turns::{FoundTurns, Turns};
@@ -59,42 +59,6 @@ const MIN_FREQUENT_TURNS: f64 = 0.7;
 const MIN_FREQUENT_TIME: f64 = 0.5;
 /// Turns longer than this many times the median are outliers.
 const MUCH_LONGER: i64 = 50;
-
-/// A stretch of the run in which all ranks repeat the same calls.
-#[derive(Debug, Clone)]
-pub struct Phase {
-    /// The call that begins an iteration, with the numbers of the rank at position 0.
-    pub(super) anchor: LocalSite,
-    /// The same as a context of the run.
-    pub context: u32,
-    /// By rank: begin of each iteration, and end of the last one.
-    begins: Vec<Vec<i64>>,
-    /// Latest begin of each iteration on any rank, and latest end of the last one.
-    pub bounds: Vec<i64>,
-    /// In order.
-    pub iterations: Vec<Iteration>,
-    /// Ticks outside MPI by rank, over all iterations.
-    computing: Vec<i64>,
-    /// Ticks outside MPI of each rank in each iteration, rank by rank; empty if there are too many.
-    pub computing_of_each: Vec<i64>,
-    /// Sum over the iterations of the busiest rank's computing time.
-    busiest: i64,
-}
-
-/// One iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Iteration {
-    /// Its length: from its latest begin to the latest begin of the next.
-    pub ticks: i64,
-    /// Ticks outside MPI, over all ranks.
-    pub computing: i64,
-    /// Ticks of waiting for a known rank, over all ranks.
-    pub waiting: i64,
-    /// The rank that computes longest, by its position.
-    pub slowest: usize,
-    /// The line for which the others wait longest; `None` if nobody waits.
-    pub delayed_by: Option<u32>,
-}
 
 /// A loop that all ranks have.
 struct Candidate {
@@ -304,10 +268,10 @@ impl Phase {
     pub fn for_each_sum(
         &self,
         position: usize,
-        causes: &super::Causes,
+        (profiles, lines): (&Profiles, &Lines),
         mut take: impl FnMut(usize, u32, i64),
     ) {
-        let profile = causes.profiles.of_rank(&causes.lines, position);
+        let profile = profiles.of_rank(lines, position);
         let mut hint = Hint::default();
         for (number, bounds) in self.begins[position].windows(2).enumerate() {
             let stretches = profile.stretches((bounds[0], bounds[1]), &mut hint);

@@ -1,6 +1,6 @@
 //! What stands out among iterations: slow ones, a trend, a period; and the most typical one.
 
-use super::{Iteration, Phase};
+use super::phase::{Iteration, Phase};
 
 /// An iteration is slow if it exceeds the median by this many spreads (1.4826 times the median
 /// deviation) and by this part of the median.

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::kernel_program::{KernelOptions, kernel_program};
-use super::run_kernel;
 use crate::calibration::{Calibration, FORMAT, Stamps};
 use crate::cli::error::{CommandError, print};
 use crate::cli::output_file;
 use crate::present::clock::{figure, screen};
 use crate::timeline::KnownRates;
+
+use super::kernel_program::{KernelOptions, kernel_program};
+use super::measurement::run_kernel;
 
 /// Compares the clocks of ranks by two-way exchanges.
 ///

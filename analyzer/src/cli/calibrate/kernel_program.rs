@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::cli::program_search::{base_name, find_executable};
 use crate::shell_word::shell_word;
 

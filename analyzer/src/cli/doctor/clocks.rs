@@ -4,7 +4,7 @@ use std::fs;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
-use super::{Finding, Mark};
+use super::finding::{Finding, Mark};
 
 const GROUP: &str = "counter";
 /// How long the counter is compared with the system's clock, nanoseconds.

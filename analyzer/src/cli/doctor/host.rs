@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trace_format::counters::{self, CounterEvent};
 
-use super::{Finding, Mark};
+use super::finding::{Finding, Mark};
 
 const GROUP: &str = "host";
 

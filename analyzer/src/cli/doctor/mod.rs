@@ -5,15 +5,17 @@
 //! `docs/reference/doctor-json.md` explains every one.
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::CommandError;
-use super::error::print;
-use super::terminal::has_colours;
 use crate::trace::host_name;
 
+use super::error::{CommandError, print};
+use super::terminal::has_colours;
+
+use finding::{Finding, Mark};
+
 mod clocks;
+mod finding;
 mod host;
 mod mpi;
 mod recorder;
@@ -37,54 +39,6 @@ pub struct DoctorArguments {
     /// Examine nothing: print the table of environment variables that recorder and command read
     #[arg(long, conflicts_with = "json")]
     variables: bool,
-}
-
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mark {
-    /// Nothing limits a measurement.
-    Ok,
-    /// Worth knowing when reading a measurement.
-    Note,
-    /// Something cannot be measured, or not well.
-    Limit,
-}
-
-/// The result of one examination.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
-    /// Group: `recorder`, `mpi`, `counter`, `storage`, `host`.
-    pub group: &'static str,
-    /// What was examined; together with the group it names the line in
-    /// `docs/reference/doctor-json.md`.
-    pub name: &'static str,
-    /// How much it matters.
-    pub mark: Mark,
-    /// What was found, for people.
-    pub value: String,
-    /// What that means for a measurement.
-    pub meaning: String,
-    /// What was found, for machines.
-    pub data: Map<String, Value>,
-}
-
-impl Finding {
-    fn new(
-        group: &'static str,
-        name: &'static str,
-        mark: Mark,
-        value: impl Into<String>,
-        meaning: impl Into<String>,
-    ) -> Self {
-        let (value, meaning) = (value.into(), meaning.into());
-        Self { group, name, mark, value, meaning, data: Map::new() }
-    }
-
-    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.data.insert(key.to_owned(), value.into());
-        self
-    }
 }
 
 /// Examines the machine and prints the findings.

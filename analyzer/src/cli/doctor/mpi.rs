@@ -1,17 +1,15 @@
 //! Finds the MPI libraries and launchers of this machine.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 
 use serde_json::json;
 
-use super::{Finding, Mark};
+use super::finding::{Finding, Mark};
 
 const GROUP: &str = "mpi";
 

@@ -1,14 +1,13 @@
 //! Checks whether the recorder is installed and programs can load it.
 
-use std::env;
-use std::fs;
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use trace_format::settings::LIBRARY;
 
 use super::super::library_path::library_path;
 use super::super::recorder_environment::{LD_PRELOAD, preload};
-use super::{Finding, Mark};
+use super::finding::{Finding, Mark};
 
 const GROUP: &str = "recorder";
 

@@ -14,7 +14,7 @@ use memmap2::{Advice, MmapMut};
 use trace_format::files::WINDOW_EVENT_BYTES;
 
 use super::clocks::median;
-use super::{Finding, Mark};
+use super::finding::{Finding, Mark};
 
 const GROUP: &str = "storage";
 const PAGE_BYTES: usize = 4096;

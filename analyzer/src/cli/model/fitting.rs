@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use super::request::{ENVELOPE, PartRequest, Request};
-use super::{failed, regression_error};
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::models::Observations;
 use crate::models::regression::{
     Basis, Findings, HeldOut, Method, Model, Options, Part, Points, Prediction, choose, compare,
     is_rank_count, points_from, two_step,
 };
+
+use super::arguments::{failed, regression_error};
+use super::request::{ENVELOPE, PartRequest, Request};
 
 impl Request {
     /// Fits the parts, predicts, compares.

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use super::{ModelArguments, failed};
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::cli::observed::{Observed, observe};
 use crate::formats::extra_p;
 use crate::models::Observations;
 use crate::models::observations::{CHI_S, ObservationsError, P, SUM_GAMMA_S};
+
+use super::arguments::{ModelArguments, failed};
 
 /// Parts of τ that a table of recorded runs has, named as in Orii et al.
 const COMPUTE: &str = "compute";

@@ -1,14 +1,15 @@
 //! Implements `--remember` of `gammachi model`: predicted points become predictions.
 
-use super::failed;
-use super::request::Request;
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::cli::remember::NewPrediction;
 use crate::ledger::Subject;
 use crate::models::Observations;
 use crate::models::observations::P;
 use crate::models::regression::Findings;
 use crate::models::scaling::label;
+
+use super::arguments::failed;
+use super::request::Request;
 
 /// The points that were predicted and have not been measured.
 ///

@@ -3,11 +3,12 @@
 
 use std::path::PathBuf;
 
-use super::{ModelArguments, ResidualName, failed, regression_error};
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::models::Observations;
 use crate::models::observations::{P, TAU_S};
 use crate::models::regression::{Basis, Condition, Options, RegressionError, Residual};
+
+use super::arguments::{ModelArguments, ResidualName, failed, regression_error};
 
 /// Column that assigns rows to an envelope.
 pub(super) const ENVELOPE: &str = "envelope";

@@ -7,8 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::cli::CommandError;
-use crate::cli::error::eprint_message;
+use crate::cli::error::{CommandError, eprint_message};
 use crate::trace::host_name;
 
 /// Name of the lock file. It is never removed, because two waiting sweeps could then lock different

@@ -4,17 +4,16 @@
 //! that ends the sweep ends the run first. If the sweep dies for whatever reason, the run is ended
 //! with it.
 
-use std::env;
 use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use std::{env, io};
 
-use crate::cli::CommandError;
 use crate::cli::child_signals::SignalGuard;
+use crate::cli::error::CommandError;
 use crate::trace::study_json::{StudyJson, StudyRun};
 
 use super::plan::Plan;

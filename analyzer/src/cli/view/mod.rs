@@ -1,6 +1,8 @@
 //! `gammachi view`: serves the timeline of a run to a browser on this machine until the command is
 //! ended, or draws it once.
 
+mod arguments;
+mod part;
 mod picture;
 mod redirect;
 mod server;
@@ -16,12 +18,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use self::picture::PictureKind;
-use self::server::{Answer, Loopback, random_token};
-use super::error::{CommandError, eprint_message, print};
-use super::newest_run::named_or_newest;
-use super::output_rights::OutputRights;
-use super::several_processes::agreed;
 use crate::causes::MAX_CALLS_FOR_SUMMARY;
 use crate::metrics::activity::index::{ActivityIndex, IndexReader};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, StoredIndex, Unusable};
@@ -33,76 +29,14 @@ use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::checkpoints::CheckpointedMatching;
 use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, Unmatched};
-use crate::trace::Run;
-use crate::trace::host_name;
+use crate::trace::{Run, host_name};
 
-/// Shows the timeline of a run in the browser, the terminal or a picture.
-///
-/// Serves it to a browser on this machine only, under an address that cannot be guessed, until
-/// Ctrl-C. What is shown is read from the trace on demand; an index is built the first time and kept
-/// beside the trace. With --text, each line is a rank, each cell a span of time; its colour, or
-/// its letter on terminals without colours, shows what took most of the time, and a mark below means
-/// that it contains shorter calls, too.
-#[derive(Debug, Default, Args)]
-#[command(mut_arg("share", |share| share.requires("svg").conflicts_with("text")))]
-#[command(after_help = "Examples:\n  gammachi view hpl-20260131-120000.gammachi\n  \
-                  gammachi view hpl-20260131-120000.gammachi --text --window 1.5,1.6 --ranks 0-3,8\n  \
-                  gammachi view hpl-20260131-120000.gammachi --svg zoom.svg --window 1.5,1.51\n  \
-                  gammachi view hpl-20260131-120000.gammachi --svg tau-chi.svg --kind tau-chi\n  \
-                  gammachi view hpl-20260131-120000.gammachi --no-open --port 8123\n\nOn another \
-                  machine: ssh -L 8123:127.0.0.1:8123 HOST, then gammachi view RUN --no-open --port \
-                  8123 there, and \
-                  open the\naddress that it prints here. See docs/guide/read.md.")]
-pub struct ViewArguments {
-    /// Run directory printed by `gammachi run` (default: the newest one here)
-    #[arg(value_name = "RUN")]
-    pub run: Option<PathBuf>,
+use self::server::{Answer, Loopback, random_token};
+use super::error::{CommandError, eprint_message, print};
+use super::newest_run::named_or_newest;
+use super::several_processes::agreed;
 
-    /// Draw the timeline in the terminal
-    #[arg(long, group = "still")]
-    pub text: bool,
-
-    /// Draw a picture for papers and slides, and replace an existing file; `-` for standard output
-    #[arg(long, value_name = "FILE", group = "still")]
-    pub svg: Option<PathBuf>,
-
-    /// What the picture shows
-    #[arg(long, value_enum, requires = "svg", conflicts_with = "text", default_value_t = PictureKind::Timeline)]
-    pub kind: PictureKind,
-
-    /// Draw only this part of the timeline, in seconds since the first rank left MPI_Init
-    /// (`1.5,1.6`)
-    #[arg(long, value_name = "FROM,TO", requires = "still", allow_hyphen_values = true)]
-    pub window: Option<String>,
-
-    /// Draw only these ranks of the timeline (`0-3,8`)
-    #[arg(long, value_name = "LIST", requires = "still")]
-    pub ranks: Option<String>,
-
-    /// Restrict a picture to a region that the program marked (tau-chi, matrix, sizes)
-    #[arg(long, value_name = "NAME", requires = "svg", conflicts_with = "text")]
-    pub region: Option<String>,
-
-    /// Columns of the text (default: those of the terminal, or 100 if there is none)
-    #[arg(long, value_name = "N", requires = "text", conflicts_with = "svg", value_parser = clap::value_parser!(u16).range(20..=1000))]
-    pub width: Option<u16>,
-
-    /// Who may read the picture
-    #[command(flatten)]
-    pub rights: OutputRights,
-
-    /// Do not open a browser; the address is printed in any case
-    #[arg(long, conflicts_with = "still")]
-    pub no_open: bool,
-
-    /// Port of 127.0.0.1 (default: any free port)
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "still")]
-    pub port: u16,
-
-    /// Build the index, keep it beside the trace, and exit
-    #[arg(long, conflicts_with_all = ["no_open", "port", "still"])]
-    pub index_only: bool,
-}
+pub use arguments::ViewArguments;
 
 /// Maximum number of events that are read for the messages of a stretch that has not been matched
 /// yet.

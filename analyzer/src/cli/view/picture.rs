@@ -2,10 +2,6 @@
 
 use std::path::Path;
 
-use clap::ValueEnum;
-
-use super::ViewArguments;
-use super::still::Part;
 use crate::analysis::Analysis;
 use crate::cli::error::CommandError;
 use crate::cli::whatif::accurate_replay_of;
@@ -21,26 +17,8 @@ use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// What a picture shows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum PictureKind {
-    /// One row per rank, coloured by kind of call; arrows and bands if single calls fit
-    #[default]
-    Timeline,
-    /// Every rank in τ–χ space with lines of equal efficiency
-    TauChi,
-    /// Bytes from rank to rank (host to host if there are many ranks)
-    Matrix,
-    /// Messages from rank to rank
-    MatrixCount,
-    /// Messages by size
-    Sizes,
-    /// Calls by duration and kind
-    Durations,
-    /// Elapsed time as a function of message costs, added latency, and the speed of ranks and
-    /// regions, by replay
-    Sensitivity,
-}
+use super::arguments::{PictureKind, ViewArguments};
+use super::part::Part;
 
 /// Maximum numbers of single calls and messages in a picture.
 const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };

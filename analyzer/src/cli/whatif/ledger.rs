@@ -10,19 +10,38 @@ use crate::cli::error::{CommandError, eprint_message, print_result};
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{LedgerContents, differences, json, screen};
 use crate::trace::run_json::Instant;
+
 use search::Measured;
+
+/// The options that ask a question about a run.
+const QUESTION: [&str; 14] = [
+    "latency",
+    "bandwidth",
+    "overhead",
+    "eager",
+    "machine",
+    "map",
+    "hosts",
+    "rank",
+    "host",
+    "region",
+    "speed",
+    "balance",
+    "remember",
+    "out",
+];
 
 /// What the ledger is asked for.
 #[derive(Debug, Args)]
 pub struct LedgerOptions {
     /// Compare remembered predictions with the runs made since; RUN is then the folder that has them
     /// (default: this one)
-    #[arg(long, conflicts_with_all = super::QUESTION)]
+    #[arg(long, conflicts_with_all = QUESTION)]
     ledger: bool,
 
     /// Name the run that tests a remembered prediction (its id as shown by --ledger); may be
     /// repeated
-    #[arg(long, value_names = ["ID", "RUN"], num_args = 2, conflicts_with_all = super::QUESTION)]
+    #[arg(long, value_names = ["ID", "RUN"], num_args = 2, conflicts_with_all = QUESTION)]
     answer: Vec<String>,
 }
 

@@ -1,13 +1,14 @@
 //! Assembles the network that a question is about: that of the run, changed by a measured machine
 //! and by options.
 
-use super::WhatIfArguments;
-use super::amount::Amount;
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::cli::machine_file;
 use crate::models::machine::{Doubt, Machine};
 use crate::present::machine::doubt_sentence;
 use crate::replay::{Assembled, Hop, Origin, Placement, WhatIf};
+
+use super::amount::Amount;
+use super::arguments::WhatIfArguments;
 
 /// A network, and notes for the reader.
 pub(super) struct Network {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::WhatIfArguments;
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::replay::{Mapping, WhatIf};
+
+use super::arguments::WhatIfArguments;
 
 /// The requested mapping.
 ///

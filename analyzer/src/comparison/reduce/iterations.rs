@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::causes::{Causes, NO_CONTEXT, Phase as FoundPhase};
+
 use super::super::place::{Place, SiteTable};
 use super::super::record::{Iterations, Phase, Series};
 use super::time::nanoseconds;
-use crate::causes::{Causes, NO_CONTEXT, Phase as FoundPhase};
 
 /// Maximum number of figures of a loop in a record.
 const MAX_FIGURES: u64 = 64;
@@ -47,7 +48,7 @@ fn condensed(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iter
     let per_figure = (count as u64).div_ceil(MAX_FIGURES).max(1);
     let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
     for position in 0..ranks {
-        phase.for_each_sum(position, causes, |_, context, ticks| {
+        phase.for_each_sum(position, (&causes.profiles, &causes.lines), |_, context, ticks| {
             if causes.contexts.get(context).is_computing() {
                 *sums.entry(context).or_default() += ticks;
             }
@@ -64,11 +65,15 @@ fn condensed(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Iter
     let mut most = all.clone();
     for position in 0..ranks {
         let mut of_rank = vec![vec![0i64; count]; largest.len()];
-        phase.for_each_sum(position, causes, |iteration, context, ticks| {
-            if let Some(at) = numbers.get(&context) {
-                of_rank[*at][iteration] += ticks;
-            }
-        });
+        phase.for_each_sum(
+            position,
+            (&causes.profiles, &causes.lines),
+            |iteration, context, ticks| {
+                if let Some(at) = numbers.get(&context) {
+                    of_rank[*at][iteration] += ticks;
+                }
+            },
+        );
         for (at, of_rank) in of_rank.iter().enumerate() {
             for (iteration, ticks) in of_rank.iter().enumerate() {
                 all[at][iteration] += ticks;

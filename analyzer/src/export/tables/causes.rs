@@ -1,12 +1,13 @@
 //! Tables of the causes of waiting, for whole runs that are not too large.
 
-use super::super::content::Content;
-use super::super::{ExportError, Progress};
-use super::schemas::{CAUSES, CRITICAL_PATH, Cell, ITERATIONS, Tables, WAITS};
-use super::{maybe, whole};
 use crate::analysis::Analysis;
 use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, Phase};
+use crate::export::error::ExportError;
+use crate::export::progress::Progress;
 use crate::timeline::matching;
+
+use super::super::content::Content;
+use super::schemas::{CAUSES, CRITICAL_PATH, Cell, ITERATIONS, Tables, WAITS, maybe, whole};
 
 /// Runs with more events have no tables of causes, because data of every wait is kept in memory.
 pub const MAX_EVENTS: u64 = 50_000_000;

@@ -1,8 +1,8 @@
 //! Tables, their columns, and the trait that receives rows.
 
-use crate::export::ExportError;
-
 use Type::{Flag, Int, Long, Name, Real};
+
+use crate::export::error::ExportError;
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,3 +281,11 @@ pub const TABLES: [&Schema; 14] = [
     &ITERATIONS,
     &CRITICAL_PATH,
 ];
+
+pub(in crate::export) fn whole(value: impl TryInto<i64>) -> Cell<'static> {
+    value.try_into().map_or(Cell::Empty, Cell::Whole)
+}
+
+pub(in crate::export) fn maybe<T: TryInto<i64>>(value: Option<T>) -> Cell<'static> {
+    value.map_or(Cell::Empty, whole)
+}

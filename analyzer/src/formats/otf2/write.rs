@@ -10,13 +10,15 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::library::{FLUSH, FlushCallbacks, Object, Otf2Error, Otf2Library};
-use super::names::NAME;
 use crate::export::content::{Attributes, Call, Content};
 use crate::export::steps::{Kind, Steps};
 use crate::export::traffic::Traffic;
 use crate::export::{ExportError, Progress, Written};
-use definitions::{communicator_numbers, write_definitions};
+
+use super::library::{FLUSH, FlushCallbacks, Object, Otf2Error, Otf2Library};
+use super::names::NAME;
+
+use definitions::{communicator_numbers, location, write_definitions};
 use records::{At, Records};
 use regions::{PROGRAM, Regions};
 
@@ -29,11 +31,6 @@ const COMPRESSION_NONE: u8 = 1;
 
 unsafe extern "C" fn flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u8 {
     FLUSH
-}
-
-/// Number of a location; the writer may choose it.
-fn location(rank: u32, thread: u32) -> u64 {
-    u64::from(thread) << 32 | u64::from(rank)
 }
 
 /// An open archive, closed when dropped.

@@ -24,6 +24,7 @@ mod ends;
 mod head;
 mod line_error;
 mod roots;
+mod scale;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -34,14 +35,17 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
+use crate::import::rank::World;
+use crate::import::{ImportError, Imported, run_id};
+
 use self::calls::{Failure, Reading};
 use self::companions::Names;
 use self::ends::{End, FoundEnds};
 use self::head::Head;
 use self::line_error::LineError;
 use super::names::MPI_TYPES;
-use crate::import::rank::{World, ZERO_TICKS};
-use crate::import::{ImportError, Imported, run_id};
+
+use scale::Scale;
 
 /// Longest line; longer ones count as damage.
 const LINE_BYTES: u64 = 64 << 20;
@@ -72,38 +76,6 @@ impl Lines {
         self.number += 1;
         let line = String::from_utf8_lossy(&self.bytes);
         Ok((count > 0).then(|| line.trim_end().to_owned()))
-    }
-}
-
-/// Unit of time and number of tasks.
-#[derive(Debug, Clone, Copy)]
-struct Scale {
-    ns: f64,
-    tasks: usize,
-}
-
-impl Scale {
-    fn ticks(self, text: &str) -> Result<u64, LineError> {
-        let time: u64 = text.parse().map_err(|_| LineError::Time(text.to_owned()))?;
-        Ok(self.of(time))
-    }
-
-    fn of(self, time: u64) -> u64 {
-        // Nanoseconds stay exact.
-        let ns = match self.ns {
-            1.0 => time,
-            scale => (time as f64 * scale).round() as u64,
-        };
-        ZERO_TICKS.saturating_add(ns.min(u64::MAX / 4))
-    }
-
-    /// Task and thread, from 0 on.
-    fn place(self, task: &str, thread: &str) -> Result<(usize, u32), LineError> {
-        let number = |text: &str| text.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-        let task_number = number(task).filter(|number| *number < self.tasks);
-        let thread_number = number(thread).and_then(|number| u32::try_from(number).ok());
-        let place = task_number.zip(thread_number);
-        place.ok_or_else(|| LineError::Place { task: task.to_owned(), thread: thread.to_owned() })
     }
 }
 

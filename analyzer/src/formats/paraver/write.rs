@@ -4,6 +4,7 @@
 
 mod labels;
 mod states;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,29 +13,21 @@ use std::path::Path;
 
 use trace_format::meaning::Class;
 
-use super::names::{
-    CLOCK_BOUND, COLLECTIVE, COMMUNICATOR, FILES, IS_ROOT, MARK, MARK_VERSION, ONE_SIDED, OTHER,
-    OWN_NUMBERS, POINT_TO_POINT, POLLS, RECEIVED_BYTES, RECORDER, ROOT, SENT_BYTES, STEM, USER,
-    number_of,
-};
 use crate::export::content::{Content, Function, What};
 use crate::export::linked::{LinkedStep, walk};
 use crate::export::steps::{Kind, Step, step_name};
 use crate::export::traffic::{MessageRecord, NEVER, Traffic};
 use crate::export::{ExportError, Progress, Written};
 use crate::plain_text::printable;
-use states::{State, states};
 
-struct ParaverWriter<'a> {
-    content: &'a Content<'a>,
-    prv: BufWriter<File>,
-    /// Position of each rank's first thread among all threads.
-    threads: Vec<usize>,
-    /// Node of each rank, from 1 on.
-    nodes: Vec<usize>,
-    /// Names of the values that were used, by event type and value.
-    values: BTreeMap<(u32, u32), String>,
-}
+use super::names::{
+    CLOCK_BOUND, COLLECTIVE, COMMUNICATOR, FILES, IS_ROOT, MARK, MARK_VERSION, ONE_SIDED, OTHER,
+    OWN_NUMBERS, POINT_TO_POINT, POLLS, RECEIVED_BYTES, RECORDER, ROOT, SENT_BYTES, STEM, USER,
+    number_of,
+};
+
+use states::{State, states};
+use writer::ParaverWriter;
 
 fn type_of(function: &Function) -> u32 {
     match function.class {

@@ -14,25 +14,10 @@ use crate::timeline::matching::{
 };
 use crate::trace::Run;
 
+use super::detail_event::DetailEvent;
 use super::index::ActivityIndex;
-use super::{Activity, Kind};
-
-/// An event of a row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DetailEvent {
-    /// Index of the row in [`Activity::rows`].
-    pub row: usize,
-    /// Global seconds at the start.
-    pub begin_s: f64,
-    /// Global seconds at the end. A call that did not return ends with the rank if it was the last
-    /// call, otherwise at its start.
-    pub end_s: f64,
-    /// Seconds from the start that belong to its kind: its length, or the time inside polls for a
-    /// run of polls.
-    pub inside_s: f64,
-    /// The event.
-    pub event: Event,
-}
+use super::kind::Kind;
+use super::rows::Activity;
 
 /// An occurrence of a region.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,32 +69,6 @@ pub const PAGE_BUDGET: Budget = Budget { events: 16_000, messages: 6_000, region
 const MAX_FOCUSES: usize = 3;
 /// Number of candidates for a window's half width, each 2^(1/2) times the previous one.
 const RADII: usize = 128;
-
-impl DetailEvent {
-    /// Number of its function; `None` for the recorder's own time.
-    pub fn function(&self) -> Option<u16> {
-        match self.event.kind() {
-            EventKind::Call(function) => Some(function),
-            _ => None,
-        }
-    }
-
-    /// Its kind.
-    pub fn kind(&self, run: &Run, activity: &Activity) -> Kind {
-        self.kind_at(run, activity.rows[self.row].position)
-    }
-
-    /// As [`DetailEvent::kind`], for a row of an index.
-    pub fn kind_in(&self, run: &Run, index: &ActivityIndex) -> Kind {
-        self.kind_at(run, index.rows[self.row].position)
-    }
-
-    fn kind_at(&self, run: &Run, position: usize) -> Kind {
-        let Some(function) = self.function() else { return Kind::Tool };
-        let name = run.ranks[position].file.function_name(function);
-        name.map_or(Kind::OtherMpi, Kind::of_function)
-    }
-}
 
 impl Detail {
     /// The details of the whole run if they fit, else those of the requested windows, else those of
@@ -453,4 +412,16 @@ impl MatchSink for MatchCollector {
     }
 
     fn unmatched(&mut self, _unmatched: &Unmatched) {}
+}
+
+impl DetailEvent {
+    /// Its kind.
+    pub fn kind(&self, run: &Run, activity: &Activity) -> Kind {
+        self.kind_at(run, activity.rows[self.row].position)
+    }
+
+    /// As [`DetailEvent::kind`], for a row of an index.
+    pub fn kind_in(&self, run: &Run, index: &ActivityIndex) -> Kind {
+        self.kind_at(run, index.rows[self.row].position)
+    }
 }

@@ -11,14 +11,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use trace_format::reader::{EventKind, Position};
 
+use crate::analysis::segments::{Functions, Segment, Segmenter};
+use crate::analysis::spans::{Activity as SegmentActivity, Span, SpanKind, Spans};
+use crate::analysis::{Analysis, RankView, ThreadView};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
+use super::detail_event::DetailEvent;
 use super::kind::{FunctionKinds, KINDS, Kind, shares_of_totals};
-use super::{LONGEST, LongCall, SegmentActivity, kind_of, stretch};
-use crate::analysis::segments::{Functions, Segment, Segmenter};
-use crate::analysis::spans::{Span, SpanKind, Spans};
-use crate::analysis::{Analysis, RankView, ThreadView};
+use super::rows::{LONGEST, LongCall, keep_longest, kind_of, stretch};
 
 /// Events between two checkpoints.
 pub const GRANULE: u64 = 1024;
@@ -194,7 +195,7 @@ impl ActivityIndex {
                 duration_s: clock.duration_s(call.ticks),
             }));
         }
-        super::keep_longest(&mut all);
+        keep_longest(&mut all);
         all
     }
 
@@ -595,7 +596,7 @@ impl<'a> IndexReader<'a> {
         from_s: f64,
         to_s: f64,
         limit: usize,
-    ) -> Option<Vec<super::detail::DetailEvent>> {
+    ) -> Option<Vec<DetailEvent>> {
         let facts = &self.index.rows[row];
         let Some(thread) = self.thread(facts) else { return Some(Vec::new()) };
         let time = thread.rank.time;
@@ -635,7 +636,7 @@ impl<'a> IndexReader<'a> {
                 Some((_, ticks)) => time.clock.duration_s(ticks).min(end_s - begin_s),
                 None => end_s - begin_s,
             };
-            found.push(super::detail::DetailEvent { row, begin_s, end_s, inside_s, event });
+            found.push(DetailEvent { row, begin_s, end_s, inside_s, event });
         }
         Some(found)
     }

@@ -6,84 +6,22 @@
 //! Single calls are read again where they are needed ([`detail`]).
 
 pub mod detail;
+mod detail_event;
 pub mod index;
 pub mod index_file;
 mod kind;
-
-use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
-use crate::timeline::{GlobalTimeline, RankTime};
-use crate::trace::{Run, ThreadExtent};
+mod rows;
 
 use crate::analysis::segments::{Functions, Segment, Segmenter};
 use crate::analysis::spans::{Activity as SegmentActivity, Span, SpanKind};
+use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
+use crate::timeline::{GlobalTimeline, RankTime};
+use crate::trace::Run;
+
 use kind::{FunctionKinds, shares_of_totals};
 pub use kind::{KINDS, Kind};
-
-/// A row of the timeline: a thread of a rank.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Position of the rank in [`Run::ranks`].
-    pub position: usize,
-    /// Rank in MPI_COMM_WORLD.
-    pub rank: u32,
-    /// Thread number in the file; 0 called MPI first.
-    pub thread: u32,
-    /// Start of the recorded stretch, global seconds.
-    pub begin_s: f64,
-    /// End of the recorded stretch, global seconds.
-    pub end_s: f64,
-    /// Seconds of each kind in each bin.
-    pub bins: Vec<[f32; KINDS]>,
-    /// Seconds of each kind over the whole row.
-    pub totals_s: [f64; KINDS],
-}
-
-/// A long call.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LongCall {
-    /// Index of the row in [`Activity::rows`].
-    pub row: usize,
-    /// Its kind.
-    pub kind: Kind,
-    /// Function number in the rank's file.
-    pub function: u16,
-    /// Global seconds at its start.
-    pub begin_s: f64,
-    /// Its length.
-    pub duration_s: f64,
-}
-
-/// Calls by length: class k ≥ 1 holds 2^(k−1) ns ≤ duration < 2^k ns, class 0 those without length.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Durations {
-    /// Calls of each kind in each class.
-    pub counts: Vec<[u64; KINDS]>,
-}
-
-/// Number of duration classes, which reach up to 2⁶³ ns.
-const DURATION_CLASSES: usize = 65;
-/// How many of the longest calls are kept, per rank and for the run.
-const LONGEST: usize = 12;
-
-/// What each thread did when.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Activity {
-    /// Ascending by rank, then thread.
-    pub rows: Vec<Row>,
-    /// Bins per row.
-    pub bins: usize,
-    /// Length of the timeline in seconds from 0, divided into the bins.
-    pub length_s: f64,
-    /// The longest MPI calls that wait for others (send, receive, wait, collective), longest first.
-    pub longest: Vec<LongCall>,
-    /// All calls by length.
-    pub durations: Durations,
-    /// Number of calls, without markers and recorder time; a run of polls counts as one.
-    pub calls: u64,
-    /// From the earliest to the latest moment at which some thread's calls are kept only as totals,
-    /// global seconds. There its time by kind is spread evenly.
-    pub summed_s: Option<(f64, f64)>,
-}
+pub use rows::{Activity, Durations, LongCall, Row};
+use rows::{DURATION_CLASSES, LONGEST, keep_longest, kind_of};
 
 /// Default number of cells (rows × bins); a cell takes some 40 bytes while it is filled.
 pub const CELLS: usize = 1 << 17;
@@ -145,11 +83,6 @@ pub fn summed(run: &Run, timeline: &GlobalTimeline) -> Option<(f64, f64)> {
         })
     });
     each.filter(|(from, to)| from < to).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-}
-
-fn keep_longest(calls: &mut Vec<LongCall>) {
-    calls.sort_by(|a, b| b.duration_s.total_cmp(&a.duration_s).then(a.row.cmp(&b.row)));
-    calls.truncate(LONGEST);
 }
 
 /// Observes what each thread does when.
@@ -328,12 +261,6 @@ impl RankBins<'_> {
     }
 }
 
-/// The recorded stretch of a thread; `None` if it has no length.
-fn stretch(extent: &ThreadExtent, time: &RankTime) -> Option<(u64, u64)> {
-    let stretch = time.thread_stretch(extent);
-    stretch.filter(|(begin, end)| extent.number == 0 || begin < end)
-}
-
 impl Row {
     fn add(&mut self, segment: &Segment, mpi: Kind, time: &RankTime, scale: f64) {
         let kind = kind_of(segment, mpi);
@@ -380,15 +307,6 @@ impl Row {
             let inside = (to.min(index + 1.0) - from.max(index)).max(0.0);
             bin[kind] += (sum_s * inside / (to - from)) as f32;
         }
-    }
-}
-
-fn kind_of(segment: &Segment, mpi: Kind) -> Kind {
-    match segment.activity {
-        SegmentActivity::Mpi => mpi,
-        SegmentActivity::Tool => Kind::Tool,
-        SegmentActivity::Compute => Kind::Compute,
-        SegmentActivity::Own => Kind::Own,
     }
 }
 

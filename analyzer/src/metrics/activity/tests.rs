@@ -1,9 +1,12 @@
-use super::detail::{Budget, Detail, PAGE_BUDGET};
-use super::*;
-use crate::metrics::{Metrics, Selection};
-use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use trace_format::markers::ToolReason;
 use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, SnapshotHeader, TotalsEntry};
+
+use crate::metrics::Selection;
+use crate::metrics::figures::Metrics;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+use super::detail::{Budget, Detail, PAGE_BUDGET};
+use super::*;
 
 const US: u64 = 1_000;
 const B: u64 = 5_000_000_000;

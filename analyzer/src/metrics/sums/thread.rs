@@ -12,11 +12,12 @@ use crate::analysis::segments::{ComputeMode, Functions, Segment, Segmenter};
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::union::Clipper;
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::metrics::resolve::{RankSelection, Resolved};
 use crate::timeline::mpi_constants::MpiConstants;
 
 use super::accumulator::{Accumulator, ActivityTicks, Call};
-use super::{RankPass, ThreadSums, together};
-use crate::metrics::resolve::{RankSelection, Resolved};
+use super::pass::{RankPass, ThreadSums};
+use super::together::together;
 
 /// Sums the calls of every rank over selections.
 pub(in crate::metrics) struct Sums<'s> {

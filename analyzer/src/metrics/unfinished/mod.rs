@@ -8,51 +8,30 @@
 
 mod graph;
 mod needs;
+mod open_collective;
 mod open_operations;
 mod position;
 
 use std::collections::BTreeMap;
 
 use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::analysis::{Analysis, RankView};
 use crate::timeline::LastSign;
 use crate::timeline::calls::EventReader;
-use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
+use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{ProcessState, RankTrace, Run};
 
 use graph::Node;
 use needs::Needs;
 pub use needs::{Awaited, Need, WaitsFor};
+use open_collective::{MAX_RANKS, members};
+pub use open_collective::{OpenCollective, Ranks};
 pub(super) use open_operations::OpenOperations;
 pub use position::{Arguments, CallRecord, Partner};
 use position::{RankContext, Tail};
-
-/// Ascending ranks of MPI_COMM_WORLD.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Ranks(pub Vec<u32>);
-
-/// A collective operation that some member is still inside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OpenCollective {
-    /// Name of its blocking form.
-    pub function: String,
-    /// Name of its communicator.
-    pub communicator: String,
-    /// Number of the collective operation on its communicator, from 0; `None` for calls that are
-    /// not numbered (those that create or free a communicator, and MPI_Finalize).
-    pub number: Option<u64>,
-    /// The ranks that are inside.
-    pub inside: Ranks,
-    /// The members that have not arrived.
-    pub missing: Ranks,
-    /// Number of members that have not arrived and whose ranks are unknown.
-    pub missing_unknown: u32,
-    /// Whether its members called different functions.
-    pub mismatched: bool,
-}
 
 /// The position of a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -209,8 +188,6 @@ pub struct Unfinished {
     pub causes: Vec<Cause>,
 }
 
-/// Largest world for which the graph is built; anything larger is a damaged header.
-const MAX_RANKS: u32 = 1 << 24;
 /// How many ends of chains are examined for their waiting ranks.
 const MAX_CAUSES: usize = 64;
 
@@ -295,32 +272,6 @@ impl Unfinished {
 fn last_stamp(at: &RankContext) -> u64 {
     let last = at.reading.trace.threads.iter().filter_map(|thread| thread.last_ticks).max();
     last.map_or(at.time.begin_ticks, |last| last.max(at.time.begin_ticks))
-}
-
-/// The members of a communicator that are ranks of this world, ascending, and the number of members
-/// that are unknown or belong to other worlds.
-fn members(entry: &CommunicatorEntry, world_size: u32) -> (Vec<u32>, u32) {
-    let (mut ranks, mut unknown) = (Vec::new(), 0u32);
-    for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
-        let Some(first) = first else {
-            unknown = unknown.saturating_add(count);
-            continue;
-        };
-        for index in 0..i64::from(count.min(world_size)) {
-            // Impossible definitions may list a rank many times.
-            if ranks.len() > 2 * world_size as usize {
-                break;
-            }
-            let rank = i64::from(first).saturating_add(index.saturating_mul(stride));
-            match u32::try_from(rank).ok().filter(|rank| *rank < world_size) {
-                Some(rank) => ranks.push(rank),
-                None => unknown = unknown.saturating_add(1),
-            }
-        }
-    }
-    ranks.sort_unstable();
-    ranks.dedup();
-    (ranks, unknown)
 }
 
 /// Builds the graph: one node per rank of the world, in order of their numbers, then nodes for

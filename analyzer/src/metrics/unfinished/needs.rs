@@ -12,9 +12,9 @@ use crate::timeline::calls::{Call, EventReader};
 use crate::timeline::matching::{ActiveOperation, ActiveWork};
 use crate::trace::{ProcessState, RankTrace, Run};
 
+use super::open_collective::{OpenCollective, Ranks, members};
 use super::open_operations::OpenOperations;
 use super::position::{Partner, RankContext, Tail};
-use super::{OpenCollective, Ranks, members};
 
 /// What a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

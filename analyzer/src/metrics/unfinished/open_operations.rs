@@ -9,7 +9,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{ActiveOperation, CollectiveInstance};
 use crate::trace::Run;
 
-use super::{MAX_RANKS, OpenCollective, Ranks, members};
+use super::open_collective::{MAX_RANKS, OpenCollective, Ranks, members};
 
 /// The operations of a run that matching left open.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
-use super::super::sites::{in_file, module_of, modules};
+use crate::metrics::modules::{in_file, module_of, modules};
 use crate::timeline::calls::{Call, EventReader, PeerArgument, Tag};
 use crate::timeline::communicators::Peer;
 use crate::timeline::{Ending, RankTime};

@@ -1,9 +1,11 @@
-use super::*;
+use crate::metrics::Selection;
 use crate::metrics::divided_tests::assert_same_in_processes;
-use crate::metrics::{Metrics, Selection};
+use crate::metrics::figures::Metrics;
 use crate::synthetic_messages::{Attributes, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
+
+use super::*;
 
 /// First tick of the synthetic ranks' calls.
 const T: u64 = 2_000_000;

@@ -3,7 +3,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::Measured;
+use super::measured::Measured;
 use super::part::Curve;
 use super::terms::Shape;
 

@@ -10,6 +10,7 @@
 //! was not developed on.
 
 mod exact;
+mod measured;
 mod neighbours;
 mod orthant;
 mod part;
@@ -17,12 +18,12 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use measured::{Computation, Measured};
+pub use neighbours::Contradiction;
 use neighbours::Neighbours;
 use part::{Curve, PartPoint};
-use terms::{COMPUTATION, Family, IMBALANCE, OVERHEAD};
-
-pub use neighbours::Contradiction;
 pub use terms::Shape;
+use terms::{COMPUTATION, Family, IMBALANCE, OVERHEAD};
 
 /// Minimum number of rank counts for a prediction.
 pub const MIN_POINTS: usize = 3;
@@ -49,30 +50,6 @@ const DAMPING: f64 = 0.8;
 /// leave all curves, per square root of the doublings beyond the points: an eager limit, another
 /// algorithm, a shared link. It slows programs down more often than not.
 const DEPARTURE_LOG_SD: (f64, f64) = (0.15, 0.03);
-
-/// The measurement at one rank count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
-    /// Rank count.
-    pub p: f64,
-    /// Work relative to the reference; 1 in strong scaling.
-    pub work: f64,
-    /// Smallest time of the repetitions, seconds.
-    pub tau_s: f64,
-    /// Computation of a rank, where known.
-    pub computation: Option<Computation>,
-    /// Whether ranks are known to have lacked cores.
-    pub lacks_cores: bool,
-}
-
-/// Computation time over the ranks of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Computation {
-    /// Mean over the ranks, seconds.
-    pub mean_s: f64,
-    /// Maximum over the ranks, seconds, where known.
-    pub max_s: Option<f64>,
-}
 
 /// Relative noise of the smallest of this many repetitions, given the relative standard deviation
 /// of their times. Noise that only slows a run down affects the smallest less and less.

@@ -4,7 +4,7 @@
 //! leaves a measured time far behind within a doubling is no explanation of it, and a time that all
 //! curves miss still was measured.
 
-use super::Measured;
+use super::measured::Measured;
 
 /// Factor between a measured time and the curves from which it contradicts them.
 const CONTRADICTS: f64 = 1.5;

@@ -1,6 +1,6 @@
 //! The parser of expressions: recursive descent, with one function per level of precedence.
 
-use super::{ExpressionError, Function, Node, Operator};
+use super::tree::{ExpressionError, Function, Node, Operator};
 
 /// Limit on nesting, so that no input overflows the stack; far deeper than anyone writes.
 const MAX_DEPTH: usize = 200;

@@ -1,6 +1,7 @@
 //! Expressions as users write and mistype them.
 
-use super::{Expression, ExpressionError};
+use super::Expression;
+use super::tree::ExpressionError;
 
 fn value(text: &str) -> Result<f64, ExpressionError> {
     let at = |name: &str| match name {

@@ -1,6 +1,6 @@
 //! Evaluates the tree of an expression.
 
-use super::{Function, Node, Operator};
+use super::tree::{Function, Node, Operator};
 
 /// Why a node has no value.
 pub(super) enum Failure {

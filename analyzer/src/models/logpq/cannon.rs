@@ -4,8 +4,9 @@
 //! "ot" in the printed equations (6) to (8) is t_M: only then are they continuous where the latency
 //! begins to be hidden.
 
-use super::{LogP, LogPq, Parameters};
 use crate::models::machine::PairClass;
+
+use super::parameters::{LogP, LogPq, Parameters};
 
 /// The time t_M = t_f + t_s·l³ of the product of two blocks of order l (3).
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! Everything that `gammachi calibrate logpq` reports.
 
-use super::Parameters;
 use super::messages::RunPrediction;
+use super::parameters::Parameters;
 use super::study::Study;
 
 /// Everything that the screen, the JSON document and the figures show.

@@ -19,9 +19,10 @@
 //!
 //! No model covers waiting for a late partner.
 
-use super::Parameters;
-use super::cannon::{Curves, Model};
 use crate::metrics::exchanges::{Exchanges, Locality, RankExchanges, Sizes};
+
+use super::cannon::{Curves, Model};
+use super::parameters::Parameters;
 
 /// One model's prediction for the messages of one rank, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

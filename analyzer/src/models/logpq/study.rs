@@ -5,9 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Parameters;
-use super::cannon::{BlockProduct, Model};
 use crate::models::machine::{Doubt, Measured};
+
+use super::cannon::{BlockProduct, Model};
+use super::parameters::Parameters;
 
 /// The keys that we read from `kernels cannon --json`.
 #[derive(Debug, Clone, Deserialize)]

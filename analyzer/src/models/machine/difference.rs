@@ -4,7 +4,9 @@
 //! differ by more than [`MIN_CHANGE`]. Intervals alone would report a few changes among a hundred
 //! figures of an unchanged machine.
 
-use super::{Machine, Measured, PairClass};
+use super::description::Machine;
+use super::measured::Measured;
+use super::network::{PairClass, SizeTimes};
 
 /// Relative change below which a figure counts as unchanged.
 pub const MIN_CHANGE: f64 = 0.05;
@@ -89,7 +91,7 @@ pub fn changes(before: &Machine, now: &Machine) -> (Vec<Change>, usize) {
     (changes, compared)
 }
 
-type Quantity = fn(&super::SizeTimes) -> &Measured;
+type Quantity = fn(&SizeTimes) -> &Measured;
 
 const QUANTITIES: [(&str, Quantity); 6] = [
     ("half_rtt_s", |size| &size.half_rtt_s),

@@ -1,7 +1,7 @@
 //! Reduces a class of pairs to one latency, one bandwidth and one eager limit, as replays need
 //! them.
 
-use super::PairClass;
+use super::network::{PairClass, Piece};
 
 /// One level of a network, in seconds and bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,7 @@ impl PairClass {
         };
         // The slope of a small message beyond G is processor time at both ends. It cannot exceed
         // the slope of the measured overheads.
-        let grows = |pieces: &[super::Piece]| pieces.first().map_or(0.0, |p| p.per_byte_s.max(0.0));
+        let grows = |pieces: &[Piece]| pieces.first().map_or(0.0, |p| p.per_byte_s.max(0.0));
         let own = (grows(&self.fits.send_overhead) + grows(&self.fits.receive_overhead)) / 2.0;
         let overhead_s_per_byte = ((grows(half_rtt) - s_per_byte) / 2.0).clamp(0.0, own);
         Level {

@@ -11,190 +11,27 @@
 //! what the kernels print with these types.
 
 mod ceilings;
+mod description;
 pub mod difference;
 mod lattice;
 mod level;
+mod measured;
 mod network;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
-
-use crate::calibration::Calibration;
-use crate::trace::run_json::Instant;
-
 pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
+pub use description::{
+    FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine, MachineError, MalformedMachine,
+};
 pub use lattice::{Lattice, LatticeError, Split};
 pub use level::Level;
+pub use measured::{Conditions, Host, Measured, Outlier};
 pub use network::{
     BufferedSends, EagerLimit, Fits, Flow, Latency, Network, PairClass, Piece, QueueSize,
     SizeTimes, Switch,
 };
-
-/// Usual name of the file.
-pub const MACHINE_JSON: &str = "machine.json";
-/// Value of the key `format`.
-pub const FORMAT: &str = "gammachi-machine";
-/// Version of the keys; files of another version are refused.
-pub const FORMAT_VERSION: u32 = 1;
-
-/// A machine, measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Machine {
-    /// [`FORMAT`].
-    pub format: String,
-    /// [`FORMAT_VERSION`].
-    pub format_version: u32,
-    /// Version of the command that wrote the file.
-    pub gammachi_version: String,
-    /// Time of the measurement.
-    pub measured: Instant,
-    /// Launcher and its arguments.
-    pub launcher: Vec<String>,
-    /// Whether `--quick` shortened the measurement.
-    pub quick: bool,
-    /// What the network costs.
-    pub network: Network,
-    /// The roofs.
-    pub ceilings: Ceilings,
-    /// Result of `kernels clock`, as `gammachi calibrate clock` stores it; `null` if the clocks were not
-    /// measured.
-    pub clock: Option<Calibration>,
-}
-
-/// A quantity with its uncertainty and spread, in the unit that its key names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Median over the repetitions.
-    pub median: f64,
-    /// Lower end of the median's 95 % interval (order statistics).
-    pub low: f64,
-    /// Upper end of the median's 95 % interval.
-    pub high: f64,
-    /// Smallest value.
-    pub min: f64,
-    /// Lower quartile.
-    pub p25: f64,
-    /// Upper quartile.
-    pub p75: f64,
-    /// Largest value.
-    pub max: f64,
-    /// Repetitions.
-    pub repetitions: usize,
-    /// Values more than three interquartile ranges beyond a quartile; they are not removed.
-    pub outliers: usize,
-    /// The worst of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outliers_listed: Vec<Outlier>,
-}
-
-/// A value far from the others.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Outlier {
-    /// Which repetition, from 0.
-    pub repetition: usize,
-    /// Its value.
-    pub value: f64,
-}
-
-/// The conditions under which a kernel measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Conditions {
-    /// Hosts in the order of their lowest ranks.
-    pub hosts: Vec<Host>,
-    /// Share of its time that the worst rank was ready to run but had no core.
-    pub off_cpu_share: Option<f64>,
-    /// Involuntary context switches, all ranks together.
-    pub involuntary_switches: f64,
-    /// Typical ratio of interquartile range to median over the kernel's figures.
-    pub typical_spread: Option<f64>,
-    /// Whether the machine was too noisy to trust the figures.
-    pub noisy: bool,
-    /// Why, in sentences.
-    pub reasons: Vec<String>,
-}
-
-/// A host of a measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Host {
-    /// Its name.
-    pub name: String,
-    /// Ranks on it.
-    pub ranks: Vec<u32>,
-    /// Processors online.
-    pub processors: u32,
-    /// Processors that each rank may run on.
-    pub affinity: Vec<String>,
-    /// Whether each rank has processors of its own.
-    pub pinned: bool,
-    /// Model name of the processor.
-    pub processor: String,
-    /// Frequency reported by the system, hertz.
-    pub stated_hz: Option<f64>,
-    /// Frequency governor.
-    pub governor: Option<String>,
-    /// Whether the host runs under a hypervisor.
-    pub virtual_machine: bool,
-    /// One-minute load average at the start.
-    pub load_1min: Option<f64>,
-}
-
-/// Why a `machine.json` cannot be used.
-#[derive(Debug, Error)]
-pub enum MachineError {
-    /// It cannot be read.
-    #[error("{}: cannot be read: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
-    /// It is not a `machine.json`.
-    #[error("{}: not a machine.json of gammachi: {source}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: MalformedMachine,
-    },
-    /// It has another version.
-    #[error(
-        "{}: machine.json of version {found}, but this gammachi reads version {FORMAT_VERSION}",
-        path.display()
-    )]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u64,
-    },
-}
-
-/// What is wrong with a document that should be a machine.
-#[derive(Debug, Error)]
-pub enum MalformedMachine {
-    /// It is not JSON, or keys are missing or hold something else.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// The keys that identify the format are missing or wrong.
-    #[error("the keys format ({FORMAT}) and format_version are missing")]
-    NoFormat,
-    /// A class of pairs has no message sizes.
-    #[error("network class {class} has no sizes")]
-    NoSizes {
-        /// Name of the class.
-        class: String,
-    },
-    /// A class of pairs has impossible sizes or figures.
-    #[error("network class {class}: sizes do not ascend, or a time or bandwidth is not positive")]
-    Sizes {
-        /// Name of the class.
-        class: String,
-    },
-}
 
 impl Machine {
     /// Reads a file.
@@ -361,13 +198,6 @@ fn library_name(text: &str) -> String {
     let first = text.split([',', '\n']).next().unwrap_or_default();
     let plain = first.replace("Version:", " ").replace(" v", " ").replace('\0', " ");
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-impl Measured {
-    /// Half the width of the 95 % interval over the median.
-    pub fn relative_uncertainty(&self) -> f64 {
-        (self.high - self.low) / 2.0 / self.median.abs().max(f64::MIN_POSITIVE)
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Conditions, Measured};
+use super::measured::{Conditions, Measured};
 
 /// The document of `kernels network`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,3 +1,5 @@
+use crate::trace::run_json::Instant;
+
 use super::*;
 
 /// A quantity of 11 repetitions with a relative uncertainty of 1 %.

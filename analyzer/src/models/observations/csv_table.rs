@@ -10,7 +10,8 @@ use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim, WriterBuilder};
 
-use super::{Observations, ObservationsError, Origin, Row};
+use super::error::ObservationsError;
+use super::table::{Observations, Origin, Row};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use super::Origin;
+use super::table::Origin;
 
 /// Why a table cannot be read or used.
 #[derive(Debug, Error)]

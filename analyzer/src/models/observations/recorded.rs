@@ -3,9 +3,10 @@
 use crate::metrics::{ComputeMode, Metrics, Oversubscription, RankState};
 use crate::trace::Run;
 
-use super::{
-    CHI_MAX_S, CHI_MIN_S, CHI_S, FIGURES, FLOPS, LackOfCores, Observations, ObservationsError,
-    Origin, P, REP, RUN, RankTimes, Row, SUM_GAMMA_S, TAU_S,
+use super::error::ObservationsError;
+use super::table::{
+    CHI_MAX_S, CHI_MIN_S, CHI_S, FIGURES, FLOPS, LackOfCores, Observations, Origin, P, REP, RUN,
+    RankTimes, Row, SUM_GAMMA_S, TAU_S,
 };
 
 /// The figures of one run that go into a table.

@@ -1,6 +1,7 @@
 //! Groups the rows of a table by configuration, and sums up repeated measurements.
 
-use super::{Observations, ObservationsError, P, REP};
+use super::error::ObservationsError;
+use super::table::{Observations, P, REP};
 
 /// Rows that are repetitions of one configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

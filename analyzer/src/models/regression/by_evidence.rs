@@ -1,8 +1,12 @@
 //! Models times whose only variable is the rank count, by weighing evidence
 //! ([`crate::models::evidence`]).
 
-use super::{Basis, Identifiability, Options, Part, Points, RegressionError, SELECTED};
 use crate::models::evidence::{Evidence, MIN_POINTS, Measured};
+
+use super::basis::Basis;
+use super::error::RegressionError;
+use super::model::{Options, Part, SELECTED};
+use super::points::{Identifiability, Points};
 
 impl Part {
     /// Fits points whose only variable is a rank count. The columns are those of the curve nearest

@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{Basis, Method, Options, Part, Points, RegressionError};
+use super::basis::Basis;
+use super::error::RegressionError;
+use super::method::Method;
+use super::model::{Model, Options, Part};
+use super::points::Points;
 
 /// How well a method or model extrapolates: relative errors at points that were held back.
 #[derive(Debug, Clone)]
@@ -72,7 +76,7 @@ fn score(name: &str, points: &Points, splits: &[Split], basis: &Basis, method: M
     let mut failure = None;
     for (fit, held) in splits {
         let outcome = Part::fit(&points.select(fit), basis, &options, "the small configurations")
-            .and_then(|part| super::Model::of(part, method).times_at(&points.select(held)));
+            .and_then(|part| Model::of(part, method).times_at(&points.select(held)));
         match outcome {
             Ok(times) => {
                 let pairs = times.iter().zip(held);

@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-use super::basis::BasisError;
-use super::two_step::MIN_SLICE_POINTS;
 use crate::models::expression::ExpressionError;
 use crate::models::observations::ObservationsError;
+
+use super::basis::BasisError;
 
 /// Why a model cannot be fitted or evaluated.
 #[derive(Debug, Error)]
@@ -109,3 +109,6 @@ pub enum RegressionError {
     #[error("nothing can be held back: at least 4 different values of a variable are needed")]
     NothingToHoldBack,
 }
+
+/// Minimum number of points in a slice, to fit its one variable.
+pub(super) const MIN_SLICE_POINTS: usize = 3;

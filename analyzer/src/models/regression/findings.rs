@@ -1,8 +1,13 @@
 //! Everything that `gammachi model` found, for [`crate::present`].
 
-use super::{Comparison, FitQuality, Model, Part, Points, Prediction, SELECTED, TwoStep};
 use crate::models::evidence::{Contradiction, Evidence};
 use crate::models::observations::LackOfCores;
+
+use super::choice::Comparison;
+use super::fit_quality::FitQuality;
+use super::model::{Model, Part, Prediction, SELECTED};
+use super::points::Points;
+use super::two_step::TwoStep;
 
 /// A model, and what it was used for.
 #[derive(Debug, Clone)]

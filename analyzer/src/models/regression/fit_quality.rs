@@ -1,6 +1,7 @@
 //! How well a model describes the points that it was fitted to.
 
-use super::{Model, Residual};
+use super::model::Model;
+use super::problem::Residual;
 
 /// Relative errors of a model at the points of all its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]

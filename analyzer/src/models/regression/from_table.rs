@@ -1,10 +1,10 @@
 //! Turns a table of observations into points to fit, with the minimum of the repetitions of each.
 
-use super::points::Excess;
-use super::{Points, RegressionError};
-use crate::models::Observations;
 use crate::models::evidence::Computation;
-use crate::models::observations::{CHI_MIN_S, GAMMA_THREADS, P, SUM_GAMMA_S, TAU_S};
+use crate::models::observations::{CHI_MIN_S, GAMMA_THREADS, Observations, P, SUM_GAMMA_S, TAU_S};
+
+use super::error::RegressionError;
+use super::points::{Excess, Points};
 
 /// A condition on rows: `variable operator value`.
 #[derive(Debug, Clone, PartialEq)]

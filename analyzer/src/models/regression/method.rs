@@ -2,9 +2,10 @@
 
 use nalgebra::{DMatrix, DVector};
 
+use super::error::RegressionError;
 use super::problem::{Problem, Residual};
 use super::robust::{self, Selection};
-use super::{RegressionError, lasso, linear_program, nonnegative};
+use super::{lasso, linear_program, nonnegative};
 
 /// How coefficients are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

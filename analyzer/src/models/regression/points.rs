@@ -3,10 +3,11 @@
 
 use nalgebra::DMatrix;
 
-use super::RegressionError;
-use super::basis::Basis;
 use crate::models::evidence::Computation;
 use crate::models::observations::LackOfCores;
+
+use super::basis::Basis;
+use super::error::RegressionError;
 
 /// Singular values below this share of the largest count as zero; columns are scaled first.
 const RANK_TOLERANCE: f64 = 1e-9;

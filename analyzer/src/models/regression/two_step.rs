@@ -1,11 +1,14 @@
 //! Method 2 of Orii et al.: select columns in each variable separately, multiply the survivors, and
 //! select again.
 
-use super::{Basis, Method, Options, Part, Points, RegressionError};
 use crate::models::expression::Expression;
 
-/// Minimum number of points in a slice, to fit its one variable.
-pub(super) const MIN_SLICE_POINTS: usize = 3;
+use super::basis::Basis;
+use super::error::{MIN_SLICE_POINTS, RegressionError};
+use super::method::Method;
+use super::model::{Options, Part};
+use super::points::Points;
+
 /// Minimum number of points in a slice, to weigh columns by AICc. With fewer points it leaves no
 /// room for a second column, whatever the data; non-negative least squares selects as well.
 const MIN_POINTS_FOR_AICC: usize = 6;

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::metrics::exchanges::Work;
 
+use super::attainable::{with_overlap, without_overlap};
+use super::point::Point;
+use super::roofs::Roofs;
 use super::sweep::Sweep;
 use super::systems::System;
-use super::{Point, Roofs, Verdict, with_overlap, without_overlap};
+use super::verdict::Verdict;
 
 /// A change whose effect is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::metrics::exchanges::Locality;
 use crate::models::machine::{Machine, PairClass};
 
-use super::{ridge, with_overlap, without_overlap};
+use super::attainable::{ridge, with_overlap, without_overlap};
 
 /// A ceiling of operations.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::models::machine::{Conditions, Measured};
 
-use super::{with_overlap, without_overlap};
+use super::attainable::{with_overlap, without_overlap};
 
 /// The keys that we read from the kernel's document.
 #[derive(Debug, Clone, Deserialize)]

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::ridge;
+use super::attainable::ridge;
 
 /// A published system: peak of a node and bandwidth between nodes, from data sheets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -1,6 +1,8 @@
 //! Decides which of its [`Roofs`] bounds a [`Point`].
 
-use super::{Point, Roofs, with_overlap, without_overlap};
+use super::attainable::{with_overlap, without_overlap};
+use super::point::Point;
+use super::roofs::Roofs;
 
 /// A point that reaches this share of a roof is near it.
 pub const NEAR: f64 = 0.75;

@@ -2,30 +2,15 @@
 //! ranks, and the run that would tell most.
 
 use nalgebra::{Matrix3, Vector3};
-use serde::Serialize;
 
 use super::bootstrap::Noise;
-use super::curve::Curve;
-use super::fit::Fit;
+use super::curve::{Curve, Definition};
+use super::fit::{Bounds, Fit, Hidden, NextRun, Unbalanced};
 use super::least_squares::Quadratic;
 use super::series::Series;
 
 /// Share of τ from which a finding is reported.
 const NOTABLE_SHARE: f64 = 0.05;
-
-/// Bounds of τ_min that need no model: in τ–χ space, more ranks move a run to the left, and
-/// overhead that does not fall with p stops it at the diagonal τ = χ.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Bounds {
-    /// χ of the run at [`Bounds::p`], seconds: τ_min is above it.
-    #[serde(rename = "tau_min_lo_s")]
-    pub lo_s: f64,
-    /// Smallest measured τ, seconds.
-    #[serde(rename = "tau_min_hi_s")]
-    pub hi_s: f64,
-    /// Rank count of the run that gives the lower bound.
-    pub p: u32,
-}
 
 /// Bounds of τ_min; `None` in weak scaling, and where no Σγ is known.
 pub(super) fn bounds(series: &Series) -> Option<Bounds> {
@@ -41,21 +26,6 @@ pub(super) fn bounds(series: &Series) -> Option<Bounds> {
     let (p, lo_s) =
         series.points[..=from].iter().rev().find_map(|point| Some((point.p, point.chi_s()?)))?;
     Some(Bounds { lo_s: lo_s.max(0.0), hi_s: series.points[fastest].tau_s, p })
-}
-
-/// Overhead counted as computation: χ' grows beyond the measured χ, because Σγ grows with p.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hidden {
-    /// Largest rank count with a known χ.
-    pub p: u32,
-    /// χ' − χ there, seconds.
-    pub gap_s: f64,
-    /// χ' there, seconds.
-    pub model_chi_s: f64,
-    /// χ there, seconds.
-    pub chi_s: f64,
-    /// The smallest τ − (χ' − χ) over the measured rank counts, seconds, and its rank count.
-    pub tau_without_s: (f64, u32),
 }
 
 /// Overhead hidden in the computation, if the gap between χ' and χ grows with p to at least 5 % of
@@ -87,22 +57,6 @@ pub(super) fn hidden(fit: &Fit, curve: &Curve) -> Option<Hidden> {
     })
 }
 
-/// Uneven computation: χ_i differs over the ranks of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unbalanced {
-    /// Largest rank count with a known range of χ_i.
-    pub p: u32,
-    /// Smallest and largest χ_i there, seconds.
-    pub chi_range_s: (f64, f64),
-    /// Mean χ less smallest χ_i there, seconds: the computation of the busiest rank beyond the
-    /// mean.
-    pub excess_s: f64,
-    /// Whether its share of τ grows from the smallest rank count above 1 to the largest.
-    pub grows: bool,
-    /// The smallest τ less this excess over the measured rank counts, seconds, and its rank count.
-    pub tau_without_s: (f64, u32),
-}
-
 /// Uneven ranks, if balance could save at least 5 % of τ at the largest known rank count.
 pub(super) fn unbalanced(series: &Series) -> Option<Unbalanced> {
     let known: Vec<(u32, f64, f64, (f64, f64))> = series
@@ -128,18 +82,6 @@ pub(super) fn unbalanced(series: &Series) -> Option<Unbalanced> {
     })
 }
 
-/// The run that would narrow the answer most.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NextRun {
-    /// Rank count.
-    pub p: u32,
-    /// Relative standard error of p_c (of c2 where there is no p_c), now and with the run. `None`
-    /// where the noise is not known.
-    pub error: Option<(f64, f64)>,
-    /// Whether the run narrows p_c; otherwise it narrows c2.
-    pub of_p_c: bool,
-}
-
 /// Chooses among rank counts up to twice the largest measured one, by the variance of ln p_c (of c2
 /// where there is no p_c) after one more run with the same noise.
 pub(super) fn next_run(
@@ -158,7 +100,7 @@ pub(super) fn next_run(
     candidates.extend([largest.saturating_mul(3) / 2, largest.saturating_mul(2)]);
     candidates.retain(|p| {
         !measured.contains(p)
-            && (0.1..1.0).contains(&curve.efficiency(f64::from(*p), super::Definition::Reference))
+            && (0.1..1.0).contains(&curve.efficiency(f64::from(*p), Definition::Reference))
     });
     let relative = noise.map_or(1.0, |noise| noise.relative.max(1e-6));
     let sd = |p: f64| relative * (1.0 + curve.y(p)).abs().max(1e-9);

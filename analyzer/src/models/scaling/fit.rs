@@ -3,19 +3,12 @@
 
 use serde::Serialize;
 
-use super::bootstrap::{Interval, Noise, Replicas};
-use super::curve::{Curve, Definition};
-use super::findings::{self, Bounds, Hidden, NextRun, Unbalanced};
-use super::least_squares::{Quadratic, correlation};
-use super::prediction::Prediction;
-use super::series::{Point, Series};
-use super::warning::Warning;
-use super::{Form, Options, PointChoice, ScalingError, Weights};
 use crate::models::evidence::{Contradiction, Evidence};
 
-/// Efficiencies at or below this are too low for practical use (Orii 2009, section 3.1), and those
-/// at or above 1 leave the model no overhead.
-const MIN_EFFICIENCY: f64 = 0.1;
+use super::bootstrap::{Interval, Noise, Replicas};
+use super::curve::{Curve, Definition};
+use super::options::Form;
+use super::series::Series;
 
 /// Why a point was not fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -123,167 +116,131 @@ pub struct Fit {
     pub warnings: Vec<Warning>,
 }
 
-impl Fit {
-    /// w(p) of a measured point: its work relative to that at p₁.
-    pub fn relative_work(&self, point: &Point) -> f64 {
-        let reference = self.series.points.iter().find(|point| point.p == self.p1);
-        point.work / reference.map_or(1.0, |reference| reference.work)
-    }
-
-    /// w(p) at any rank count; `None` where the data do not determine the work there.
-    pub fn relative_work_at(&self, p: f64) -> Option<f64> {
-        let reference = self.series.points.iter().find(|point| point.p == self.p1)?;
-        Some(self.series.work_at(p)? / reference.work)
-    }
-
-    /// ε' of a measured point (8).
-    pub fn reference_efficiency(&self, point: &Point) -> f64 {
-        self.s * self.relative_work(point) / (f64::from(point.p) * point.tau_s)
-    }
-
-    /// Computation scaling S·w/Σγ(p), the factor between ε_p and ε'.
-    pub fn computation_scaling(&self, point: &Point) -> Option<f64> {
-        point.sum_gamma_s.map(|sum| self.s * self.relative_work(point) / sum)
-    }
-
-    /// Fits a series.
-    pub(super) fn new(series: Series, options: &Options) -> Result<Self, ScalingError> {
-        let (p1, s) = reference(&series, options.p1)?;
-        let mut fit = Self {
-            series,
-            p1,
-            s,
-            fitted: Vec::new(),
-            left_out: Vec::new(),
-            model: None,
-            predictions: Vec::new(),
-            form: options.form,
-            evidence: None,
-            contradictions: Vec::new(),
-            bounds: None,
-            unbalanced: None,
-            warnings: Vec::new(),
-        };
-        fit.choose(options);
-        fit.bounds = findings::bounds(&fit.series);
-        fit.unbalanced = findings::unbalanced(&fit.series);
-        fit.model = fit.solve(options);
-        fit.predict(options);
-        fit.warnings = Warning::of(&fit, options);
-        Ok(fit)
-    }
-
-    fn choose(&mut self, options: &Options) {
-        let points = &self.series.points;
-        if options.anchor_one && points[0].p > 1 {
-            self.fitted.push(FittedPoint { p: 1, y: 0.0, measured: false });
-        }
-        let mut taken = 0;
-        for point in points {
-            let efficiency = self.reference_efficiency(point);
-            let chosen = match &options.points {
-                PointChoice::All => true,
-                PointChoice::First(number) => taken < *number,
-                PointChoice::Listed(list) => list.contains(&point.p),
-            };
-            let why = if point.p < self.p1 {
-                LeftOut::BelowP1
-            } else if !chosen {
-                LeftOut::NotChosen
-            } else if efficiency <= MIN_EFFICIENCY || efficiency >= 1.0 {
-                LeftOut::Efficiency(efficiency)
-            } else {
-                taken += 1;
-                let y = (1.0 - efficiency) / efficiency;
-                self.fitted.push(FittedPoint { p: point.p, y, measured: true });
-                continue;
-            };
-            self.left_out.push((point.p, why));
-        }
-    }
-
-    fn solve(&self, options: &Options) -> Option<Model> {
-        let p: Vec<f64> = self.fitted.iter().map(|point| f64::from(point.p)).collect();
-        let y: Vec<f64> = self.fitted.iter().map(|point| point.y).collect();
-        let weights: Vec<f64> = match options.weights {
-            Weights::Plain => vec![1.0; y.len()],
-            Weights::Relative => y.iter().map(|y| 1.0 / (1.0 + y)).collect(),
-        };
-        let problem = Quadratic::new(&p, &weights)?;
-        let curve = Curve { s: self.s, c: problem.solve(&y) };
-        let fitted: Vec<f64> = p.iter().map(|p| curve.y(*p)).collect();
-        let noise = Noise::of(scatter(&y, &fitted), self.repetition_noise());
-        let noisy: Vec<bool> = self.fitted.iter().map(|point| point.measured).collect();
-        let replicas = noise.map(|noise| Replicas::draw(&problem, &curve, &noisy, noise));
-        let strong = self.series.work.is_constant();
-        let tau_min = |curve: &Curve| curve.p_c().map(|p_c| curve.tau_s(p_c, 1.0));
-        let isoefficiency = options.targets.iter().flat_map(|eps| {
-            options.definitions.iter().map(|definition| Isoefficiency {
-                definition: *definition,
-                eps: *eps,
-                p: curve.isoefficiency(*eps, *definition),
-            })
-        });
-        let mut model = Model {
-            curve,
-            r: correlation(&y, &fitted),
-            noise,
-            c_intervals: replicas
-                .as_ref()
-                .map(|replicas| [0, 1, 2].map(|i| replicas.interval(|curve| Some(curve.c[i])))),
-            p_c_interval: replicas.as_ref().map(|replicas| replicas.interval(Curve::p_c)),
-            tau_min_interval_s: replicas
-                .as_ref()
-                .filter(|_| strong && curve.p_c().is_some())
-                .map(|replicas| replicas.interval(tau_min)),
-            isoefficiency: isoefficiency.collect(),
-            hidden: None,
-            next: findings::next_run(&problem, &curve, noise, &self.series),
-            replicas,
-        };
-        model.hidden = findings::hidden(self, &model.curve);
-        Some(model)
-    }
-
-    /// Standard deviation of τ relative to its mean over the repetitions of the fitted points, and
-    /// its degrees of freedom.
-    pub(super) fn repetition_noise(&self) -> (f64, usize) {
-        let fitted = |point: &&Point| self.fitted.iter().any(|f| f.measured && f.p == point.p);
-        pooled_noise(self.series.points.iter().filter(fitted))
-    }
+/// Bounds of τ_min that need no model: in τ–χ space, more ranks move a run to the left, and
+/// overhead that does not fall with p stops it at the diagonal τ = χ.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bounds {
+    /// χ of the run at [`Bounds::p`], seconds: τ_min is above it.
+    #[serde(rename = "tau_min_lo_s")]
+    pub lo_s: f64,
+    /// Smallest measured τ, seconds.
+    #[serde(rename = "tau_min_hi_s")]
+    pub hi_s: f64,
+    /// Rank count of the run that gives the lower bound.
+    pub p: u32,
 }
 
-/// Relative standard deviation of repeated runs, pooled over points, and its degrees of freedom; 0
-/// where nothing is repeated.
-pub(super) fn pooled_noise<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, usize) {
-    let (mut square, mut freedom) = (0.0, 0);
-    for point in points {
-        if let Some(sd) = point.relative_sd {
-            square += sd * sd * (point.spread.number - 1) as f64;
-            freedom += point.spread.number - 1;
-        }
-    }
-    (if freedom == 0 { 0.0 } else { (square / freedom as f64).sqrt() }, freedom)
+/// Overhead counted as computation: χ' grows beyond the measured χ, because Σγ grows with p.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hidden {
+    /// Largest rank count with a known χ.
+    pub p: u32,
+    /// χ' − χ there, seconds.
+    pub gap_s: f64,
+    /// χ' there, seconds.
+    pub model_chi_s: f64,
+    /// χ there, seconds.
+    pub chi_s: f64,
+    /// The smallest τ − (χ' − χ) over the measured rank counts, seconds, and its rank count.
+    pub tau_without_s: (f64, u32),
 }
 
-/// p₁ and Σγ(p₁).
-fn reference(series: &Series, p1: Option<u32>) -> Result<(u32, f64), ScalingError> {
-    let sums: Vec<(u32, f64)> =
-        series.points.iter().filter_map(|point| Some((point.p, point.sum_gamma_s?))).collect();
-    let found = match p1 {
-        Some(p1) => sums.iter().find(|(p, _)| *p == p1),
-        None => sums.first(),
-    };
-    found.copied().ok_or_else(|| ScalingError::NoReference {
-        params: series.params.clone(),
-        p1,
-        known: sums.iter().map(|(p, _)| *p).collect(),
-    })
+/// Uneven computation: χ_i differs over the ranks of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unbalanced {
+    /// Largest rank count with a known range of χ_i.
+    pub p: u32,
+    /// Smallest and largest χ_i there, seconds.
+    pub chi_range_s: (f64, f64),
+    /// Mean χ less smallest χ_i there, seconds: the computation of the busiest rank beyond the
+    /// mean.
+    pub excess_s: f64,
+    /// Whether its share of τ grows from the smallest rank count above 1 to the largest.
+    pub grows: bool,
+    /// The smallest τ less this excess over the measured rank counts, seconds, and its rank count.
+    pub tau_without_s: (f64, u32),
 }
 
-/// Standard deviation of the residuals relative to τ, and its degrees of freedom.
-fn scatter(y: &[f64], fitted: &[f64]) -> (f64, usize) {
-    let freedom = y.len().saturating_sub(3);
-    let square: f64 = y.iter().zip(fitted).map(|(y, f)| ((y - f) / (1.0 + f)).powi(2)).sum();
-    (if freedom == 0 { 0.0 } else { (square / freedom as f64).sqrt() }, freedom)
+/// The run that would narrow the answer most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NextRun {
+    /// Rank count.
+    pub p: u32,
+    /// Relative standard error of p_c (of c2 where there is no p_c), now and with the run. `None`
+    /// where the noise is not known.
+    pub error: Option<(f64, f64)>,
+    /// Whether the run narrows p_c; otherwise it narrows c2.
+    pub of_p_c: bool,
+}
+
+/// Why a time is not predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Unsupported {
+    /// Too few rank counts were measured; holds the one to measure next.
+    FewRankCounts(u32),
+    /// The 90 % interval is too wide for a single time to mean anything; it is given all the same.
+    TooWide {
+        /// Largest rank count that can be predicted, among doublings of the largest measured one.
+        beyond: u32,
+        /// Rank count to measure next.
+        next: u32,
+    },
+    /// The work at that rank count is not known.
+    UnknownWork,
+    /// The time that the three terms give is not above 0.
+    NotPositive,
+    /// The three terms cannot be fitted.
+    NoModel,
+}
+
+/// A predicted time, at a rank count that was not measured or was held back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// Rank count.
+    pub p: u32,
+    /// τ(p), seconds, or why there is none.
+    pub tau_s: Result<f64, Unsupported>,
+    /// 90 % interval, seconds: by evidence that of the undisturbed time (even where it is too wide
+    /// for a time), by the three terms that of one measured run.
+    pub interval_s: Option<Interval>,
+    /// Measured τ, seconds, if the point was held back.
+    pub measured_s: Option<f64>,
+}
+
+/// One warning.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Warning {
+    /// Fewer than three rank counts are left to fit: how many, and whether ε'(1) = 1 would help.
+    TooFewPoints(usize, bool),
+    /// As many points as coefficients: the curve passes through all points, so it does not show how
+    /// good it is.
+    ExactFit,
+    /// Neither scatter nor repetitions give the noise.
+    NoNoise,
+    /// ε' at these rank counts is not between 0.1 and 1.
+    OutOfRange(Vec<(u32, f64)>),
+    /// Measured, but below p₁.
+    BelowP1(Vec<u32>),
+    /// 1+c0 < 0.
+    NegativeA(f64),
+    /// c1 < 0.
+    NegativeC1(f64),
+    /// c2 ≤ 0.
+    NoMinimum(f64),
+    /// c2's interval touches 0.
+    UnsupportedPc,
+    /// p_c lies far beyond the fitted rank counts.
+    FarPc(f64, u32),
+    /// The anchor was asked for, but p = 1 was measured.
+    AnchorMeasured,
+    /// ε'(1) = 1 is assumed.
+    Anchored,
+    /// Listed rank counts that were not measured.
+    NotMeasured(Vec<u32>),
+    /// The three terms predict far beyond the fitted rank counts.
+    FarPrediction(u32, f64),
+    /// Counted operations change with p though the work is taken as constant.
+    FlopsChange(f64),
+    /// Weak scaling, where p_c maximises speed.
+    WeakScaling,
 }

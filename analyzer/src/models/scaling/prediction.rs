@@ -1,44 +1,12 @@
 //! Predicts times that were not measured, with intervals, or says why it cannot.
 
-use super::bootstrap::Interval;
-use super::fit::{Fit, LeftOut, pooled_noise};
-use super::series::Point;
-use super::{Form, Options};
 use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum};
 
-/// Why a time is not predicted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Unsupported {
-    /// Too few rank counts were measured; holds the one to measure next.
-    FewRankCounts(u32),
-    /// The 90 % interval is too wide for a single time to mean anything; it is given all the same.
-    TooWide {
-        /// Largest rank count that can be predicted, among doublings of the largest measured one.
-        beyond: u32,
-        /// Rank count to measure next.
-        next: u32,
-    },
-    /// The work at that rank count is not known.
-    UnknownWork,
-    /// The time that the three terms give is not above 0.
-    NotPositive,
-    /// The three terms cannot be fitted.
-    NoModel,
-}
-
-/// A predicted time, at a rank count that was not measured or was held back.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
-    /// Rank count.
-    pub p: u32,
-    /// τ(p), seconds, or why there is none.
-    pub tau_s: Result<f64, Unsupported>,
-    /// 90 % interval, seconds: by evidence that of the undisturbed time (even where it is too wide
-    /// for a time), by the three terms that of one measured run.
-    pub interval_s: Option<Interval>,
-    /// Measured τ, seconds, if the point was held back.
-    pub measured_s: Option<f64>,
-}
+use super::bootstrap::Interval;
+use super::fit::{Fit, LeftOut, Prediction, Unsupported};
+use super::fitting::pooled_noise;
+use super::options::{Form, Options};
+use super::series::Point;
 
 impl Fit {
     /// Largest rank count that predictions are based on.

@@ -3,14 +3,13 @@
 //!
 //! Repetitions become one point: the run with the smallest τ, with the spread of all.
 
-use crate::models::Observations;
 use crate::models::expression::Expression;
 use crate::models::observations::{
-    CHI_MAX_S, CHI_MIN_S, FLOPS, GAMMA_THREADS, LackOfCores, P, RankTimes, Repetitions,
-    SUM_GAMMA_S, Spread, TAU_S,
+    CHI_MAX_S, CHI_MIN_S, FLOPS, GAMMA_THREADS, LackOfCores, Observations, P, RankTimes,
+    Repetitions, SUM_GAMMA_S, Spread, TAU_S,
 };
 
-use super::ScalingError;
+use super::error::ScalingError;
 
 /// How the work W grows with p.
 #[derive(Debug, Clone)]

@@ -1,3 +1,5 @@
+use crate::models::expression::Expression;
+
 use super::*;
 
 fn table(text: &str) -> Observations {

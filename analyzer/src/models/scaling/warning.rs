@@ -1,49 +1,11 @@
 //! Reasons to doubt the figures of a fit.
 
-use super::fit::{Fit, LeftOut};
+use super::fit::{Fit, LeftOut, Warning};
+use super::options::{Form, Options, PointChoice};
 use super::series::Work;
-use super::{Form, Options, PointChoice};
 
 /// Beyond this multiple of the largest fitted rank count, a prediction counts as far.
 const FAR: f64 = 2.0;
-
-/// One warning.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Warning {
-    /// Fewer than three rank counts are left to fit: how many, and whether ε'(1) = 1 would help.
-    TooFewPoints(usize, bool),
-    /// As many points as coefficients: the curve passes through all points, so it does not show how
-    /// good it is.
-    ExactFit,
-    /// Neither scatter nor repetitions give the noise.
-    NoNoise,
-    /// ε' at these rank counts is not between 0.1 and 1.
-    OutOfRange(Vec<(u32, f64)>),
-    /// Measured, but below p₁.
-    BelowP1(Vec<u32>),
-    /// 1+c0 < 0.
-    NegativeA(f64),
-    /// c1 < 0.
-    NegativeC1(f64),
-    /// c2 ≤ 0.
-    NoMinimum(f64),
-    /// c2's interval touches 0.
-    UnsupportedPc,
-    /// p_c lies far beyond the fitted rank counts.
-    FarPc(f64, u32),
-    /// The anchor was asked for, but p = 1 was measured.
-    AnchorMeasured,
-    /// ε'(1) = 1 is assumed.
-    Anchored,
-    /// Listed rank counts that were not measured.
-    NotMeasured(Vec<u32>),
-    /// The three terms predict far beyond the fitted rank counts.
-    FarPrediction(u32, f64),
-    /// Counted operations change with p though the work is taken as constant.
-    FlopsChange(f64),
-    /// Weak scaling, where p_c maximises speed.
-    WeakScaling,
-}
 
 impl Warning {
     /// All warnings about a fit.

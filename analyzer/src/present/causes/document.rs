@@ -12,6 +12,7 @@ use crate::present::findings::FindingPart;
 use crate::tables::delay_costs::{self, DelayCost};
 use crate::trace::symbols::SourceLocation;
 
+use super::length::Length;
 use super::stretches_document::{
     IterationsPart, PhasePart, RegionPart, iterations, phases, regions,
 };
@@ -49,19 +50,6 @@ struct Document<'a> {
     iterations: Option<IterationsPart>,
     regions: Vec<RegionPart<'a>>,
     phases: Vec<PhasePart>,
-}
-
-/// A length of time.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Length {
-    seconds: f64,
-    ticks: i64,
-}
-
-impl Length {
-    pub fn new(causes: &Causes, ticks: i64) -> Self {
-        Self { seconds: causes.clock.seconds(ticks), ticks }
-    }
 }
 
 #[derive(Debug, Serialize)]
@@ -203,7 +191,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
         run: run.directory.display().to_string(),
         program: context::program(run),
         complete: run.all_finished() && run.missing.is_empty(),
-        missing: super::missing(why),
+        missing: words::missing(why),
         findings: FindingPart::all(diagnosis),
         clock: crate::present::clock::ClockPart::new(timeline),
         ticks_per_s: causes.clock.ticks_per_s,
@@ -242,7 +230,7 @@ pub(crate) fn summary<'a>(why: &Why<'a>, most: usize) -> Summary<'a> {
     let (costliest, omitted) = costliest_causes(why, most);
     let (waiting, states) = (waiting(why.causes), states(why.causes));
     let (regions, phases) = (regions(why), phases(why));
-    Summary { waiting, states, costliest, omitted, regions, phases, missing: super::missing(why) }
+    Summary { waiting, states, costliest, omitted, regions, phases, missing: words::missing(why) }
 }
 
 fn waiting(causes: &Causes) -> WaitingPart {

@@ -47,7 +47,7 @@ pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
         block("PHASES", Figures::Efficiency, table::lines(&parts::phases(why.run, why.causes)));
         block("ITERATIONS", Figures::Efficiency, stretches::iteration_lines(why.causes));
     }
-    for what in super::missing(why) {
+    for what in words::missing(why) {
         blocks.note(&format!("Not known: {what}."));
     }
     let (command, purpose) = match diagnosis.invalidated_by(Figures::Predictions) {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::causes::{Causes, Iteration, Phase, Region, Tree};
 use crate::present::context::Omitted;
 
-use super::document::Length;
+use super::length::Length;
 use super::stretches::begins_at;
 use crate::diagnosis::Why;
 

@@ -3,7 +3,7 @@
 use crate::causes::{Causes, Context, NO_CONTEXT, Unknown};
 use crate::diagnosis::{Undivided, Why};
 use crate::metrics::OwnTime;
-use crate::present::cell;
+use crate::present::context::thread;
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
 
@@ -57,7 +57,7 @@ pub(super) fn kind(context: &Context) -> &'static str {
 /// `rank 2`, with its thread unless that is the first.
 pub(super) fn line(causes: &Causes, line: u32) -> String {
     let line = causes.lines.all.get(line as usize);
-    line.map_or_else(|| "-".to_owned(), |line| cell::thread(line.rank, line.thread))
+    line.map_or_else(|| "-".to_owned(), |line| thread(line.rank, line.thread))
 }
 
 /// The call site of waiting calls.
@@ -179,7 +179,7 @@ fn no_ideal(why: NoIdeal) -> Option<String> {
             format!("{} calls are replayed by `gammachi why` only", count(calls))
         }
         NoIdeal::NotReplayable(why) => {
-            format!("the run cannot be replayed: {}", crate::present::whatif::reason(why))
+            format!("the run cannot be replayed: {}", crate::present::whatif::words::reason(why))
         }
         NoIdeal::Off(error) => {
             let more = if error.abs() > 1.0 { "more than " } else { "" };
@@ -212,4 +212,11 @@ pub(super) fn seconds_of(why: &Why, ticks: i64) -> String {
 /// A part of a whole, in percent.
 pub(super) fn share(part: i64, whole: i64) -> String {
     if whole > 0 { percent(part as f64 / whole as f64) } else { "-".to_owned() }
+}
+
+/// What is not known, and why.
+pub(super) fn missing(why: &Why) -> Vec<String> {
+    let unknown = why.causes.unknown.iter().map(|what| unknown(*what));
+    let unknown = unknown.chain(why.ideal.err().and_then(|why| undivided(Undivided::NoIdeal(why))));
+    unknown.chain(no_python_lines(why)).collect()
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use trace_format::header::Phase;
 
-use crate::present::Report;
+use crate::present::shown::Report;
 use crate::timeline::{CausalCorrection, GlobalTimeline, OffsetEstimate, WANDER};
 
 /// The value of `clock`.

@@ -2,101 +2,22 @@
 //!
 //! A line resolves what an event only refers to: the names of functions, communicators, regions and errors.
 
+mod lines;
 mod page;
 mod screen;
 
-use serde::Serialize;
 use trace_format::markers::CounterSlot;
 use trace_format::reader::Event;
 
-use crate::timeline::calls::{Call, Created, EventReader, PeerArgument, Received, Record, Tag};
+use crate::timeline::calls::{Call, Created, EventReader, Record};
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{Message, Side, Unmatched};
 use crate::timeline::{GlobalTimeline, RankClock};
 use crate::trace::{RankTrace, Run};
+
+pub use lines::{EventLine, MessageLine, UnmatchedLine};
+use lines::{NumberOrWord, PollsLine, ReceiveHalf, RequestLine};
 pub use screen::{event_titles, message_titles};
-
-/// A number such as a rank or tag, or the word for a special value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-enum NumberOrWord {
-    Number(i32),
-    Word(&'static str),
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct ReceiveHalf {
-    peer: NumberOrWord,
-    tag: NumberOrWord,
-    bytes: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct RequestLine {
-    request: u32,
-    completed: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    cancelled: bool,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    status: Option<ReceiveHalf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct PollsLine {
-    count: u64,
-    time_s: f64,
-}
-
-/// A printed event.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct EventLine {
-    begin_s: f64,
-    /// `None` if the call did not return or was abandoned.
-    duration_s: Option<f64>,
-    rank: u32,
-    thread: u32,
-    function: String,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    abandoned: bool,
-    /// Name of the error that the call returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    communicator: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    peer: Option<NumberOrWord>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tag: Option<NumberOrWord>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    received_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    receive: Option<ReceiveHalf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    completed: Option<bool>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    cancelled: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    requests: Vec<RequestLine>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    polls: Option<PollsLine>,
-    /// Number of a window or file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<i32>,
-    /// What the call created: a communicator's name, a window's or file's number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    made: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flops: Option<f64>,
-    /// A region's name, or the purpose of the recorder's own time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    what: Option<String>,
-}
 
 /// Renders a run's events and messages as lines.
 #[derive(Debug)]
@@ -109,32 +30,6 @@ pub struct Dump<'a> {
 /// Rounds to nanoseconds.
 fn rounded(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e9
-}
-
-impl From<PeerArgument> for NumberOrWord {
-    fn from(named: PeerArgument) -> Self {
-        match named {
-            PeerArgument::Rank(rank) => Self::Number(rank),
-            PeerArgument::AnySource => Self::Word("ANY_SOURCE"),
-            PeerArgument::ProcNull => Self::Word("PROC_NULL"),
-            PeerArgument::Root => Self::Word("ROOT"),
-        }
-    }
-}
-
-impl From<Tag> for NumberOrWord {
-    fn from(tag: Tag) -> Self {
-        match tag {
-            Tag::Is(tag) => Self::Number(tag),
-            Tag::Any => Self::Word("ANY_TAG"),
-        }
-    }
-}
-
-impl From<Received> for ReceiveHalf {
-    fn from(Received { peer, tag, bytes }: Received) -> Self {
-        Self { peer: peer.into(), tag: tag.into(), bytes }
-    }
 }
 
 impl<'a> Dump<'a> {
@@ -264,35 +159,4 @@ fn name_marker(trace: &RankTrace, marker: Record, line: &mut EventLine) {
     };
     function.clone_into(&mut line.function);
     line.what = Some(what);
-}
-
-/// A printed message.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MessageLine {
-    source: u32,
-    destination: u32,
-    communicator: String,
-    tag: i32,
-    bytes: u64,
-    send_begin_s: f64,
-    send_end_s: Option<f64>,
-    send_thread: u32,
-    receive_begin_s: f64,
-    receive_end_s: Option<f64>,
-    receive_thread: u32,
-    wildcard: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    truncated: bool,
-}
-
-/// A printed send or receive without a partner.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct UnmatchedLine {
-    unmatched: &'static str,
-    reason: &'static str,
-    rank: u32,
-    begin_s: f64,
-    partner: Option<u32>,
-    communicator: Option<String>,
-    bytes: Option<u64>,
 }

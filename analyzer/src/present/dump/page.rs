@@ -1,6 +1,6 @@
 //! The details of a call for an HTML page.
 
-use super::{EventLine, NumberOrWord};
+use super::lines::{EventLine, NumberOrWord};
 
 impl NumberOrWord {
     fn value(&self) -> serde_json::Value {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{EventLine, MessageLine, NumberOrWord, ReceiveHalf, UnmatchedLine};
 use crate::plain_text::printable;
+
+use super::lines::{EventLine, MessageLine, NumberOrWord, ReceiveHalf, UnmatchedLine};
 
 impl std::fmt::Display for NumberOrWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -3,9 +3,9 @@
 use crate::plain_text::printable;
 
 use super::canvas::{Across, Anchor, Area, Canvas, Font, Up, text_width};
+use super::plot::{Axis, Marks, Panel, ReferenceLine};
 use super::scale::{Scale, Tick};
 use super::style::{GAP, GRID, HAIR, INK, LEADING, SMALL, TEXT, TICK};
-use super::{Axis, Marks, Panel, ReferenceLine};
 
 /// A panel's axes.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::fmt::{Arguments, Write as _};
 
 use super::style::{Colour, HAIR, MARKER, Marker};
 use crate::plain_text::printable;
-use crate::present::picture::escaped;
+use crate::present::picture::svg_text::escaped;
 
 const FAMILY: &str = "Helvetica, Arial, Liberation Sans, sans-serif";
 

@@ -1,15 +1,15 @@
 //! Draws a figure: first reserves room for every part, then draws the parts in order.
 
 use crate::plain_text::printable;
-use crate::present::picture::escaped;
+use crate::present::picture::svg_text::escaped;
 
 use super::axes::Axes;
 use super::canvas::{Across, Anchor, Area, Canvas, Font, Point, Up, clipped, text_width};
 use super::legend::{Legend, looks};
+use super::plot::{Figure, Marks, Panel, Reference, ReferenceLine};
 use super::style::{
     Colour, GAP, HAIR, INK, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,
 };
-use super::{Figure, Marks, Panel, Reference, ReferenceLine};
 
 const NOTE: Font = Font { size: SMALL, colour: INK, bold: false, upwards: false };
 const HEADING: Font = Font { size: TITLE, colour: INK, bold: true, upwards: false };

@@ -1,8 +1,8 @@
 //! The legend: rows of samples with names, above the panels that they explain.
 
 use super::canvas::{Anchor, Canvas, Font, Point, text_width};
+use super::plot::{Marks, Panel};
 use super::style::{GAP, HAIR, INK, LEADING, LINE, Look, SMALL};
-use super::{Marks, Panel};
 
 /// Width of a sample.
 const SAMPLE: f64 = 16.0;

@@ -1,7 +1,7 @@
 //! Maps values to lengths: limits from data, ticks, tick labels.
 
 use super::super::quantity::count;
-use super::{Axis, ScaleKind};
+use super::plot::{Axis, ScaleKind};
 
 /// An axis with known limits.
 #[derive(Debug, Clone, PartialEq)]

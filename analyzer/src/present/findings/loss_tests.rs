@@ -69,7 +69,7 @@ fn one_rank_has_its_file_accesses_or_its_sleep() {
     assert_eq!(
         text,
         "Rank 0 alone accesses files while the others wait: 263 ms, most of it in MPI_File_write at exchange \
-         (stencil.c:16). That causes 90 % of the waiting (700 ms)."
+         (stencil.c:16). This accounts for 90 % of the wait time (700 ms)."
     );
     let text = words(&Finding::Blocked(Blocked {
         rank: 0,

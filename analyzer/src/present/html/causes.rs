@@ -10,7 +10,7 @@ use super::table::laid_out;
 use crate::causes::DELAYED_BY_UNKNOWN;
 use crate::diagnosis::Why;
 use crate::present::cell;
-use crate::tables::waits::Delay;
+use crate::tables::Delay;
 use crate::tables::{Cell, Table, parts};
 use crate::trace::Run;
 

@@ -5,14 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::super::Report;
-use super::super::dump::Dump;
-use super::packed;
+use crate::metrics::ComputeMode;
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, Kind};
+use crate::present::shown::Report;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::{GlobalTimeline, whole_ns};
 use crate::trace::Run;
+
+use super::super::dump::Dump;
+use super::packed;
 
 /// Numbers names in the order in which they first occur.
 #[derive(Debug, Default)]
@@ -203,7 +205,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         longest,
         open,
         summed: activity.summed_s.is_some(),
-        computing: super::parts::computing_kinds(report.metrics.compute),
+        computing: computing_kinds(report.metrics.compute),
         causes: report.why().map(|why| super::causes::data(&why, &row_of)),
     }
 }
@@ -229,4 +231,13 @@ pub(super) fn open_calls(
 pub(super) fn kinds_used(activity: &Activity) -> BTreeSet<usize> {
     let used = |kind: usize| activity.rows.iter().any(|row| row.totals_s[kind] > 0.0);
     (0..Kind::ALL.len()).filter(|kind| used(*kind)).collect()
+}
+
+/// The kinds of the timeline that count as computing; `None` where regions decide what does.
+pub(super) fn computing_kinds(mode: ComputeMode) -> Option<Vec<usize>> {
+    match mode {
+        ComputeMode::Outside => Some(vec![Kind::Own as usize, Kind::Compute as usize]),
+        ComputeMode::Blas => Some(vec![Kind::Compute as usize]),
+        ComputeMode::Regions => None,
+    }
 }

@@ -4,21 +4,24 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use super::super::Report;
-use super::super::context::{mpi_library, placement, plural, program_line};
-use super::super::figure::Figure;
-use super::super::picture::matrix::{self, CellValue, LabelledMatrix};
-use super::{causes, laid_out, ranks, safe, sections};
 use crate::diagnosis::Figures;
-use crate::metrics::activity::{Activity, Kind};
+use crate::metrics::activity::Activity;
 use crate::metrics::{ComputeMode, Selection};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
 use crate::present::report::{communicator_table, pair_table};
+use crate::present::shown::Report;
 use crate::present::{findings, picture, quantity};
 use crate::tables::calls::time_of_threads;
 use crate::tables::{Cell, Table};
 use crate::trace::Run;
+
+use super::super::context::{mpi_library, placement, plural, program_line};
+use super::super::figure::Figure;
+use super::super::picture::matrix::{self, CellValue, LabelledMatrix};
+use super::markup::safe;
+use super::table::laid_out;
+use super::{causes, ranks, sections};
 
 /// Pairs of ranks in the table of messages.
 const MAX_PAIRS: usize = 64;
@@ -111,15 +114,6 @@ fn computed(mode: ComputeMode) -> &'static str {
         ComputeMode::Outside => "outside MPI",
         ComputeMode::Blas => "BLAS",
         ComputeMode::Regions => "regions",
-    }
-}
-
-/// The kinds of the timeline that count as computing; `None` where regions decide what does.
-pub(super) fn computing_kinds(mode: ComputeMode) -> Option<Vec<usize>> {
-    match mode {
-        ComputeMode::Outside => Some(vec![Kind::Own as usize, Kind::Compute as usize]),
-        ComputeMode::Blas => Some(vec![Kind::Compute as usize]),
-        ComputeMode::Regions => None,
     }
 }
 

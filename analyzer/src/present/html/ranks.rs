@@ -3,11 +3,13 @@
 use minijinja::value::Value;
 use serde::Serialize;
 
-use super::data;
-use super::table::laid_out;
 use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::metrics::{RankMetrics, Selection};
-use crate::present::{Report, quantity, report};
+use crate::present::shown::Report;
+use crate::present::{quantity, report};
+
+use super::data;
+use super::table::laid_out;
 
 /// Rows of the rank table. Of more ranks it shows those that lose most and the one that loses least.
 const MAX_RANKS: usize = 256;

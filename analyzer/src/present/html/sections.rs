@@ -6,14 +6,15 @@ use std::collections::HashMap;
 use minijinja::context;
 use minijinja::value::Value;
 
-use super::safe;
-use super::table::{by_key, laid_out};
 use crate::causes::Group;
 use crate::diagnosis::Why;
 use crate::metrics::{CallMetrics, Metrics, Unfinished};
 use crate::models::roofline::Findings;
 use crate::present::{roofline, unfinished};
 use crate::tables::{calls, waits};
+
+use super::markup::safe;
+use super::table::{by_key, laid_out};
 
 /// Rows of the table of ranks that did not finish.
 const MAX_POSITIONS: usize = 200;

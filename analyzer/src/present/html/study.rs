@@ -6,13 +6,14 @@ use std::path::Path;
 use minijinja::context;
 use minijinja::value::Value;
 
-use super::{PageError, TABLES_SCRIPT, environment, safe};
 use crate::models::observations::{self, Observations};
 use crate::models::scaling::{self, Scaling, ScalingError};
 use crate::plain_text::printable;
 use crate::present::scaling::{drawings, error_sentence, value};
 use crate::present::{context, quantity};
 use crate::trace::study_json::StudyJson;
+
+use super::markup::{PageError, TABLES_SCRIPT, environment, safe};
 
 /// A study and its evaluation.
 #[derive(Debug, Clone, Copy)]

@@ -10,8 +10,6 @@ use minijinja::context;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::data::{NameTable, TOOL_NAME};
-use super::{PageError, environment, parts, safe};
 use crate::analysis::Analysis;
 use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence, Why};
@@ -21,11 +19,16 @@ use crate::metrics::activity::{self, Kind, bins_for};
 use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::context::plural;
 use crate::present::dump::Dump;
+use crate::present::shown::Report;
+use crate::present::text_timeline;
 use crate::present::whatif::ForReport;
-use crate::present::{Report, text_timeline};
 use crate::replay::NoIdeal;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
+
+use super::data::{NameTable, TOOL_NAME, computing_kinds};
+use super::markup::{PageError, SHARED_SCRIPT, environment, is_totals_only, kinds_used, safe};
+use super::parts;
 
 /// Bins of a tile; equals `BINS` in `tiles.js`.
 pub const TILE_BINS: usize = 256;
@@ -114,7 +117,7 @@ impl<'a> View<'a> {
         let calls = self.look.index.rows.iter().map(|row| row.calls).sum();
         let (name, about) = parts::heading(run);
         let sources = [include_str!("tiles.js"), include_str!("served.js")];
-        let script: Vec<&str> = sources.into_iter().chain(super::SHARED_SCRIPT).collect();
+        let script: Vec<&str> = sources.into_iter().chain(SHARED_SCRIPT).collect();
         let context = context! {
             served => true,
             gammachi => env!("CARGO_PKG_VERSION"),
@@ -122,9 +125,9 @@ impl<'a> View<'a> {
             context => about,
             nonce => nonce,
             kinds => Kind::ALL.map(Kind::name),
-            kinds_used => super::kinds_used(used),
+            kinds_used => kinds_used(used),
             detail_note => self.detail_note(),
-            totals_only => super::is_totals_only(run, calls),
+            totals_only => is_totals_only(run, calls),
             note => self.note(),
             timeline_data => safe(super::data::for_script(&self.data())),
             script => safe(script.join("\n")),
@@ -341,7 +344,7 @@ impl<'a> View<'a> {
             let report = Report::new(&diagnosis, &replayed.savings);
             let context = parts::parts(&report, &activity, None);
             let html = environment().ok()?.get_template("parts.html").ok()?.render(context).ok()?;
-            Some(json!({ "html": html, "computing": parts::computing_kinds(metrics.compute) }))
+            Some(json!({ "html": html, "computing": computing_kinds(metrics.compute) }))
         });
         found.as_ref()
     }

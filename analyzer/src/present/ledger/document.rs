@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::ledger::Prediction;
 
-use super::LedgerContents;
+use super::contents::LedgerContents;
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;

@@ -7,7 +7,7 @@ use crate::present::paragraph::wrapped;
 use crate::present::quantity::{percent, seconds};
 use crate::present::table::Table;
 
-use super::LedgerContents;
+use super::contents::LedgerContents;
 
 /// Smallest number of intervals for which a percentage means anything.
 const MIN_FOR_PERCENTAGE: usize = 10;

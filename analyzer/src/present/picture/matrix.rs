@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::super::quantity::{count, with_prefix};
-use super::escaped;
 use crate::metrics::{Matrix, Traffic};
 use crate::trace::Run;
+
+use super::super::quantity::{count, with_prefix};
+use super::svg_text::escaped;
 
 /// What the cells show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,17 +1,15 @@
 //! Draws pictures of one run as SVG, for papers and for the HTML page.
 
 pub mod matrix;
+pub(in crate::present) mod svg_text;
 pub mod timeline;
 
-use super::Report;
-use super::figure::{Axis, Figure, Marks, Panel, Reference, Series};
 use crate::metrics::activity::{Activity, Kind};
 
-/// Colours of the kinds on white, by Okabe and Ito; own code is pale.
-pub const KIND_COLOURS: [&str; 10] = [
-    "#cfd6dc", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#0072b2", "#009e73", "#f0e442",
-    "#7d5ba6", "#000000",
-];
+use super::figure::{Axis, Figure, Marks, Panel, Reference, Series};
+use super::shown::Report;
+
+pub use svg_text::KIND_COLOURS;
 
 /// τ–χ space: every rank at (τ_i, τ_i − γ_i), the run at (τ, χ), and lines of equal efficiency.
 pub fn tau_chi(report: &Report) -> Figure {
@@ -71,22 +69,6 @@ pub fn durations(activity: &Activity) -> Option<Figure> {
         }
     }
     (!panel.series.is_empty()).then(|| Figure::new("", panel))
-}
-
-/// Escapes text for elements and attribute values.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            c if c.is_control() => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

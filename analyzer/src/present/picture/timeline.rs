@@ -2,31 +2,21 @@
 //! bands show collective operations (the two views of Masuguchi et al.).
 
 mod regions;
+mod sheet;
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::super::quantity::TimeUnit;
-use super::{KIND_COLOURS, escaped};
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::trace::Run;
 
-/// What a picture of a timeline shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct View {
-    /// Global seconds.
-    pub seconds: Range<f64>,
-    /// Whether the axis counts from the left edge, so that pictures of several runs can be compared.
-    pub from_left: bool,
-    /// Positions of the rows in [`Activity::rows`], top to bottom.
-    pub rows: Vec<usize>,
-}
+use super::super::quantity::TimeUnit;
+use super::svg_text::{KIND_COLOURS, escaped};
 
-const LEFT: f64 = 44.0;
-const RIGHT: f64 = 10.0;
-const WIDTH: f64 = 510.0;
-const TOP: f64 = 26.0;
+pub use sheet::View;
+use sheet::{LEFT, RIGHT, Sheet, TOP, WIDTH};
+
 /// Smallest height of a share in a column.
 const MIN_HEIGHT: f64 = 0.25;
 /// Smallest gap between two calls of a kind that is visible in print; calls closer together are drawn as one.
@@ -39,31 +29,6 @@ const MAX_ARROWS: (usize, usize) = (60, 2000);
 const MANY_ARROWS: usize = 200;
 /// Maximum number of events drawn one by one, per row and in total; with more, shares are drawn.
 const MAX_EVENTS: (usize, usize) = (2_000, 20_000);
-
-struct Sheet<'a> {
-    view: &'a View,
-    row_height: f64,
-}
-
-impl Sheet<'_> {
-    fn x(&self, time_s: f64) -> f64 {
-        let Range { start, end } = self.view.seconds;
-        let share = ((time_s - start) / (end - start)).clamp(0.0, 1.0);
-        LEFT + share * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn top(&self, position: usize) -> f64 {
-        TOP + position as f64 * self.row_height
-    }
-
-    fn position_of(&self, row: usize) -> Option<usize> {
-        self.view.rows.iter().position(|other| *other == row)
-    }
-
-    fn shows(&self, time_s: f64) -> bool {
-        (self.view.seconds.start..=self.view.seconds.end).contains(&time_s)
-    }
-}
 
 /// The SVG document. Draws single calls if `detail` covers the whole view, else shares.
 pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: &str) -> String {

@@ -7,6 +7,12 @@ use serde::Serialize;
 use crate::metrics::{
     CallMetrics, FailedCalls, Metrics, RankMetrics, Selection, TotalsMetrics, Unfinished,
 };
+use crate::present::causes::{Summary, summary};
+use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
+use crate::present::context;
+use crate::present::findings::{self, FindingPart};
+use crate::present::shown::Report;
+use crate::present::whatif::Saving;
 use crate::timeline::{Alignment, ElapsedScope};
 
 use super::counters::CounterDocument;
@@ -14,11 +20,6 @@ use super::job;
 use super::messages::{MAX_RANKS, MessagesPart};
 use super::sites::{PathDocument, SiteDocument};
 use super::trust::recorder_share;
-use crate::present::causes::{Summary, summary};
-use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
-use crate::present::findings::{self, FindingPart};
-use crate::present::whatif::Saving;
-use crate::present::{Report, context};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 pub const VERSION: u32 = 1;

@@ -6,11 +6,10 @@ use serde::Serialize;
 
 use crate::metrics::{Pinning, RankMetrics};
 use crate::plain_text::printable;
-
-use crate::present::Report;
 use crate::present::context::{number_list, shortened};
 use crate::present::findings::unequal_pinning;
 use crate::present::quantity::{TimeUnit, percent};
+use crate::present::shown::Report;
 use crate::present::table::Table;
 
 /// The batch job, as described by its environment.

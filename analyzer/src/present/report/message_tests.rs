@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use super::{json, screen};
-
 use crate::analysis::Analysis;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::{Metrics, Selection};
-use crate::present::Report;
 use crate::present::dump::Dump;
+use crate::present::shown::Report;
 use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{MatchSink, Message, Unmatched, match_run};
 use crate::trace::Run;
+
+use super::{json, screen};
 
 const US: u64 = 1000;
 

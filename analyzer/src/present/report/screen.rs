@@ -3,9 +3,6 @@
 //! The first screen holds what a reader wants to know in ten seconds: is the run efficient, what is the cause and
 //! where is it, can the figures be trusted, what to do next. The tables follow below.
 
-use super::tables::{call_table, rank_table, thread_table};
-use super::trust::{causal_line, trust_parts};
-use super::{counters, job, messages, sites, totals};
 use crate::diagnosis::{Figures, Finding};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
@@ -14,12 +11,17 @@ use crate::present::causes::{self, iteration_summary, region_lines};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::paragraph::wrapped_after;
 use crate::present::quantity::{count, percent, seconds, with_prefix};
+use crate::present::shown::Report;
 use crate::present::table::{self, Table};
 use crate::present::whatif::Saving;
-use crate::present::{Report, findings, unfinished, width};
+use crate::present::{findings, unfinished, width};
 use crate::shell_word::shell_word;
 use crate::tables::{parts, waits};
 use crate::timeline::Ending;
+
+use super::tables::{call_table, rank_table, thread_table};
+use super::trust::{causal_line, trust_parts};
+use super::{counters, job, messages, sites, totals};
 
 /// Maximum number of diagnoses shown.
 const MAX_DIAGNOSES: usize = 8;

@@ -1,12 +1,11 @@
 //! Tables of the screen: ranks, threads and functions.
 
 use crate::metrics::{CallMetrics, RankMetrics, RankState, ThreadMetrics};
-use crate::present::Report;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::{TimeUnit, count, percent, seconds};
+use crate::present::shown::Report;
 use crate::present::table::{self, Table};
-use crate::tables;
-use crate::tables::calls::{lies_outside, time_of_threads};
+use crate::tables::calls::{self, lies_outside, time_of_threads};
 use crate::tables::ranks::{RankGroup, Ranks};
 use crate::timeline::Ending;
 
@@ -137,7 +136,7 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
     }
     calls.sort_by_key(|call| lies_outside(call));
     let shown = &calls[..calls.len().min(MAX_CALLS)];
-    let mut lines = table::brief_lines(&tables::calls::calls(report.metrics, shown));
+    let mut lines = table::brief_lines(&calls::calls(report.metrics, shown));
     let polls = report.metrics.ranks.iter().map(|rank| rank.polls);
     let (polls, runs) = polls.fold((0, 0), |sum, of| (sum.0 + of.calls, sum.1 + of.runs));
     if polls > 0 {

@@ -2,10 +2,10 @@
 
 use crate::diagnosis::cores::share_held_up;
 use crate::metrics::RankState;
-use crate::present::Report;
 use crate::present::clock::estimated_offsets;
 use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
+use crate::present::shown::Report;
 use crate::timeline::{Alignment, GlobalTimeline};
 
 /// Share of the ranks' time off the CPU from which it is mentioned.

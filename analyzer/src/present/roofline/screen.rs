@@ -5,11 +5,13 @@ use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::sweep::{END_TOLERANCE, ROOF_TOLERANCE, Sweep};
 use crate::models::roofline::systems::System;
 use crate::models::roofline::{Bottleneck, Findings, Roofs, WhatIf};
+use crate::present::quantity::in_unit;
+use crate::present::table;
 
 use super::super::paragraph::wrapped;
-use super::super::quantity::{count, in_unit, percent, seconds, significant};
-use super::super::table::{self, Table};
-use super::label;
+use super::super::quantity::{count, percent, seconds, significant};
+use super::super::table::Table;
+use super::names::label;
 use super::remedy::remedy;
 use crate::tables::{self, Cell};
 

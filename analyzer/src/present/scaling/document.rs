@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::models::scaling::bootstrap::{Interval, Noise};
-use crate::models::scaling::findings::Bounds;
+use crate::models::scaling::fit::Bounds;
 use crate::models::scaling::{Fit, FittedPoint, Form, Isoefficiency, Scaling};
 
 use super::{advice, words};

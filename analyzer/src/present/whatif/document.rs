@@ -7,8 +7,10 @@ use crate::present::context;
 use crate::present::findings::FindingPart;
 use crate::replay::{Assembled, Network};
 
+use super::results::{Tolerance, WhatIfResults};
 use super::screen::notes;
-use super::{Tolerance, WhatIfResults, origin, words};
+use super::words;
+use super::words::origin;
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;

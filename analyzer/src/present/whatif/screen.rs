@@ -8,7 +8,9 @@ use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
 use crate::replay::{Answer, Change, MAX_ERROR, MAX_OFF_S, Network, Placement};
 
-use super::{WhatIfResults, origin, words};
+use super::results::WhatIfResults;
+use super::words;
+use super::words::origin;
 
 /// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(results: &WhatIfResults, colour: bool) -> String {

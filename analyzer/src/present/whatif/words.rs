@@ -2,7 +2,7 @@
 
 use crate::present::context::plural;
 use crate::present::quantity::{count, seconds, with_prefix};
-use crate::replay::{Assembled, Change, Layout, Origin, WhatIf};
+use crate::replay::{Assembled, Change, Layout, NotReplayable, Origin, WhatIf};
 
 /// A question's key in documents; `+` separates several changes.
 pub(super) fn keys(changes: &[Change]) -> String {
@@ -93,5 +93,31 @@ fn times(factor: f64) -> String {
             format!("/ {}", 1.0 / factor)
         }
         factor => format!("x {factor}"),
+    }
+}
+
+/// Why a run cannot be replayed, worded as the end of a sentence.
+pub fn reason(why: NotReplayable) -> &'static str {
+    match why {
+        NotReplayable::NoAttributes => {
+            "it was recorded at level 0, which keeps no peers and communicators (record with --level 1)"
+        }
+        NotReplayable::NotWhole => {
+            "some of its calls are kept only as totals (record without --profile-only and without \
+             a size limit)"
+        }
+        NotReplayable::MissingRanks => "some of its ranks have no file",
+        NotReplayable::TooLong => "it has more than 4 billion calls",
+        NotReplayable::NoTime => "it has no length",
+    }
+}
+
+/// The word for a parameter's origin.
+pub(super) fn origin(of: Origin) -> &'static str {
+    match of {
+        Origin::Run => "run",
+        Origin::Assumed => "assumed",
+        Origin::Machine => "machine",
+        Origin::Given => "given",
     }
 }

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::prices::Row;
-use super::{BySize, single, size_class};
 use crate::replay::algorithm::candidates;
 use crate::replay::dependencies::senders;
 use crate::replay::exchange::Rounds;
-use crate::replay::graph::{Collective, Graph, LinkKind, Movement, Needs, OpNumber};
+use crate::replay::graph::{Collective, Graph, LinkKind, OpNumber};
+use crate::replay::movement::{Movement, Needs};
 use crate::replay::network::{Costs, Network, Placement};
+
+use super::sizes::{BySize, Row, single, size_class};
 
 /// Weight of a part in a collective operation, whose algorithm is not certain, against a message.
 const COLLECTIVE_WEIGHT: f64 = 0.1;

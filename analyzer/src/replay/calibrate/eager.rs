@@ -1,10 +1,11 @@
 //! The eager limits of a run, from its blocking sends.
 
-use super::{LARGE, size_class};
 use crate::causes::semantics::SendMode;
 use crate::replay::graph::{Graph, Message, OpNumber, Recorded};
 use crate::replay::network::Placement;
 use crate::trace::RankTrace;
+
+use super::sizes::{LARGE, size_class};
 
 /// Largest standard sends that do not wait for their receivers, within hosts and between.
 #[derive(Debug, Clone, Copy)]

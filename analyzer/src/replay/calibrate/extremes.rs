@@ -2,9 +2,10 @@
 //! bytes; where all messages have similar sizes, or a price was fitted as 0, the run shows the sum
 //! only (docs/decisions/0109-answers-cover-every-division-of-the-costs.md).
 
-use super::collectives::CollectiveRows;
-use super::{BySize, Row};
 use crate::replay::network::Network;
+
+use super::collectives::CollectiveRows;
+use super::sizes::{BySize, Row};
 
 /// No network is slower per byte, within and between hosts: without large messages the run does not
 /// say it.

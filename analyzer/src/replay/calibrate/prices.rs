@@ -2,25 +2,7 @@
 
 use nalgebra::{Matrix4, Vector4};
 
-use super::LARGE;
-
-/// Sums of a cost, and of what explains it: latencies within and between hosts, bytes within and
-/// between.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Row {
-    pub count: f64,
-    pub terms: [f64; 4],
-    pub cost: f64,
-}
-
-impl Row {
-    /// Whether it has no messages of less than [`LARGE`]'s size.
-    fn is_large(&self) -> bool {
-        let [within, between, bytes_within, bytes_between] = self.terms;
-        let smallest = f64::from(1_u32 << (LARGE - 1));
-        bytes_within + bytes_between >= smallest * (within + between)
-    }
-}
+use super::sizes::Row;
 
 /// The prices of the terms that best explain the rows. A latency within hosts is not longer than one
 /// between them.

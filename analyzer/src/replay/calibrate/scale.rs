@@ -1,6 +1,5 @@
 //! Finds the factor of all times on the network with which the replay takes as long as the run.
 
-use super::MAX_FACTOR;
 use crate::replay::backward::{Transfers, critical_path};
 use crate::replay::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay_window};
 use crate::replay::graph::{Graph, Window};
@@ -92,3 +91,6 @@ impl Search<'_, '_> {
         Conditions { network, placement: self.placement, pace: as_recorded }
     }
 }
+
+/// Maximum factor by which all times are changed.
+pub(super) const MAX_FACTOR: f64 = 4.0;

@@ -4,10 +4,10 @@
 use trace_format::meaning::EpochCall;
 use trace_format::reader::StoredEvent;
 
-use super::Matching;
 use super::call::Call;
 use super::findings::{Access, Epoch};
 use super::rank_state::RankState;
+use super::state::Matching;
 
 impl RankState<'_> {
     /// Handles an access. Those that did not return, or whose target is MPI_PROC_NULL or unknown,

@@ -2,96 +2,16 @@
 //! returned, and of requests that were never completed. They are collected as each rank ends. When
 //! all ranks have ended, each is reported with what it is still waiting for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::Matching;
-use super::channel::accepts;
-use super::channels::Address;
+use super::channel_key::Address;
+use super::fate::Fate;
+use super::findings::{ActiveOperation, ActiveWork, Reason};
+use super::in_flight::accepts;
 use super::rank_state::RankState;
 use super::requests::{Posted, Queue, Work};
-use super::settlement::Fate;
-
-/// An operation that was not complete when its rank's events ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ActiveOperation {
-    /// Rank in MPI_COMM_WORLD.
-    pub rank: u32,
-    /// Its request, truncated; `None` for a call that did not return.
-    pub request: Option<u32>,
-    /// Counter of the rank when the call that started the operation began (for a persistent one its
-    /// start); `None` if the operation is not known.
-    pub begin_ticks: Option<u64>,
-    /// Kind of operation.
-    pub work: ActiveWork,
-}
-
-/// What an active operation is waiting for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ActiveWork {
-    /// A send.
-    Send {
-        /// World rank of the receiver.
-        to: u32,
-        /// Tag.
-        tag: i32,
-        /// Position of the communicator in the table.
-        communicator: u32,
-        /// Whether a receive for it is posted.
-        met: bool,
-    },
-    /// A receive.
-    Receive {
-        /// World rank of the sender; `None` for MPI_ANY_SOURCE.
-        from: Option<u32>,
-        /// Tag; `None` for MPI_ANY_TAG.
-        tag: Option<i32>,
-        /// Position of the communicator in the table.
-        communicator: u32,
-        /// Whether a send for it has begun.
-        met: bool,
-    },
-    /// A non-blocking collective operation.
-    Collective {
-        /// Position of the communicator in the table.
-        communicator: u32,
-    },
-    /// Something else, or with a partner that is not known.
-    Other,
-}
-
-/// An operation that its rank did not complete.
-#[derive(Debug, Clone)]
-struct UnfinishedOperation {
-    rank: u32,
-    request: Option<u32>,
-    work: Work,
-}
-
-/// The unfinished operations of all ranks that have ended so far.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Unfinished {
-    operations: Vec<UnfinishedOperation>,
-    /// Communicators and ranks with an incomplete wildcard receive: sends to them are kept.
-    wildcards: HashSet<(u32, u32)>,
-}
-
-impl Unfinished {
-    /// The sends among them, with their channels and numbers.
-    pub fn sends(&self) -> impl Iterator<Item = (Address, u64)> + '_ {
-        self.operations.iter().filter_map(|operation| match &operation.work {
-            Work::Send { to, number, .. } => Some((*to, *number)),
-            Work::SendReceive(both) => both.send,
-            _ => None,
-        })
-    }
-
-    /// Whether a rank without further events may still receive any message on a communicator.
-    pub fn has_wildcard(&self, communicator: u32, rank: u32) -> bool {
-        self.wildcards.contains(&(communicator, rank))
-    }
-}
+use super::state::Matching;
+use super::unfinished::{MatchedSends, UnfinishedOperation};
 
 impl RankState<'_> {
     /// Adds an operation that will never complete, because the rank has no more events.
@@ -120,21 +40,9 @@ impl RankState<'_> {
             Queue::Wildcard(wildcard) => {
                 let communicator = wildcard.communicator.communicator;
                 m.unfinished.wildcards.insert((communicator, self.rank));
-                self.drop_wildcard(posted, super::Reason::Open, m);
+                self.drop_wildcard(posted, Reason::Open, m);
             }
         }
-    }
-}
-
-/// Numbers of unfinished sends that met a receive.
-#[derive(Debug, Default)]
-pub(super) struct MatchedSends(HashSet<u64>);
-
-impl MatchedSends {
-    /// The sends among `unfinished` for which `is_unmet` does not hold.
-    pub fn new(unfinished: &Unfinished, is_unmet: impl Fn(Address, u64) -> bool) -> Self {
-        let sends = unfinished.sends().filter(|(to, number)| !is_unmet(*to, *number));
-        Self(sends.map(|(_, number)| number).collect())
     }
 }
 

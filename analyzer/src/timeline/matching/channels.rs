@@ -9,37 +9,14 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use bincode::{Decode, Encode};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use super::call::Call;
-use super::channel::{Channel, Pattern, Receive, Send, State, Wildcards};
+use super::channel::{Channel, Wildcards};
+use super::channel_key::{Address, ChannelIndex, ChannelKey, UNKNOWN_INDEX};
 use super::findings::Reason;
+use super::in_flight::{Pattern, Receive, Send, State};
 use super::pairs::Pairs;
-
-/// Identifies a channel, in which messages do not overtake each other.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Encode, Decode,
-)]
-pub(super) struct ChannelKey {
-    /// Position of the communicator in the table.
-    pub communicator: u32,
-    /// World rank of the sender.
-    pub source: u32,
-    /// World rank of the receiver.
-    pub destination: u32,
-    pub tag: i32,
-    /// 0; for partitioned operations 1 + their number in order of initialisation.
-    pub lane: u32,
-}
-
-/// Index of a channel in the table. It is valid as long as the channel there has the right key;
-/// otherwise the channel has to be looked up.
-pub(super) type ChannelIndex = u32;
-
-/// The index is not known yet.
-pub(super) const UNKNOWN_INDEX: ChannelIndex = ChannelIndex::MAX;
 
 /// With fewer channels, empty ones are kept for their next message.
 const MIN_SWEPT_CHANNELS: usize = 4096;
@@ -427,6 +404,3 @@ impl Channels {
         (sends, receives)
     }
 }
-
-/// A channel's key, and its presumed index in the table.
-pub(super) type Address = (ChannelKey, ChannelIndex);

@@ -7,10 +7,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{MatchSink, Matcher, Unmatched};
-use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::global::GlobalTimeline;
 use crate::trace::Run;
+
+use super::findings::{MatchSink, Message, Unmatched};
+use super::matcher::Matcher;
 
 /// Initial number of events between two checkpoints.
 const INITIAL_STRIDE: u64 = 1 << 20;
@@ -35,7 +37,7 @@ pub struct CheckpointedMatching<'a> {
 struct Discard;
 
 impl MatchSink for Discard {
-    fn message(&mut self, _message: &super::Message) {}
+    fn message(&mut self, _message: &Message) {}
     fn unmatched(&mut self, _unmatched: &Unmatched) {}
 }
 

@@ -1,7 +1,7 @@
 //! The clocks of all ranks, for a thread that converts many readings which lie close together: the
 //! last used piece of each clock is cached.
 
-use crate::timeline::GlobalTimeline;
+use crate::timeline::global::GlobalTimeline;
 use crate::timeline::rank_clock::{ClockPiece, RankClock};
 use crate::trace::Run;
 

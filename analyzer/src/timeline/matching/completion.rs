@@ -6,15 +6,15 @@ use trace_format::reader::StoredEvent;
 
 use crate::timeline::communicators::{Membership, Peer};
 
-use super::Matching;
 use super::call::Call;
-use super::channel::Receive;
-use super::channels::{ChannelKey, UNKNOWN_INDEX};
+use super::channel_key::{ChannelKey, UNKNOWN_INDEX};
 use super::collectives::CallCounts;
+use super::fate::Fate;
 use super::findings::{Reason, Side};
+use super::in_flight::Receive;
 use super::rank_state::{RankState, Status};
 use super::requests::{Lookup, Posted, Queue, Requests, SendReceive, Wildcard, Work};
-use super::settlement::Fate;
+use super::state::Matching;
 
 impl RankState<'_> {
     /// Handles an event on existing requests.

@@ -1,19 +1,18 @@
 //! Converts what matching finds from the ranks' own counters to seconds of the global timeline,
 //! counts it, and passes it to the sink.
 
-use crate::timeline::GlobalTimeline;
+use crate::timeline::global::GlobalTimeline;
 use crate::trace::Run;
 
-use super::active::ActiveOperation;
 use super::call::Call;
-use super::channel::{MAX_STATUS_BYTES, Receive, Send};
-use super::channels::ChannelKey;
+use super::channel_key::ChannelKey;
 use super::clocks::Clocks;
 use super::collectives::{Contribution, OpenInstance, OpenMember};
 use super::findings::{
-    Access, CollectiveInstance, CollectiveMember, Epoch, MatchSink, MatchingSummary, Message,
-    Polls, Probed, Reason, Side, Unmatched, Wants,
+    Access, ActiveOperation, CollectiveInstance, CollectiveMember, Epoch, MatchSink,
+    MatchingSummary, Message, Polls, Probed, Reason, Side, Unmatched, Wants,
 };
+use super::in_flight::{MAX_STATUS_BYTES, Receive, Send};
 use super::operations::CollectiveNames;
 use super::pairs::Pair;
 

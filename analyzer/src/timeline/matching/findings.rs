@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trace_format::meaning::EpochCall;
 
-use super::active::ActiveOperation;
 use super::call::Call;
 
 /// One end of a message.
@@ -401,4 +400,52 @@ pub trait MatchSink {
     fn access(&mut self, _access: &Access) {}
     /// An operation that was not complete when its rank's events ended. These come last.
     fn active(&mut self, _operation: &ActiveOperation) {}
+}
+
+/// An operation that was not complete when its rank's events ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActiveOperation {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Its request, truncated; `None` for a call that did not return.
+    pub request: Option<u32>,
+    /// Counter of the rank when the call that started the operation began (for a persistent one its
+    /// start); `None` if the operation is not known.
+    pub begin_ticks: Option<u64>,
+    /// Kind of operation.
+    pub work: ActiveWork,
+}
+
+/// What an active operation is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ActiveWork {
+    /// A send.
+    Send {
+        /// World rank of the receiver.
+        to: u32,
+        /// Tag.
+        tag: i32,
+        /// Position of the communicator in the table.
+        communicator: u32,
+        /// Whether a receive for it is posted.
+        met: bool,
+    },
+    /// A receive.
+    Receive {
+        /// World rank of the sender; `None` for MPI_ANY_SOURCE.
+        from: Option<u32>,
+        /// Tag; `None` for MPI_ANY_TAG.
+        tag: Option<i32>,
+        /// Position of the communicator in the table.
+        communicator: u32,
+        /// Whether a send for it has begun.
+        met: bool,
+    },
+    /// A non-blocking collective operation.
+    Collective {
+        /// Position of the communicator in the table.
+        communicator: u32,
+    },
+    /// Something else, or with a partner that is not known.
+    Other,
 }

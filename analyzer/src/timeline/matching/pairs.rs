@@ -2,8 +2,8 @@
 //! one costs as much as finding it.
 
 use super::call::Call;
-use super::channel::{Receive, Send};
-use super::channels::ChannelKey;
+use super::channel_key::ChannelKey;
+use super::in_flight::{Receive, Send};
 
 /// A send and the receive that it met.
 #[derive(Debug, Clone, Copy)]

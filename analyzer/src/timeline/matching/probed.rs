@@ -3,11 +3,11 @@
 
 use trace_format::reader::StoredEvent;
 
-use super::Matching;
 use super::call::Call;
 use super::findings::{Probed, Reason, Side};
 use super::rank_state::{ProbedMessage, RankState, Status};
 use super::requests::{Posted, Work};
+use super::state::Matching;
 
 impl RankState<'_> {
     /// Handles a probe that found a message, which the next receive on the channel takes.

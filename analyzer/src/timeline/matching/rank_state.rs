@@ -12,14 +12,14 @@ use crate::timeline::communicators::{Membership, Peer};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::trace::RankTrace;
 
-use super::Matching;
 use super::call::Call;
-use super::channel::Receive;
-use super::channels::ChannelKey;
+use super::channel_key::ChannelKey;
 use super::collectives::{CallCounts, Contribution, OpenMember, SequenceKey};
 use super::findings::{Reason, Side};
+use super::in_flight::Receive;
 use super::requests::{Arguments, Posted, Queue, Requests, SendReceive, Template, Wildcard, Work};
 use super::routes::{Routes, Target};
+use super::state::Matching;
 
 /// The state of one rank while it is being matched.
 #[derive(Debug, Clone)]

@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 use crate::timeline::communicators::Membership;
 
 use super::call::Call;
-use super::channel::Pattern;
-use super::channels::Address;
+use super::channel_key::Address;
 use super::collectives::{Contribution, SequenceKey};
+use super::in_flight::Pattern;
 
 /// Where a posted receive is queued.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use crate::timeline::communicators::{CommunicatorTable, Membership};
 
-use super::channels::{Address, ChannelKey, UNKNOWN_INDEX};
+use super::channel_key::{Address, ChannelKey, UNKNOWN_INDEX};
 
 /// Slots for communicators' ids; a power of two.
 const IDS: usize = 4;

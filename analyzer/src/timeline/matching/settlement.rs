@@ -9,7 +9,8 @@
 //! - The run has ranks that did not finish. Then the end reports what is still open, and whether it
 //!   met its partner.
 //! - The run has cancelled or failed sends and is matched in shares. Then only a send's completion
-//!   tells whether it was sent, so a send is paired only after that ([`SendTracking::Confirmed`]).
+//!   tells whether it was sent, so a send is paired only after that
+//!   ([`SendTracking::Confirmed`](super::fate::SendTracking::Confirmed)).
 //!   The first share that finds such a send causes the run to be matched again in this way.
 //!
 //! A send that was cancelled and whose request was then freed has no completion. It counts as sent
@@ -18,53 +19,12 @@
 //! When a run is matched all at once, in order of time, a send counts as sent unless the contrary
 //! is known before it is paired.
 
-use bincode::{Decode, Encode};
-use rustc_hash::FxHashMap;
-
-use super::Matching;
-use super::call::Call;
-use super::channel::Send;
-use super::channels::Address;
+use super::channel_key::Address;
+use super::fate::Fate;
 use super::findings::Reason;
+use super::in_flight::Send;
 use super::pairs::{Alone, Pair};
-
-/// The fate of a send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
-pub(super) enum Fate {
-    /// It was sent; with the call that completed it, if known.
-    Sent(Option<Call>),
-    /// Its status says cancelled; it was not sent if MPI_Cancel was called on it, else it was.
-    Cancelled(Call),
-    /// Its completion will never be seen; it was sent unless MPI_Cancel was called on it.
-    Unseen,
-    /// Its operation ended with an error.
-    Failed,
-    /// Its rank has no more events.
-    Unfinished,
-}
-
-impl Fate {
-    /// The fate of a send whose request was completed without an error.
-    pub fn of(cancelled: bool, by: Call) -> Self {
-        if cancelled { Self::Cancelled(by) } else { Self::Sent(Some(by)) }
-    }
-}
-
-/// How much a share has to know about its sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) enum SendTracking {
-    /// Only that they were posted.
-    #[default]
-    Posted,
-    /// Also when they completed.
-    Completed,
-    /// Also whether they were sent.
-    Confirmed,
-}
-
-/// Pairs whose sends are not complete, by the send's number.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Unsettled(FxHashMap<u64, Pair>);
+use super::state::Matching;
 
 impl Matching<'_> {
     /// Records that MPI_Cancel was called on a send.

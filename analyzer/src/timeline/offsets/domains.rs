@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 
 use super::pauses;
+use crate::timeline::alignment::Alignment;
 use crate::timeline::chain::{Chains, RootMap};
-use crate::timeline::{Alignment, GlobalTimeline, shared_counters};
+use crate::timeline::global::GlobalTimeline;
+use crate::timeline::shared_counters::shared_counters;
 use crate::trace::Run;
 
 /// A counter as a line over the seconds of the draft.

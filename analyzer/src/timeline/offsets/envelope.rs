@@ -7,7 +7,7 @@
 //! narrows the rates, and these the tube. Unlike a straight line through the tube, this stays right
 //! when the rate wanders.
 
-use crate::timeline::WANDER;
+use crate::timeline::exchange::WANDER;
 
 /// Allowance for rounding of seconds, seconds.
 const ROUNDING_S: f64 = 1e-9;

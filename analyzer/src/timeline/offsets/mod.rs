@@ -25,15 +25,15 @@ mod pauses;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use serde::Serialize;
-
+use super::alignment::Alignment;
 use super::chain::{Chains, RootMap};
 use super::communicators::CommunicatorTable;
 use super::counter_map::{CounterMap, LinearMap};
-use super::exchange::{Hop, Rates};
+use super::exchange::{Hop, Rates, WANDER};
+use super::global::GlobalTimeline;
 use super::matching::{self, ProcessShare};
+use super::offset_estimate::OffsetEstimate;
 use super::rank_clock::BoundLine;
-use super::{Alignment, GlobalTimeline, WANDER};
 use crate::trace::Run;
 
 use constraints::{Collector, Exchanged, Pair};
@@ -42,20 +42,6 @@ use envelope::{Envelope, Knot, NoOffset, Slopes};
 
 /// Largest uncertainty of a rate that is used; that of a guessed frequency is larger.
 const MAX_RATE_UNCERTAINTY: f64 = 0.5;
-
-/// How offsets between counters were estimated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct OffsetEstimate {
-    /// Messages between ranks of different counters.
-    pub messages: u64,
-    /// Collective operations of ranks of different counters.
-    pub collectives: u64,
-    /// Ranks without an estimate, because no messages went both ways between their host and those
-    /// whose clocks are known.
-    pub unconnected: Vec<u32>,
-    /// Ranks without an estimate, because the bounds contradict each other.
-    pub contradictory: Vec<u32>,
-}
 
 /// The hops that lead from the reference counter to others, by the position of the rank, and how
 /// they were found.

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use super::location;
-use super::regions::{PROGRAM, Regions};
 use crate::export::content::{Content, HeadRank};
 use crate::formats::otf2::library::{Object, Otf2Error, Otf2Library, UNDEFINED_32, UNDEFINED_64};
 use crate::formats::otf2::names::{
@@ -13,6 +11,8 @@ use crate::formats::otf2::names::{
     GROUP_COMM_SELF, LOCATION_CPU_THREAD, LOCATION_GROUP_PROCESS, PARADIGM_MPI,
     PROGRAM_DESCRIPTION, PROGRAM_PROPERTY, TYPE_STRING, TYPE_UINT64,
 };
+
+use super::regions::{PROGRAM, Regions};
 
 /// Strings of the archive, each written once.
 struct Strings<'a> {
@@ -216,4 +216,9 @@ fn communicators(
         library.check(code)?;
     }
     Ok(())
+}
+
+/// Number of a location; the writer may choose it.
+pub(super) fn location(rank: u32, thread: u32) -> u64 {
+    u64::from(thread) << 32 | u64::from(rank)
 }

@@ -15,12 +15,12 @@ use crate::import::rank::{ANY_SOURCE, RankWriter, World};
 use crate::import::{ImportNote, Imported};
 use crate::spill::Sorted;
 
-use super::Scale;
 use super::companions::Names;
 use super::ends::{Ahead, End, Queue};
 use super::head::Head;
 use super::line_error::LineError;
 use super::roots::Roots;
+use super::scale::Scale;
 use super::states::{Life, Outside, States};
 
 pub(super) const WITHOUT_MESSAGE: &str = "calls that send or receive without a message in the trace (their partner is taken to be MPI_PROC_NULL)";

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::ParaverWriter;
 use crate::formats::paraver::names::{
     CLOCK_BOUND, COLLECTIVE, COMMUNICATOR, FILES, IS_ROOT, MARK, ONE_SIDED, OTHER, POINT_TO_POINT,
     POLLS, RECEIVED_BYTES, RECORDER, ROOT, SENT_BYTES, STATES, USER,
 };
 use crate::plain_text::printable;
+
+use super::writer::ParaverWriter;
 
 impl ParaverWriter<'_> {
     /// The `.pcf`: names of states, event types and values.

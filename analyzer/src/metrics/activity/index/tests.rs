@@ -1,8 +1,10 @@
-use super::*;
-use crate::metrics::activity::Activity;
-use crate::metrics::activity::index_file::{StoredIndex, Unusable, store};
-use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use trace_format::markers::ToolReason;
+
+use crate::metrics::activity::index_file::{StoredIndex, Unusable, store};
+use crate::metrics::activity::rows::Activity;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+use super::*;
 
 const B: u64 = 5_000_000_000;
 const STEPS: u64 = 3000;

@@ -4,7 +4,8 @@ mod against_enumeration;
 mod invariance;
 mod published;
 
-use super::{Basis, Method, Model, Options, Part, Points};
+use super::model::{Model, Options, Part};
+use super::{Basis, Method, Points};
 
 /// Points of two or more variables on a grid, in the order of the names.
 fn grid(variables: &[(&str, &[f64])], constants: &[(&str, f64)]) -> Points {

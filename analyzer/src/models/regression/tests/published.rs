@@ -1,7 +1,9 @@
 //! Tables 1 to 6 of Orii et al.
 
+use crate::models::regression::model::PredictionWarning;
+use crate::models::regression::two_step;
+
 use super::*;
-use crate::models::regression::{PredictionWarning, two_step};
 
 /// Table 3, in the order of the basis `hpl`.
 const TABLE_3: [f64; 12] =

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::super::escaped;
-use super::Sheet;
 use crate::metrics::activity::detail::{Detail, RegionSpan};
+use crate::present::picture::svg_text::escaped;
+
+use super::sheet::Sheet;
 
 /// Smallest height of a row with brackets; in lower rows they would hide the calls.
 const MIN_ROW_HEIGHT: f64 = 8.0;

@@ -5,10 +5,9 @@ use serde::Serialize;
 use crate::metrics::{
     CommunicatorMetrics, Matrix, MessageMetrics, PollMetrics, RankMetrics, SizeClass,
 };
+use crate::present::shown::Report;
 use crate::timeline::communicators::Members;
 use crate::timeline::matching::Sides;
-
-use crate::present::Report;
 
 /// Up to this many ranks, the document contains the matrix.
 pub(in crate::present::report) const MAX_RANKS: u32 = 256;

@@ -5,11 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bincode::{Decode, Encode};
 
-use super::Forwarded;
+use crate::processes::Processes;
+use crate::timeline::matching::share::Forwarded;
+
 use super::division::Division;
 use super::ranks::Progress;
 use super::wire::Sent;
-use crate::processes::Processes;
 
 /// What the shares of this process exchange with each other and with those of other processes.
 /// Others read a share's fields only when it has finished writing them, so nobody waits for a lock.

@@ -3,12 +3,14 @@
 use bincode::{Decode, Encode};
 use trace_format::reader::{Head, StoredEvent};
 
+use crate::timeline::event_streams::{RankEventObserver, RankEvents};
+use crate::timeline::matching::findings::MatchSink;
+use crate::timeline::matching::share::Forwarded;
+use crate::timeline::matching::state::Matching;
+use crate::timeline::rank_clock::RankClock;
+
 use super::super::operations::Operations;
 use super::super::rank_state::RankState;
-use super::super::{MatchSink, Matching};
-use super::Forwarded;
-use crate::timeline::RankClock;
-use crate::timeline::event_streams::{RankEventObserver, RankEvents};
 
 /// Findings are emitted in batches of this size, which fit into the first-level cache.
 const PAIRS_PER_BATCH: usize = 64;

@@ -7,20 +7,23 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use crate::processes::Processes;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::event_streams::{Part, RankEvents};
+use crate::timeline::global::GlobalTimeline;
+use crate::timeline::matching::fate::SendTracking;
+use crate::timeline::matching::findings::{MatchSink, MatchingSummary};
+use crate::timeline::matching::share::{Forwarded, SENDS_PER_SHARE, Share};
+use crate::timeline::matching::start::{Start, is_possible};
+use crate::timeline::matching::state::Matching;
+use crate::trace::Run;
+
 use super::super::operations::Operations;
-use super::super::settlement::SendTracking;
-use super::super::{MatchSink, Matching, MatchingSummary, Start, is_possible};
 use super::barrier::RoundBarrier;
 use super::division::{Division, ProcessShare};
 use super::exchange::Exchange;
 use super::ranks::{Progress, RankCursor, ShareRunner};
 use super::unmet::met_sends;
-use super::{Forwarded, SENDS_PER_SHARE, Share};
-use crate::processes::Processes;
-use crate::timeline::GlobalTimeline;
-use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::event_streams::{Part, RankEvents};
-use crate::trace::Run;
 
 /// Bounds for the maximum number of events that a rank handles in a round.
 const MIN_TURN: u64 = 8;

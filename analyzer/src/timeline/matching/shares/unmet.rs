@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 
-use super::super::Matching;
-use super::super::active::MatchedSends;
-use super::super::channels::{ChannelKey, UNKNOWN_INDEX};
-use super::division::Division;
 use crate::processes::Processes;
+use crate::timeline::matching::channel_key::{ChannelKey, UNKNOWN_INDEX};
+use crate::timeline::matching::state::Matching;
+use crate::timeline::matching::unfinished::MatchedSends;
+
+use super::division::Division;
 
 /// The unfinished sends of each share of this process that met a receive, when all rounds are over.
 /// All processes call this.

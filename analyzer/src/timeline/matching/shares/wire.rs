@@ -5,12 +5,13 @@
 use bincode::{Decode, Encode};
 use trace_format::encoded::{unzigzag, zigzag};
 
+use crate::timeline::matching::channel_key::ChannelKey;
+use crate::timeline::matching::fate::Fate;
+use crate::timeline::matching::in_flight::Send;
+use crate::timeline::matching::share::{CollectiveCall, CollectiveCompletion, Forwarded};
+
 use super::super::call::Call;
-use super::super::channel::Send;
-use super::super::channels::ChannelKey;
 use super::super::collectives::{CallCounts, Contribution, OpenMember, SequenceKey};
-use super::super::settlement::Fate;
-use super::{CollectiveCall, CollectiveCompletion, Forwarded};
 
 /// [`Forwarded`] on its way to another process.
 #[derive(Debug, Encode, Decode)]

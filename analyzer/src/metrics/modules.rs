@@ -1,0 +1,28 @@
+//! Which file of a process holds an address of code.
+
+use trace_format::header::{Definition, Module};
+
+use crate::trace::RankTrace;
+
+/// The modules listed in a rank's file.
+pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
+    let modules = trace.file.definitions.iter().filter_map(|definition| match definition {
+        Definition::Module(module) => Some(module),
+        _ => None,
+    });
+    modules.collect()
+}
+
+/// The module that an address belonged to at a moment: the last one mapped there before.
+pub(crate) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
+    modules
+        .iter()
+        .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)
+}
+
+/// Path and build id of a module, both empty if it is not known, and an address in its file.
+pub(crate) fn in_file(module: Option<&Module>, address: u64) -> (&str, &str, u64) {
+    let (path, id, base) =
+        module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
+    (path, id, address.wrapping_sub(base))
+}
