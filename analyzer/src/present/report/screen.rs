@@ -147,8 +147,12 @@ fn header(report: &Report) -> String {
 
 fn selection_line(report: &Report) -> Option<(&'static str, String)> {
     let metrics = report.metrics;
-    let lengths =
-        format!("{} of {} elapsed", seconds(metrics.elapsed_s), seconds(metrics.run_elapsed_s));
+    let [part, run] = [metrics.elapsed_s, metrics.run_elapsed_s].map(seconds);
+    let lengths = match metrics.elapsed_s > metrics.run_elapsed_s {
+        // Each occurrence counts from its first begin to its last end.
+        true => format!("{part}, as occurrences overlap; the run takes {run}"),
+        false => format!("{part} of {run} elapsed"),
+    };
     let times = match metrics.occurrences {
         Some(1) | None => String::new(),
         Some(times) => format!(", in {} occurrences per rank", count(times as u64)),

@@ -68,3 +68,22 @@ fn median_of_two_ranks_is_their_mean() {
         assert!((saved * 1e6 - 75.0).abs() < 1.0, "{saved}");
     });
 }
+
+#[test]
+fn what_threads_compute_at_once_counts_once() {
+    let mut program = Program::with_end(2, BEGIN + 600_000);
+    for turn in 1..=5 {
+        let begin = BEGIN + 100_000 * turn;
+        for rank in &mut program.ranks {
+            rank.call_with("MPI_Barrier", begin, begin + CALL, on_world(0, 0, 0));
+        }
+        // Rank 1 has a second thread, which computes as long.
+        let alone = on_world(0, 0, 0).communicator(COMMUNICATOR_SELF);
+        program.ranks[1].thread_call_with(1, "MPI_Barrier", begin, begin + CALL, alone);
+    }
+    program.with_graph(|graph| {
+        let what_if = WhatIf::new(graph.unwrap());
+        let saved = what_if.graph.elapsed_s - what_if.ask(&[Change::Balance(None)]).elapsed_s;
+        assert!((saved * 1e6).abs() < 20.0, "{saved}");
+    });
+}
