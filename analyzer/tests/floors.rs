@@ -224,7 +224,7 @@ fn collect(
 }
 
 /// The files of a crate's modules, from `lib.rs` on, without those for tests.
-fn modules<'f>(files: &'f BTreeMap<String, String>) -> BTreeMap<Module, Vec<&'f str>> {
+fn modules(files: &BTreeMap<String, String>) -> BTreeMap<Module, Vec<&str>> {
     let mut found: BTreeMap<Module, Vec<&str>> = BTreeMap::new();
     let mut waiting: Vec<Module> = vec![Vec::new()];
     while let Some(module) = waiting.pop() {

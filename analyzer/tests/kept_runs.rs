@@ -40,6 +40,8 @@ fn document(text: &str) -> Value {
     for key in ["gammachi", "verdict", "causes", "what_if"] {
         keys.remove(key);
     }
+    let findings = keys.get_mut("findings").and_then(Value::as_array_mut).into_iter().flatten();
+    findings.filter_map(Value::as_object_mut).for_each(|finding| _ = finding.remove("sentence"));
     if let Some(notes) = keys.get_mut("notes") {
         *notes = notes.as_array().expect("a list").len().into();
     }

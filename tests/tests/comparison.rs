@@ -154,7 +154,7 @@ under_both! {
         let (kind, order) = found("order", "order=0213");
         assert_eq!(kind, "partners", "{order:#}");
         let sentence = order["cause"]["sentence"].as_str().expect("a sentence");
-        assert!(sentence.contains("in another order"), "{sentence}");
+        assert!(sentence.contains("between other pairs of ranks"), "{sentence}");
     }
 
     fn check_against_baseline_follows_exit_code_policy(mpi) {
@@ -347,7 +347,7 @@ under_both! {
         assert!(screen.contains("Only before: p=2"), "{screen}");
         expect_refusal(&["compare", &good, &better, "--", &text(&other), &text(&fewer)], 2, "differ in program");
         succeed(&["compare", &good, &text(&fewer), "--only", "p=4", "--", &better]);
-        expect_refusal(&["compare", &good, &good], 2, "is named before and after the change");
+        expect_refusal(&["compare", &good, &good], 2, "is named on both sides");
         expect_refusal(&["compare", &good, "--", &better, "--json"], 2, "options must stand before");
         expect_refusal(&["check", "--add", &good, "--baseline", &better], 1, "is a run");
     }

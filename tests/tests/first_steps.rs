@@ -63,6 +63,6 @@ under_both! {
         run.args(["-n", "2"]).arg(victim(mpi, "shares_sleeps")).arg("20");
         let (_, stderr) = text(&run.output().expect("the command starts"));
         assert!(stderr.contains("run (1 rank), run-2 (1 rank)"), "{stderr}");
-        assert!(stderr.contains("belongs to another MPI than the program"), "{stderr}");
+        assert!(stderr.contains("belongs to a different MPI from the program"), "{stderr}");
     }
 }

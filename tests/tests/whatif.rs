@@ -175,7 +175,7 @@ under_both! {
         assert_eq!(file("n1\nn1\nn1\nn1\n")["asked"]["within"]["latency_from"], "given");
         let screen = ask(&recorded, &[&two[..], &network].concat());
         let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
-        for part in ["ranks on 2 hosts by blocks", "between hosts", "(given)", "On their new hosts"] {
+        for part in ["ranks placed in blocks on 2 hosts", "between hosts", "(given)", "on their new hosts"] {
             assert!(screen.contains(part), "{part}: {screen}");
         }
     }

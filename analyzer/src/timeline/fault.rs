@@ -41,7 +41,7 @@ pub enum TimeNote {
     /// Clocks that were never measured are assumed to be those of other ranks of the host.
     AssumedShared(NotedRanks),
     /// Clocks that were never compared; their offsets are estimated from messages
-    /// ([`GlobalTimeline::estimate`]).
+    /// ([`super::GlobalTimeline::estimate`]).
     Estimated(NotedRanks),
     /// No messages went both ways between the hosts of these ranks and those whose clocks are known,
     /// so that their offsets cannot be estimated.

@@ -1,7 +1,7 @@
 //! `gammachi doctor`: examines the machine and reports what it can and cannot measure, and what
 //! each finding means for a measurement.
 //!
-//! Each file of this folder examines one aspect and returns [`Finding`]s;
+//! Each file of this folder examines one aspect and returns `Finding`s;
 //! `docs/reference/doctor-json.md` explains every one.
 
 use clap::Args;

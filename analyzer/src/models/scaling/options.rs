@@ -20,7 +20,7 @@ pub enum PointChoice {
 /// What predicts times that were not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
-    /// Many sums of terms, weighed by how well they explain the points ([`super::evidence`]).
+    /// Many sums of terms, weighed by how well they explain the points ([`crate::models::evidence`]).
     #[default]
     Evidence,
     /// The three terms of Orii 2009, a/p + χ'0 + χ'1·p.
