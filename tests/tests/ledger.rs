@@ -71,7 +71,7 @@ under_both! {
         let after = record_delayed(mpi, 2, 800);
         let fast = after.directory();
         let fast = fast.to_str().expect("UTF-8");
-        expect_refusal(&folder, &["whatif", "--answer", &id, slow.to_str().expect("UTF-8")], "before the prediction");
+        expect_refusal(&folder, &["whatif", "--answer", &id, slow.to_str().expect("UTF-8")], "older than the prediction");
         expect_refusal(&folder, &["whatif", "--answer", "zzz", fast], "no prediction has this id");
         let larger = record_delayed(mpi, 3, 10);
         let larger = larger.directory();
