@@ -1,4 +1,4 @@
-//! Implements `--remember` of `gammachi model`: predicted points become predictions.
+//! Implements `--remember` of `gammachi model`: what it predicts is written to the ledger.
 
 use crate::cli::error::CommandError;
 use crate::cli::remember::NewPrediction;
