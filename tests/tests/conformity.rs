@@ -86,8 +86,10 @@ under_both! {
     fn spawn(mpi) {
         let bare = prepared(job(mpi, "spawn")).bare();
         if bare.code() != 0 && bare.stderr.contains("Error in spawn call") {
-            // Debian's MPICH 4.0 and its launcher are incompatible here.
-            assert_eq!(prepared(job(mpi, "spawn")).record().output.code(), bare.code());
+            // Debian's MPICH 4.0 and its launcher are incompatible here. The launcher's exit code
+            // depends on whether rank 0 has ended before the launcher's SIGTERM reaches it.
+            let output = prepared(job(mpi, "spawn")).record().output;
+            assert!(output.code() != 0 && output.stderr.contains("Error in spawn call"), "{output}");
             return skip(&format!("spawn/{}", mpi.suffix()), "the bare program cannot spawn");
         }
         let recorded = record(job(mpi, "spawn"));

@@ -108,7 +108,7 @@ under_both! {
 
     // A report blames nobody if calls are kept only as totals, but explains what a limit has left.
     fn waiting_is_explained_unless_most_calls_are_totals(mpi) {
-        let says_unknown = |keep: &str, max_bytes: u64| {
+        let screen_of = |keep: &str, max_bytes: u64| {
             let recorded = job(mpi, keep, max_bytes).record();
             recorded.expect_code(0);
             let mut report = Command::new(command());
@@ -116,13 +116,19 @@ under_both! {
             let output = report.output().expect("the command starts");
             let screen = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(output.status.success() && screen.contains("TRUST"), "{screen}");
-            let causes = screen.lines().any(|line| line.starts_with("WAIT STATES"));
-            let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_ne!(causes, words.contains("Who waited for whom is unknown"), "{screen}");
-            !causes
+            screen
         };
-        assert!(says_unknown("totals", 0));
-        assert!(!says_unknown("first", 1 << 20));
+        let shows_waits =
+            |screen: &str| screen.lines().any(|line| line.starts_with("WAIT STATES"));
+        // Under load, the totals may take more time than what is left: another sentence says so.
+        let says_unknown = |screen: &str| {
+            let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+            words.contains("Who waited for whom is unknown: calls were kept only as totals")
+        };
+        let totals = screen_of("totals", 0);
+        assert!(!shows_waits(&totals) && says_unknown(&totals), "{totals}");
+        let limited = screen_of("first", 1 << 20);
+        assert!(shows_waits(&limited) && !says_unknown(&limited), "{limited}");
     }
 
     // A killed run with each policy: every call that returned is counted, individually or in
