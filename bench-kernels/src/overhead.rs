@@ -2,7 +2,7 @@
 //! process.
 //!
 //! Run alternately with and without a recorder, the difference is what the recorder adds per call
-//! (`scripts/measure-overhead` does that). Calls go through [`mpi::ffi`], so each one uses the
+//! (`experiments/overhead/measure-overhead` does that). Calls go through [`mpi::ffi`], so each one uses the
 //! dynamic symbol, like a C program's. Loops on one rank run on rank 0 while the others wait.
 
 use std::fmt::Write as _;

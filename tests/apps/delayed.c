@@ -1,4 +1,4 @@
-/* Small programs in which chosen ranks are late: `gammachi why` has to name them (scripts/check-causes).
+/* Small programs in which chosen ranks are late: `gammachi why` has to name them (experiments/accuracy/check-causes).
 
    Usage: delayed SHAPE ITERATIONS BASE BYTES [RANK:ITERATION:MILLISECONDS:PLACE]...
    Work is sleep: at each place of each iteration every rank sleeps BASE milliseconds, plus the delays in the arguments;

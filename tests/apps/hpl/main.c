@@ -1,6 +1,6 @@
-/* HPL alone, from the HPC Challenge sources that scripts/get-hpl fetches.
+/* HPL alone, from the HPC Challenge sources that experiments/hpl/get-hpl fetches.
  *
- * Reads hpccinf.txt in the working directory (scripts/hpl-input writes it). Rank 0 prints HPL's own
+ * Reads hpccinf.txt in the working directory (experiments/hpl/hpl-input writes it). Rank 0 prints HPL's own
  * lines (sizes, time, Gflops, residual check); the whole log is appended to hpccoutf.txt. The exit
  * code is 0 if every solve PASSED its check, otherwise 1.
  *
@@ -39,7 +39,7 @@ static int input_taken(const char *path, int n_taken)
     FILE *input = fopen(path, "r");
 
     if (input == NULL) {
-        fprintf(stderr, "xhpl: %s: %s; write one with scripts/hpl-input N NB P Q > %s\n", path,
+        fprintf(stderr, "xhpl: %s: %s; write one with experiments/hpl/hpl-input N NB P Q > %s\n", path,
                 strerror(errno), path);
         return 0;
     }

@@ -66,7 +66,7 @@ fn own_cost(cost: Option<&OwnCost>) -> String {
                 send_s.len() + 1
             )
         }
-        _ => "for this recorder's cost per call, run scripts/measure-overhead".into(),
+        _ => "for this recorder's cost per call, run experiments/overhead/measure-overhead".into(),
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
             "MPI_Send 13.0 ns [12.0 ns, 14.0 ns], MPI_Recv 23.0 ns [22.0 ns, 24.0 ns] per call";
         assert!(text.contains(own) && text.contains("over 6 calls"), "{text}");
         let old = LatePartner { own_cost: None, ..tables(Some(1e-6)) };
-        assert!(screen(&old).contains("scripts/measure-overhead"));
+        assert!(screen(&old).contains("experiments/overhead/measure-overhead"));
         assert!(!screen(&tables(Some(1e-3))).contains("130 µs"));
         assert!(screen(&tables(None)).contains("clocks are not aligned"));
     }
