@@ -17,7 +17,7 @@ class Gammachi(Package):
 
     version("0.1.0")
 
-    depends_on("rust@1.88:", type="build")
+    depends_on("rust@1.89:", type="build")
 
     def install(self, spec, prefix):
         which("bash")("scripts/install", prefix)

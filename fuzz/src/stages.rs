@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use gammachi_analyzer::diagnosis::{Diagnosis, Evidence};
 use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::present::Report;
 use gammachi_analyzer::present::report::{json, screen};
@@ -42,7 +43,8 @@ pub fn through_all_stages(images: &[Vec<u8>; RANKS as usize], chosen: u8) {
         _ => Selection::Whole,
     };
     let Ok(metrics) = Metrics::new(&run, &timeline, &selection) else { return };
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[], ideal: None };
+    let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+    let report = Report::new(&diagnosis, &[]);
     assert!(!screen(&report, false).is_empty());
     let text = json(&report).expect("a report is JSON");
     serde_json::from_str::<serde_json::Value>(&text).expect("the report can be parsed");

@@ -17,9 +17,9 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     for (int i = 0; i < 20; i++) {
-        usleep(rank == 1 ? 5000 : 0);
+        usleep(rank == 1 ? 20000 : 0);
         sum += library_sum(1); /* rank 1 is late */
-        usleep(rank == 0 ? 4000 : 0);
+        usleep(rank == 0 ? 16000 : 0);
         if (argc == 2)
             sum += library_sum(2); /* rank 0 is late */
         else
