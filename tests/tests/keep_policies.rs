@@ -258,7 +258,8 @@ fn sites_of(sites: &SiteMetrics) -> BTreeSet<Site> {
 
 /// Call sites as found by the reader that was written from docs/reference/trace-format.md alone.
 fn sites_by_the_second_reader(recorded: &Recorded) -> BTreeSet<Site> {
-    let mut reader = std::process::Command::new(repository().join("experiments/accuracy/recompute-efficiency"));
+    let mut reader =
+        std::process::Command::new(repository().join("experiments/accuracy/recompute-efficiency"));
     let output = reader.arg(recorded.directory()).output().expect("python3 is installed");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.is_empty(), "{stderr}");
