@@ -21,7 +21,7 @@ use crate::present::machine::{change_lines, difference_sentence, pictures, scree
 use crate::trace::run_json::Instant;
 
 use self::kernel_program::{KernelOptions, kernel_program};
-use super::error::{CommandError, print};
+use super::error::{CommandError, Context, print};
 use super::figure_files::FigureOptions;
 use super::program_search::{find_executable, split_command};
 
@@ -124,7 +124,7 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
     let network = read_document(&run("network", &network_options(arguments))?, "network")?;
     let ceilings = read_document(&run("ceilings", &ceiling_options(arguments))?, "ceilings")?;
     let stamps = Stamps::parse(&run("clock", &clock_options(arguments))?)
-        .map_err(|what| CommandError::failed(format!("kernels clock: {what}")))?;
+        .context(CommandError::Program, "kernels clock")?;
     let machine = Machine {
         format: FORMAT.into(),
         format_version: FORMAT_VERSION,
@@ -139,12 +139,11 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
     if let Some(before) = &before {
         refuse_other_machine(before, &machine, &arguments.out)?;
     }
-    machine.write(&arguments.out).map_err(|error| cannot_write(&arguments.out, &error))?;
+    write(&machine, &arguments.out)?;
     let svg = |(name, figure): (_, Figure)| (name, figure.svg());
     arguments.figures.write(|| pictures::all(&machine).into_iter().map(svg).collect())?;
     if arguments.json {
-        let text = serde_json::to_string_pretty(&machine);
-        return print(&(text.map_err(CommandError::failed)? + "\n"));
+        return print(&(serde_json::to_string_pretty(&machine)? + "\n"));
     }
     let mut text = screen(&machine);
     if let Some(before) = &before {
@@ -181,7 +180,7 @@ fn existing_machine(out: &Path) -> Result<Option<Machine>, CommandError> {
     }
     // Checked before minutes are spent on measuring.
     Machine::read(out).map(Some).map_err(|error| {
-        CommandError::failed(format!(
+        CommandError::Output(format!(
             "{error}; it is not overwritten: name another file with --out"
         ))
     })
@@ -193,8 +192,8 @@ fn refuse_other_machine(before: &Machine, now: &Machine, out: &Path) -> Result<(
         return Ok(());
     }
     let kept = PathBuf::from(format!("{}.new", out.display()));
-    now.write(&kept).map_err(|error| cannot_write(&kept, &error))?;
-    Err(CommandError::failed(format!(
+    write(now, &kept)?;
+    Err(CommandError::Output(format!(
         "{}: belongs to another machine and is not overwritten ({}); this measurement is in {}",
         out.display(),
         differences.iter().map(difference_sentence).collect::<Vec<_>>().join("; "),
@@ -202,8 +201,9 @@ fn refuse_other_machine(before: &Machine, now: &Machine, out: &Path) -> Result<(
     )))
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::failed(format!("{}: cannot be written: {error}", path.display()))
+fn write(machine: &Machine, path: &Path) -> Result<(), CommandError> {
+    let what = format_args!("{}: cannot be written", path.display());
+    machine.write(path).context(CommandError::Output, what)
 }
 
 /// Options that make a kernel print its document, and its progress for this command to show.

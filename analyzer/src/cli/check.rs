@@ -17,7 +17,6 @@ use crate::comparison::{Comparison, RunRecord, baseline};
 use crate::present::comparison::checked::{
     Case, Checked, annotations, checked_json, checked_screen, junit, no_match,
 };
-use crate::present::comparison::mixed;
 use crate::present::comparison::several::{Several, several_json, several_screen};
 
 /// Exit code for slower runs.
@@ -133,7 +132,9 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
         (None, None) => {}
     }
     let outcome = judge(arguments);
-    if let Err(error @ (CommandError::Failed(_) | CommandError::Usage(_))) = &outcome {
+    if let Err(error) = &outcome
+        && error.has_message()
+    {
         let name = arguments.runs[0].display().to_string();
         let sentence = error.to_string();
         publish(arguments, &[Case { name, seconds: 0.0, verdict: None, sentence }])?;
@@ -142,8 +143,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
 }
 
 fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
-    let kept = baseline::read(arguments.folder());
-    let kept = kept.map_err(CommandError::failed)?;
+    let kept = baseline::read(arguments.folder())?;
     let runs = arguments.only.read(&arguments.runs)?;
     let mut kept: Vec<RunRecord> = kept.into_iter().map(|kept| kept.record).collect();
     let all = kept.len();
@@ -154,7 +154,7 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
             "{name}: {same} of its runs are those to check, and are left out of it"
         ));
     }
-    let runs = split(runs).map_err(|found| CommandError::usage(mixed(&found)))?;
+    let runs = split(runs)?;
     let matched: Vec<Matching> = runs.iter().map(|runs| Matching::of(&kept, runs)).collect();
     let mut compared = Vec::new();
     let mut alone = Vec::new();
@@ -162,9 +162,7 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
         match matching.alike.is_empty() {
             true => alone.push((&runs[0], no_match(matching, runs, arguments.folder()))),
             false => {
-                let relation = matching.relation(runs);
-                let relation = relation.map_err(|found| CommandError::usage(mixed(&found)))?;
-                compared.push(Comparison::new(&matching.alike, runs, relation));
+                compared.push(Comparison::new(&matching.alike, runs, matching.relation(runs)?));
             }
         }
     }

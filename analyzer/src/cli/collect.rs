@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, eprint_message};
+use super::error::{CommandError, Context, eprint_message};
 use crate::plain_text::printable;
 use crate::present::{number_list, range_list};
 use crate::shell_word::shell_word;
@@ -55,13 +55,13 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     if arguments.run.is_dir() {
         places.push(arguments.run.clone());
     }
-    let found = Found::in_directories(&places).map_err(CommandError::failed)?;
+    let found = Found::in_directories(&places)?;
     for why in &found.unreadable {
         eprint_message(&format!("left out: {why}"));
     }
     let key = choose(arguments, &found)?;
     let shown = arguments.run.display();
-    let collected = join(&arguments.run, &key, &found, |_| {}).map_err(CommandError::failed)?;
+    let collected = join(&arguments.run, &key, &found, |_| {})?;
     let foreign = found.files.iter().filter(|file| file.key != key).count();
     if foreign > 0 {
         eprint_message(&format!("{} of other runs left out", files(foreign)));
@@ -106,7 +106,7 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
         [] if runs.is_empty() => {
             let places: Vec<String> =
                 arguments.parts.iter().map(|part| part.display().to_string()).collect();
-            return Err(CommandError::failed(format!(
+            return Err(CommandError::input(format!(
                 "no rank file (rank-000000.gmc …) in {}; name the directories written by the hosts",
                 places.join(", ")
             )));
@@ -128,7 +128,7 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
         let programs: std::collections::BTreeSet<&str> =
             group.iter().map(|file| file.program.as_str()).collect();
         if !arguments.without_id {
-            return Err(CommandError::failed(
+            return Err(CommandError::input(
                 "the files carry no run id (their ranks could not agree on one), so they may be of \
                  different runs; if you know that they are not, give --without-id",
             ));
@@ -136,7 +136,7 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
         let mut places: Vec<(u32, u32)> = group.iter().map(|file| file.world_and_rank).collect();
         places.sort_unstable();
         if programs.len() > 1 || places.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(CommandError::failed(format!(
+            return Err(CommandError::input(format!(
                 "the files carry no run id and cannot be of one run: {}",
                 if programs.len() > 1 { "programs differ" } else { "a rank occurs twice" }
             )));
@@ -158,14 +158,15 @@ fn remove_sources(
     key: &RunKey,
     found: &Found,
 ) -> Result<(), CommandError> {
-    let target = fs::canonicalize(&arguments.run)
-        .map_err(|error| CommandError::failed(format!("{}: {error}", arguments.run.display())))?;
+    let target =
+        fs::canonicalize(&arguments.run).context(CommandError::Output, arguments.run.display())?;
     for file in found.files.iter().filter(|file| file.key == *key) {
         let is_target = fs::canonicalize(&file.path).is_ok_and(|path| path.starts_with(&target));
         if !is_target {
-            fs::remove_file(&file.path).map_err(|error| {
-                CommandError::failed(format!("cannot remove {}: {error}", file.path.display()))
-            })?;
+            fs::remove_file(&file.path).context(
+                CommandError::Output,
+                format_args!("cannot remove {}", file.path.display()),
+            )?;
         }
     }
     Ok(())

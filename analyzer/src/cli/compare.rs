@@ -14,7 +14,7 @@ use crate::comparison::configurations::{pair, split};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, Relation, RunRecord};
 use crate::present::comparison::several::{Several, configuration, several_json, several_screen};
-use crate::present::comparison::{json, mixed, page, screen};
+use crate::present::comparison::{json, page, screen};
 
 /// Compares runs before and after a change: what changed and why.
 ///
@@ -68,7 +68,6 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     if let Some(run) = before.iter().find(|one| after.iter().any(|other| one.is_same_run(other))) {
         return Err(CommandError::usage(format!("{}: is named on both sides", run.run)));
     }
-    let split = |side| split(side).map_err(|found| CommandError::usage(mixed(&found)));
     let (before, after) = (split(before)?, split(after)?);
     match (&before[..], &after[..]) {
         ([before], [after]) => compare_one(arguments, before, after),
@@ -148,8 +147,7 @@ fn sides(arguments: &CompareArguments) -> Result<(&[PathBuf], &[PathBuf]), Comma
 
 /// What both sides have in common.
 fn relation(before: &[RunRecord], after: &[RunRecord]) -> Result<Relation, CommandError> {
-    let relation =
-        Relation::of(before, after).map_err(|found| CommandError::usage(mixed(&found)))?;
+    let relation = Relation::of(before, after)?;
     if relation.differences.contains(&Difference::Program) {
         return Err(CommandError::usage(format!(
             "{} ran before, {} after: different programs do different work; name runs of one program",
@@ -175,6 +173,6 @@ fn write_page(
             None
         }
     };
-    let text = page(of, timelines.as_ref()).map_err(CommandError::failed)?;
+    let text = page(of, timelines.as_ref())?;
     output_file::write(path, &text)
 }

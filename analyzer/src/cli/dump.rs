@@ -143,7 +143,7 @@ fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {
         }
     }
     if arguments.messages && !matching::is_possible(run) {
-        return Err(CommandError::failed(format!(
+        return Err(CommandError::Input(format!(
             "{}: recorded at level 0, function and times, without messages; record with \
              --level 1",
             run.directory.display()
@@ -184,7 +184,7 @@ impl<W: Write> LineWriter<W> {
             Some(error) => Err(error),
             None => self.out.flush(),
         };
-        result.map_err(CommandError::output)
+        result.map_err(CommandError::standard_output)
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::error::{CommandError, eprint_message, print};
+use super::error::{CommandError, Context, eprint_message, print};
 use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
@@ -283,11 +283,11 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
     }
     let choice = arguments.choice(&run)?;
     let communicators = CommunicatorTable::new(&run);
-    check_plausible(&run, &communicators).map_err(CommandError::failed)?;
+    check_plausible(&run, &communicators).map_err(CommandError::Input)?;
     let timeline = GlobalTimeline::new(&run);
     let content = Content::new(&run, &timeline, &communicators, &choice);
     if content.head.ranks.is_empty() {
-        return Err(CommandError::failed(format!(
+        return Err(CommandError::Input(format!(
             "{}: none of these ranks left a readable file",
             run.directory.display()
         )));
@@ -302,7 +302,7 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
         // The temporary path no longer exists when the message is read.
         let part = part.display().to_string();
         let shown = job.out.display().to_string();
-        CommandError::failed(error.to_string().replace(&part, &shown))
+        CommandError::Output(error.to_string().replace(&part, &shown))
     })?;
     run.check_readable_in_all()?;
     // Only the first process has it.
@@ -325,14 +325,15 @@ fn write_table(arguments: &ExportArguments) -> Result<(), CommandError> {
     let Observed { table, notes, .. } = observe(&arguments.runs, arguments.region.as_deref())?;
     notes.iter().for_each(|note| eprint_message(note));
     let mut text = Vec::new();
-    table.write_csv(&mut text).map_err(CommandError::failed)?;
+    table.write_csv(&mut text).map_err(|error| CommandError::Output(error.to_string()))?;
     let (Some(out), Some(output)) = (out, output) else {
         return print(&String::from_utf8_lossy(&text));
     };
     let part = output.path().to_owned();
-    fs::write(&part, text).map_err(|error| {
-        CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
-    })?;
+    fs::write(&part, text).context(
+        CommandError::Output,
+        format_args!("--out {}: cannot be written", out.display()),
+    )?;
     output.finish(&[(part, out.to_owned())])
 }
 

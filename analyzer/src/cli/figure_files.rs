@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, eprint_message};
+use super::error::{CommandError, Context, eprint_message};
 use super::output_file;
 
 /// Where the figures of a command go.
@@ -28,9 +28,8 @@ impl FigureOptions {
     ) -> Result<(), CommandError> {
         let Some(directory) = &self.figures else { return Ok(()) };
         let shown = directory.display();
-        fs::create_dir_all(directory).map_err(|error| {
-            CommandError::failed(format!("--figures: {shown}: cannot be made: {error}"))
-        })?;
+        fs::create_dir_all(directory)
+            .context(CommandError::Output, format_args!("--figures: {shown}: cannot be made"))?;
         let figures = draw();
         for (name, svg) in &figures {
             output_file::write(&directory.join(name.as_ref()), svg)?;

@@ -40,7 +40,7 @@ pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
     let shown = arguments.out.display().to_string();
     let imported =
         formats::import(&arguments.file, output.path()).map_err(|error: ImportError| {
-            CommandError::failed(error.to_string().replace(&part, &shown))
+            CommandError::Input(error.to_string().replace(&part, &shown))
         })?;
     let moves = [(output.path().to_owned(), arguments.out.clone())];
     output.finish(&moves)?;

@@ -38,7 +38,7 @@ fn find(named: Option<&Path>, executable: Option<&Path>) -> Result<PathBuf, Comm
         return Ok(found.clone());
     }
     let places: Vec<String> = places.iter().map(|place| format!("  {}", place.display())).collect();
-    Err(CommandError::failed(format!(
+    Err(CommandError::Program(format!(
         "the recorder {LIBRARY} was not found; looked at\n{}\nset {} to its path, \
          or install it beside the command. `cargo install` builds the command alone: \
          `scripts/install PREFIX` in the sources builds both, and archive and wheel of a release \

@@ -20,6 +20,6 @@ pub(super) fn read(path: &Path) -> Result<Machine, CommandError> {
                 "measure again: gammachi calibrate --out ANOTHER.json -- mpirun -n 2"
             }
         };
-        CommandError::failed(format!("{error}; {remedy}"))
+        CommandError::Input(format!("{error}; {remedy}"))
     })
 }

@@ -18,8 +18,8 @@ use super::observed::Observed;
 use super::output_file;
 use super::remember::remember;
 
+use arguments::LanguageName;
 pub use arguments::ModelArguments;
-use arguments::{LanguageName, failed};
 use request::Request;
 
 /// Models a table, or writes it in another form.
@@ -66,5 +66,5 @@ fn write_extra_p(path: &Path, table: &Observations, request: &Request) -> Result
         true => extra_p::write::json_lines(table, &names, metric),
         false => extra_p::write::text(table, &names, metric),
     };
-    output_file::write(path, &text.map_err(failed)?)
+    output_file::write(path, &text?)
 }

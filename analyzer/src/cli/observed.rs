@@ -65,7 +65,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
                 file.display()
             )));
         }
-        let table = Observations::read(file).map_err(CommandError::failed)?;
+        let table = Observations::read(file)?;
         return Ok(Observed { table, notes: Vec::new(), subjects: Vec::new() });
     }
     let mut notes = Vec::new();
@@ -102,7 +102,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
                 subjects.push(subject);
             }
             // For a single run, its own error is the best message.
-            Err(why) if runs.len() == 1 => return Err(CommandError::failed(why.sentence(source))),
+            Err(why) if runs.len() == 1 => return Err(CommandError::Input(why.sentence(source))),
             Err(why) => notes.push(format!("left out: {}", why.sentence(source))),
         }
     }
@@ -112,10 +112,9 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
     };
     if figures.is_empty() {
         let why = notes.first().map_or_else(|| "it has no run yet".to_owned(), String::clone);
-        return Err(CommandError::failed(format!("{source}: no run can be read; {why}")));
+        return Err(CommandError::Input(format!("{source}: no run can be read; {why}")));
     }
-    let table = Observations::from_runs(source, &figures);
-    let table = table.map_err(CommandError::failed)?;
+    let table = Observations::from_runs(source, &figures)?;
     Ok(Observed { table, notes, subjects })
 }
 
@@ -124,7 +123,7 @@ fn runs_of_study(
     region: Option<&str>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Source>, CommandError> {
-    let study = StudyJson::read(directory).map_err(CommandError::failed)?;
+    let study = StudyJson::read(directory)?;
     let count = |state| study.runs.iter().filter(|run| run.state == state).count();
     let (pending, failed) = (count(StudyRunState::Pending), count(StudyRunState::Failed));
     if pending > 0 {

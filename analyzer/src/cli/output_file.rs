@@ -13,7 +13,7 @@ use super::error::CommandError;
 /// Failure, naming the file.
 pub fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let failed = |what: &std::io::Error| {
-        CommandError::failed(format!("{}: cannot be written: {what}", path.display()))
+        CommandError::Output(format!("{}: cannot be written: {what}", path.display()))
     };
     // A device or pipe cannot be replaced.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use trace_format::settings::{self, LIBRARY};
 
-use super::error::CommandError;
+use super::error::{CommandError, Explained, Kind};
 
 /// The dynamic linker's list of libraries to load first. The recorder goes before the user's own
 /// libraries.
@@ -28,10 +28,8 @@ pub type Variable = (&'static str, OsString);
 )]
 pub struct PreloadError(PathBuf);
 
-impl From<PreloadError> for CommandError {
-    fn from(error: PreloadError) -> Self {
-        Self::failed(error.to_string())
-    }
+impl Explained for PreloadError {
+    const KIND: Kind = CommandError::Program;
 }
 
 /// The value of `LD_PRELOAD` that loads the recorder first and keeps the user's own libraries.

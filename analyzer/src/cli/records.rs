@@ -63,18 +63,18 @@ impl RunFilter {
 
 /// The runs of one source.
 fn read(source: &Path) -> Result<Vec<RunRecord>, CommandError> {
-    let reduced = |run: &Path| RunRecord::of_directory(run).map_err(CommandError::failed);
     if source.is_file() && source.extension().is_some_and(|ending| ending == "json") {
-        return Ok(vec![baseline::read_file(source).map_err(CommandError::failed)?]);
+        return Ok(vec![baseline::read_file(source)?]);
     }
     if StudyJson::is_in(source) {
-        let study = StudyJson::read(source).map_err(CommandError::failed)?;
+        let study = StudyJson::read(source)?;
         let finished = study.runs.iter().filter(|run| run.state == StudyRunState::Finished);
-        return finished.map(|run| reduced(&source.join(&run.directory))).collect();
+        let reduced = finished.map(|run| RunRecord::of_directory(&source.join(&run.directory)));
+        return Ok(reduced.collect::<Result<_, _>>()?);
     }
     if baseline::is_one(source) {
-        let kept = baseline::read(source).map_err(CommandError::failed)?;
+        let kept = baseline::read(source)?;
         return Ok(kept.into_iter().map(|kept| kept.record).collect());
     }
-    Ok(vec![reduced(source)?])
+    Ok(vec![RunRecord::of_directory(source)?])
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::{CommandError, eprint_message};
+use super::error::{CommandError, Context, eprint_message};
 use crate::ledger::{self, LEDGER_FILE, Ledger, Prediction, Predictor, Subject};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::Instant;
@@ -39,10 +39,9 @@ pub(super) fn remember(
 ) -> Result<(), CommandError> {
     let (folder, name) = folder_and_name(source)?;
     let path = folder.join(LEDGER_FILE);
-    let failed = |what: &str, error: std::io::Error| {
-        CommandError::failed(format!("--remember: {}: cannot be {what}: {error}", path.display()))
-    };
-    let mut ledger = Ledger::read_or_empty(&path).map_err(|error| failed("read", error))?;
+    let shown = path.display();
+    let mut ledger = Ledger::read_or_empty(&path)
+        .context(CommandError::Input, format_args!("--remember: {shown}: cannot be read"))?;
     let mut new = Vec::new();
     for made in predictions {
         let prediction = Prediction {
@@ -59,7 +58,7 @@ pub(super) fn remember(
             coverage: COVERAGE,
         };
         if let Some(known) = ledger.predictions.iter().find(|other| prediction.repeats(other)) {
-            eprint_message(&format!("{} is in {} already", known.id, path.display()));
+            eprint_message(&format!("{} is in {shown} already", known.id));
             continue;
         }
         ledger.predictions.push(prediction.clone());
@@ -68,7 +67,8 @@ pub(super) fn remember(
     if new.is_empty() {
         return Ok(());
     }
-    ledger::append(&path, &new, &[]).map_err(|error| failed("written", error))?;
+    ledger::append(&path, &new, &[])
+        .context(CommandError::Output, format_args!("--remember: {shown}: cannot be written"))?;
     let ids: Vec<&str> = new.iter().map(|prediction| prediction.id.as_str()).collect();
     eprint_message(&format!(
         "remembered in {} as {}; gammachi whatif --ledger {} compares it with later runs",
@@ -86,9 +86,8 @@ fn folder_and_name(source: &Path) -> Result<(PathBuf, String), CommandError> {
         Some(_) => Ok(source.to_owned()),
         None => fs::canonicalize(source),
     };
-    let named = named.map_err(|error| {
-        CommandError::failed(format!("--remember: {}: {error}", source.display()))
-    })?;
+    let named =
+        named.context(CommandError::Input, format_args!("--remember: {}", source.display()))?;
     let folder = match named.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),

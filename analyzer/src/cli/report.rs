@@ -227,8 +227,7 @@ fn page(
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,
     };
-    let text =
-        html::page(&report, &activity, &detail, roofs.as_ref()).map_err(CommandError::failed)?;
+    let text = html::page(&report, &activity, &detail, roofs.as_ref())?;
     run.check_readable()?;
     write_page(file, &text)
 }
@@ -261,7 +260,7 @@ fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandErr
     if let Some((option, _)) = for_a_run.iter().find(|(_, given)| *given) {
         return Err(usage(&format!("is a study: {option} is for one run")));
     }
-    let json = StudyJson::read(directory).map_err(CommandError::failed)?;
+    let json = StudyJson::read(directory)?;
     let region = arguments.selection.region.as_deref();
     let Observed { table, notes, .. } = observe(&[directory.to_owned()], region)?;
     let scaling = Scaling::new(&table, &Options::default());
@@ -273,6 +272,6 @@ fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandErr
         scaling: scaling.as_ref(),
         notes: &notes,
     };
-    let text = html::study::page(&study).map_err(CommandError::failed)?;
+    let text = html::study::page(&study)?;
     write_page(file, &text)
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use trace_format::counters::{BYTES, FLOPS};
 use trace_format::functions::DECLARED_WORK;
 
-use super::error::{CommandError, print_result};
+use super::error::{CommandError, Context, print_result};
 use super::figure_files::FigureOptions;
 use super::machine_file;
 use super::selection_arguments::selection_sentence;
@@ -126,23 +126,17 @@ pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
         if source.is_dir() {
             findings.runs.push(run_findings(arguments, source, machine.as_ref(), &sheet)?);
         } else {
-            let text = fs::read_to_string(source).map_err(|error| {
-                CommandError::failed(format!("{}: cannot be read: {error}", source.display()))
-            })?;
+            let shown = source.display();
+            let text = fs::read_to_string(source)
+                .context(CommandError::Input, format_args!("{shown}: cannot be read"))?;
             if !Sweep::is_output(&text) {
                 return Err(CommandError::usage(format!(
-                    "{}: neither a run directory nor the output of `kernels roofline --json`; \
-                     name a machine.json with --machine",
-                    source.display()
+                    "{shown}: neither a run directory nor the output of `kernels roofline --json`; \
+                     name a machine.json with --machine"
                 )));
             }
-            let sweep = Sweep::parse(&text).map_err(|error| {
-                CommandError::failed(format!(
-                    "{}: not the output of `kernels roofline --json`: {error}",
-                    source.display()
-                ))
-            })?;
-            findings.sweeps.push(sweep);
+            let other = format_args!("{shown}: not the output of `kernels roofline --json`");
+            findings.sweeps.push(Sweep::parse(&text).context(CommandError::Input, other)?);
         }
     }
     if !findings.what_if.is_empty() && findings.runs.is_empty() && findings.systems.is_empty() {
@@ -254,10 +248,7 @@ fn place(
             }
             Err(error) => {
                 let name = run.directory.display();
-                return Err(CommandError::failed(format!(
-                    "{name}: {}",
-                    selection_sentence(&error)
-                )));
+                return Err(CommandError::Input(format!("{name}: {}", selection_sentence(&error))));
             }
         };
         if index == 0 {

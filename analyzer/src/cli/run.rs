@@ -20,7 +20,7 @@ use crate::trace::run_json::{
 
 use super::calibrate::kernel_program::KernelMpi;
 use super::child_signals::{Request, SignalGuard};
-use super::error::{self, CommandError, eprint_message};
+use super::error::{self, CommandError, Context, eprint_message};
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{
@@ -306,9 +306,11 @@ fn execute<T: Send + Default>(
     // The thread inherits that signals are blocked.
     std::thread::scope(|scope| {
         let beside = scope.spawn(beside);
-        let status = guard.wait(&mut child).map_err(|error| {
-            CommandError::failed(format!("{}: cannot wait for it: {error}", word.to_string_lossy()))
-        })?;
+        let waited = guard.wait(&mut child);
+        let status = waited.context(
+            CommandError::Program,
+            format_args!("{}: cannot wait for it", word.to_string_lossy()),
+        )?;
         let ended = Ended { status, termination: guard.termination() };
         Ok((ended, beside.join().unwrap_or_default()))
     })

@@ -168,7 +168,7 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
         },
     };
     let scaling = Scaling::new(&table, &options)
-        .map_err(|error| CommandError::failed(error_sentence(&error)))?;
+        .map_err(|error| CommandError::Input(error_sentence(&error)))?;
     arguments.figures.write(|| figures(&scaling))?;
     print_result(
         arguments.json,
@@ -214,7 +214,7 @@ fn predictions(
     match all.is_empty() {
         false => Ok(all),
         true => {
-            Err(CommandError::failed("--remember: every predicted time has been measured already"))
+            Err(CommandError::input("--remember: every predicted time has been measured already"))
         }
     }
 }

@@ -82,7 +82,7 @@ pub fn selection_sentence(error: &SelectionError) -> String {
 
 impl From<SelectionError> for CommandError {
     fn from(error: SelectionError) -> Self {
-        Self::failed(selection_sentence(&error))
+        Self::Input(selection_sentence(&error))
     }
 }
 

@@ -12,7 +12,7 @@ pub fn agreed<T>(processes: &Processes, own: Result<T, CommandError>) -> Result<
     let own = own?;
     match errors.iter().enumerate().find_map(|(n, error)| Some((n, error.as_ref()?))) {
         Some((process, error)) => {
-            Err(CommandError::failed(format!("process {process} of {}: {error}", errors.len())))
+            Err(CommandError::Input(format!("process {process} of {}: {error}", errors.len())))
         }
         None => Ok(own),
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::error::{CommandError, print};
+use super::error::{CommandError, Context, print};
 
 /// Prints completions for a shell.
 #[derive(Debug, Args)]
@@ -53,10 +53,8 @@ pub fn man_pages(arguments: &ManPagesArguments, command: Command) -> Result<(), 
     let directory = &arguments.directory;
     fs::create_dir_all(directory)
         .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), directory))
-        .map_err(|error| {
-            CommandError::failed(format!(
-                "cannot write man pages into {}: {error}",
-                directory.display()
-            ))
-        })
+        .context(
+            CommandError::Output,
+            format_args!("cannot write man pages into {}", directory.display()),
+        )
 }

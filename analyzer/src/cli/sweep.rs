@@ -104,7 +104,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
         repeat: arguments.repeat,
         seed: arguments.seed,
     };
-    plan.check().map_err(CommandError::usage)?;
+    plan.check()?;
     let mut study = merge_with_existing(arguments, &plan)?;
     if arguments.dry_run {
         return print(&plan.describe(&study));
@@ -170,7 +170,7 @@ fn merge_with_existing(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJ
         }
         return Ok(fresh(Vec::new()));
     }
-    let mut there = StudyJson::read(out).map_err(CommandError::failed)?;
+    let mut there = StudyJson::read(out)?;
     let now = fresh(std::mem::take(&mut there.runs));
     let differs = [
         (there.argv != now.argv, "command"),
@@ -200,7 +200,7 @@ fn save(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
 }
 
 fn cannot_write(out: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
+    CommandError::Output(format!("--out {}: cannot be written: {error}", out.display()))
 }
 
 fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
@@ -211,11 +211,11 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         notes.iter().for_each(|note| eprint_message(note));
         let mut keys: Vec<&str> = table.parameters();
         keys.push(P);
-        let tau_s = table.positive_numbers(TAU_S).map_err(CommandError::failed)?;
-        let sum_gamma_s = table.numbers(SUM_GAMMA_S).map_err(CommandError::failed)?;
-        let p = table.counts(P).map_err(CommandError::failed)?;
+        let tau_s = table.positive_numbers(TAU_S)?;
+        let sum_gamma_s = table.numbers(SUM_GAMMA_S)?;
+        let p = table.counts(P)?;
         let mut rows: Vec<Row> = Vec::new();
-        for group in table.groups(&keys).map_err(CommandError::failed)? {
+        for group in table.groups(&keys)? {
             let fastest = group.smallest(&tau_s);
             rows.push(Row {
                 key: group.key.clone(),
@@ -229,7 +229,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
     }
     match failed.first() {
         None => Ok(()),
-        Some(first) => Err(CommandError::failed(format!(
+        Some(first) => Err(CommandError::Program(format!(
             "{} of {} runs failed; the first: {}: {} (output in {}). --retry repeats them",
             failed.len(),
             study.runs.len(),

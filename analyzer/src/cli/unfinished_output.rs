@@ -138,7 +138,7 @@ impl UnfinishedOutput {
             if let Err(error) = moved {
                 done.into_iter().for_each(remove);
                 let what = format!("{} {}: cannot be written: {error}", self.option, to.display());
-                return Err(CommandError::failed(what));
+                return Err(CommandError::Output(what));
             }
             done.push(to);
         }

@@ -22,7 +22,7 @@ use crate::simulated_run::SimulatedRun;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-use super::error::{CommandError, eprint_message, print_result};
+use super::error::{CommandError, Context, eprint_message, print_result};
 use super::newest_run::named_or_newest;
 use super::remember::{NewPrediction, remember};
 use super::unfinished_output::UnfinishedOutput;
@@ -117,7 +117,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
 fn replay_of<'a>(analysis: &Analysis<'a>) -> Result<WhatIf<'a>, CommandError> {
     let graph = Graph::new(analysis).map_err(|why| {
         let run = analysis.run.directory.display();
-        CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
+        CommandError::Input(format!("{run} cannot be replayed: {}", reason(why)))
     })?;
     Ok(WhatIf::new(graph))
 }
@@ -136,7 +136,7 @@ pub(super) fn accurate_replay_of<'a>(analysis: &Analysis<'a>) -> Result<WhatIf<'
 
 fn too_far_off(run: &Run) -> CommandError {
     let run = run.directory.display();
-    CommandError::failed(format!("{run} cannot be replayed: the replay's time is too far off"))
+    CommandError::Input(format!("{run} cannot be replayed: the replay's time is too far off"))
 }
 
 /// The question that the options ask.
@@ -172,9 +172,10 @@ impl Question {
 
 /// Writes a simulated run.
 fn write(run: &SimulatedRun, output: UnfinishedOutput, out: &Path) -> Result<(), CommandError> {
-    run.write(output.path()).map_err(|error| {
-        CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
-    })?;
+    run.write(output.path()).context(
+        CommandError::Output,
+        format_args!("--out {}: cannot be written", out.display()),
+    )?;
     let moves = [(output.path().to_owned(), out.to_owned())];
     output.finish(&moves)?;
     eprint_message(&format!("wrote {}, a simulated run with unmeasured times", out.display()));
@@ -188,7 +189,7 @@ fn write(run: &SimulatedRun, output: UnfinishedOutput, out: &Path) -> Result<(),
 fn prediction(answer: &Answer, what_if: &WhatIf) -> Result<NewPrediction, CommandError> {
     let question = sentence(&answer.changes, what_if);
     let seconds = answer.time_s().ok_or_else(|| {
-        CommandError::failed(format!(
+        CommandError::Input(format!(
             "--remember: the run gives only an interval for '{question}'; nothing was recorded in the ledger"
         ))
     })?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::calibration::{Calibration, FORMAT, Stamps};
-use crate::cli::error::{CommandError, print};
+use crate::cli::error::{CommandError, Context, print};
 use crate::cli::output_file;
 use crate::present::clock::{figure, screen};
 use crate::timeline::KnownRates;
@@ -76,13 +76,9 @@ pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
         options.extend(["--drift".to_owned(), drift.to_string()]);
     }
     let output = run_kernel(words, &kernels, "clock", &options)?;
-    let stamps = Stamps::parse(&output)
-        .map_err(|what| CommandError::failed(format!("{}: {what}", kernels.display())))?;
+    let stamps = Stamps::parse(&output).context(CommandError::Program, kernels.display())?;
     let calibration = Calibration::new(&stamps);
-    let json = || {
-        let text = serde_json::to_string_pretty(&calibration);
-        text.map(|text| text + "\n").map_err(CommandError::failed)
-    };
+    let json = || serde_json::to_string_pretty(&calibration).map(|text| text + "\n");
     if let Some(path) = &arguments.out {
         output_file::write(path, &json()?)?;
     }
@@ -105,12 +101,12 @@ fn parse_seconds(text: &str) -> Result<f64, &'static str> {
 /// # Errors
 /// The file cannot be read, is not such a result, or was made without `--drift`.
 pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
-    let failed = |what: String| CommandError::failed(format!("--clock {}: {what}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let failed = |what: &str| CommandError::Input(format!("--clock {}: {what}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| failed(&error.to_string()))?;
     let calibration: Calibration = serde_json::from_str(&text)
         .ok()
         .filter(|calibration: &Calibration| calibration.format == FORMAT)
-        .ok_or_else(|| failed("it was not written by gammachi calibrate clock --out".into()))?;
+        .ok_or_else(|| failed("it was not written by gammachi calibrate clock --out"))?;
     let mut rates = KnownRates::default();
     let host = |rank: usize| calibration.hosts.get(rank).cloned().unwrap_or_default();
     for pair in &calibration.pairs {
@@ -121,8 +117,7 @@ pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
     match rates.is_empty() {
         true => Err(failed(
             "it has no drift between hosts; measure with gammachi calibrate clock --drift SECONDS on \
-             two or more hosts"
-                .into(),
+             two or more hosts",
         )),
         false => Ok(rates),
     }

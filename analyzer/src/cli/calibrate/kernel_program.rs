@@ -116,7 +116,7 @@ fn find(
     }
     let places: Vec<String> = places.iter().map(|place| format!("  {}", place.display())).collect();
     let name = mpi.name();
-    Err(CommandError::failed(format!(
+    Err(CommandError::Program(format!(
         "the program kernels for {name} was not found; looked at\n{}\nbuild it (needs Rust and \
          libclang), after that it is found: {} {name}",
         places.join("\n"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::error::{CommandError, print};
+use crate::cli::error::{CommandError, Context, print};
 use crate::cli::figure_files::FigureOptions;
 use crate::metrics::{LatePartner, NoTables};
 use crate::models::machine::Lattice;
@@ -63,19 +63,18 @@ pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
             NoTables::NoMessages => "recorded at level 0, without messages; record with --level 1",
             NoTables::NoCalls => "no call of the kernel's experiments was recorded",
         };
-        CommandError::failed(format!("{}: {why}", run.directory.display()))
+        CommandError::Input(format!("{}: {why}", run.directory.display()))
     })?;
     run.check_readable()?;
     print(&screen(&tables))
 }
 
 fn lattice_splits(document: &Path, figures: &FigureOptions) -> Result<(), CommandError> {
-    let failed = |what: String| CommandError::failed(format!("{}: {what}", document.display()));
+    let shown = document.display();
     let text = std::fs::read_to_string(document)
-        .map_err(|error| failed(format!("cannot be read: {error}")))?;
-    let splits = Lattice::parse(&text).map_err(|error| {
-        failed(format!("not what `mpirun -n 16 kernels lattice --json` prints: {error}"))
-    })?;
+        .context(CommandError::Input, format_args!("{shown}: cannot be read"))?;
+    let other = format_args!("{shown}: not what `mpirun -n 16 kernels lattice --json` prints");
+    let splits = Lattice::parse(&text).context(CommandError::Input, other)?;
     figures.write(|| vec![(lattice::PICTURE, lattice::figure(&splits).svg())])?;
     print(&lattice::screen(&splits))
 }

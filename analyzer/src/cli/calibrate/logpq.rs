@@ -141,7 +141,7 @@ impl Sources {
             match text {
                 Ok(text) if study::is_output(&text) => {
                     let runs = study::parse(&text).map_err(|error| {
-                        CommandError::failed(format!(
+                        CommandError::Input(format!(
                             "{}: not what `kernels cannon --json` prints: {error}; one document or \
                              several, one after another, are read",
                             path.display()
@@ -235,7 +235,7 @@ fn measured(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
             .push(format!("{}: measured with --quick; figures are rough", path.display()));
     }
     if findings.parameters.is_empty() {
-        return Err(CommandError::failed(format!(
+        return Err(CommandError::Input(format!(
             "{}: no pair of ranks was measured (one rank only); measure with `gammachi calibrate -- \
              mpirun -n 2`",
             path.display()
@@ -249,10 +249,7 @@ fn measured(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
     let of_cannon = match wanted {
         Some(name) => {
             findings.parameters.iter().find(|one| one.class == name).ok_or_else(|| {
-                CommandError::failed(format!(
-                    "--class {name}: {} has no such pairs",
-                    path.display()
-                ))
+                CommandError::Input(format!("--class {name}: {} has no such pairs", path.display()))
             })?
         }
         None => findings.parameters.last().expect("there is one"),
@@ -365,11 +362,11 @@ fn predict_run(
             }
             Err(error) => {
                 let sentence = selection_sentence(&error);
-                return Err(CommandError::failed(format!("{}: {sentence}", directory.display())));
+                return Err(CommandError::Input(format!("{}: {sentence}", directory.display())));
             }
         };
         if !exchanges.has_messages {
-            return Err(CommandError::failed(format!(
+            return Err(CommandError::Input(format!(
                 "{}: recorded at level 0, without messages; record with --level 1",
                 directory.display()
             )));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde::de::DeserializeOwned;
 
-use crate::cli::error::{CommandError, eprint_message};
+use crate::cli::error::{CommandError, Context, eprint_message};
 use crate::cli::program_search::cannot_start;
 use crate::plain_text::printable;
 
@@ -34,9 +34,9 @@ pub(super) fn run_kernel(
     let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text)).transpose();
     let status = child.wait();
     let lines = watcher.join().unwrap_or_default();
-    let failed = |what: String| CommandError::failed(format!("kernels {kernel}: {what}"));
-    read.map_err(|error| failed(format!("its output cannot be read: {error}")))?;
-    let status = status.map_err(|error| failed(format!("cannot be waited for: {error}")))?;
+    let failed = CommandError::Program;
+    read.context(failed, format_args!("kernels {kernel}: its output cannot be read"))?;
+    let status = status.context(failed, format_args!("kernels {kernel}: cannot be waited for"))?;
     if status.success() {
         // Warnings of the launcher or the MPI library.
         lines.iter().for_each(|line| eprint_message(line));
@@ -47,7 +47,7 @@ pub(super) fn run_kernel(
     let words = if own.is_empty() { lines.join("\n") } else { own.join("; ") };
     match status.code() {
         Some(2) => Err(CommandError::usage(format!("kernels {kernel}: {words}"))),
-        _ => Err(failed(format!("{words} ({status})"))),
+        _ => Err(failed(format!("kernels {kernel}: {words} ({status})"))),
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn read_document<T: DeserializeOwned>(
 ) -> Result<T, CommandError> {
     let document = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
     serde_json::from_str(document).map_err(|error| {
-        CommandError::failed(format!(
+        CommandError::Program(format!(
             "kernels {kernel}: its output cannot be read ({error}): the kernels are of another version; \
              build them again with scripts/build-kernels"
         ))

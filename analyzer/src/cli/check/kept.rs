@@ -19,9 +19,8 @@ pub(super) fn add(folder: &Path, runs: &[PathBuf], only: &RunFilter) -> Result<(
             simulated.run
         )));
     }
-    let added: Result<Vec<Added>, _> =
-        records.iter().map(|record| baseline::add(folder, record)).collect();
-    let added = added.map_err(CommandError::failed)?;
+    let added = records.iter().map(|record| baseline::add(folder, record));
+    let added = added.collect::<Result<Vec<Added>, _>>()?;
     let new = added.iter().filter(|added| matches!(added, Added::New(_))).count();
     let known = match added.len() - new {
         0 => String::new(),
@@ -33,15 +32,15 @@ pub(super) fn add(folder: &Path, runs: &[PathBuf], only: &RunFilter) -> Result<(
 
 /// Prints the runs of a baseline.
 pub(super) fn show(folder: &Path, as_json: bool) -> Result<(), CommandError> {
-    let all = baseline::read(folder).map_err(CommandError::failed)?;
+    let all = baseline::read(folder)?;
     print_result(as_json, || baseline_json(&all), |_| baseline_screen(&all, folder))
 }
 
 /// Removes all but the newest runs of each program, parameters and machine.
 pub(super) fn trim(folder: &Path, keep: u32) -> Result<(), CommandError> {
-    let all = baseline::read(folder).map_err(CommandError::failed)?;
+    let all = baseline::read(folder)?;
     let surplus = baseline::surplus(&all, keep as usize);
-    baseline::remove(&surplus).map_err(CommandError::failed)?;
+    baseline::remove(&surplus)?;
     let (removed, left) = (surplus.len() as u64, (all.len() - surplus.len()) as u64);
     let (removed, left) = (count(removed), count(left));
     eprint_message(&format!("{}: {removed} removed, {left} left", folder.display()));
@@ -52,7 +51,7 @@ pub(super) fn trim(folder: &Path, keep: u32) -> Result<(), CommandError> {
 pub(super) fn draw(sources: &[PathBuf], only: &RunFilter, page: &Path) -> Result<(), CommandError> {
     let mut runs = only.read(sources)?;
     runs.sort_by(|a, b| (a.begun_ns, &a.run).cmp(&(b.begun_ns, &b.run)));
-    let text = history::page(&Series::all(&runs)).map_err(CommandError::failed)?;
+    let text = history::page(&Series::all(&runs))?;
     output_file::write(page, &text)?;
     eprint_message(&format!("wrote {}", page.display()));
     Ok(())

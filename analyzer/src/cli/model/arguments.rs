@@ -177,25 +177,22 @@ impl MethodName {
     }
 }
 
-pub(super) fn failed(error: impl std::fmt::Display) -> CommandError {
-    CommandError::failed(error)
-}
-
-/// An error in the command line is wrong usage; an error in the data is a failure.
-pub(super) fn regression_error(error: RegressionError) -> CommandError {
-    let sentence = model::error_sentence(&error);
-    match error {
-        RegressionError::Basis(_)
-        | RegressionError::UnknownName { .. }
-        | RegressionError::RankCount { .. }
-        | RegressionError::UnknownVariable { .. }
-        | RegressionError::FewValues { .. }
-        | RegressionError::NothingToHoldBack => CommandError::usage(sentence),
-        RegressionError::Observations(_)
-        | RegressionError::NoValue { .. }
-        | RegressionError::TooFewPoints { .. }
-        | RegressionError::ConstantVariable { .. }
-        | RegressionError::NotDetermined { .. }
-        | RegressionError::Solver { .. } => CommandError::failed(sentence),
+impl From<RegressionError> for CommandError {
+    fn from(error: RegressionError) -> Self {
+        let sentence = model::error_sentence(&error);
+        match error {
+            RegressionError::Basis(_)
+            | RegressionError::UnknownName { .. }
+            | RegressionError::RankCount { .. }
+            | RegressionError::UnknownVariable { .. }
+            | RegressionError::FewValues { .. }
+            | RegressionError::NothingToHoldBack => Self::Usage(sentence),
+            RegressionError::Observations(_)
+            | RegressionError::NoValue { .. }
+            | RegressionError::TooFewPoints { .. }
+            | RegressionError::ConstantVariable { .. }
+            | RegressionError::NotDetermined { .. }
+            | RegressionError::Solver { .. } => Self::Input(sentence),
+        }
     }
 }

@@ -9,7 +9,6 @@ use crate::models::regression::{
     is_rank_count, points_from, two_step,
 };
 
-use super::arguments::{failed, regression_error};
 use super::request::{ENVELOPE, PartRequest, Request};
 
 impl Request {
@@ -31,11 +30,9 @@ impl Request {
                     let held =
                         held.map(|rows| self.points(rows, Some(&part.response))).transpose()?;
                     let columns = Basis::dictionary(&self.variables, &self.powers);
-                    let scores = compare(&points, held.as_ref(), &columns);
-                    comparison = Some(scores.map_err(regression_error)?);
+                    comparison = Some(compare(&points, held.as_ref(), &columns)?);
                 }
-                let fit = Part::by_evidence(&points, &self.options, table.source());
-                let mut fit = fit.map_err(regression_error)?;
+                let mut fit = Part::by_evidence(&points, &self.options, table.source())?;
                 fit.label.clone_from(&part.label);
                 model.parts.push(fit);
                 continue;
@@ -46,8 +43,7 @@ impl Request {
                     Some(held) => Some(self.points(held, Some(&part.response))?),
                     None => None,
                 };
-                comparison =
-                    Some(compare(&points, held.as_ref(), &basis).map_err(regression_error)?);
+                comparison = Some(compare(&points, held.as_ref(), &basis)?);
             }
             match part.envelope {
                 false => {
@@ -87,11 +83,11 @@ impl Request {
     }
 
     fn points(&self, table: &Observations, response: Option<&str>) -> Result<Points, CommandError> {
-        points_from(table, response, &self.variables, &self.constants).map_err(regression_error)
+        Ok(points_from(table, response, &self.variables, &self.constants)?)
     }
 
     fn fit(&self, points: &Points, basis: &Basis, source: &str) -> Result<Part, CommandError> {
-        Part::fit(points, basis, &self.options, source).map_err(regression_error)
+        Ok(Part::fit(points, basis, &self.options, source)?)
     }
 
     /// Whether the user names no functions, and the rank count is the only variable.
@@ -113,8 +109,7 @@ impl Request {
     ) -> Result<Basis, CommandError> {
         if let Some([a, b]) = &self.two_step {
             let given = part.basis.as_ref();
-            let found = two_step(points, [a, b], given, self.options.method, source)
-                .map_err(regression_error)?;
+            let found = two_step(points, [a, b], given, self.options.method, source)?;
             let basis = found.basis.clone();
             *steps = Some(found);
             return Ok(basis);
@@ -156,7 +151,7 @@ impl Request {
         let columns: Vec<Vec<f64>> = self
             .holdout
             .iter()
-            .map(|condition| table.numbers(&condition.variable).map_err(failed))
+            .map(|condition| table.numbers(&condition.variable))
             .collect::<Result<_, _>>()?;
         let out = |row: &usize| {
             self.holdout
@@ -191,14 +186,14 @@ impl Request {
             }
         }
         let points = points.unwrap_or_default();
-        let predictions = model.predict(&points).map_err(regression_error)?;
+        let predictions = model.predict(&points)?;
         Ok(HeldOut { points, predictions })
     }
 
     fn predictions(&self, model: &Model, path: &Path) -> Result<Vec<Prediction>, CommandError> {
-        let table = Observations::read(path).map_err(failed)?;
+        let table = Observations::read(path)?;
         let points = self.points(&table, None)?;
-        model.predict(&points).map_err(regression_error)
+        Ok(model.predict(&points)?)
     }
 
     /// Points of the lower and of the upper envelope.
@@ -211,9 +206,9 @@ impl Request {
         whole: &Observations,
     ) -> Result<(Points, Points), CommandError> {
         if table.has(ENVELOPE) {
-            let sides = table.texts(ENVELOPE).map_err(failed)?;
+            let sides = table.texts(ENVELOPE)?;
             if let Some(row) = sides.iter().position(|side| !matches!(*side, "lower" | "upper")) {
-                return Err(failed(format!(
+                return Err(CommandError::Input(format!(
                     "{}: envelope is {:?}; it must be lower or upper",
                     table.location(row),
                     sides[row]
@@ -223,14 +218,17 @@ impl Request {
                 (0..sides.len()).filter(|row| sides[*row] == side).collect()
             };
             let points = |rows: Vec<usize>| match rows.is_empty() {
-                true => Err(failed(format!("{}: one envelope has no rows", table.source()))),
+                true => Err(CommandError::Input(format!(
+                    "{}: one envelope has no rows",
+                    table.source()
+                ))),
                 false => self.points(&table.select(&rows), Some(&part.response)),
             };
             return Ok((points(of("lower"))?, points(of("upper"))?));
         }
         let options = Options { replicas: 0, ..self.options.clone() };
         let points = points.sorted();
-        let fit = Part::fit(&points, basis, &options, whole.source()).map_err(regression_error)?;
+        let fit = Part::fit(&points, basis, &options, whole.source())?;
         let (lower, upper): (Vec<usize>, Vec<usize>) =
             (0..points.len()).partition(|&i| points.times[i] < fit.fitted[i]);
         Ok((points.select(&lower), points.select(&upper)))

@@ -9,7 +9,7 @@ use crate::formats::extra_p;
 use crate::models::Observations;
 use crate::models::observations::{CHI_S, ObservationsError, P, SUM_GAMMA_S};
 
-use super::arguments::{ModelArguments, failed};
+use super::arguments::ModelArguments;
 
 /// Parts of τ that a table of recorded runs has, named as in Orii et al.
 const COMPUTE: &str = "compute";
@@ -37,14 +37,14 @@ pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError>
                 "jsonl" => read_extra_p(file, extra_p::read::from_json_lines),
                 _ => Observations::read(file),
             };
-            Observed { table: table.map_err(failed)?, notes: Vec::new(), subjects: Vec::new() }
+            Observed { table: table?, notes: Vec::new(), subjects: Vec::new() }
         }
         sources => observe(sources, arguments.region.as_deref())?,
     };
     let mut wanted = arguments.parts.iter().chain(&arguments.response);
     let Observed { table, notes, subjects } = observed;
     let table = wanted.try_fold(table, |table, name| with_part(table, name));
-    Ok(Observed { table: table.map_err(failed)?, notes, subjects })
+    Ok(Observed { table: table?, notes, subjects })
 }
 
 fn read_extra_p(

@@ -8,7 +8,6 @@ use crate::models::observations::P;
 use crate::models::regression::Findings;
 use crate::models::scaling::label;
 
-use super::arguments::failed;
 use super::request::Request;
 
 /// The points that were predicted and have not been measured.
@@ -56,7 +55,7 @@ pub(super) fn predictions(
     match all.is_empty() {
         false => Ok(all),
         true => {
-            Err(CommandError::failed("--remember: every predicted time has been measured already"))
+            Err(CommandError::input("--remember: every predicted time has been measured already"))
         }
     }
 }
@@ -70,7 +69,7 @@ fn value_of(
     if let Some((_, value)) = point.iter().find(|(variable, _)| variable == name) {
         return Ok(Some(value.clone()));
     }
-    let texts = table.texts(name).map_err(failed)?;
+    let texts = table.texts(name)?;
     let first = texts.first().copied().unwrap_or_default();
     Ok(texts.iter().all(|text| *text == first).then(|| first.to_owned()))
 }
@@ -79,7 +78,7 @@ fn value_of(
 fn is_measured(table: &Observations, point: &[(String, String)]) -> Result<bool, CommandError> {
     let mut rows: Vec<usize> = (0..table.rows().len()).collect();
     for (name, value) in point {
-        let numbers = table.known_numbers(name).map_err(failed)?;
+        let numbers = table.known_numbers(name)?;
         rows.retain(|row| numbers[*row] == value.parse().ok());
     }
     Ok(!rows.is_empty())

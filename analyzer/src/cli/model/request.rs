@@ -8,7 +8,7 @@ use crate::models::Observations;
 use crate::models::observations::{P, TAU_S};
 use crate::models::regression::{Basis, Condition, Options, RegressionError, Residual};
 
-use super::arguments::{ModelArguments, ResidualName, failed, regression_error};
+use super::arguments::{ModelArguments, ResidualName};
 
 /// Column that assigns rows to an envelope.
 pub(super) const ENVELOPE: &str = "envelope";
@@ -71,7 +71,7 @@ impl Request {
                 return Err(usage(format!("--const: {name} is a variable, too; give it once")));
             }
             let column = if table.has(name) { table.numbers(name) } else { Ok(Vec::new()) };
-            let other = column.map_err(failed)?.iter().position(|given| given != value);
+            let other = column?.iter().position(|given| given != value);
             if let Some(row) = other {
                 return Err(usage(format!(
                     "--const {name}={value}: {} of {} has another {name}; make it a variable, or leave such rows out",
@@ -124,11 +124,11 @@ fn minimum_over(
         return Ok(Vec::new());
     }
     let keys: Vec<&str> = variables.iter().map(String::as_str).collect();
-    let groups = table.groups(&keys).map_err(failed)?;
+    let groups = table.groups(&keys)?;
     let modelled = parts.iter().map(|part| part.response.as_str());
     let known: Vec<&str> =
         constants.iter().map(|(name, _)| name.as_str()).chain(modelled).collect();
-    let varying = table.varying_within(&groups, &keys).map_err(failed)?;
+    let varying = table.varying_within(&groups, &keys)?;
     let unknown = varying.into_iter().filter(|name| !known.contains(name) && *name != ENVELOPE);
     Ok(unknown.map(str::to_owned).collect())
 }
@@ -159,9 +159,7 @@ fn parts(
     table: &Observations,
 ) -> Result<Vec<PartRequest>, CommandError> {
     let usage = |what: String| CommandError::usage(what);
-    let basis = |text: &str| {
-        Basis::parse(text).map_err(|error| regression_error(RegressionError::Basis(error)))
-    };
+    let basis = |text: &str| Basis::parse(text).map_err(RegressionError::Basis);
     let responses = match arguments.parts.as_slice() {
         [] => vec![arguments.response.clone().unwrap_or_else(|| default_response(table))],
         parts => parts.to_vec(),

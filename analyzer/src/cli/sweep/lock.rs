@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::cli::error::{CommandError, eprint_message};
+use crate::cli::error::{CommandError, Context, eprint_message};
 use crate::trace::host_name;
 
 /// Name of the lock file. It is never removed, because two waiting sweeps could then lock different
@@ -27,11 +27,9 @@ impl StudyLock {
     /// Wrong usage: another sweep holds the lock; its process and host are named.
     pub fn take(study: &Path) -> Result<Self, CommandError> {
         let path = study.join(LOCK_FILE);
-        let cannot =
-            |error: io::Error| CommandError::failed(format!("{}: {error}", path.display()));
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.open(&path).map_err(cannot)?;
+        let mut file = options.open(&path).context(CommandError::Output, path.display())?;
         // SAFETY: an open descriptor and a number.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             let error = io::Error::last_os_error();
@@ -57,7 +55,7 @@ impl StudyLock {
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(owner.as_bytes()))
-            .map_err(cannot)?;
+            .context(CommandError::Output, path.display())?;
         Ok(Self { _file: Some(file) })
     }
 }

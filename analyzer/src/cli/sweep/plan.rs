@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use trace_format::settings::ParameterError;
 use trace_format::settings::values::parameter;
 
+use crate::cli::error::{CommandError, Explained, Kind};
 use crate::models::observations::FIGURES;
 use crate::trace::study_json::{FORMAT, FORMAT_VERSION, StudyJson, StudyRun, StudyRunState};
 
@@ -40,6 +41,10 @@ pub(super) enum PlanError {
          be the same"
     )]
     UnusedParameter { name: String, values: usize },
+}
+
+impl Explained for PlanError {
+    const KIND: Kind = CommandError::Usage;
 }
 
 /// A parameter and the values that it takes.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use std::{env, io};
 
 use crate::cli::child_signals::SignalGuard;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, Context};
 use crate::trace::study_json::{StudyJson, StudyRun};
 
 use super::plan::Plan;
@@ -65,22 +65,19 @@ pub(super) fn execute(
     }
     let run = &study.runs[at];
     let directory = out.join(&run.directory);
-    let failed = |path: &Path, error: io::Error| {
-        CommandError::failed(format!("{}: {error}", path.display()))
-    };
     if directory.exists() {
-        fs::remove_dir_all(&directory).map_err(|error| failed(&directory, error))?;
+        fs::remove_dir_all(&directory).context(CommandError::Output, directory.display())?;
     }
     let output = output_file(out, run);
-    fs::create_dir_all(out.join(OUTPUT)).map_err(|error| failed(&output, error))?;
+    fs::create_dir_all(out.join(OUTPUT)).context(CommandError::Output, output.display())?;
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).mode(0o600);
-    let file = options.open(&output).map_err(|error| failed(&output, error))?;
+    let file = options.open(&output).context(CommandError::Output, output.display())?;
     let started = Instant::now();
     let status = command(plan, study, run, &directory, file)
         .and_then(|mut command| signals.start(&mut command, libc::SIGTERM))
         .and_then(|mut child| signals.wait(&mut child))
-        .map_err(|error| CommandError::failed(format!("cannot start gammachi run: {error}")))?;
+        .context(CommandError::Program, "cannot start gammachi run")?;
     let duration_s = started.elapsed().as_secs_f64();
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     let by_signal = [libc::SIGINT, libc::SIGTERM].iter().any(|signal| code == 128 + signal);

@@ -32,7 +32,7 @@ use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, Un
 use crate::trace::{Run, host_name};
 
 use self::server::{Answer, Loopback, random_token};
-use super::error::{CommandError, eprint_message, print};
+use super::error::{CommandError, Context, eprint_message, print};
 use super::newest_run::named_or_newest;
 use super::several_processes::agreed;
 
@@ -109,13 +109,13 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     let look = IndexReader { run: &run, timeline: &timeline, index: &index };
     let view = View::new(look, &communicators);
     if view.rows() == 0 || view.length_s() <= 0.0 {
-        return Err(CommandError::failed(format!(
+        return Err(CommandError::Input(format!(
             "{}: there is no time to show: no rank did anything between MPI_Init and its end",
             directory.display()
         )));
     }
     let server = Loopback::new(arguments.port)
-        .map_err(|error| CommandError::failed(format!("127.0.0.1:{}: {error}", arguments.port)))?;
+        .context(CommandError::Output, format_args!("127.0.0.1:{}", arguments.port))?;
     let replay = matching::is_possible(&run)
         .then(|| CheckpointedMatching::new(&run, &timeline, &communicators));
     let address = server.address();
@@ -239,7 +239,7 @@ pub fn index_in(arguments: &IndexArguments, processes: &Processes) -> Result<(),
     }
     let path = directory.join(INDEX_FILE);
     keep(&run, &index, (read, started)).map_err(|error| {
-        CommandError::failed(format!(
+        CommandError::Output(format!(
             "{}: {error}; the run directory must be writable",
             path.display()
         ))

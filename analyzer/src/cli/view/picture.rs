@@ -104,7 +104,7 @@ fn draw_figures(
     let metrics = Metrics::new(run, timeline, &selection)?;
     let diagnosis = Diagnosis::new(Evidence::of_metrics(run, timeline, &metrics));
     let report = Report::new(&diagnosis, &[]);
-    let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));
+    let nothing = |what: &str| CommandError::Input(format!("{}: {what}", run.directory.display()));
     let drawn = |figure: Option<Figure>, what: &str| {
         figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))
     };

@@ -32,7 +32,7 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
     let rows = part.rows(&activity);
     if rows.is_empty() {
         let directory = run.directory.display();
-        return Err(CommandError::failed(format!(
+        return Err(CommandError::Input(format!(
             "{directory}: none of these ranks left a readable file"
         )));
     }

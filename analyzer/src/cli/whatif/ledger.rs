@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::cli::error::{CommandError, eprint_message, print_result};
+use crate::cli::error::{CommandError, Context, eprint_message, print_result};
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{LedgerContents, differences, json, screen};
 use crate::trace::run_json::Instant;
@@ -67,7 +67,7 @@ pub fn show(options: &LedgerOptions, folder: &Path, as_json: bool) -> Result<(),
                 path.display()
             ))
         }
-        _ => CommandError::failed(format!("{}: cannot be read: {error}", path.display())),
+        _ => CommandError::Input(format!("{}: cannot be read: {error}", path.display())),
     })?;
     let mut named = Vec::new();
     for pair in options.answer.chunks_exact(2) {
@@ -78,7 +78,7 @@ pub fn show(options: &LedgerOptions, folder: &Path, as_json: bool) -> Result<(),
         answers => ledger::append(&path, &[], answers)
             .map_err(|error| format!("{}: cannot be written: {error}", path.display())),
     };
-    written(&named).map_err(CommandError::failed)?;
+    written(&named).map_err(CommandError::Output)?;
     ledger.answers.extend(named);
     let mut notes: Vec<String> = ledger.faults.iter().map(ToString::to_string).collect();
     let found = search::search(folder, &ledger);
@@ -111,9 +111,8 @@ fn answer(
         eprint_message(&format!("{asked}: already in the ledger"));
         return Ok(None);
     }
-    let failed = |what: String| CommandError::failed(format!("{asked}: {what}"));
     let Measured { subject, seconds, begun_ns } =
-        search::measure(run, prediction).map_err(failed)?;
+        search::measure(run, prediction).context(CommandError::Input, &asked)?;
     if begun_ns.is_some_and(|begun| begun <= prediction.at.unix_ns) {
         return Err(CommandError::usage(format!(
             "{asked}: the run is older than the prediction of {}: only later runs can test it",

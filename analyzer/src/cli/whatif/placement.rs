@@ -36,7 +36,7 @@ pub(super) fn mapping(
         file if arguments.hosts.is_some() => Err(CommandError::usage(format!(
             "--map {file}: a file names the hosts itself; leave out --hosts"
         ))),
-        file => from_file(Path::new(file), ranks).map(Some).map_err(CommandError::usage),
+        file => from_file(Path::new(file), ranks).map(Some).map_err(CommandError::Usage),
     }
 }
 
