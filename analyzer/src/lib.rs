@@ -57,6 +57,7 @@ pub mod spill;
 pub mod tables;
 pub mod timeline;
 pub mod trace;
+pub mod whole_file;
 
 #[cfg(test)]
 mod stages;

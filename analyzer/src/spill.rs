@@ -5,10 +5,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use trace_format::plain::{Plain, bytes_of, read_plain};
@@ -76,7 +76,7 @@ impl<T: Record> Spill<T> {
         self.memory.sort_unstable_by_key(Record::key);
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(nameless(&self.directory)?),
+            none => none.insert(tempfile::tempfile_in(&self.directory)?),
         };
         let offset = self.runs.iter().sum::<usize>() * size_of::<T>();
         let bytes: Vec<u8> = self.memory.iter().flat_map(|r| bytes_of(r).to_vec()).collect();
@@ -97,26 +97,6 @@ impl<T: Record> Spill<T> {
             self.write_run()?;
         }
         Ok(Sorted { memory: self.memory, file: self.file, runs: self.runs, count: self.count })
-    }
-}
-
-/// A file for reading and writing that vanishes when it is closed.
-fn nameless(directory: &Path) -> io::Result<File> {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!(".gammachi-sort-{}-{number}", std::process::id()));
-        let mut options = OpenOptions::new();
-        match options.read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            // A process with the same number on another host.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => {
-                let file = opened?;
-                fs::remove_file(&path)?;
-                return Ok(file);
-            }
-        }
     }
 }
 

@@ -19,18 +19,21 @@
 use std::cell::RefCell;
 use std::fs;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use rustix::process::{
+    Pid, Signal, getppid, kill_process, set_parent_process_death_signal as set_death_signal,
+};
+
 use crate::trace::run_json::Sender;
 
 /// Signals that would end this process while the program runs.
-const FORWARDED: [libc::c_int; 6] =
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+const FORWARDED: [Signal; 6] =
+    [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
 /// Those that request termination.
-const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+const ENDING: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 /// How long a signal sent by a process is held back.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -60,7 +63,7 @@ enum Arrival {
     /// The child changed its state.
     Child,
     /// A process sent this signal.
-    Sent(libc::c_int),
+    Sent(Signal),
     /// Nothing that matters, or the timeout expired.
     Nothing,
 }
@@ -69,28 +72,23 @@ impl SignalGuard {
     /// From here on, no signal of the list ends this process. Call this before the program is
     /// started.
     pub fn new() -> Self {
-        // A parent may have left SIGCHLD ignored; then children could not be waited for.
-        // SAFETY: SIG_DFL installs no handler; the call has no other obligation.
-        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-        let mut awaited = MaybeUninit::uninit();
-        // SAFETY: sigemptyset initialises the set it is given; it cannot fail for a valid pointer.
-        let mut awaited = unsafe {
-            libc::sigemptyset(awaited.as_mut_ptr());
-            awaited.assume_init()
-        };
         // Ignored ones are in the set, too: Linux discards an ignored signal only if it is not
         // blocked, so sigtimedwait receives it, and the program inherits that it is ignored.
-        for signal in FORWARDED {
-            // SAFETY: the set is initialised and the signal number is valid.
-            unsafe { libc::sigaddset(&mut awaited, signal) };
-        }
-        let mut inherited_mask = awaited;
-        // SAFETY: the set is initialised and SIGCHLD is valid. The mask of this thread, the only
-        // one of the process, is extended, and the old one is written to an initialised set.
-        unsafe {
-            libc::sigaddset(&mut awaited, libc::SIGCHLD);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &awaited, &mut inherited_mask);
-        }
+        let awaited = FORWARDED.map(Signal::as_raw).into_iter().chain([libc::SIGCHLD]);
+        // SAFETY: a zeroed set is valid for sigemptyset to initialise; the signal numbers are valid.
+        // The mask of this thread, the only one of the process, is extended, and the old one is
+        // written. SIG_DFL installs no handler: a parent may have left SIGCHLD ignored, and then
+        // children could not be waited for.
+        let (awaited, inherited_mask) = unsafe {
+            let (mut set, mut old) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&mut set);
+            for signal in awaited {
+                libc::sigaddset(&mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut old);
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+            (set, old)
+        };
         Self { awaited, inherited_mask, termination: RefCell::new(None) }
     }
 
@@ -100,24 +98,20 @@ impl SignalGuard {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(&self, command: &mut Command, on_death: libc::c_int) -> io::Result<Child> {
+    pub fn start(&self, command: &mut Command, on_death: Signal) -> io::Result<Child> {
         let mask = self.inherited_mask;
-        let parent = std::process::id();
+        let parent = Pid::from_raw(std::process::id().cast_signed());
         let prepare = move || {
-            // SAFETY: the set was filled by the system; prctl with these arguments and getppid
-            // touch no memory.
-            unsafe {
-                libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
-                libc::prctl(libc::PR_SET_PDEATHSIG, on_death);
-                if libc::getppid() as u32 != parent {
-                    // It died before the system was asked to watch it; nobody reads the error.
-                    return Err(io::ErrorKind::BrokenPipe.into());
-                }
+            set_mask(&mask);
+            set_death_signal(Some(on_death))?;
+            match getppid() == parent {
+                true => Ok(()),
+                // It died before the system was asked to watch it; nobody reads the error.
+                false => Err(io::ErrorKind::BrokenPipe.into()),
             }
-            Ok(())
         };
-        // SAFETY: the closure runs between fork and exec and must not allocate or lock; it calls
-        // only pthread_sigmask, prctl and getppid, which are async-signal-safe.
+        // SAFETY: the closure runs between fork and exec and must not allocate or lock; it only
+        // makes the system calls sigprocmask, prctl and getppid.
         unsafe { command.pre_exec(prepare) };
         command.spawn()
     }
@@ -127,7 +121,7 @@ impl SignalGuard {
     /// # Errors
     /// The error of the system when it was asked about the program.
     pub fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
-        let mut held_back: Vec<(libc::c_int, Instant)> = Vec::new();
+        let mut held_back: Vec<(Signal, Instant)> = Vec::new();
         loop {
             let due = held_back.iter().map(|(_, since)| *since + GRACE).min();
             // SIGCHLD is blocked and cannot be missed; the timeout of one second is a mere
@@ -146,9 +140,12 @@ impl SignalGuard {
             held_back.retain(|(signal, since)| {
                 let wait_on = since.elapsed() < GRACE;
                 if !wait_on {
-                    send(child, *signal);
+                    // Not waited for, so its id is still valid.
+                    let _ = kill_process(Pid::from_child(child), *signal);
                     let mut termination = self.termination.borrow_mut();
-                    if let Some(request) = termination.as_mut().filter(|r| r.signal == *signal) {
+                    if let Some(request) =
+                        termination.as_mut().filter(|r| r.signal == signal.as_raw())
+                    {
                         request.forwarded = true;
                     }
                 }
@@ -179,10 +176,7 @@ impl SignalGuard {
 
     /// From here on, signals end this process again.
     pub fn release(self) {
-        // SAFETY: the set was filled by the system; the old mask is not requested.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &self.inherited_mask, std::ptr::null_mut())
-        };
+        set_mask(&self.inherited_mask);
     }
 
     fn next(&self, patience: Duration) -> Arrival {
@@ -190,28 +184,35 @@ impl SignalGuard {
             tv_sec: patience.as_secs() as libc::time_t,
             tv_nsec: patience.subsec_nanos().into(),
         };
-        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: the set and the time are initialised and `info` is writable; all outlive the
-        // call.
-        let signal = unsafe { libc::sigtimedwait(&self.awaited, info.as_mut_ptr(), &patience) };
-        if signal <= 0 {
-            return Arrival::Nothing;
-        }
-        if signal == libc::SIGCHLD {
+        // SAFETY: the set and the time are initialised, a zeroed `siginfo_t` is valid, and all
+        // outlive the call. What it says about the sender is used only if a process sent the signal.
+        let (number, code, pid) = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let number = libc::sigtimedwait(&self.awaited, &mut info, &patience);
+            (number, info.si_code, info.si_pid())
+        };
+        if number == libc::SIGCHLD {
             return Arrival::Child;
         }
-        // SAFETY: zeroed above and filled by the call, which returned a signal.
-        let info = unsafe { info.assume_init() };
+        let Some(signal) = FORWARDED.into_iter().find(|signal| signal.as_raw() == number) else {
+            return Arrival::Nothing;
+        };
         // Codes above 0 come from the kernel: the terminal driver has signalled the whole group.
-        let by_system = info.si_code > 0;
+        let by_system = code > 0;
         let mut termination = self.termination.borrow_mut();
-        if ENDING.contains(&signal) && !is_ignored(signal) && termination.is_none() {
-            // SAFETY: a signal that a process sent carries its number.
-            let sender = (!by_system).then(|| sender(unsafe { info.si_pid() }));
-            *termination = Some(Request { signal, at: Instant::now(), sender, forwarded: false });
+        if ENDING.contains(&signal) && !is_ignored(number) && termination.is_none() {
+            let sender = (!by_system).then(|| sender(pid));
+            let at = Instant::now();
+            *termination = Some(Request { signal: number, at, sender, forwarded: false });
         }
         if by_system { Arrival::Nothing } else { Arrival::Sent(signal) }
     }
+}
+
+/// Sets the signal mask of this thread.
+fn set_mask(mask: &libc::sigset_t) {
+    // SAFETY: the set was filled by the system; the old mask is not requested.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
 }
 
 /// The process that has just sent a signal, with its name if it still runs.
@@ -220,20 +221,10 @@ fn sender(pid: libc::pid_t) -> Sender {
     Sender { pid, name: name.map(|name| name.trim_end().to_owned()) }
 }
 
-/// Sends a signal to a child that has not been waited for.
-fn send(child: &Child, signal: libc::c_int) {
-    let Ok(pid) = libc::pid_t::try_from(child.id()) else { return };
-    // SAFETY: kill touches no memory. The caller has not reaped the child, so its id is still
-    // valid.
-    unsafe { libc::kill(pid, signal) };
-}
-
 /// Whether the process ignores a signal, as one started by `nohup` does.
 pub(super) fn is_ignored(signal: libc::c_int) -> bool {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action only queries; the old one is written to `action`, which is
-    // writable.
-    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
-    // SAFETY: zeroed is a valid sigaction, and so is what the call wrote.
-    asked == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

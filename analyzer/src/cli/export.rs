@@ -16,7 +16,7 @@ use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::several_processes::agreed;
-use super::unfinished_output::{UnfinishedOutput, directory_of};
+use super::unfinished_output::UnfinishedOutput;
 use crate::export::content::{Choice, Content};
 use crate::export::parts::PART_CALLS;
 use crate::export::{Progress, check_plausible, remarks, tables};
@@ -26,6 +26,7 @@ use crate::processes::Processes;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::Run;
+use crate::whole_file::directory_of;
 
 /// Writes runs for other tools: tables, traces and timelines.
 ///

@@ -42,6 +42,7 @@ mod child_signals;
 mod command_groups;
 #[cfg(test)]
 mod documented;
+mod ending_signals;
 mod figure_files;
 mod library_path;
 mod machine_file;

@@ -1,6 +1,7 @@
 //! Who may read the files that a command writes.
 
 use clap::Args;
+use rustix::fs::Mode;
 
 /// Access rights of files that contain what a trace contains: command lines, paths, host names.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -15,8 +16,7 @@ impl OutputRights {
     /// they are shared.
     pub fn apply(self) {
         if !self.share {
-            // SAFETY: umask has no obligations; it is changed before threads are started.
-            unsafe { libc::umask(0o077) };
+            rustix::process::umask(Mode::RWXG | Mode::RWXO);
         }
     }
 }

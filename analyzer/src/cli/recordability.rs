@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use object::elf::{DF_SYMBOLIC, DT_FLAGS, DT_SYMBOLIC, PT_DYNAMIC, PT_INTERP};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
+use rustix::process::{getegid, geteuid};
 use trace_format::file_map::FileMap;
 use trace_format::regular_file;
 
@@ -133,8 +134,7 @@ fn clears_environment(words: &[OsString]) -> Option<String> {
 /// that changes the user or group.
 fn privileges(program: &Path) -> Option<String> {
     let metadata = fs::metadata(program).ok()?;
-    // SAFETY: calls without arguments that cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     let what = if metadata.mode() & libc::S_ISUID != 0 && metadata.uid() != user {
         format!("setuid to user {}", metadata.uid())
     } else if metadata.mode() & libc::S_ISGID != 0 && metadata.gid() != group {

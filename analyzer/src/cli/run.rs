@@ -301,7 +301,7 @@ fn execute<T: Send + Default>(
 ) -> Result<(Ended, T), CommandError> {
     let guard = SignalGuard::new();
     // As if the launcher itself had been killed: MPI's launchers see that their ranks end then.
-    let started = guard.start(command, libc::SIGKILL);
+    let started = guard.start(command, rustix::process::Signal::KILL);
     let mut child = started.map_err(|error| cannot_start(word, &error))?;
     // The thread inherits that signals are blocked.
     std::thread::scope(|scope| {

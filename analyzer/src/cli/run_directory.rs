@@ -9,7 +9,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -270,12 +269,13 @@ fn default_name(program: &OsStr, local: &str) -> String {
 fn local_time() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs() as libc::time_t;
-    let mut parts = MaybeUninit::<libc::tm>::zeroed();
-    // SAFETY: both pointers are valid for the call. localtime_r may read the environment (TZ);
-    // nothing changes it, because the command has only one thread here.
-    unsafe { libc::localtime_r(&seconds, parts.as_mut_ptr()) };
-    // SAFETY: zeroed is a valid tm, and so is what the call wrote.
-    let t = unsafe { parts.assume_init() };
+    // SAFETY: zeroed is a valid `tm`, and both pointers are valid for the call. It may read the
+    // environment (TZ); nothing changes that, because the command has only one thread here.
+    let t = unsafe {
+        let mut parts: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&seconds, &mut parts);
+        parts
+    };
     format!(
         "{:04}{:02}{:02}-{:02}{:02}{:02}",
         t.tm_year + 1900,

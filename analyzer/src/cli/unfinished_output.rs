@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::error::CommandError;
+use signal_hook::low_level;
 
-/// Signals that end the command while it writes.
-const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+use super::ending_signals::before_ending;
+use super::error::CommandError;
+use crate::whole_file::directory_of;
 
 /// A temporary path that is removed unless it is finished.
 #[derive(Debug)]
@@ -31,35 +31,9 @@ fn remove(path: &Path) {
     let _ = removed;
 }
 
-/// The descriptor to which [`note`] writes the number of a signal, for the thread of [`watch`] to
-/// read.
-static NOTED: AtomicI32 = AtomicI32::new(-1);
-
-/// Signal handler: notifies the watching thread. It may run on any thread of the command.
-extern "C" fn note(signal: libc::c_int) {
-    // SAFETY: handlers may call write; it reads one byte of this frame, and the thread's errno is
-    // restored.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let number = signal as u8;
-        libc::write(NOTED.load(Relaxed), (&raw const number).cast(), 1);
-        *libc::__errno_location() = errno;
-    }
-}
-
-/// Starts a thread that waits for a signal, then removes the unfinished output and ends the
-/// process.
-fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
-    let mut ends = [-1; 2];
-    // SAFETY: room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return;
-    }
-    NOTED.store(ends[1], Relaxed);
-    std::thread::spawn(move || {
-        let mut number = 0u8;
-        // SAFETY: one byte of this frame; the pipe stays open as long as the process lives.
-        while unsafe { libc::read(ends[0], (&raw mut number).cast(), 1) } != 1 {}
+/// Removes unfinished output when a signal ends the command.
+fn remove_at_end(removable: Arc<Mutex<Option<PathBuf>>>) {
+    before_ending(move |signal| {
         let held = removable.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = held.as_ref() {
             // The command may still be creating files in it.
@@ -70,23 +44,8 @@ fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
                 }
             }
         }
-        // SAFETY: ends the process immediately; nothing of it is used afterwards.
-        unsafe { libc::_exit(128 + i32::from(number)) };
+        low_level::exit(128 + signal);
     });
-    for signal in ENDING {
-        // SAFETY: a zeroed action is valid, and `note` does only what a handler may do. Ignored
-        // signals (nohup) stay ignored.
-        unsafe {
-            let mut before: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut before);
-            if before.sa_sigaction != libc::SIG_IGN {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = note as extern "C" fn(libc::c_int) as usize;
-                action.sa_flags = libc::SA_RESTART;
-                libc::sigaction(signal, &action, std::ptr::null_mut());
-            }
-        }
-    }
 }
 
 impl UnfinishedOutput {
@@ -116,7 +75,7 @@ impl UnfinishedOutput {
         part.push(format!(".{}.part", std::process::id()));
         let part = directory.join(part);
         let removable = Arc::new(Mutex::new(Some(part.clone())));
-        watch(removable.clone());
+        remove_at_end(removable.clone());
         Ok(Self { option, part, removable })
     }
 
@@ -157,14 +116,6 @@ impl Drop for UnfinishedOutput {
     }
 }
 
-/// The directory that a path lies in.
-pub fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
 /// Makes sure that a file's bytes reach the disk before its name does: a full disk may be reported
 /// only then.
 fn sync(path: &Path) -> io::Result<()> {
@@ -175,17 +126,10 @@ fn sync(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn scratch(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("gammachi-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        path
-    }
-
     #[test]
     fn unfinished_output_is_removed_and_finished_is_complete() {
-        let directory = scratch("unfinished");
-        let path = directory.join("out");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
         let count = || fs::read_dir(&directory).unwrap().count();
         let output = UnfinishedOutput::beside("--out", &path).unwrap();
         fs::write(output.path(), "half").unwrap();
@@ -199,6 +143,5 @@ mod tests {
         assert_eq!(count(), 1);
         let taken = UnfinishedOutput::beside("--out", &path).unwrap_err();
         assert_eq!(taken.exit_code(), 2);
-        fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -4,15 +4,15 @@
 //! `docs/reference/run-json.md` explains every key.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trace_format::regular_file;
+
+use crate::whole_file::{self, PRIVATE};
 
 /// Name of the file in a run directory.
 pub const RUN_JSON: &str = "run.json";
@@ -233,28 +233,14 @@ impl RunJson {
         serde_json::from_slice(&text).map_err(syntax)
     }
 
-    /// Writes the file into a run directory with mode 0600. The file is written under a temporary
-    /// name and then renamed.
+    /// Writes the file into a run directory with mode 0600.
     ///
     /// # Errors
     /// The error of the system.
     pub fn write(&self, run_directory: &Path) -> io::Result<()> {
-        let unfinished = run_directory.join(format!(".{RUN_JSON}.{}", std::process::id()));
-        let written = self
-            .write_file(&unfinished)
-            .and_then(|()| fs::rename(&unfinished, run_directory.join(RUN_JSON)));
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
-        }
-        written
-    }
-
-    fn write_file(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(&text)
+        whole_file::write(&run_directory.join(RUN_JSON), PRIVATE, |file| file.write_all(&text))
     }
 }
 
@@ -291,6 +277,7 @@ impl<'de> Deserialize<'de> for Params {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -3,14 +3,14 @@
 //! `gammachi sweep` replaces the file as a whole after every run, so that an interrupted sweep
 //! continues where it stopped. `docs/reference/predictions-json.md` explains every key.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trace_format::regular_file;
+
+use crate::whole_file::{self, PRIVATE};
 
 /// Name of the file in a study directory.
 pub const STUDY_JSON: &str = "study.json";
@@ -157,26 +157,13 @@ impl StudyJson {
         }
     }
 
-    /// Writes the file into a study directory with mode 0600. The file is written under a temporary
-    /// name and then renamed.
+    /// Writes the file into a study directory with mode 0600.
     ///
     /// # Errors
     /// The error of the system.
     pub fn write(&self, study: &Path) -> io::Result<()> {
-        let unfinished = study.join(format!(".{STUDY_JSON}.{}", std::process::id()));
-        let written = self
-            .write_file(&unfinished)
-            .and_then(|()| fs::rename(&unfinished, study.join(STUDY_JSON)));
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
-        }
-        written
-    }
-
-    fn write_file(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(&text)
+        whole_file::write(&study.join(STUDY_JSON), PRIVATE, |file| file.write_all(&text))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::hint::black_box;
-use std::mem::MaybeUninit;
+
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 use super::finding::{Finding, Mark};
 
@@ -32,45 +33,35 @@ const COUNTER: &str = "cntvct_el0";
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const COUNTER: &str = "CLOCK_MONOTONIC_RAW";
 
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn read_counter() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction, and it touches no memory.
-    unsafe { std::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(target_arch = "aarch64")]
-fn read_counter() -> u64 {
-    let ticks: u64;
-    // SAFETY: Linux lets programs read the virtual counter; it touches no memory.
-    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
-    ticks
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn read_counter() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction, and Linux lets programs read AArch64's
+    // virtual counter; neither touches memory.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        return std::arch::x86_64::_rdtsc();
+        #[cfg(target_arch = "aarch64")]
+        {
+            let ticks: u64;
+            std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
+            return ticks;
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     clock_ns()
 }
 
 fn clock_ns() -> u64 {
-    let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: `time` is writable. The clock exists since Linux 2.6.28; where it does not exist, the
-    // time stays zero.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, time.as_mut_ptr());
-        time.assume_init()
-    };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    nanoseconds(clock_gettime(ClockId::MonotonicRaw))
 }
 
 fn clock_resolution_ns() -> u64 {
-    let mut step = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: `step` is writable; if the clock does not exist, it stays zero.
-    let step = unsafe {
-        libc::clock_getres(libc::CLOCK_MONOTONIC_RAW, step.as_mut_ptr());
-        step.assume_init()
-    };
-    step.tv_sec as u64 * 1_000_000_000 + step.tv_nsec as u64
+    nanoseconds(clock_getres(ClockId::MonotonicRaw))
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Whether the counter runs at a constant rate, whatever the cores do.

@@ -1,6 +1,7 @@
 //! Examines how the host affects a measurement: cores, their speed, other load, the kernel, limits.
 
 use std::fs;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 
 use trace_format::counters::{self, CounterEvent};
@@ -323,26 +324,25 @@ fn open_and_close(event: &CounterEvent) -> Result<(), i32> {
     let error = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
     let open = |threads_only| {
         let attribute = counters::attribute(event, threads_only);
-        // SAFETY: the attribute contains its own size, and the kernel only reads it.
-        let opened = unsafe {
-            libc::syscall(
+        // SAFETY: the attribute contains its own size, and the kernel only reads it. The new
+        // descriptor has no other owner.
+        unsafe {
+            let opened = libc::syscall(
                 libc::SYS_perf_event_open,
                 attribute.as_ptr(),
                 this_thread,
                 any_core,
                 no_group,
                 no_flags,
-            )
-        };
-        if opened < 0 { Err(error()) } else { Ok(opened as i32) }
+            );
+            if opened < 0 { Err(error()) } else { Ok(OwnedFd::from_raw_fd(opened as i32)) }
+        }
     };
-    let descriptor = match open(true) {
+    match open(true) {
         Err(libc::EINVAL) => open(false),
         opened => opened,
-    }?;
-    // SAFETY: the descriptor was opened above and is used nowhere else.
-    unsafe { libc::close(descriptor) };
-    Ok(())
+    }
+    .map(drop)
 }
 
 /// Limits of open files and file size. The recorder needs one file per rank, and a file that is too

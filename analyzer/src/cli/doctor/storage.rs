@@ -1,12 +1,7 @@
 //! Checks whether the local file systems can store a trace, and what granting its pages costs.
 
-use std::ffi::CString;
-use std::fs::{self, OpenOptions};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -138,18 +133,7 @@ fn granting(name: &'static str, path: &Path) -> Finding {
 /// Grants pages as the recorder does, in a file without a name.
 fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
     let cannot = |what| move |source| GrantError { what, source };
-    let path = folder.join(format!(".gammachi-doctor-{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(cannot("no file can be made"))?;
-    // Unlinked while open: nothing is left behind, whatever happens next.
-    fs::remove_file(&path).map_err(cannot("a file cannot be removed"))?;
-
+    let file = tempfile::tempfile_in(folder).map_err(cannot("no file can be made"))?;
     let bytes = PAGES * PAGE_BYTES;
     let mut populate = Ok(());
     let mut costs = Vec::new();
@@ -178,14 +162,7 @@ fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
 }
 
 fn file_system(path: &Path) -> io::Result<FileSystem> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let mut found = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the path ends with a zero byte and `found` is writable; both outlive the call.
-    if unsafe { libc::statfs(path.as_ptr(), found.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: zeroed is a valid statfs, and so is what the call wrote.
-    let found = unsafe { found.assume_init() };
+    let found = rustix::fs::statfs(path)?;
     let (name, shared) = name_of(found.f_type as u64 & 0xffff_ffff);
     #[allow(clippy::unnecessary_cast, reason = "the fields' types differ between systems")]
     let free_bytes = (found.f_bavail as u64).saturating_mul(found.f_bsize as u64);

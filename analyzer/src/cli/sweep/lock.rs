@@ -2,10 +2,12 @@
 //! behind, and must not mistake the other's runs for that.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
-use std::os::fd::AsRawFd;
+use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::cli::error::{CommandError, Context, eprint_message};
 use crate::trace::host_name;
@@ -30,10 +32,8 @@ impl StudyLock {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(&path).context(CommandError::Output, path.display())?;
-        // SAFETY: an open descriptor and a number.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::WouldBlock {
+        if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if error != Errno::WOULDBLOCK {
                 // For example Lustre mounted without -o flock.
                 eprint_message(&format!(
                     "{}: this file system has no locks ({error}): do not run two sweeps in one study",
@@ -66,10 +66,9 @@ mod tests {
 
     #[test]
     fn refuses_second_sweep_until_first_ends() {
-        let study = std::env::temp_dir().join(format!("study-lock-{}", std::process::id()));
-        std::fs::create_dir_all(&study).unwrap();
-        let first = StudyLock::take(&study).unwrap();
-        let refused = StudyLock::take(&study).unwrap_err();
+        let study = tempfile::tempdir().unwrap();
+        let first = StudyLock::take(study.path()).unwrap();
+        let refused = StudyLock::take(study.path()).unwrap_err();
         assert_eq!(refused.exit_code(), 2);
         let owner = format!("process {} on {}", std::process::id(), host_name());
         assert!(refused.to_string().contains(&owner), "{refused}");
@@ -77,10 +76,9 @@ mod tests {
         // A child process started by another test also holds the file until it executes its
         // program.
         let begin = std::time::Instant::now();
-        while let Err(refused) = StudyLock::take(&study) {
+        while let Err(refused) = StudyLock::take(study.path()) {
             assert!(begin.elapsed().as_secs() < 60, "{refused}");
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        std::fs::remove_dir_all(study).unwrap();
     }
 }

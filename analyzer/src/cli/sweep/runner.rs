@@ -75,7 +75,7 @@ pub(super) fn execute(
     let file = options.open(&output).context(CommandError::Output, output.display())?;
     let started = Instant::now();
     let status = command(plan, study, run, &directory, file)
-        .and_then(|mut command| signals.start(&mut command, libc::SIGTERM))
+        .and_then(|mut command| signals.start(&mut command, rustix::process::Signal::TERM))
         .and_then(|mut child| signals.wait(&mut child))
         .context(CommandError::Program, "cannot start gammachi run")?;
     let duration_s = started.elapsed().as_secs_f64();

@@ -5,34 +5,23 @@
 //! to the address. The file is removed when the page has been requested, after [`PATIENCE`], and
 //! when the command ends.
 
-use std::ffi::{CString, c_char, c_int};
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::server::random_token;
-use crate::cli::child_signals::is_ignored;
+use tempfile::TempDir;
+
+use crate::cli::ending_signals::before_ending;
 use crate::cli::error::eprint_message;
 
 /// How long a browser may take to start.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-/// Signals that end the command.
-const ENDING: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-
-/// File and directory for the handler of [`ENDING`] to remove; null if there is nothing to remove.
-static FILE: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
-static DIRECTORY: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
-
-/// A file that redirects to the page, until it is removed.
-pub struct Redirect {
-    directory: Mutex<Option<PathBuf>>,
-}
+/// The directory of a file that redirects to the page, until it is removed.
+pub struct Redirect(Arc<Mutex<Option<TempDir>>>);
 
 /// Opens the address in a browser if there is a desktop; `None` if nothing was opened.
 pub fn open_browser(address: &str) -> Option<Redirect> {
@@ -72,8 +61,7 @@ pub fn open_browser(address: &str) -> Option<Redirect> {
 /// The directory for the user's own short-lived files: `$XDG_RUNTIME_DIR` if only the user has
 /// access to it, else the directory for temporary files.
 fn private_place() -> PathBuf {
-    // SAFETY: geteuid has no obligations.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     let own = |path: &PathBuf| {
         fs::metadata(path)
             .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
@@ -82,74 +70,43 @@ fn private_place() -> PathBuf {
     runtime.filter(|path| path.is_absolute() && own(path)).unwrap_or_else(std::env::temp_dir)
 }
 
+/// Removes file and directory; further calls do nothing.
+fn remove(directory: &Mutex<Option<TempDir>>) {
+    directory.lock().unwrap_or_else(PoisonError::into_inner).take();
+}
+
 impl Redirect {
     /// Creates a directory of mode 0700 with an unpredictable name, and the file of mode 0600 in
     /// it.
     fn new(place: &Path, address: &str) -> io::Result<(Self, PathBuf)> {
-        let directory = place.join(format!("gammachi-view-{}", random_token()?));
-        let file = directory.join("open.html");
-        DirBuilder::new().mode(0o700).create(&directory)?;
-        let redirect = Self { directory: Mutex::new(Some(directory.clone())) };
-        remove_at_end(&file, &directory)?;
-        let mut options = OpenOptions::new();
+        let mut directory = tempfile::Builder::new();
+        directory.prefix("gammachi-view-").permissions(Permissions::from_mode(0o700));
+        let directory = directory.tempdir_in(place)?;
+        let file = directory.path().join("open.html");
+        let redirect = Self(Arc::new(Mutex::new(Some(directory))));
+        let left = redirect.0.clone();
+        before_ending(move |_| remove(&left));
         // The address comes from this command: nothing in it needs to be escaped.
-        options.write(true).create_new(true).mode(0o600).open(&file)?.write_all(
-            format!(
-                "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" \
-                 content=\"no-referrer\">\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n\
-                 <title>gammachi view</title>\n<a href=\"{address}\">timeline</a>\n"
-            )
-            .as_bytes(),
-        )?;
+        let text = format!(
+            "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" \
+             content=\"no-referrer\">\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n\
+             <title>gammachi view</title>\n<a href=\"{address}\">timeline</a>\n"
+        );
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(0o600);
+        options.open(&file)?.write_all(text.as_bytes())?;
         Ok((redirect, file))
     }
 
     /// Removes file and directory; further calls do nothing.
     pub fn remove(&self) {
-        let mut directory =
-            self.directory.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(directory) = directory.take() {
-            let _ = fs::remove_file(directory.join("open.html"));
-            let _ = fs::remove_dir(directory);
-        }
+        remove(&self.0);
     }
 }
 
 impl Drop for Redirect {
     fn drop(&mut self) {
         self.remove();
-    }
-}
-
-/// Makes the signals that end the command remove a file and its directory first.
-fn remove_at_end(file: &Path, directory: &Path) -> io::Result<()> {
-    // Never freed: the handler may read them at any time.
-    FILE.store(CString::new(file.as_os_str().as_bytes())?.into_raw(), Ordering::Release);
-    DIRECTORY.store(CString::new(directory.as_os_str().as_bytes())?.into_raw(), Ordering::Release);
-    for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
-        // SAFETY: a zeroed sigaction is valid; `remove_and_end` calls only what signal handlers may
-        // call. With SA_RESETHAND, the signal that it raises ends the process as if this handler
-        // were not there.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = remove_and_end as extern "C" fn(c_int) as libc::sighandler_t;
-            action.sa_flags = libc::SA_RESETHAND;
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
-    }
-    Ok(())
-}
-
-extern "C" fn remove_and_end(signal: c_int) {
-    let (file, directory) = (FILE.load(Ordering::Acquire), DIRECTORY.load(Ordering::Acquire));
-    // SAFETY: unlink, rmdir and raise are async-signal-safe; the paths are zero-terminated and
-    // never freed.
-    unsafe {
-        if !file.is_null() && !directory.is_null() {
-            libc::unlink(file);
-            libc::rmdir(directory);
-        }
-        libc::raise(signal);
     }
 }
 

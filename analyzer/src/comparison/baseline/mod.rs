@@ -11,6 +11,7 @@ use trace_format::regular_file;
 use super::public_arguments::public;
 use super::record::{RecordError, RunRecord};
 use crate::trace::run_json::{Instant, RUN_JSON};
+use crate::whole_file::{self, SHARED};
 
 /// Suffix of the documents' names.
 const SUFFIX: &str = ".gammachi.json";
@@ -159,18 +160,14 @@ pub fn add(folder: &Path, record: &RunRecord) -> Result<Added, BaselineError> {
     if path.exists() {
         return Ok(Added::Already(path));
     }
-    let part = folder.join(format!(".{}.part", std::process::id()));
     let arguments = public(&record.arguments);
     // What makes no figure invalid is not needed, and may name paths in the code.
     let doubts = record.findings.iter().filter(|finding| !finding.invalidates().is_empty());
     let findings = doubts.cloned().collect();
     let text = RunRecord { arguments, findings, ..record.clone() }.text();
     let text = text.map_err(|error| failed(&path)(error.into()))?;
-    let written = fs::File::create(&part).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.and_then(|()| fs::rename(&part, &path)).map_err(|error| {
-        let _ = fs::remove_file(&part);
-        failed(&path)(error)
-    })?;
+    let written = whole_file::write(&path, SHARED, |file| file.write_all(text.as_bytes()));
+    written.map_err(failed(&path))?;
     Ok(Added::New(path))
 }
 

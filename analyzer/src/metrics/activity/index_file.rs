@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use trace_format::regular_file;
 
 use super::index::{ActivityIndex, RowFacts};
 use crate::trace::{Run, ThreadExtent};
+use crate::whole_file::{self, PRIVATE};
 
 /// File name in the run directory.
 pub const INDEX_FILE: &str = "timeline.index";
@@ -153,7 +154,6 @@ pub fn store(run: &Run, index: &ActivityIndex) -> io::Result<u64> {
     let facts = serde_json::to_vec(&facts)?;
     let table = index.table();
     let path = run.directory.join(INDEX_FILE);
-    let part = run.directory.join(format!(".{INDEX_FILE}.{}.part", std::process::id()));
     let head = format!(
         "{FIRST_LINE}{} {} {} {}\n",
         facts.len(),
@@ -161,18 +161,10 @@ pub fn store(run: &Run, index: &ActivityIndex) -> io::Result<u64> {
         table.len(),
         checksum(table)
     );
-    let mut options = fs::OpenOptions::new();
-    let file = options.write(true).create(true).truncate(true).mode(0o600).open(&part);
-    let written = file.and_then(|mut file| {
+    whole_file::write(&path, PRIVATE, |file| {
         file.write_all(head.as_bytes())?;
         file.write_all(&facts)?;
         file.write_all(table)
-    });
-    match written.and_then(|()| fs::rename(&part, &path)) {
-        Ok(()) => Ok((head.len() + facts.len() + table.len()) as u64),
-        Err(error) => {
-            let _ = fs::remove_file(&part);
-            Err(error)
-        }
-    }
+    })?;
+    Ok((head.len() + facts.len() + table.len()) as u64)
 }

@@ -19,7 +19,7 @@ mod measured;
 mod network;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
 pub use description::{
@@ -32,6 +32,8 @@ pub use network::{
     BufferedSends, EagerLimit, Fits, Flow, Latency, Network, PairClass, Piece, QueueSize,
     SizeTimes, Switch,
 };
+
+use crate::whole_file::{self, SHARED};
 
 impl Machine {
     /// Reads a file.
@@ -84,18 +86,10 @@ impl Machine {
     /// The operating system's error.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(format!(".{}", std::process::id()));
-        let unfinished = PathBuf::from(unfinished);
-        let written = std::fs::File::create(&unfinished).and_then(|mut file| {
+        whole_file::write(path, SHARED, |file| {
             file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&unfinished, path)
-        });
-        if written.is_err() {
-            let _ = std::fs::remove_file(&unfinished);
-        }
-        written
+            file.sync_all()
+        })
     }
 
     /// The hosts that were measured.
