@@ -59,7 +59,6 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_bytes: Option<u64>,
 
-    /// Where pictures of latency, bandwidth and queues go
     #[command(flatten)]
     pub figures: FigureOptions,
 
@@ -67,7 +66,6 @@ pub struct CalibrateArguments {
     #[arg(long)]
     pub json: bool,
 
-    /// Path of the kernels.
     #[command(flatten)]
     pub kernels: KernelOptions,
 
@@ -79,20 +77,13 @@ pub struct CalibrateArguments {
     part: Option<Part>,
 }
 
-/// Parts of the measurement, and what shows it.
 #[derive(Debug, Subcommand)]
 enum Part {
     Clock(clock::ClockArguments),
     Logpq(logpq::LogpqArguments),
-    #[command(alias = "tables")]
     Kernels(kernels::KernelsArguments),
 }
 
-/// Measures and writes the file.
-///
-/// # Errors
-/// Wrong usage: a program after the launcher, no kernels. Failure: a kernel that fails, a file of
-/// another version or another machine that would be overwritten.
 pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
     match &arguments.part {
         Some(Part::Clock(arguments)) => return clock::clock(arguments),
@@ -237,7 +228,7 @@ mod tests {
 
     fn arguments(launcher: &[&str]) -> CalibrateArguments {
         CalibrateArguments {
-            out: std::env::temp_dir().join(format!("calibrate-{}.json", std::process::id())),
+            out: "/nowhere/machine.json".into(),
             quick: true,
             repetitions: None,
             max_bytes: Some(1024),
@@ -260,16 +251,12 @@ mod tests {
 
     #[test]
     fn refuses_to_overwrite_file_of_other_version() {
-        let arguments = CalibrateArguments {
-            out: std::env::temp_dir().join(format!("calibrate-other-{}.json", std::process::id())),
-            ..arguments(&["mpirun", "-n", "2"])
-        };
-        std::fs::write(&arguments.out, "{\"format\":\"gammachi-machine\",\"format_version\":99}")
-            .unwrap();
+        let out = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        std::fs::write(&out, "{\"format\":\"gammachi-machine\",\"format_version\":99}").unwrap();
+        let arguments = CalibrateArguments { out: out.to_path_buf(), ..arguments(&["mpirun"]) };
         let error = calibrate(&arguments).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("version 99"), "{error}");
-        std::fs::remove_file(&arguments.out).unwrap();
     }
 
     #[test]

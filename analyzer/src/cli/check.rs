@@ -1,8 +1,6 @@
 //! `gammachi check`: checks whether runs are slower than a baseline, for continuous integration, and
 //! keeps the baseline.
 
-mod kept;
-
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,13 +9,17 @@ use super::error::{CommandError, eprint_message, print, print_result, print_to_s
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::records::RunFilter;
+use crate::comparison::baseline::{self, Added};
 use crate::comparison::configurations::split;
 use crate::comparison::guard::{Check, Matching, Verdict};
-use crate::comparison::{Comparison, RunRecord, baseline};
+use crate::comparison::history::Series;
+use crate::comparison::{Comparison, RunRecord};
 use crate::present::comparison::checked::{
     Case, Checked, annotations, checked_json, checked_screen, junit, no_match,
 };
 use crate::present::comparison::several::{Several, several_json, several_screen};
+use crate::present::comparison::{baseline_json, baseline_screen, history};
+use crate::present::quantity::count;
 
 /// Exit code for slower runs.
 pub const EXIT_SLOWER: u8 = 3;
@@ -80,7 +82,6 @@ pub struct CheckArguments {
     #[arg(long, value_name = "FILE.html", group = "instead")]
     history: Option<PathBuf>,
 
-    /// Who may read the page
     #[command(flatten)]
     rights: OutputRights,
 
@@ -124,11 +125,11 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
         (Some(page), _) => {
             arguments.rights.apply();
             let sources: Vec<PathBuf> = arguments.baseline.iter().chain(runs).cloned().collect();
-            return kept::draw(&sources, only, page);
+            return draw(&sources, only, page);
         }
-        (None, Some(number)) => return kept::trim(arguments.folder(), number),
-        (None, None) if arguments.show => return kept::show(arguments.folder(), arguments.json),
-        (None, None) if arguments.add => return kept::add(arguments.folder(), runs, only),
+        (None, Some(number)) => return trim(arguments.folder(), number),
+        (None, None) if arguments.show => return show(arguments.folder(), arguments.json),
+        (None, None) if arguments.add => return add(arguments.folder(), runs, only),
         (None, None) => {}
     }
     let outcome = judge(arguments);
@@ -220,6 +221,51 @@ fn publish(arguments: &CheckArguments, cases: &[Case]) -> Result<(), CommandErro
             Ok(())
         }
     }
+}
+
+fn add(folder: &Path, runs: &[PathBuf], only: &RunFilter) -> Result<(), CommandError> {
+    let records = only.read(runs)?;
+    if let Some(simulated) = records.iter().find(|record| record.simulated) {
+        return Err(CommandError::usage(format!(
+            "{}: was written by `gammachi whatif`; only measured runs belong in a baseline",
+            simulated.run
+        )));
+    }
+    let added = records.iter().map(|record| baseline::add(folder, record));
+    let added = added.collect::<Result<Vec<Added>, _>>()?;
+    let new = added.iter().filter(|added| matches!(added, Added::New(_))).count();
+    let known = match added.len() - new {
+        0 => String::new(),
+        known => format!("; {} had been added before", count(known as u64)),
+    };
+    eprint_message(&format!("{}: {} added{known}", folder.display(), count(new as u64)));
+    Ok(())
+}
+
+fn show(folder: &Path, as_json: bool) -> Result<(), CommandError> {
+    let all = baseline::read(folder)?;
+    print_result(as_json, || baseline_json(&all), |_| baseline_screen(&all, folder))
+}
+
+/// Removes all but the newest runs of each program, parameters and machine.
+fn trim(folder: &Path, keep: u32) -> Result<(), CommandError> {
+    let all = baseline::read(folder)?;
+    let surplus = baseline::surplus(&all, keep as usize);
+    baseline::remove(&surplus)?;
+    let (removed, left) = (surplus.len() as u64, (all.len() - surplus.len()) as u64);
+    let (removed, left) = (count(removed), count(left));
+    eprint_message(&format!("{}: {removed} removed, {left} left", folder.display()));
+    Ok(())
+}
+
+/// Writes a page that draws runs over time.
+fn draw(sources: &[PathBuf], only: &RunFilter, page: &Path) -> Result<(), CommandError> {
+    let mut runs = only.read(sources)?;
+    runs.sort_by(|a, b| (a.begun_ns, &a.run).cmp(&(b.begun_ns, &b.run)));
+    let text = history::page(&Series::all(&runs))?;
+    output_file::write(page, &text)?;
+    eprint_message(&format!("wrote {}", page.display()));
+    Ok(())
 }
 
 #[cfg(test)]

@@ -48,9 +48,7 @@ pub struct SignalGuard {
 /// A signal that requested termination.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its number.
     pub signal: libc::c_int,
-    /// When it was received.
     pub at: Instant,
     /// Who sent it; `None`: the system.
     pub sender: Option<Sender>,
@@ -95,9 +93,6 @@ impl SignalGuard {
     /// Starts the program with the signal mask that this process was started with. It gets
     /// `on_death` if this process is killed; the calling thread must live until the program has
     /// ended, because the system watches that thread.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn start(&self, command: &mut Command, on_death: Signal) -> io::Result<Child> {
         let mask = self.inherited_mask;
         let parent = Pid::from_raw(std::process::id().cast_signed());
@@ -117,9 +112,6 @@ impl SignalGuard {
     }
 
     /// Waits until the program has ended.
-    ///
-    /// # Errors
-    /// The error of the system when it was asked about the program.
     pub fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
         let mut held_back: Vec<(Signal, Instant)> = Vec::new();
         loop {
@@ -209,7 +201,6 @@ impl SignalGuard {
     }
 }
 
-/// Sets the signal mask of this thread.
 fn set_mask(mask: &libc::sigset_t) {
     // SAFETY: the set was filled by the system; the old mask is not requested.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };

@@ -45,11 +45,6 @@ pub struct CollectArguments {
     pub remove: bool,
 }
 
-/// Joins the parts and prints what was joined.
-///
-/// # Errors
-/// Wrong usage: parts of several runs without a choice. Failure: nothing to join, or a file that
-/// cannot be read or written.
 pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     let mut places = arguments.parts.clone();
     if arguments.run.is_dir() {

@@ -46,7 +46,6 @@ pub struct CompareArguments {
     #[arg(long, value_name = "NUMBER", requires = "html")]
     iteration: Option<usize>,
 
-    /// Who may read what is written
     #[command(flatten)]
     rights: OutputRights,
 
@@ -55,10 +54,6 @@ pub struct CompareArguments {
     json: bool,
 }
 
-/// Compares the runs and prints the differences.
-///
-/// # Errors
-/// Wrong usage for runs that cannot be compared; failure for runs that cannot be read.
 pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
     let (before, after) = sides(arguments)?;
@@ -75,7 +70,6 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     }
 }
 
-/// Compares runs of one configuration on each side.
 fn compare_one(
     arguments: &CompareArguments,
     before: &[RunRecord],
@@ -129,7 +123,6 @@ fn compare_several(
     )
 }
 
-/// The runs before and after.
 fn sides(arguments: &CompareArguments) -> Result<(&[PathBuf], &[PathBuf]), CommandError> {
     match (&arguments.before[..], &arguments.after[..]) {
         ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
@@ -145,7 +138,6 @@ fn sides(arguments: &CompareArguments) -> Result<(&[PathBuf], &[PathBuf]), Comma
     }
 }
 
-/// What both sides have in common.
 fn relation(before: &[RunRecord], after: &[RunRecord]) -> Result<Relation, CommandError> {
     let relation = Relation::of(before, after)?;
     if relation.differences.contains(&Difference::Program) {

@@ -65,11 +65,6 @@ impl DumpArguments {
     }
 }
 
-/// Prints a run's events or messages.
-///
-/// # Errors
-/// Wrong usage for a rank or function that the run does not have; failure if nothing can be read,
-/// or if messages are requested that were not recorded.
 pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     let run = Run::open(&arguments.run)?;
     check(arguments, &run)?;

@@ -11,6 +11,7 @@ use super::terminal::has_colours;
 use crate::comparison::Mixed;
 use crate::comparison::baseline::BaselineError;
 use crate::comparison::reduce::NotComparable;
+use crate::models::machine::MachineError;
 use crate::models::observations::ObservationsError;
 use crate::plain_text::for_terminal;
 use crate::present::comparison::mixed;
@@ -110,6 +111,20 @@ impl Explained for serde_json::Error {
 impl<E: Explained> From<E> for CommandError {
     fn from(error: E) -> Self {
         E::KIND(error.to_string())
+    }
+}
+
+impl From<MachineError> for CommandError {
+    fn from(error: MachineError) -> Self {
+        let remedy = match error {
+            MachineError::Unreadable { .. } | MachineError::Malformed { .. } => {
+                "`gammachi calibrate -- mpirun -n 2` writes one"
+            }
+            MachineError::Version { .. } => {
+                "measure again: gammachi calibrate --out ANOTHER.json -- mpirun -n 2"
+            }
+        };
+        Self::Input(format!("{error}; {remedy}"))
     }
 }
 

@@ -33,10 +33,6 @@ pub struct ExecArguments {
     command: Vec<OsString>,
 }
 
-/// Becomes the program; returns only if that fails.
-///
-/// # Errors
-/// Wrong usage; no recorder; a program that cannot be started (127 or 126).
 pub fn exec(arguments: &ExecArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
     let given = arguments.options.decide()?.given;

@@ -8,20 +8,15 @@ use clap::Args;
 use super::error::{CommandError, Context, eprint_message};
 use super::output_file;
 
-/// Where the figures of a command go.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FigureOptions {
     /// Write the figures as SVG files into this directory; created if missing
-    // Some commands had this under the name that is a single file elsewhere.
-    #[arg(long, value_name = "DIR", alias = "svg")]
+    #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 }
 
 impl FigureOptions {
     /// Draws and writes the figures if they are asked for, and prints their names.
-    ///
-    /// # Errors
-    /// Failure, naming the file.
     pub fn write<Name: AsRef<str>>(
         &self,
         draw: impl FnOnce() -> Vec<(Name, String)>,

@@ -30,10 +30,6 @@ pub struct ImportArguments {
     pub out: PathBuf,
 }
 
-/// Converts a file into a run.
-///
-/// # Errors
-/// Wrong usage for a run that exists already; failure for a file that cannot be read or is damaged.
 pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
     let output = UnfinishedOutput::beside("--out", &arguments.out)?;
     let part = output.path().display().to_string();

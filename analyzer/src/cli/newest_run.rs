@@ -13,9 +13,6 @@ const FIRST_RANKS: &str = "ranks-000";
 
 /// Returns the named run, or else the newest run of the working directory, whose name is printed on
 /// standard error.
-///
-/// # Errors
-/// Wrong usage if no run was named and there is none.
 pub fn named_or_newest(run: Option<&Path>) -> Result<PathBuf, CommandError> {
     if let Some(run) = run {
         return Ok(run.to_owned());

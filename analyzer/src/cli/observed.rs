@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::ledger::Subject;
-use crate::metrics::{Metrics, Selection, SelectionError};
+use crate::metrics::{Metrics, Selection};
 use crate::models::Observations;
 use crate::models::observations::{RunFigures, UnusableRun};
 use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
 use crate::trace::study_json::{StudyJson, StudyRunState};
-use crate::trace::{Run, TraceError};
 
 use super::error::CommandError;
 use super::selection_arguments::selection_sentence;
@@ -19,7 +19,6 @@ use super::selection_arguments::selection_sentence;
 /// A table, and what was left out of it.
 #[derive(Debug)]
 pub struct Observed {
-    /// One row per run.
     pub table: Observations,
     /// Runs that were left out, and why; one sentence each.
     pub notes: Vec<String>,
@@ -27,12 +26,9 @@ pub struct Observed {
     pub subjects: Vec<Subject>,
 }
 
-/// One run.
 #[derive(Debug)]
 pub(super) struct ObservedRun {
-    /// Its row.
     pub figures: RunFigures,
-    /// Its subject.
     pub subject: Subject,
     /// When it began, nanoseconds since 1970.
     pub begun_ns: Option<u64>,
@@ -51,10 +47,6 @@ struct Source {
 
 /// Reads one CSV file, or gathers the figures of studies and runs. `region` restricts every figure
 /// to a region; if it is not given, a study's own region is used.
-///
-/// # Errors
-/// Wrong usage: a file among several sources, or a region for a file. Failure: nothing can be read,
-/// or nothing is left.
 pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, CommandError> {
     if let [file] = sources
         && file.is_file()
@@ -87,7 +79,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             }),
         }
     }
-    let read: Vec<Result<ObservedRun, NoFigures>> = runs.par_iter().map(figures).collect();
+    let read: Vec<Result<ObservedRun, String>> = runs.par_iter().map(figures).collect();
     let (mut figures, mut subjects) = (Vec::new(), Vec::new());
     for (source, read) in runs.iter().zip(read) {
         match read {
@@ -102,8 +94,8 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
                 subjects.push(subject);
             }
             // For a single run, its own error is the best message.
-            Err(why) if runs.len() == 1 => return Err(CommandError::Input(why.sentence(source))),
-            Err(why) => notes.push(format!("left out: {}", why.sentence(source))),
+            Err(why) if runs.len() == 1 => return Err(CommandError::Input(why)),
+            Err(why) => notes.push(format!("left out: {why}")),
         }
     }
     let source = match sources {
@@ -151,35 +143,7 @@ fn runs_of_study(
     Ok(sources.collect())
 }
 
-/// Why a run has no row.
-enum NoFigures {
-    Run(TraceError),
-    Selection(SelectionError),
-    UnusableRun(UnusableRun),
-}
-
-impl NoFigures {
-    /// The run, what is wrong, what to do.
-    fn sentence(&self, source: &Source) -> String {
-        let what = match self {
-            Self::Run(error) => return error.to_string(),
-            Self::Selection(error) => selection_sentence(error),
-            Self::UnusableRun(why @ UnusableRun::FigureName(_)) => {
-                format!("{why}; give it another with --param")
-            }
-            Self::UnusableRun(why @ UnusableRun::NoComputation(compute)) => {
-                format!("{why} (--compute {}): record with --compute outside", compute.name())
-            }
-            Self::UnusableRun(why) => why.to_string(),
-        };
-        format!("{}: {what}", source.directory.display())
-    }
-}
-
 /// The figures of one run, optionally of a region, and its subject.
-///
-/// # Errors
-/// Why it has none, as a sentence.
 pub(super) fn observe_run(directory: &Path, region: Option<&str>) -> Result<ObservedRun, String> {
     let source = Source {
         directory: directory.to_owned(),
@@ -187,18 +151,31 @@ pub(super) fn observe_run(directory: &Path, region: Option<&str>) -> Result<Obse
         region: region.map(str::to_owned),
         planned: None,
     };
-    figures(&source).map_err(|why| why.sentence(&source))
+    figures(&source)
 }
 
-fn figures(source: &Source) -> Result<ObservedRun, NoFigures> {
-    let run = Run::open(&source.directory).map_err(NoFigures::Run)?;
+/// The figures of a run, or why it has none: the run, what is wrong, what to do.
+fn figures(source: &Source) -> Result<ObservedRun, String> {
+    let named = |what: String| format!("{}: {what}", source.directory.display());
+    let run = Run::open(&source.directory).map_err(|error| error.to_string())?;
     let timeline = GlobalTimeline::new(&run);
     let selection = source.region.clone().map_or(Selection::Whole, Selection::Region);
-    let metrics = Metrics::new(&run, &timeline, &selection).map_err(NoFigures::Selection)?;
+    let metrics = Metrics::new(&run, &timeline, &selection)
+        .map_err(|error| named(selection_sentence(&error)))?;
     let mut figures =
-        RunFigures::new(source.name.clone(), &run, &metrics).map_err(NoFigures::UnusableRun)?;
-    run.check_readable().map_err(NoFigures::Run)?;
+        RunFigures::new(source.name.clone(), &run, &metrics).map_err(|why| named(unusable(why)))?;
+    run.check_readable().map_err(|error| error.to_string())?;
     figures.rep = source.planned.map(|(_, rep)| rep);
     let subject = Subject { region: source.region.clone(), ..Subject::of(&run) };
     Ok(ObservedRun { figures, subject, begun_ns: run.begun_ns(), is_simulated: run.is_simulated() })
+}
+
+fn unusable(why: UnusableRun) -> String {
+    match why {
+        UnusableRun::FigureName(_) => format!("{why}; give it another with --param"),
+        UnusableRun::NoComputation(compute) => {
+            format!("{why} (--compute {}): record with --compute outside", compute.name())
+        }
+        why => why.to_string(),
+    }
 }

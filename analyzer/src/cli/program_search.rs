@@ -15,9 +15,7 @@ use super::error::{CommandError, eprint_message};
 /// Positions of launcher and program in the words of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CommandParts {
-    /// The first MPI launcher.
     pub launcher: Option<usize>,
-    /// The measured program.
     pub program: Option<usize>,
 }
 

@@ -245,12 +245,4 @@ mod tests {
         assert_eq!(named("mpirun -n 2 env -u LD_PRELOAD ./app"), "env -u LD_PRELOAD");
         assert_eq!(named("mpirun -n 2 env A=1 ./app"), "");
     }
-
-    #[test]
-    fn test_program_has_no_obstacle_and_no_mpi() {
-        let program = std::env::current_exe().unwrap();
-        assert_eq!(obstacle(&program), None);
-        let reasons = likely_reasons(&words("x"), Some(&program));
-        assert!(reasons.contains("is it an MPI program?"), "{reasons}");
-    }
 }

@@ -16,7 +16,6 @@ use super::error::{CommandError, Explained, Kind};
 /// libraries.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";
 
-/// A variable and its value.
 pub type Variable = (&'static str, OsString);
 
 /// The path of the library contains a colon or a blank, which separate the dynamic linker's list
@@ -33,9 +32,6 @@ impl Explained for PreloadError {
 }
 
 /// The value of `LD_PRELOAD` that loads the recorder first and keeps the user's own libraries.
-///
-/// # Errors
-/// The path contains a colon or a blank.
 pub fn preload(library: &Path, inherited: Option<&OsStr>) -> Result<OsString, PreloadError> {
     let ours = library.as_os_str().as_bytes();
     let separates = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();

@@ -33,10 +33,6 @@ impl RunFilter {
         })
     }
 
-    /// Reads all named runs that match.
-    ///
-    /// # Errors
-    /// A source that cannot be read or compared, or no matching run.
     pub fn read(&self, sources: &[PathBuf]) -> Result<Vec<RunRecord>, CommandError> {
         let mut records: Vec<RunRecord> = Vec::new();
         for source in sources {
@@ -61,7 +57,6 @@ impl RunFilter {
     }
 }
 
-/// The runs of one source.
 fn read(source: &Path) -> Result<Vec<RunRecord>, CommandError> {
     if source.is_file() && source.extension().is_some_and(|ending| ending == "json") {
         return Ok(vec![baseline::read_file(source)?]);

@@ -12,26 +12,19 @@ use crate::trace::run_json::Instant;
 /// Probability with which the intervals of all three commands are meant to hold.
 const COVERAGE: f64 = 0.9;
 
-/// A prediction to record.
 #[derive(Debug, Clone)]
 pub(super) struct NewPrediction {
-    /// What was asked, in words.
     pub question: String,
     /// The runs that it is about.
     pub subject: Subject,
     /// Columns of a table of runs whose sum is predicted.
     pub quantity: Vec<String>,
-    /// The sum, seconds.
     pub seconds: f64,
-    /// Its interval, seconds.
     pub interval_s: Option<(f64, f64)>,
 }
 
 /// Records predictions that were made from a run, a study or a table, and prints where. Predictions
 /// that the ledger already has are not recorded again.
-///
-/// # Errors
-/// The ledger cannot be read or written.
 pub(super) fn remember(
     by: Predictor,
     source: &Path,

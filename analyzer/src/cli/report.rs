@@ -66,9 +66,8 @@ pub struct ReportArguments {
     #[arg(long, value_name = "FILE", requires = "html")]
     pub machine: Option<PathBuf>,
 
-    /// The part of the run that the figures are for
     #[command(flatten)]
-    pub selection: SelectionArguments,
+    pub(super) selection: SelectionArguments,
 
     /// Measure from process start to exit instead of MPI_Init to MPI_Finalize, as whole-trace
     /// tools do
@@ -89,17 +88,11 @@ pub struct ReportArguments {
     #[arg(long)]
     pub anonymise: bool,
 
-    /// Who may read what is written
     #[command(flatten)]
-    pub rights: OutputRights,
+    pub(super) rights: OutputRights,
 }
 
-/// Prints the report of a run.
-///
-/// # Errors
-/// Wrong usage for a window that cannot be parsed or a region that the run does not have; failure
-/// if nothing can be reported.
-pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
+pub(super) fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     report_in(arguments, &Processes::alone())
 }
 
@@ -143,15 +136,23 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     if !processes.is_first() {
         return Ok(());
     }
-    let causes = causes.as_ref();
-    let replayed = ForReport::new(&Analysis::of(&run, &timeline), causes);
-    let (run, timeline, metrics) = (&run, &timeline, &metrics);
-    let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
-    let report = Report::new(&diagnosis, &replayed.savings);
-    let text = rendered(arguments.json, || json(&report), |colour| screen(&report, colour))?;
+    let text = reported((&run, &timeline, &metrics), causes.as_ref(), |report| {
+        rendered(arguments.json, || json(report), |colour| screen(report, colour))
+    })?;
     run.check_readable()?;
     print(&text)
+}
+
+/// What is made of a run's report.
+fn reported<T>(
+    (run, timeline, metrics): (&Run, &GlobalTimeline, &Metrics),
+    causes: Option<&Causes>,
+    render: impl FnOnce(&Report) -> T,
+) -> T {
+    let replayed = ForReport::new(&Analysis::of(run, timeline), causes);
+    let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
+    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
+    render(&Report::new(&diagnosis, &replayed.savings))
 }
 
 /// Refuses what is not divided among processes.
@@ -170,9 +171,6 @@ fn check_divisible(arguments: &ReportArguments, is_study: bool) -> Result<(), Co
 }
 
 /// Prints the report of a run that has just ended.
-///
-/// # Errors
-/// Nothing can be reported.
 pub fn report_after_run(directory: &Path) -> Result<(), CommandError> {
     report(&ReportArguments { run: Some(directory.to_owned()), ..ReportArguments::default() })
 }
@@ -217,17 +215,13 @@ fn page(
         unreachable!("a page was requested");
     };
     let causes = causes_of(&analysis, &metrics, arguments);
-    let causes = causes.as_ref();
-    let replayed = ForReport::new(&Analysis::of(run, timeline), causes);
-    let metrics = &metrics;
-    let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
-    let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
-    let report = Report::new(&diagnosis, &replayed.savings);
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,
     };
-    let text = html::page(&report, &activity, &detail, roofs.as_ref())?;
+    let text = reported((run, timeline, &metrics), causes.as_ref(), |report| {
+        html::page(report, &activity, &detail, roofs.as_ref())
+    })?;
     run.check_readable()?;
     write_page(file, &text)
 }

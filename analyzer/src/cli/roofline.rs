@@ -9,7 +9,6 @@ use trace_format::functions::DECLARED_WORK;
 
 use super::error::{CommandError, Context, print_result};
 use super::figure_files::FigureOptions;
-use super::machine_file;
 use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
 use crate::metrics::exchanges::Exchanges;
@@ -82,15 +81,13 @@ pub struct RooflineArguments {
 #[derive(Debug, Clone)]
 struct Example(Vec<System>);
 
-/// No published system has this name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the names are {}, all", SYSTEMS.map(|one| one.key).join(", "))]
-struct UnknownSystem;
-
-fn parse_system(text: &str) -> Result<Example, UnknownSystem> {
+fn parse_system(text: &str) -> Result<Example, String> {
     let found: Vec<System> =
         SYSTEMS.into_iter().filter(|one| text == "all" || one.key == text).collect();
-    if found.is_empty() { Err(UnknownSystem) } else { Ok(Example(found)) }
+    match found.is_empty() {
+        true => Err(format!("the names are {}, all", SYSTEMS.map(|one| one.key).join(", "))),
+        false => Ok(Example(found)),
+    }
 }
 
 fn parse_rate(text: &str) -> Result<f64, &'static str> {
@@ -108,10 +105,6 @@ fn parse_rate(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-/// Prints the roofline.
-///
-/// # Errors
-/// Wrong usage; failure if a source cannot be read.
 pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
     let mut findings = Findings {
         what_if: arguments.what_if.clone(),
@@ -163,7 +156,7 @@ fn machine(
 }
 
 fn read(path: &Path, findings: &mut Findings) -> Result<Machine, CommandError> {
-    let machine = machine_file::read(path)?;
+    let machine = Machine::read(path)?;
     findings.source = Some(path.display().to_string());
     findings.notes.extend(machine.noise());
     if machine.quick {
@@ -183,9 +176,6 @@ pub fn placed_selections(run: &Run, selection: &Selection) -> Vec<(String, Selec
 }
 
 /// Places the work and the exchanges of selections under the roofs of the machine in a file.
-///
-/// # Errors
-/// Failure if the file cannot be read or the first selection is empty.
 pub fn under_roofs(
     run: &Run,
     selections: &[(String, Selection)],
@@ -197,6 +187,14 @@ pub fn under_roofs(
     let placed = place(run, selections, exchanges, Some(&machine), &DataSheet::default())?;
     findings.runs.push(placed);
     Ok(findings)
+}
+
+/// The whole run and each region, or one region, with their names.
+pub fn parts_of(run: &Run, region: Option<&str>) -> Vec<(String, Selection)> {
+    match region {
+        Some(region) => vec![(region.to_owned(), Selection::Region(region.to_owned()))],
+        None => whole_and_regions(run),
+    }
 }
 
 fn whole_and_regions(run: &Run) -> Vec<(String, Selection)> {
@@ -214,10 +212,7 @@ fn run_findings(
 ) -> Result<RunFindings, CommandError> {
     let run = Run::open(directory)?;
     let timeline = GlobalTimeline::new(&run);
-    let selections: Vec<(String, Selection)> = match &arguments.region {
-        Some(region) => vec![(region.clone(), Selection::Region(region.clone()))],
-        None => whole_and_regions(&run),
-    };
+    let selections = parts_of(&run, arguments.region.as_deref());
     let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
     let exchanges = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
     let findings = place(&run, &selections, exchanges, machine, sheet)?;

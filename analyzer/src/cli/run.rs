@@ -30,7 +30,7 @@ use super::recordability::{likely_reasons, obstacle};
 use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
 use super::recording_options::RecordingArguments;
 use super::report::report_after_run;
-use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
+use super::run_directory::{self, RecordedJob, RunDirectory};
 
 /// Runs a program and records its MPI calls.
 ///
@@ -78,9 +78,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let mut run_json = describe_run(words, parts, &library, &recording.options);
     let recorded = prepared.and_then(|directory| match run_json.write(&directory.path) {
         Ok(()) => Ok(directory),
-        Err(source) => {
+        Err(error) => {
             directory.discard();
-            Err(RunDirectoryError::Write { path: directory.shown, source })
+            Err(format!("cannot write into {}: {error}", directory.shown.display()))
         }
     });
 

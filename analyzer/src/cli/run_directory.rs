@@ -29,7 +29,6 @@ use super::error::CommandError;
 pub struct RunDirectory {
     /// As the user wrote it; for messages.
     pub shown: PathBuf,
-    /// Absolute.
     pub path: PathBuf,
     /// Whether this command created it.
     created: bool,
@@ -37,33 +36,11 @@ pub struct RunDirectory {
     handle: Option<File>,
 }
 
-/// Why there is no directory to record into.
-#[derive(Debug, thiserror::Error)]
-pub enum RunDirectoryError {
-    /// It cannot be created or claimed.
-    #[error("cannot make the run directory {}: {source}", path.display())]
-    Make {
-        /// As the user wrote it.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// Nothing can be written into it.
-    #[error("cannot write into {}: {source}", path.display())]
-    Write {
-        /// As the user wrote it.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-}
-
 /// Ranks recorded in one directory.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RecordedJob {
     /// As the user would write it.
     pub shown: PathBuf,
-    /// Absolute.
     pub path: PathBuf,
     /// Number of rank files, including those of spawned processes.
     pub ranks: usize,
@@ -77,20 +54,17 @@ pub struct RecordedJob {
 ///
 /// The inner result is an error if the directory cannot be created, which must not keep the program
 /// from running.
-///
-/// # Errors
-/// Wrong usage: `out` is a file, or a directory that is not empty.
 pub fn prepare(
     out: Option<&Path>,
     program: &OsStr,
-) -> Result<Result<RunDirectory, RunDirectoryError>, CommandError> {
+) -> Result<Result<RunDirectory, String>, CommandError> {
     match out {
         Some(out) => prepare_named(out),
         None => Ok(prepare_default(&default_name(program, &local_time()))),
     }
 }
 
-fn prepare_named(out: &Path) -> Result<Result<RunDirectory, RunDirectoryError>, CommandError> {
+fn prepare_named(out: &Path) -> Result<Result<RunDirectory, String>, CommandError> {
     let shown: PathBuf = out.components().collect();
     if shown.as_os_str().is_empty() {
         return Err(CommandError::usage("--out: the path is empty; name a directory"));
@@ -138,7 +112,7 @@ fn claim(path: &Path) -> io::Result<()> {
 
 /// Creates `NAME-DATE.gammachi`, or with `-b`, `-c` … after the date if several runs start in the
 /// same second.
-fn prepare_default(stem: &str) -> Result<RunDirectory, RunDirectoryError> {
+fn prepare_default(stem: &str) -> Result<RunDirectory, String> {
     let mut shown = PathBuf::new();
     for suffix in std::iter::once(String::new()).chain(('b'..='z').map(|c| format!("-{c}"))) {
         shown = PathBuf::from(format!("{stem}{suffix}.gammachi"));
@@ -158,12 +132,12 @@ fn is_empty(path: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(path)?.next().is_none())
 }
 
-fn cannot_make(path: &Path, source: io::Error) -> RunDirectoryError {
-    RunDirectoryError::Make { path: path.to_owned(), source }
+fn cannot_make(path: &Path, error: io::Error) -> String {
+    format!("cannot make the run directory {}: {error}", path.display())
 }
 
 impl RunDirectory {
-    fn new(shown: PathBuf, created: bool) -> Result<Self, RunDirectoryError> {
+    fn new(shown: PathBuf, created: bool) -> Result<Self, String> {
         let path = std::path::absolute(&shown).map_err(|error| cannot_make(&shown, error))?;
         let handle = File::open(&path).ok();
         Ok(Self { shown, path, created, handle })
@@ -291,14 +265,6 @@ fn local_time() -> String {
 mod tests {
     use super::*;
 
-    fn scratch(name: &str) -> PathBuf {
-        let path =
-            std::env::temp_dir().join(format!("run-directory-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        path
-    }
-
     #[test]
     fn default_name_has_program_and_date() {
         let name = |program: &str| default_name(OsStr::new(program), "20260131-120000");
@@ -312,20 +278,20 @@ mod tests {
 
     #[test]
     fn runs_of_same_second_get_own_directories() {
-        let stem = scratch("second").join("app-20260131-120000");
+        let root = tempfile::tempdir().unwrap();
+        let stem = root.path().join("app-20260131-120000");
         let stem = stem.to_str().unwrap();
         let first = prepare_default(stem).unwrap();
         let second = prepare_default(stem).unwrap();
         assert!(first.path.ends_with("app-20260131-120000.gammachi"));
         assert!(second.path.ends_with("app-20260131-120000-b.gammachi"));
-        fs::remove_dir_all(first.path.parent().unwrap()).unwrap();
     }
 
     #[test]
     fn only_one_of_several_commands_claims_directory() {
-        let root = scratch("race");
+        let root = tempfile::tempdir().unwrap();
         for attempt in 0..50 {
-            let out = root.join(attempt.to_string());
+            let out = root.path().join(attempt.to_string());
             let start = std::sync::Barrier::new(4);
             let took = std::thread::scope(|scope| {
                 let commands: Vec<_> = (0..4)
@@ -340,30 +306,12 @@ mod tests {
             });
             assert_eq!(took, 1);
         }
-        fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
-    fn refuses_directory_in_use_and_claims_empty_one() {
-        let root = scratch("use");
-        let taken = prepare_named(&root.join("a/b/")).unwrap().unwrap();
-        assert!(taken.created && taken.path.ends_with("a/b"));
-        let mode = |path: &Path| {
-            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions())
-        };
-        let usual = mode(&root);
-        assert_eq!((mode(&taken.path) & 0o777, mode(&root.join("a"))), (0o700, usual));
-        fs::write(taken.path.join("x"), "").unwrap();
-        assert_eq!(prepare_named(&taken.path).unwrap_err().exit_code(), 2);
-        assert_eq!(prepare_named(&taken.path.join("x")).unwrap_err().exit_code(), 2);
-        assert!(prepare_named(&taken.path.join("x/y")).unwrap().is_err(), "the parent is a file");
-        assert_eq!(prepare_named(Path::new("")).unwrap_err().exit_code(), 2);
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn counts_ranks_of_own_jobs_only() {
-        let root = scratch("jobs");
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
         fs::create_dir(root.join("run-3")).unwrap();
         let directory = prepare_named(&root.join("run")).unwrap().unwrap();
         let record = |directory: &str, command: &str, files: &[&str]| {
@@ -383,37 +331,13 @@ mod tests {
         let jobs = directory.recorded_jobs("ours").into_iter().map(|job| (job.path, job.ranks));
         assert_eq!(jobs.collect::<Vec<_>>(), [(root.join("run"), 2), (root.join("run-4"), 2)]);
         assert!(!directory.discard(), "it is not empty");
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
-    fn finds_renamed_directory_and_staged_ranks() {
-        let root = scratch("renamed");
-        let mut directory = prepare_named(&root.join("before")).unwrap().unwrap();
-        let folder = directory.path.join("ranks-000");
-        fs::create_dir(&folder).unwrap();
-        fs::write(folder.join("rank-000000.staged"), "n1:/local/x/rank-000000.gmc\n").unwrap();
-        directory.follow();
-        assert_eq!(directory.path, root.join("before"));
-        fs::rename(&directory.path, root.join("after")).unwrap();
-        directory.follow();
-        assert_eq!((&directory.path, &directory.shown), (&root.join("after"), &root.join("after")));
-        let jobs = directory.recorded_jobs("ours");
-        assert_eq!((jobs.len(), jobs[0].ranks), (1, 0));
-        assert_eq!(jobs[0].staged.as_deref(), Some("n1:/local/x/rank-000000.gmc"));
-        fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
-    fn discard_removes_only_own_files() {
-        let root = scratch("discard");
-        let ours = prepare_named(&root.join("ours")).unwrap().unwrap();
-        fs::write(ours.path.join(RUN_JSON), "{}").unwrap();
-        assert!(ours.discard() && !ours.path.exists());
-        fs::create_dir(root.join("theirs")).unwrap();
-        let theirs = prepare_named(&root.join("theirs")).unwrap().unwrap();
-        fs::write(theirs.path.join(RUN_JSON), "{}").unwrap();
-        assert!(!theirs.discard() && is_empty(&theirs.path).unwrap());
-        fs::remove_dir_all(root).unwrap();
+    fn empty_directory_that_was_there_before_is_kept() {
+        let theirs = tempfile::tempdir().unwrap();
+        let directory = prepare_named(theirs.path()).unwrap().unwrap();
+        fs::write(directory.path.join(RUN_JSON), "{}").unwrap();
+        assert!(!directory.discard() && is_empty(&directory.path).unwrap());
     }
 }

@@ -29,9 +29,6 @@ pub struct SelectionArguments {
 
 impl SelectionArguments {
     /// The selected part of a run. If the analysis is divided, all processes call this.
-    ///
-    /// # Errors
-    /// Wrong usage for a window that is none, or an iteration that the run does not have.
     pub fn selection(&self, analysis: &Analysis) -> Result<Selection, CommandError> {
         let mut parts = Vec::new();
         parts.extend(self.region.clone().map(Selection::Region));
@@ -53,9 +50,6 @@ impl SelectionArguments {
 }
 
 /// Parses the value of `--window`.
-///
-/// # Errors
-/// Wrong usage, with an example.
 pub fn window(text: &str) -> Result<Selection, CommandError> {
     Selection::parse_window(text).map_err(|what| {
         CommandError::usage(format!(
@@ -87,9 +81,6 @@ impl From<SelectionError> for CommandError {
 }
 
 /// Parses `1.5,2` as seconds of the global timeline.
-///
-/// # Errors
-/// Wrong usage, naming the option.
 pub fn seconds(option: &str, text: &str) -> Result<Range<f64>, CommandError> {
     let parsed = text.split_once(',').and_then(|(from, to)| {
         let (from, to) = (from.trim().parse::<f64>().ok()?, to.trim().parse::<f64>().ok()?);
@@ -104,9 +95,6 @@ pub fn seconds(option: &str, text: &str) -> Result<Range<f64>, CommandError> {
 }
 
 /// Parses `0-3,8` as ranges of ranks, both ends included.
-///
-/// # Errors
-/// Wrong usage if it is not a list, or names a rank that the run does not have.
 pub fn ranks(option: &str, text: &str, world_size: u32) -> Result<Vec<Range<u32>>, CommandError> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

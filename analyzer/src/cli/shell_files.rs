@@ -32,10 +32,6 @@ pub struct ManPagesArguments {
     pub directory: PathBuf,
 }
 
-/// Prints completions.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub fn completions(
     arguments: &CompletionsArguments,
     mut command: Command,
@@ -46,9 +42,6 @@ pub fn completions(
 }
 
 /// Writes `gammachi.1`, `gammachi-run.1` … into a directory.
-///
-/// # Errors
-/// The directory cannot be created or a page cannot be written.
 pub fn man_pages(arguments: &ManPagesArguments, command: Command) -> Result<(), CommandError> {
     let directory = &arguments.directory;
     fs::create_dir_all(directory)

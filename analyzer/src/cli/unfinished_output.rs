@@ -51,9 +51,6 @@ fn remove_at_end(removable: Arc<Mutex<Option<PathBuf>>>) {
 impl UnfinishedOutput {
     /// Chooses a temporary path beside `path`. From here on, signals that end the command remove
     /// it.
-    ///
-    /// # Errors
-    /// Wrong usage, naming the option: the path exists already, or its directory does not.
     pub fn beside(option: &'static str, path: &Path) -> Result<Self, CommandError> {
         let shown = path.display();
         let refused = |what: &str| Err(CommandError::usage(format!("{option} {shown}: {what}")));
@@ -79,16 +76,12 @@ impl UnfinishedOutput {
         Ok(Self { option, part, removable })
     }
 
-    /// Where to write.
     pub fn path(&self) -> &Path {
         &self.part
     }
 
     /// Moves what was written to its final place. `moves` are pairs of a temporary and a final
-    /// path; the last one is what a reader opens.
-    ///
-    /// # Errors
-    /// Failure, naming the file. Nothing is left behind then.
+    /// path; the last one is what a reader opens. On failure, nothing is left behind.
     pub fn finish(self, moves: &[(PathBuf, PathBuf)]) -> Result<(), CommandError> {
         let mut held = self.removable.lock().unwrap_or_else(PoisonError::into_inner);
         let mut done: Vec<&Path> = Vec::new();

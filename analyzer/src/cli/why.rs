@@ -36,16 +36,11 @@ pub struct WhyArguments {
     #[arg(long, value_name = "RANK")]
     pub rank: Option<u32>,
 
-    /// The part of the run whose waits are shown
     #[command(flatten)]
-    pub selection: SelectionArguments,
+    pub(super) selection: SelectionArguments,
 }
 
-/// Analyses a run and prints why its ranks waited.
-///
-/// # Errors
-/// Wrong usage for a rank that the run does not have; failure if nothing can be determined.
-pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
+pub(super) fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
     why_in(arguments, &Processes::alone())
 }
 

@@ -60,11 +60,6 @@ pub struct ClockArguments {
     command: Vec<OsString>,
 }
 
-/// Runs the kernel and prints the result.
-///
-/// # Errors
-/// Wrong usage; no kernel for this launcher; the launcher or the kernel failed; a file cannot be
-/// written.
 pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
     let kernels = kernel_program(&arguments.kernels, &words[0])?;
@@ -88,7 +83,6 @@ pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
     print(&if arguments.json { json()? } else { screen(&calibration) })
 }
 
-/// Reads a number of seconds above 0.
 fn parse_seconds(text: &str) -> Result<f64, &'static str> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(seconds),
@@ -97,9 +91,6 @@ fn parse_seconds(text: &str) -> Result<f64, &'static str> {
 }
 
 /// Reads a saved result for `gammachi report --clock`: the measured rates between hosts.
-///
-/// # Errors
-/// The file cannot be read, is not such a result, or was made without `--drift`.
 pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
     let failed = |what: &str| CommandError::Input(format!("--clock {}: {what}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| failed(&error.to_string()))?;

@@ -23,10 +23,8 @@ pub struct KernelOptions {
     pub kernels: Option<PathBuf>,
 }
 
-/// MPI libraries that kernels are built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelMpi {
-    /// Open MPI.
     OpenMpi,
     /// MPICH and libraries with its ABI.
     Mpich,
@@ -77,10 +75,6 @@ impl KernelMpi {
 
 /// Finds the kernels for a launcher: at the given path; else beside the command, in
 /// `../libexec/gammachi`, and where `scripts/build-kernels` puts them.
-///
-/// # Errors
-/// Wrong usage if the given path is not an executable file or the launcher's MPI is unknown;
-/// failure, with all places that were searched, if there is none.
 pub fn kernel_program(options: &KernelOptions, launcher: &OsStr) -> Result<PathBuf, CommandError> {
     if let Some(named) = &options.kernels {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.clone());
@@ -173,7 +167,8 @@ mod tests {
 
     #[test]
     fn nearest_place_takes_precedence() {
-        let root = env::temp_dir().join(format!("kernel-program-{}", std::process::id()));
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
         let executable = root.join("release").join("gammachi");
         let other = root.join("other");
         let found = || find(KernelMpi::Mpich, Some(&executable), Some(&other));
@@ -197,7 +192,6 @@ mod tests {
         let named = KernelOptions { kernels: Some(root.join("nowhere")) };
         let refused = kernel_program(&named, OsStr::new("mpirun")).unwrap_err();
         assert_eq!(refused.exit_code(), 2);
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

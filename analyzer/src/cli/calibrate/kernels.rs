@@ -33,16 +33,10 @@ pub struct KernelsArguments {
     #[arg(value_name = "RUN|FILE")]
     pub run: PathBuf,
 
-    /// Where the lattice's picture goes
     #[command(flatten)]
     pub figures: FigureOptions,
 }
 
-/// Prints the tables of a run or a document.
-///
-/// # Errors
-/// Failure if it cannot be read or was not made by these kernels; wrong usage for a picture where
-/// there is none.
 pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
     if arguments.run.is_file() {
         return lattice_splits(&arguments.run, &arguments.figures);

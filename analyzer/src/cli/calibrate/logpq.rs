@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::analysis::Analysis;
 use crate::cli::error::{CommandError, print_result};
 use crate::cli::figure_files::FigureOptions;
-use crate::cli::machine_file;
+use crate::cli::roofline::parts_of;
 use crate::cli::selection_arguments::selection_sentence;
 use crate::metrics::Selection;
 use crate::metrics::exchanges::{Exchanges, Locality};
@@ -121,49 +121,48 @@ fn parse_positive(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-/// Sources by their kind.
-#[derive(Default)]
 struct Sources {
-    machine: Option<(PathBuf, Machine)>,
+    machine: (PathBuf, Machine),
     products: Vec<CannonRun>,
     runs: Vec<PathBuf>,
 }
 
 impl Sources {
     fn read(arguments: &LogpqArguments) -> Result<Self, CommandError> {
-        let mut sources = Self::default();
+        let (mut products, mut runs) = (Vec::new(), Vec::new());
+        let mut machine: Option<(PathBuf, Machine)> = None;
         for path in &arguments.sources {
             if path.is_dir() {
-                sources.runs.push(path.clone());
+                runs.push(path.clone());
                 continue;
             }
             let text = fs::read_to_string(path);
             match text {
                 Ok(text) if study::is_output(&text) => {
-                    let runs = study::parse(&text).map_err(|error| {
+                    let parsed = study::parse(&text).map_err(|error| {
                         CommandError::Input(format!(
                             "{}: not what `kernels cannon --json` prints: {error}; one document or \
                              several, one after another, are read",
                             path.display()
                         ))
                     })?;
-                    sources.products.extend(runs);
+                    products.extend(parsed);
                 }
                 // A file that is not the output of a product must be a machine; its reader explains
                 // why it is not.
                 _ => {
-                    if let Some((other, _)) = &sources.machine {
+                    if let Some((other, _)) = &machine {
                         return Err(CommandError::usage(format!(
                             "{} and {}: give one machine.json",
                             other.display(),
                             path.display()
                         )));
                     }
-                    sources.machine = Some((path.clone(), machine_file::read(path)?));
+                    machine = Some((path.clone(), Machine::read(path)?));
                 }
             }
         }
-        match (&arguments.machine, &sources.machine) {
+        let machine = match (&arguments.machine, machine) {
             (Some(path), Some((other, _))) => {
                 return Err(CommandError::usage(format!(
                     "--machine {}: {} is given already",
@@ -171,21 +170,16 @@ impl Sources {
                     other.display()
                 )));
             }
-            (Some(path), None) => sources.machine = Some((path.clone(), machine_file::read(path)?)),
-            (None, None) => {
-                let path = Path::new(MACHINE_JSON);
-                sources.machine = Some((path.to_owned(), machine_file::read(path)?));
+            (None, Some(machine)) => machine,
+            (named, None) => {
+                let path = named.as_deref().unwrap_or(Path::new(MACHINE_JSON));
+                (path.to_owned(), Machine::read(path)?)
             }
-            (None, Some(_)) => {}
-        }
-        Ok(sources)
+        };
+        Ok(Self { machine, products, runs })
     }
 }
 
-/// Prints the models' figures.
-///
-/// # Errors
-/// Wrong usage for sources or options that cannot be combined; failure if a source cannot be read.
 pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
     let findings = match arguments.example {
         Some(Example::Cm5) => cm5(arguments)?,
@@ -216,9 +210,7 @@ fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
 
 fn measured(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
     let sources = Sources::read(arguments)?;
-    let Some((path, machine)) = &sources.machine else {
-        return Err(CommandError::usage("no machine.json"));
-    };
+    let (path, machine) = &sources.machine;
     let parameters_of = |class: &PairClass| {
         let hz = machine.network.counter_hz;
         Parameters::new(class, hz, arguments.words, arguments.word_bytes, arguments.ratio)
@@ -338,22 +330,13 @@ fn predict_run(
     let run = Run::open(directory)?;
     let timeline = GlobalTimeline::new(&run);
     let name = directory.display().to_string();
-    let selections: Vec<(String, Selection)> = match &arguments.region {
-        Some(region) => vec![(format!("{name}, {region}"), Selection::Region(region.clone()))],
-        None => {
-            let regions = run.region_names().into_iter().map(|region| {
-                (format!("{name}, region {region}"), Selection::Region(region.to_owned()))
-            });
-            std::iter::once((format!("{name}, whole run"), Selection::Whole))
-                .chain(regions)
-                .collect()
-        }
-    };
+    let selections = parts_of(&run, arguments.region.as_deref());
     let mut notes = Vec::new();
     let mut hosts = Vec::new();
     let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
     let all = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
-    for ((name, selection), exchanges) in selections.into_iter().zip(all) {
+    for ((part, selection), exchanges) in selections.into_iter().zip(all) {
+        let name = format!("{name}, {part}");
         let exchanges = match exchanges {
             Ok(exchanges) => exchanges,
             Err(error) if arguments.region.is_none() && selection != Selection::Whole => {

@@ -11,7 +11,6 @@ use crate::cli::error::{CommandError, Context, eprint_message};
 use crate::cli::program_search::cannot_start;
 use crate::plain_text::printable;
 
-/// Runs a kernel under the launcher and returns its output.
 pub(super) fn run_kernel(
     launcher: &[OsString],
     kernels: &Path,

@@ -76,9 +76,6 @@ impl OpenRun {
 }
 
 /// Draws the first run of each side: the given iteration, or a typical one.
-///
-/// # Errors
-/// Why there is no picture, as a sentence. A baseline keeps no timelines.
 pub(super) fn draw(
     [before, after]: [&Path; 2],
     iteration: Option<usize>,

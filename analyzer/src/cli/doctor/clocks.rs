@@ -6,8 +6,8 @@ use std::hint::black_box;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 use super::finding::{Finding, Mark};
+use crate::comparison::statistics::median;
 
-const GROUP: &str = "counter";
 /// How long the counter is compared with the system's clock, nanoseconds.
 const COMPARISON_NS: u64 = 50_000_000;
 /// Two reads that are further apart than this were interrupted.
@@ -80,7 +80,7 @@ fn constancy() -> Finding {
             "Event times come from CLOCK_MONOTONIC_RAW instead, which costs more per call.",
         )
     };
-    Finding::new(GROUP, "counter", mark, value, meaning)
+    Finding::new("counter", mark, value, meaning)
         .with("counter", COUNTER)
         .with("invariant", invariant)
 }
@@ -113,10 +113,7 @@ fn clock_source() -> Option<Finding> {
              ranks of one host may not share one clock.",
         ),
     };
-    Some(
-        Finding::new(GROUP, "clocksource", mark, source.clone(), meaning)
-            .with("clocksource", source),
-    )
+    Some(Finding::new("clocksource", mark, source.clone(), meaning).with("clocksource", source))
 }
 
 /// A comparison of the counter with the system's clock.
@@ -177,7 +174,6 @@ fn compare_with_clock() -> Comparison {
 fn frequency(comparison: &Comparison) -> Finding {
     let ghz = comparison.ticks_per_ns;
     Finding::new(
-        GROUP,
         "frequency",
         Mark::Ok,
         format!("{ghz:.6} GHz, within {:.1} ppm", comparison.uncertainty_ppm),
@@ -201,7 +197,6 @@ fn counter_cost(comparison: &Comparison) -> Finding {
         )
     };
     Finding::new(
-        GROUP,
         "read",
         mark,
         format!("{cost_ns:.1} ns per read, steps of {step_ns:.2} ns"),
@@ -219,9 +214,7 @@ fn clock_cost() -> Finding {
     } else {
         (Mark::Note, "Read by a system call on this machine; harmless while the counter is usable.")
     };
-    Finding::new(
-        GROUP,
-        "system clock",
+    Finding::new("system clock",
         mark,
         format!(
             "CLOCK_MONOTONIC_RAW: resolution {resolution_ns} ns, {cost_ns:.0} ns per read, steps of \
@@ -248,7 +241,6 @@ fn interruptions(comparison: &Comparison) -> Finding {
         ),
     };
     Finding::new(
-        GROUP,
         "interruptions",
         mark,
         format!(
@@ -274,7 +266,7 @@ fn cost_ticks(read: impl Fn() -> u64) -> f64 {
         }
         read().wrapping_sub(from) as f64 / f64::from(READS)
     });
-    median(costs.collect())
+    median(&mut costs.collect::<Vec<_>>())
 }
 
 /// The largest number that divides all observed steps.
@@ -296,18 +288,12 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn median_and_greatest_common_divisor() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+    fn greatest_common_divisors() {
         assert_eq!(greatest_common_divisor(0, 36), 36);
         assert_eq!(greatest_common_divisor(72, 36), 36);
         assert_eq!(greatest_common_divisor(25, 36), 1);

@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
@@ -15,7 +14,6 @@ pub enum Mark {
     Limit,
 }
 
-/// The result of one examination.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// Group: `recorder`, `mpi`, `counter`, `storage`, `host`.
@@ -23,7 +21,6 @@ pub struct Finding {
     /// What was examined; together with the group it names the line in
     /// `docs/reference/doctor-json.md`.
     pub name: &'static str,
-    /// How much it matters.
     pub mark: Mark,
     /// What was found, for people.
     pub value: String,
@@ -35,14 +32,17 @@ pub struct Finding {
 
 impl Finding {
     pub(super) fn new(
-        group: &'static str,
         name: &'static str,
         mark: Mark,
         value: impl Into<String>,
         meaning: impl Into<String>,
     ) -> Self {
         let (value, meaning) = (value.into(), meaning.into());
-        Self { group, name, mark, value, meaning, data: Map::new() }
+        Self { group: "", name, mark, value, meaning, data: Map::new() }
+    }
+
+    pub(super) fn of_group(self, group: &'static str) -> Self {
+        Self { group, ..self }
     }
 
     pub(super) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {

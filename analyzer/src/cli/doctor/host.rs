@@ -8,8 +8,6 @@ use trace_format::counters::{self, CounterEvent};
 
 use super::finding::{Finding, Mark};
 
-const GROUP: &str = "host";
-
 pub(super) fn findings() -> Vec<Finding> {
     let mut findings = vec![kernel()];
     findings.extend([cores(), virtualised()]);
@@ -46,8 +44,7 @@ fn kernel() -> Finding {
              each page, which costs a little more.",
         ),
     };
-    Finding::new(GROUP, "kernel", mark, format!("Linux {release}"), meaning)
-        .with("release", release)
+    Finding::new("kernel", mark, format!("Linux {release}"), meaning).with("release", release)
 }
 
 /// Major and minor of a release such as `6.1.0-13-amd64`.
@@ -90,7 +87,7 @@ fn cores() -> Finding {
             ),
         )
     };
-    Finding::new(GROUP, "cores", mark, value, meaning)
+    Finding::new("cores", mark, value, meaning)
         .with("online", online_count)
         .with("allowed", allowed_count)
         .with("allowed_list", allowed)
@@ -109,7 +106,6 @@ fn count_list(list: &str) -> u64 {
     list.split(',').filter_map(count).sum()
 }
 
-/// Executes CPUID.
 #[cfg(target_arch = "x86_64")]
 #[allow(unused_unsafe, reason = "safe to call in newer releases of Rust")]
 pub(super) fn cpuid(leaf: u32) -> std::arch::x86_64::CpuidResult {
@@ -140,7 +136,6 @@ fn hypervisor() -> Option<String> {
 fn virtualised() -> Finding {
     match hypervisor() {
         None => Finding::new(
-            GROUP,
             "virtualised",
             Mark::Ok,
             "no hypervisor",
@@ -148,7 +143,6 @@ fn virtualised() -> Finding {
         )
         .with("hypervisor", serde_json::Value::Null),
         Some(name) => Finding::new(
-            GROUP,
             "virtualised",
             Mark::Note,
             format!("yes, by {name}"),
@@ -164,7 +158,6 @@ fn governor() -> Option<Finding> {
     let Some(name) = name else {
         return Some(
             Finding::new(
-                GROUP,
                 "governor",
                 Mark::Note,
                 "not readable",
@@ -180,7 +173,7 @@ fn governor() -> Option<Finding> {
             "Cores change their speed with load: short runs and first runs look slower.",
         ),
     };
-    Some(Finding::new(GROUP, "governor", mark, name.clone(), meaning).with("governor", name))
+    Some(Finding::new("governor", mark, name.clone(), meaning).with("governor", name))
 }
 
 /// The CPU quota of a container, which limits CPU time without showing fewer cores.
@@ -200,7 +193,6 @@ fn cpu_quota() -> Option<Finding> {
     )?;
     Some(
         Finding::new(
-            GROUP,
             "CPU quota",
             Mark::Limit,
             format!("{allowance:.2} cores' worth of time"),
@@ -232,7 +224,6 @@ fn load() -> Option<Finding> {
     };
     Some(
         Finding::new(
-            GROUP,
             "load",
             mark,
             format!("{average:.2} over the last minute, on {cores} cores"),
@@ -255,7 +246,7 @@ fn run_queue() -> Finding {
              computing.",
         )
     };
-    Finding::new(GROUP, "run queue", mark, value, meaning).with("schedstat", counted)
+    Finding::new("run queue", mark, value, meaning).with("schedstat", counted)
 }
 
 fn hardware_counters() -> Finding {
@@ -284,7 +275,7 @@ fn hardware_counters() -> Finding {
             "Instructions and cycles cannot be counted on this machine; times are unaffected.",
         ),
     };
-    Finding::new(GROUP, "counters", mark, value, meaning)
+    Finding::new("counters", mark, value, meaning)
         .with("present", present)
         .with("perf_event_paranoid", paranoid)
 }
@@ -312,7 +303,7 @@ fn counted_operations() -> Finding {
             "gammachi run --flops counts those of BLAS, LAPACK and FFTW calls; nothing needs the counter.",
         ),
     };
-    Finding::new(GROUP, "flops counter", mark, value, meaning)
+    Finding::new("flops counter", mark, value, meaning)
         .with("openable", opened.is_ok())
         .with("events", description)
         .with("why_not", opened.err())
@@ -364,9 +355,7 @@ fn limits() -> Finding {
         (false, None) => (Mark::Ok, "The recorder opens one file per rank."),
     };
     let value = format!("{} open files, file size {}", shown(files), shown(size));
-    Finding::new(GROUP, "limits", mark, value, meaning)
-        .with("open_files", files)
-        .with("file_bytes", size)
+    Finding::new("limits", mark, value, meaning).with("open_files", files).with("file_bytes", size)
 }
 
 /// The soft limit in a line of `/proc/self/limits`; `None` if unlimited.

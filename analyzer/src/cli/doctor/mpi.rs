@@ -1,7 +1,6 @@
 //! Finds the MPI libraries and launchers of this machine.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,8 +9,7 @@ use std::{env, fs, thread};
 use serde_json::json;
 
 use super::finding::{Finding, Mark};
-
-const GROUP: &str = "mpi";
+use crate::cli::program_search::find_executable;
 
 /// Sonames of MPI libraries and the families that use them.
 const SONAMES: [(&str, &str); 4] = [
@@ -45,7 +43,6 @@ fn libraries() -> Finding {
     found.extend(parse_cache(&linker_cache()));
     if found.is_empty() {
         return Finding::new(
-            GROUP,
             "libraries",
             Mark::Note,
             "none known to the dynamic linker",
@@ -60,14 +57,8 @@ fn libraries() -> Finding {
         .iter()
         .map(|(family, path)| json!({ "family": family, "path": path.to_string_lossy() }))
         .collect();
-    Finding::new(
-        GROUP,
-        "libraries",
-        Mark::Ok,
-        shown.join(", "),
-        "The same recorder serves all of them.",
-    )
-    .with("libraries", data)
+    Finding::new("libraries", Mark::Ok, shown.join(", "), "The same recorder serves all of them.")
+        .with("libraries", data)
 }
 
 fn linker_cache() -> String {
@@ -94,7 +85,6 @@ fn launchers() -> Finding {
     let found = launchers_in_path();
     if found.is_empty() {
         return Finding::new(
-            GROUP,
             "launchers",
             Mark::Note,
             "none in PATH",
@@ -118,9 +108,7 @@ fn launchers() -> Finding {
                     "path": path.to_string_lossy(), "version": version })
         })
         .collect();
-    Finding::new(
-        GROUP,
-        "launchers",
+    Finding::new("launchers",
         Mark::Ok,
         shown.join("; "),
         "A program must be started by the launcher of the MPI that it is linked with; under another one it runs as \
@@ -137,7 +125,7 @@ fn launchers_in_path() -> BTreeMap<Vec<String>, PathBuf> {
             let name = entry.file_name().to_string_lossy().into_owned();
             let stem = name.split('.').next().unwrap_or_default();
             let path = entry.path();
-            if !LAUNCHERS.contains(&stem) || !is_executable(&path) {
+            if !LAUNCHERS.contains(&stem) || find_executable(path.as_os_str()).is_err() {
                 continue;
             }
             let file = fs::canonicalize(&path).unwrap_or(path);
@@ -152,10 +140,6 @@ fn launchers_in_path() -> BTreeMap<Vec<String>, PathBuf> {
         (names, file)
     };
     by_file.into_iter().map(sorted).collect()
-}
-
-fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// The version that a launcher reports, on one line.

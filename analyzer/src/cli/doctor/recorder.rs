@@ -9,12 +9,9 @@ use super::super::library_path::library_path;
 use super::super::recorder_environment::{LD_PRELOAD, preload};
 use super::finding::{Finding, Mark};
 
-const GROUP: &str = "recorder";
-
 pub(super) fn findings() -> Vec<Finding> {
-    let finding = |mark, value: String, meaning: &str| {
-        vec![Finding::new(GROUP, "library", mark, value, meaning)]
-    };
+    let finding =
+        |mark, value: String, meaning: &str| vec![Finding::new("library", mark, value, meaning)];
     let path = match library_path() {
         Ok(path) => path,
         Err(error) => {

@@ -8,10 +8,9 @@ use std::time::Instant;
 use memmap2::{Advice, MmapMut};
 use trace_format::files::WINDOW_EVENT_BYTES;
 
-use super::clocks::median;
 use super::finding::{Finding, Mark};
+use crate::comparison::statistics::median;
 
-const GROUP: &str = "storage";
 const PAGE_BYTES: usize = 4096;
 /// Pages granted in one trial.
 const PAGES: usize = 1024;
@@ -39,7 +38,7 @@ fn examine(name: &'static str, path: &Path) -> Vec<Finding> {
         Ok(system) => findings.push(describe(name, &system)),
         Err(error) => {
             let meaning = "No trace can be written there.";
-            return vec![Finding::new(GROUP, name, Mark::Note, error.to_string(), meaning)];
+            return vec![Finding::new(name, Mark::Note, error.to_string(), meaning)];
         }
     }
     findings.push(granting(name, path));
@@ -73,7 +72,7 @@ fn describe(name: &'static str, system: &FileSystem) -> Finding {
     } else {
         (Mark::Ok, format!("Local, {room}."))
     };
-    Finding::new(GROUP, name, mark, format!("{}, {gib:.1} GiB free", system.name), meaning)
+    Finding::new(name, mark, format!("{}, {gib:.1} GiB free", system.name), meaning)
         .with("type", system.name.clone())
         .with("shared", system.shared)
         .with("free_bytes", system.free_bytes)
@@ -101,7 +100,7 @@ fn granting(name: &'static str, path: &Path) -> Finding {
         Err(error) => {
             let meaning = "A run recorded there would end its recording at once; choose another \
                            place with --out.";
-            return Finding::new(GROUP, line, Mark::Limit, error.to_string(), meaning)
+            return Finding::new(line, Mark::Limit, error.to_string(), meaning)
                 .with("usable", false);
         }
     };
@@ -123,7 +122,7 @@ fn granting(name: &'static str, path: &Path) -> Finding {
             ),
         ),
     };
-    Finding::new(GROUP, line, mark, value, meaning)
+    Finding::new(line, mark, value, meaning)
         .with("usable", true)
         .with("populate", grant.populate.is_ok())
         .with("ns_per_page", ns)
@@ -158,7 +157,7 @@ fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
         }
         costs.push(began.elapsed().as_nanos() as f64 / PAGES as f64);
     }
-    Ok(Grant { populate, ns_per_page: median(costs) })
+    Ok(Grant { populate, ns_per_page: median(&mut costs) })
 }
 
 fn file_system(path: &Path) -> io::Result<FileSystem> {

@@ -57,7 +57,6 @@ pub struct ViewArguments {
     #[arg(long, value_name = "N", requires = "text", conflicts_with = "svg", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
 
-    /// Who may read the picture
     #[command(flatten)]
     pub rights: OutputRights,
 

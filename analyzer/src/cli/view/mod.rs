@@ -2,7 +2,6 @@
 //! ended, or draws it once.
 
 mod arguments;
-mod part;
 mod picture;
 mod redirect;
 mod server;
@@ -36,7 +35,7 @@ use super::error::{CommandError, Context, eprint_message, print};
 use super::newest_run::named_or_newest;
 use super::several_processes::agreed;
 
-pub use arguments::ViewArguments;
+pub(super) use arguments::ViewArguments;
 
 /// Maximum number of events that are read for the messages of a stretch that has not been matched
 /// yet.
@@ -64,12 +63,7 @@ fn instructions(is_opened: bool, port: u16) -> String {
     format!("{what}; Ctrl-C ends it")
 }
 
-/// Shows the timeline of a run.
-///
-/// # Errors
-/// Wrong usage for something the run does not have; failure if the run cannot be read, no port is
-/// available, or a picture cannot be written.
-pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
+pub(super) fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     match (&arguments.svg, arguments.text) {
         (Some(file), _) => still::svg(arguments, file),
         (None, true) => still::text(arguments),
@@ -77,7 +71,6 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     }
 }
 
-/// Serves the timeline to a browser.
 fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     let started = Instant::now();
     let directory = named_or_newest(arguments.run.as_deref())?;

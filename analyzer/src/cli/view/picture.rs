@@ -1,13 +1,15 @@
 //! Pictures of a run for papers and slides.
 
+use std::ops::Range;
 use std::path::Path;
 
 use crate::analysis::Analysis;
 use crate::cli::error::CommandError;
+use crate::cli::selection_arguments;
 use crate::cli::whatif::accurate_replay_of;
 use crate::diagnosis::{Diagnosis, Evidence};
-use crate::metrics::activity::Activity;
 use crate::metrics::activity::detail::{Budget, Detail};
+use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
 use crate::present::picture::matrix::{self, CellValue, LabelledMatrix};
 use crate::present::picture::{self, timeline as timeline_picture};
@@ -18,15 +20,10 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 use super::arguments::{PictureKind, ViewArguments};
-use super::part::Part;
 
 /// Maximum numbers of single calls and messages in a picture.
 const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };
 
-/// Draws a picture.
-///
-/// # Errors
-/// Wrong usage for something the run does not have; failure if it cannot be drawn.
 pub(super) fn svg(
     arguments: &ViewArguments,
     run: &Run,
@@ -78,10 +75,6 @@ fn draw_timeline(
     Ok(timeline_picture::svg(run, &activity, &detail, &view, &name))
 }
 
-/// The time of a run under other conditions.
-///
-/// # Errors
-/// Wrong usage with a region; failure if the run cannot be replayed.
 fn draw_sensitivity(
     arguments: &ViewArguments,
     run: &Run,
@@ -128,4 +121,62 @@ fn draw_figures(
             Ok(matrix::svg(&places, shown, false))
         }
     }
+}
+
+/// The part of a timeline to draw.
+pub(super) struct Part {
+    pub seconds: Range<f64>,
+    ranks: Option<Vec<Range<u32>>>,
+    length_s: f64,
+}
+
+impl Part {
+    pub fn new(
+        arguments: &ViewArguments,
+        run: &Run,
+        timeline: &GlobalTimeline,
+    ) -> Result<Self, CommandError> {
+        let window = arguments.window.as_deref();
+        let window = window.map(|text| selection_arguments::seconds("--window", text));
+        let ranks = arguments.ranks.as_deref();
+        let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
+        let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
+        let seconds = clamped(window.transpose()?, length_s)?;
+        Ok(Self { seconds, ranks: ranks.transpose()?, length_s })
+    }
+
+    /// Activity in bins no wider than a cell of the drawing, as far as memory permits: `most` times
+    /// the bins of a page.
+    pub fn activity(
+        &self,
+        run: &Run,
+        timeline: &GlobalTimeline,
+        cells: usize,
+        most: usize,
+    ) -> Activity {
+        let shown_s = (self.seconds.end - self.seconds.start).max(f64::MIN_POSITIVE);
+        let wanted = (cells as f64 * self.length_s / shown_s).ceil() as usize;
+        let most = most * bins_for(run.ranks.len());
+        Activity::new(run, timeline, wanted.clamp(cells, most.max(cells)))
+    }
+
+    /// Positions of the rows of its ranks.
+    pub fn rows(&self, activity: &Activity) -> Vec<usize> {
+        let ranks = self.ranks.as_deref();
+        let wanted = |rank| ranks.is_none_or(|ranges| ranges.iter().any(|r| r.contains(&rank)));
+        let rows = activity.rows.iter().enumerate().filter(|(_, row)| wanted(row.rank));
+        rows.map(|(index, _)| index).collect()
+    }
+}
+
+/// The part of a window that lies in the run; the whole run if no window is given.
+fn clamped(window: Option<Range<f64>>, length_s: f64) -> Result<Range<f64>, CommandError> {
+    let whole = 0.0..length_s.max(1e-9);
+    let Some(Range { start, end }) = window else { return Ok(whole) };
+    if start >= length_s || end <= 0.0 {
+        return Err(CommandError::usage(format!(
+            "--window {start},{end}: lies outside the run, which lasts from 0 to {length_s} s"
+        )));
+    }
+    Ok(start.max(0.0)..end.min(whole.end))
 }

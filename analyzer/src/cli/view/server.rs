@@ -19,11 +19,8 @@ use self::connections::{Head, Response, Unreadable, Verdict};
 
 mod connections;
 
-/// An answer to a request.
 pub struct Answer {
-    /// Its media type.
     pub media: &'static str,
-    /// Its body.
     pub body: Vec<u8>,
     /// Marks the page's own script and style.
     pub nonce: Option<String>,
@@ -36,38 +33,19 @@ pub struct Loopback {
     token: String,
 }
 
-/// Why there is no server.
-#[derive(Debug, thiserror::Error)]
-pub enum LoopbackError {
-    /// The port is not available.
-    #[error("cannot listen: {0}")]
-    Port(#[source] io::Error),
-    /// There are no random bits.
-    #[error("cannot listen without a token: /dev/urandom: {0}")]
-    Token(#[source] io::Error),
-}
+/// Why a request is refused: status code, phrase, text.
+type Refusal = (u16, &'static str, &'static str);
 
-/// Why a request is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refusal {
-    /// Not HTTP: 400.
-    Malformed,
-    /// Not from the page: 403.
-    Foreign,
-    /// No such thing, or no token: 404.
-    Nothing,
-    /// Not GET: 405.
-    Method,
-    /// A body: 413.
-    Body,
-    /// A larger head than the page ever sends: 431.
-    Head,
-}
+const MALFORMED: Refusal = (400, "Bad Request", "this is not HTTP/1.1\n");
+const FOREIGN: Refusal = (403, "Forbidden", "the request did not come from this page\n");
+/// No such thing, or no token.
+const NOTHING: Refusal = (404, "Not Found", "not found\n");
+const METHOD: Refusal = (405, "Method Not Allowed", "only GET\n");
+const BODY: Refusal = (413, "Content Too Large", "only requests without a body\n");
+/// A larger head than the page ever sends.
+const HEAD: Refusal = (431, "Request Header Fields Too Large", "the header is too large\n");
 
 /// An unpredictable token of 128 bits, in hexadecimal digits.
-///
-/// # Errors
-/// The system has no random bits.
 pub fn random_token() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -76,23 +54,19 @@ pub fn random_token() -> io::Result<String> {
 
 impl Loopback {
     /// Listens on 127.0.0.1; port 0 means any free port.
-    ///
-    /// # Errors
-    /// See [`LoopbackError`].
-    pub fn new(port: u16) -> Result<Self, LoopbackError> {
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(LoopbackError::Port)?;
-        let port = listener.local_addr().map_err(LoopbackError::Port)?.port();
-        let token = random_token().map_err(LoopbackError::Token)?;
+    pub fn new(port: u16) -> Result<Self, String> {
+        let cannot = |error| format!("cannot listen: {error}");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(cannot)?;
+        let port = listener.local_addr().map_err(cannot)?.port();
+        let token = random_token()
+            .map_err(|error| format!("cannot listen without a token: /dev/urandom: {error}"))?;
         Ok(Self { listener, port, token })
     }
 
-    /// The address of the page.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -105,13 +79,13 @@ impl Loopback {
                 Ok(head) => match self.check(head) {
                     Ok((path, query)) => {
                         return Verdict::Trusted(move || {
-                            answer(&path, &query).map_or_else(|| refuse(Refusal::Nothing), respond)
+                            answer(&path, &query).map_or_else(|| refuse(NOTHING), respond)
                         });
                     }
                     Err(refusal) => refusal,
                 },
-                Err(Unreadable::TooLarge) => Refusal::Head,
-                Err(Unreadable::Malformed | Unreadable::Gone) => Refusal::Malformed,
+                Err(Unreadable::TooLarge) => HEAD,
+                Err(Unreadable::Malformed | Unreadable::Gone) => MALFORMED,
             };
             Verdict::Refused(refuse(refusal))
         });
@@ -129,17 +103,17 @@ impl Loopback {
         let mut parts = path.splitn(3, '/');
         let (first, token, rest) = (parts.next(), parts.next(), parts.next());
         if !(from_here && same_origin && is_of_own_page(head, rest == Some(""))) {
-            return Err(Refusal::Foreign);
+            return Err(FOREIGN);
         }
         match (first, token, rest) {
             (Some(""), Some(token), Some(rest)) if is_equal(token, &self.token) => {
                 match head.method.as_str() {
-                    _ if head.announces_body() => Err(Refusal::Body),
+                    _ if head.announces_body() => Err(BODY),
                     "GET" => Ok((rest.to_owned(), query.to_owned())),
-                    _ => Err(Refusal::Method),
+                    _ => Err(METHOD),
                 }
             }
-            _ => Err(Refusal::Nothing),
+            _ => Err(NOTHING),
         }
     }
 }
@@ -177,16 +151,9 @@ fn respond(answer: Answer) -> Response {
 }
 
 fn refuse(refusal: Refusal) -> Response {
-    let (code, phrase, text) = match refusal {
-        Refusal::Malformed => (400, "Bad Request", "this is not HTTP/1.1\n"),
-        Refusal::Foreign => (403, "Forbidden", "the request did not come from this page\n"),
-        Refusal::Nothing => (404, "Not Found", "not found\n"),
-        Refusal::Method => (405, "Method Not Allowed", "only GET\n"),
-        Refusal::Body => (413, "Content Too Large", "only requests without a body\n"),
-        Refusal::Head => (431, "Request Header Fields Too Large", "the header is too large\n"),
-    };
+    let (code, phrase, text) = refusal;
     let mut headers = careful_headers("text/plain; charset=utf-8");
-    if refusal == Refusal::Method {
+    if refusal == METHOD {
         headers.push(("Allow", "GET".to_owned()));
     }
     Response { status: (code, phrase), headers, body: text.as_bytes().to_vec() }

@@ -15,13 +15,9 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 use super::arguments::ViewArguments;
-use super::part::Part;
-use super::picture;
+use super::picture::{self, Part};
 
 /// Draws the timeline in the terminal.
-///
-/// # Errors
-/// Wrong usage for an invalid window or invalid ranks; failure if nothing can be read.
 pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
     let run = Run::open(&named_or_newest(arguments.run.as_deref())?)?;
     let timeline = GlobalTimeline::new(&run);
@@ -63,10 +59,6 @@ fn causes_for_summary<'a>(analysis: &Analysis<'a>, metrics: &Metrics) -> Option<
     (calls <= MAX_CALLS_FOR_SUMMARY).then(|| Causes::new(analysis))
 }
 
-/// Writes a picture, or prints it if the file is `-`.
-///
-/// # Errors
-/// Wrong usage for something the run does not have; failure if nothing can be read or written.
 pub(super) fn svg(arguments: &ViewArguments, file: &Path) -> Result<(), CommandError> {
     arguments.rights.apply();
     picture::refuse_other_formats(file)?;

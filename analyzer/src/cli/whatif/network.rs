@@ -2,7 +2,6 @@
 //! and by options.
 
 use crate::cli::error::CommandError;
-use crate::cli::machine_file;
 use crate::models::machine::{Doubt, Machine};
 use crate::present::machine::doubt_sentence;
 use crate::replay::{Assembled, Hop, Origin, Placement, WhatIf};
@@ -37,7 +36,7 @@ pub(super) fn assemble(
     };
     let hop = placement.main_hop();
     if let Some(path) = &arguments.machine {
-        let machine = machine_file::read(path)?;
+        let machine = Machine::read(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !network.apply_machine(&machine, &name, what_if, placement) {
             return Err(CommandError::usage(format!(

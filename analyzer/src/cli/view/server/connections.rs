@@ -17,9 +17,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum size of the head of a request.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// Maximum number of headers of a request.
 const MAX_HEADERS: usize = 64;
 /// Time in which a head must have arrived.
 const HEAD_TIME: Duration = Duration::from_secs(5);
@@ -35,10 +33,8 @@ const MAX_DISCARDED_BYTES: usize = 64 * 1024;
 /// How long it may take to send that.
 const DISCARD_TIME: Duration = Duration::from_millis(500);
 
-/// The head of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
-    /// GET and so on.
     pub method: String,
     /// Path and query as sent.
     pub target: String,
@@ -60,14 +56,12 @@ impl Head {
     }
 }
 
-/// An HTTP response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// Status code and its phrase.
     pub status: (u16, &'static str),
     /// Names and values; `Content-Length` and `Connection` are added.
     pub headers: Vec<(&'static str, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -79,10 +73,8 @@ pub enum Verdict<F> {
     Refused(Response),
 }
 
-/// Why there is no head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
-    /// Not HTTP.
     Malformed,
     /// Larger than any head that the page sends.
     TooLarge,
@@ -114,7 +106,6 @@ impl UnauthenticatedConnections {
     }
 }
 
-/// A counted connection; dropping this removes it.
 struct UnauthenticatedConnection<'a> {
     among: &'a UnauthenticatedConnections,
     stream: Arc<TcpStream>,
@@ -177,7 +168,6 @@ pub fn serve<F: FnOnce() -> Response>(
     });
 }
 
-/// Handles one request.
 fn handle_connection<F: FnOnce() -> Response>(
     stream: &TcpStream,
     connection: UnauthenticatedConnection,

@@ -1,36 +1,26 @@
 use super::*;
 use std::io::Write;
 use std::net::TcpStream;
-use std::sync::{Arc, OnceLock};
+use std::sync::{LazyLock, Once};
 
-fn new_server() -> Arc<Loopback> {
-    let server = Arc::new(Loopback::new(0).unwrap());
-    let serving = server.clone();
-    std::thread::spawn(move || {
-        serving.serve(&|path, query| {
-            (path == "known").then(|| Answer {
-                media: "text/plain",
-                body: format!("answer {query}").into_bytes(),
-                nonce: None,
-            })
+/// The server of all tests.
+fn served() -> &'static Loopback {
+    static SERVER: LazyLock<Loopback> = LazyLock::new(|| Loopback::new(0).unwrap());
+    static SERVING: Once = Once::new();
+    SERVING.call_once(|| {
+        std::thread::spawn(|| {
+            SERVER.serve(&|path, query| {
+                let body = format!("answer {query}").into_bytes();
+                (path == "known").then_some(Answer { media: "text/plain", body, nonce: None })
+            });
         });
     });
-    server
-}
-
-/// The server of all tests that leave it as they found it.
-fn served() -> &'static Loopback {
-    static SERVER: OnceLock<Arc<Loopback>> = OnceLock::new();
-    SERVER.get_or_init(new_server)
+    &SERVER
 }
 
 /// Sends a raw request; returns the status and the whole answer.
 fn ask(request: &str) -> (u16, String) {
-    ask_at(served().port(), request)
-}
-
-fn ask_at(port: u16, request: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", served().port())).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -63,7 +53,7 @@ fn answers_with_token_and_restrictive_headers() {
 #[test]
 fn refuses_requests_without_token() {
     let token = &served().token;
-    let wrong = format!("{}0", &token[..31]);
+    let wrong = format!("{}g", &token[..31]);
     for path in [
         "/",
         "/known",
@@ -74,12 +64,8 @@ fn refuses_requests_without_token() {
         &format!("/{token}0/known"),
         &format!("/{token}"),
         &format!("/x/{token}/known"),
-        &format!("/{}/known", token.to_uppercase()),
     ] {
-        let unknown = get(path, "").0;
-        let other_digits = *path == format!("/{wrong}/known") && wrong == *token
-            || path.to_lowercase() == *path.to_uppercase();
-        assert!(unknown == 404 || other_digits, "{path}: {unknown}");
+        assert_eq!(get(path, "").0, 404, "{path}");
     }
 }
 
@@ -193,33 +179,6 @@ fn refuses_large_heads_and_other_protocols() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-}
-
-#[test]
-fn stalled_clients_do_not_block_page() {
-    // Its own server: each of these may close the oldest connection, which would be another test's.
-    let server = new_server();
-    let (port, token) = (server.port(), &server.token);
-    let stall = |sent: String| {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        // The server may have closed it already.
-        let _ = stream.write_all(sent.as_bytes());
-        stream
-    };
-    let host = format!("Host: 127.0.0.1:{port}\r\n");
-    let stalled: Vec<TcpStream> = (0..200)
-        .map(|number| {
-            stall(match number % 4 {
-                0 => String::new(),
-                1 => format!("GET /{token}/known HTTP/1.1\r\n"),
-                2 => format!("POST / HTTP/1.1\r\n{host}Content-Length: 9\r\n\r\n"),
-                _ => format!("POST /{token}/known HTTP/1.1\r\n{host}Content-Length: 9\r\n\r\n"),
-            })
-        })
-        .collect();
-    let request = format!("GET /{token}/known HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
-    assert_eq!(ask_at(port, &request).0, 200);
-    drop(stalled);
 }
 
 #[test]
