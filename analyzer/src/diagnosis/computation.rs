@@ -33,6 +33,7 @@ pub(super) fn efficiency(of: &Evidence) -> Efficiency {
         ranks: participants.len(),
         mode: metrics.compute,
         complete: of.is_whole() && !metrics.ranks.iter().any(ends_at_last_stamp),
+        blamed: false,
     }
 }
 

@@ -1,11 +1,12 @@
 //! How long ranks waited, and what cost most.
 
-use crate::diagnosis::one_rank;
 use std::collections::BTreeMap;
 
 use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
 
 use super::finding::{Delay, Does, Finding, MAIN_SHARE, NOTABLE_SHARE, NotRecorded, Waiting};
+use super::hosts;
+use super::one_rank;
 use super::why::Why;
 use crate::metrics::Metrics;
 
@@ -13,20 +14,21 @@ use crate::metrics::Metrics;
 const NOTABLE_CAUSE: f64 = 0.05;
 /// Share of the waiting from which a place is one of those where ranks wait.
 const LARGE_PART: f64 = 0.25;
-/// Share of the ranks' time in waiting from which slow iterations are worth mentioning.
+/// Share of the ranks' time in waiting from which slow iterations are worth mentioning, or causes in a job that did not
+/// finish.
 const WORTHWHILE: f64 = 0.05;
 /// Share of the waiting from which a cause explains all of it.
 const EXPLAINING_SHARE: f64 = 0.9;
-/// Share of the waiting from which a host is said to cause it, and of a host's part from which one rank is.
-const HOST_SHARE: f64 = 0.75;
 
-/// Whether ranks waited, or may have waited, long enough for the causes to be worth explaining.
-pub(super) fn is_notable(why: &Why) -> bool {
+/// Whether ranks waited, or may have waited, long enough for the causes to be worth explaining. Why a job did not finish
+/// is worth more.
+pub(super) fn is_notable(why: &Why, finished: bool) -> bool {
     let found = why.causes;
     let all = found.ranks() as f64 * found.elapsed() as f64;
     // How much of what is uncertain lies in a part of the run is not known.
     let uncertain = if why.is_of_all() { found.uncertain } else { 0 };
-    (found.ranks_waited() + uncertain) as f64 >= NOTABLE_SHARE * all
+    let least = if finished { NOTABLE_SHARE } else { WORTHWHILE };
+    (found.ranks_waited() + uncertain) as f64 >= least * all
 }
 
 /// How long ranks waited, then what is known of the reasons.
@@ -35,9 +37,8 @@ pub(super) fn waiting(why: &Why, metrics: &Metrics) -> Vec<Finding> {
     // Threads may wait while their ranks compute.
     if why.causes.ranks_waited() > 0 {
         findings.extend(slow_iterations(why));
-        findings.extend(slow_host(why));
-        match one_rank::serial_io(why) {
-            Some(files) => findings.push(files),
+        match one_rank::serial_io(why).or_else(|| hosts::slow_host(why, metrics)) {
+            Some(found) => findings.push(found),
             None => {
                 let delay = costliest(why);
                 findings.extend(delay.clone());
@@ -124,20 +125,26 @@ fn costliest(why: &Why) -> Option<Finding> {
     }
     let Line { rank, thread, .. } = causes.lines.all[*line as usize];
     let place = causes.contexts.get(*context);
-    let does = match place.is_computing() {
-        true if !causes.counts_as_computing(place) => Does::InOtherCode,
-        true => why.own_times().of(causes, *line).into(),
-        false => Does::InLibrary,
-    };
     Some(Finding::Delay(Delay {
         rank,
         thread,
-        does,
+        does: Does::of(why, *line, place),
         place: place.clone(),
         seconds: why.seconds(cost.total()),
         share,
         ranks: causes.ranks(),
     }))
+}
+
+impl Does {
+    /// What a thread does longer in a place where it delays others.
+    pub(super) fn of(why: &Why, line: u32, place: &Context) -> Self {
+        match place.is_computing() {
+            true if !why.causes.counts_as_computing(place) => Self::InOtherCode,
+            true => why.own_times().of(why.causes, line).into(),
+            false => Self::InLibrary,
+        }
+    }
 }
 
 fn unattributed(why: &Why) -> Option<Finding> {
@@ -153,29 +160,6 @@ pub(super) fn has_delaying_rank(why: &Why) -> bool {
     hidden(why).is_none()
         && !is_mostly_uncertain(why)
         && most as f64 >= EXPLAINING_SHARE * why.causes.waiting().max(1) as f64
-}
-
-/// The host whose ranks cause most of the waiting, if no single rank of it does.
-fn slow_host(why: &Why) -> Option<Finding> {
-    let causes = why.causes;
-    let mut of_rank: BTreeMap<usize, i64> = BTreeMap::new();
-    for ((line, _), cost) in &causes.charges.causes {
-        *of_rank.entry(causes.lines.all[*line as usize].position).or_default() += cost.total();
-    }
-    // What each host's ranks cause together, and the most of any of them.
-    let mut hosts: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-    for (position, rank) in why.run.ranks.iter().enumerate() {
-        let caused = of_rank.get(&position).copied().unwrap_or(0);
-        let host = hosts.entry(rank.file.header.host.as_str()).or_default();
-        *host = (host.0 + caused, host.1.max(caused));
-    }
-    if hosts.len() < 2 {
-        return None;
-    }
-    let (host, (caused, most)) = hosts.into_iter().max_by_key(|(_, (caused, _))| *caused)?;
-    let share = caused as f64 / causes.waiting().max(1) as f64;
-    (share >= HOST_SHARE && most as f64 <= HOST_SHARE * caused as f64)
-        .then(|| Finding::SlowHost { host: host.to_owned(), share })
 }
 
 /// The call sites, at most two, with the larger part of all waiting, the longest first.

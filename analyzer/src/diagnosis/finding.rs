@@ -141,6 +141,8 @@ pub enum Finding {
         share: f64,
         /// The call site with most of it, and its part.
         at: Option<(CallSite, f64)>,
+        /// Whether it takes so much more than waiting that causes of waiting do not matter.
+        dominates: bool,
     },
     /// Transfers that computation was to hide waited for the calls that complete them.
     NoOverlap(NoOverlap),
@@ -166,13 +168,8 @@ pub enum Finding {
         /// What iterations take in the median.
         median_s: f64,
     },
-    /// The ranks of a host cause most of the waiting, no single one of them.
-    SlowHost {
-        /// The host.
-        host: String,
-        /// Share of the waiting.
-        share: f64,
-    },
+    /// The ranks of a host cause most of the waiting together.
+    SlowHost(SlowHost),
     /// The costliest delay: a rank that is late, and where.
     Delay(Delay),
     /// One rank reads or writes files with MPI while others wait.
@@ -253,7 +250,7 @@ impl Finding {
             | Self::Placement(_)
             | Self::Waiting(_)
             | Self::SlowIterations { .. }
-            | Self::SlowHost { .. }
+            | Self::SlowHost(_)
             | Self::Delay(_)
             | Self::SerialIo(_)
             | Self::Blocked(_)
@@ -276,7 +273,7 @@ impl Finding {
             | Self::Waiting(_) => &[Figures::Waits],
             Self::Placement(_) | Self::Overlap(_) => &[Figures::Waits, Figures::Predictions],
             Self::SlowIterations { .. }
-            | Self::SlowHost { .. }
+            | Self::SlowHost(_)
             | Self::Delay(_)
             | Self::SerialIo(_)
             | Self::Blocked(_)
@@ -285,6 +282,16 @@ impl Finding {
             | Self::InTurn { .. } => &[Figures::Delays],
             Self::UncertainWaits { .. } | Self::WaitingNotRecorded { .. } => &[Figures::Waits],
             _ => &[],
+        }
+    }
+
+    /// Whether it says that others wait for this rank.
+    pub(super) fn blames(&self, rank: u32) -> bool {
+        match self {
+            Self::Delay(found) => found.rank == rank,
+            Self::SerialIo(found) => found.rank == rank,
+            Self::SlowHost(found) => found.ranks.contains(&rank),
+            _ => false,
         }
     }
 
@@ -334,6 +341,8 @@ pub struct Efficiency {
     pub mode: ComputeMode,
     /// Whether every rank was recorded up to its end.
     pub complete: bool,
+    /// Whether a later finding says that the others wait for the rank that computes longest.
+    pub blamed: bool,
 }
 
 /// How long a rank computes.
@@ -418,6 +427,26 @@ pub struct Delay {
     pub share: f64,
     /// Number of ranks of the run.
     pub ranks: usize,
+}
+
+/// A host whose ranks make others wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlowHost {
+    /// The host.
+    pub host: String,
+    /// Its ranks, ascending.
+    pub ranks: Vec<u32>,
+    /// How many times as long as the ranks elsewhere they compute on average, if each of them computes longer than any
+    /// of those.
+    pub times: Option<f64>,
+    /// What the rank does longer that causes most.
+    pub does: Does,
+    /// Where they cause most of that, if it is one place.
+    pub place: Option<Context>,
+    /// Waiting that they cause, directly and indirectly.
+    pub seconds: f64,
+    /// Share of all waiting.
+    pub share: f64,
 }
 
 /// What a change would save, as a replay of the whole run predicts.

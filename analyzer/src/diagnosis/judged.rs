@@ -33,7 +33,7 @@ impl<'a> Diagnosis<'a> {
         self.findings.iter().any(decisive)
     }
 
-    /// Removes what is about figures that another finding makes invalid.
+    /// Removes what is about figures that another finding makes invalid, and what would be said twice.
     pub(super) fn suppress(&mut self) {
         let is_said = |finding: &Finding| {
             let others = self.findings.iter().filter(|other| !std::ptr::eq(*other, finding));
@@ -43,5 +43,13 @@ impl<'a> Diagnosis<'a> {
         let said: Vec<Finding> =
             self.findings.iter().filter(|finding| is_said(finding)).cloned().collect();
         self.findings = said;
+        let others = self.findings.clone();
+        for finding in &mut self.findings {
+            if let Finding::Efficiency(efficiency) = finding {
+                let longest = efficiency.longest.map(|longest| longest.rank);
+                efficiency.blamed =
+                    longest.is_some_and(|rank| others.iter().any(|other| other.blames(rank)));
+            }
+        }
     }
 }

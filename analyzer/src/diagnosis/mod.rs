@@ -12,6 +12,7 @@
 //! | `cores` | ranks that lacked cores |
 //! | `computation` | efficiency, balance, sleep |
 //! | `delays` | how long ranks waited, and what cost most |
+//! | `hosts` | a host whose ranks make others wait |
 //! | `one_rank` | what one rank does while the others wait: file accesses, sleep |
 //! | `transfer` | what transfer costs, whether messages are too small, hidden or on the wrong hosts |
 //! | `saves` | what advice would save: none is given without |
@@ -25,6 +26,7 @@ mod delays;
 mod endings;
 mod evidence;
 pub mod finding;
+mod hosts;
 mod judged;
 mod next;
 mod one_rank;
@@ -81,7 +83,8 @@ fn losses(of: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
     let why = of.why();
     let is_whole = why.is_none_or(|why| why.is_of_all());
-    let is_notable = why.is_some_and(|why| delays::is_notable(&why));
+    let has_finished = of.metrics.unfinished.is_none();
+    let is_notable = why.is_some_and(|why| delays::is_notable(&why, has_finished));
     let not_recorded = of.waiting_not_recorded();
     let uncertain = why.as_ref().filter(|_| is_notable).and_then(delays::uncertain);
     // What makes waits and delays worthless is found whether or not they matter.
@@ -103,11 +106,16 @@ fn losses(of: &Evidence) -> Vec<Finding> {
     let transfer = transfer::costs(of, &why);
     if !is_notable && transfer.is_empty() {
         findings.extend(doubts);
-        findings.extend(computation::loses_most(of));
+        findings.extend(computation::loses_most(of).filter(|_| has_finished));
         return findings;
     }
-    let dominates =
-        transfer.iter().any(|finding| matches!(finding, Finding::Transfer { dominates: true, .. }));
+    let dominates = transfer.iter().any(|finding| {
+        matches!(
+            finding,
+            Finding::Transfer { dominates: true, .. }
+                | Finding::SmallMessages { dominates: true, .. }
+        )
+    });
     findings.extend(transfer);
     if is_notable {
         let waiting = delays::waiting(&why, of.metrics);

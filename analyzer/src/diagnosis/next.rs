@@ -60,6 +60,8 @@ pub enum Purpose {
     Surroundings,
     /// Times of ranks that share cores say little: use no more ranks than cores.
     FewerRanks,
+    /// The same where other programs took the cores as well.
+    FewerRanksAlone,
     /// Times of ranks that wait for cores say little: use free cores.
     FreeCores,
     /// Tell latency from bandwidth.
@@ -93,11 +95,12 @@ impl Diagnosis<'_> {
             return Some(Step::View(Purpose::Surroundings));
         }
         let is_by_others = waits_for_other_programs(&metrics.oversubscription);
-        match (self.lacks_cores(), share_cores(of) && !is_by_others) {
-            (true, true) => record(&[], Purpose::FewerRanks),
-            (true, false) => record(&[], Purpose::FreeCores),
-            (false, _) => None,
-        }
+        let purpose = match (share_cores(of), is_by_others) {
+            (true, false) => Purpose::FewerRanks,
+            (true, true) => Purpose::FewerRanksAlone,
+            (false, _) => Purpose::FreeCores,
+        };
+        self.lacks_cores().then_some(Step::Record { options: &[], purpose })
     }
 
     fn by_figures(&self, of: &Evidence) -> Step {

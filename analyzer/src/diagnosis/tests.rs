@@ -11,7 +11,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-use super::finding::{NoOverlap, NotRecorded, Placement, SerialIo};
+use super::finding::{NoOverlap, NotRecorded, Placement, SerialIo, SlowHost};
 use super::*;
 
 mod losses;
@@ -124,8 +124,12 @@ fn slow_host_of(hosts: [&str; 4]) -> Option<String> {
         }
         rank.finalize(end, end + 10);
     }
-    findings_of(&ranks).into_iter().find_map(|finding| match finding {
-        Finding::SlowHost { host, .. } => Some(host),
+    slow_host_in(&findings_of(&ranks)).map(|found| found.host)
+}
+
+fn slow_host_in(findings: &[Finding]) -> Option<SlowHost> {
+    findings.iter().find_map(|finding| match finding {
+        Finding::SlowHost(found) => Some(found.clone()),
         _ => None,
     })
 }
@@ -135,6 +139,28 @@ fn slow_host_is_named_where_no_single_rank_of_it_is_to_blame() {
     assert_eq!(slow_host_of(["a", "a", "b", "b"]).as_deref(), Some("b"));
     assert_eq!(slow_host_of(["a", "b", "a", "b"]), None);
     assert_eq!(slow_host_of(["a"; 4]), None);
+}
+
+#[test]
+fn slow_host_is_named_instead_of_its_last_rank_if_all_its_ranks_compute_longer() {
+    let with_work = |work: [u64; 4]| {
+        let mut ranks = world(4);
+        ranks[2..].iter_mut().for_each(|rank| rank.header.host = "b".into());
+        findings_on(&ranks, move |rank, _| work[rank])
+    };
+    // Rank 3 always comes last.
+    let findings = with_work([5_000, 5_200, 9_800, 10_000]);
+    let found = slow_host_in(&findings).expect("both ranks of host b compute longer");
+    assert_eq!((found.host.as_str(), &found.ranks[..]), ("b", &[2, 3][..]));
+    // Before and after the turns, all compute equally long.
+    assert!(found.times.is_some_and(|times| (1.1..2.0).contains(&times)), "{found:?}");
+    assert!(found.place.is_some() && found.share > 0.9, "{found:?}");
+    assert_eq!(delayed_by(&findings), None, "said twice: {findings:?}");
+    let blamed = |finding: &Finding| matches!(finding, Finding::Efficiency(of) if of.blamed);
+    assert!(findings.iter().any(blamed), "{findings:?}");
+    // One of its ranks computes as the others do.
+    let findings = with_work([5_000, 5_200, 5_100, 10_000]);
+    assert_eq!((slow_host_in(&findings), delayed_by(&findings)), (None, Some(3)));
 }
 
 /// Two ranks, of which the first sends many messages of `bytes` to the second, which posts its receives a little later.
@@ -157,7 +183,7 @@ fn with_messages(bytes: u32) -> [SyntheticRank; 2] {
 fn many_small_messages_are_found_with_their_cost() {
     let small = |bytes| {
         findings_of(&with_messages(bytes)).into_iter().find_map(|finding| match finding {
-            Finding::SmallMessages { calls, mean_bytes, seconds, share, at } => {
+            Finding::SmallMessages { calls, mean_bytes, seconds, share, at, .. } => {
                 Some((calls, mean_bytes, seconds, share, at.expect("a place").0.function))
             }
             _ => None,
@@ -169,6 +195,35 @@ fn many_small_messages_are_found_with_their_cost() {
     assert_eq!((calls, mean_bytes, function.as_str()), (1_200, 8.0, "MPI_Send"));
     assert!((seconds - 540e-6).abs() < 1e-9 && (share - 0.225).abs() < 1e-3, "{seconds} {share}");
     assert!(small(64).is_some() && small(65).is_none() && small(100_000).is_none());
+    // They take all of the transfer, which is not said again.
+    let transfer = |bytes| {
+        let is_it = |finding: &Finding| matches!(finding, Finding::Transfer { .. });
+        findings_of(&with_messages(bytes)).iter().any(is_it)
+    };
+    assert!(!transfer(8) && transfer(100_000));
+}
+
+#[test]
+fn delays_that_cost_little_are_not_told_of_a_job_that_was_killed() {
+    let findings = |late: u64, killed: bool| {
+        let mut ranks = world(2);
+        for (number, rank) in ranks.iter_mut().enumerate() {
+            for turn in 0..10 {
+                let begin = BEGIN + 200_000 * turn;
+                let entered = begin + 100_000 + late * number as u64;
+                let (left, bytes) = (begin + 100_010 + late, on_world(0, 8, 8));
+                rank.call_with("MPI_Allreduce", entered, left, bytes);
+            }
+            match killed {
+                true => rank.definitions.retain(|of| !matches!(of, Definition::RankEnd { .. })),
+                false => drop(rank.finalize(4_000_000, 4_000_010)),
+            }
+        }
+        findings_of(&ranks)
+    };
+    assert_eq!(delayed_by(&findings(12_000, false)), Some(1));
+    assert_eq!(delayed_by(&findings(12_000, true)), None, "2 % of the time");
+    assert_eq!(delayed_by(&findings(60_000, true)), Some(1), "a tenth of the time");
 }
 
 #[test]

@@ -34,7 +34,15 @@ const LESS_BETWEEN: f64 = 0.5;
 /// What calls cost apart from waiting, in order.
 pub(super) fn costs(of: &Evidence, why: &Why) -> Vec<Finding> {
     let small = small_messages(why, of.metrics);
-    transfer(why).into_iter().chain(small).chain(no_overlap(of)).chain(placement(of)).collect()
+    // Messages that take most of the transfer say with their reason what it costs.
+    let is_told = |transfer: &Finding| match (&small, transfer) {
+        (Some(Finding::SmallMessages { share, .. }), Finding::Transfer { share: all, .. }) => {
+            2.0 * share >= *all
+        }
+        _ => false,
+    };
+    let transfer = transfer(why).filter(|transfer| !is_told(transfer));
+    transfer.into_iter().chain(small).chain(no_overlap(of)).chain(placement(of)).collect()
 }
 
 /// Transfer that takes more of the ranks' time than waiting does.
@@ -76,6 +84,7 @@ fn small_messages(why: &Why, metrics: &Metrics) -> Option<Finding> {
         seconds: why.seconds(ticks),
         share: share.min(1.0),
         at: largest(why, ticks_at),
+        dominates: ticks as f64 >= DOMINANT_TRANSFER * found.ranks_waited() as f64,
     })
 }
 

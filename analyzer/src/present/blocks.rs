@@ -2,7 +2,7 @@
 
 use crate::plain_text::printable;
 use crate::present::context::{mpi_library, placement, program_line};
-use crate::present::paragraph::{wrapped, wrapped_after};
+use crate::present::paragraph::{headline, wrapped, wrapped_after};
 use crate::present::width;
 use crate::trace::Run;
 
@@ -29,12 +29,17 @@ impl Blocks {
         Self { text: String::new(), colour }
     }
 
-    /// Begins with the given head, followed by sentences.
+    /// Begins with the given head, followed by sentences: first those that a reader takes in at once.
     pub fn headed(head: &str, sentences: &str, colour: bool) -> Self {
         let head = printable(head);
         let head = if width::fits(head.chars().count()) { vec![head] } else { wrapped("", &head) };
         let mut text = head.join("\n") + "\n\n";
-        for line in wrapped("  ", &printable(sentences)) {
+        let (first, rest) = headline(&printable(sentences));
+        for line in [first, rest]
+            .iter()
+            .filter(|part| !part.is_empty())
+            .flat_map(|part| wrapped("  ", part))
+        {
             text.push_str(&line);
             text.push('\n');
         }

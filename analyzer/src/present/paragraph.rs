@@ -2,6 +2,23 @@
 
 use super::width;
 
+/// Words that a reader takes in at once.
+const AT_ONCE: usize = 35;
+
+/// The first sentences, as many as a reader takes in at once but at least one, and the others.
+pub(super) fn headline(sentences: &str) -> (String, String) {
+    let (mut first, mut words) = (0, 0);
+    for sentence in sentences.split_inclusive(". ") {
+        words += sentence.split_whitespace().count();
+        if first > 0 && words > AT_ONCE {
+            break;
+        }
+        first += sentence.len();
+    }
+    let (first, rest) = sentences.split_at(first);
+    (first.trim_end().to_owned(), rest.to_owned())
+}
+
 /// Breaks a text into lines and indents all but the first further.
 pub(super) fn wrapped(indent: &str, text: &str) -> Vec<String> {
     break_lines(indent, &format!("{indent}  "), text, width::for_sentences())
@@ -38,6 +55,16 @@ fn break_lines(first: &str, later: &str, text: &str, width: usize) -> Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headline_ends_with_a_sentence() {
+        let long = |words: usize| "x.c:1 ".repeat(words - 1) + "end. ";
+        let (first, rest) = headline(&(long(20) + &long(15) + &long(1)));
+        assert_eq!((first.split(' ').count(), rest.as_str()), (35, "end. "));
+        let (first, rest) = headline(&(long(36) + &long(1)));
+        assert_eq!((first.split(' ').count(), rest.as_str()), (36, "end. "));
+        assert_eq!(headline(""), Default::default());
+    }
 
     #[test]
     fn numbers_stay_with_their_units() {

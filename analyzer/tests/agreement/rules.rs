@@ -83,6 +83,7 @@ pub fn broken(of: &Outputs) -> Option<String> {
     let invalid = invalid(found);
     let on_screens = [Some(&of.report), Some(&of.why), of.whatif.as_ref(), of.compare.as_ref()];
     said_first(of, found)
+        .or_else(|| on_screens.into_iter().flatten().find_map(long_headline))
         .or_else(|| contradicts_itself(found, &invalid))
         .or_else(|| on_screens.into_iter().flatten().find_map(|of| unmarked(of, &invalid)))
         .or_else(|| unmarked_on_page(&of.page, &invalid))
@@ -139,6 +140,21 @@ fn said_first(of: &Outputs, findings: &Value) -> Option<String> {
     let verdict = of.page.split_once("id=\"verdict\">").map_or("", |(_, rest)| rest);
     let verdict = plain(verdict.split_once("</p>").map_or("", |(verdict, _)| verdict));
     (verdict != expected).then(|| format!("the page says {verdict:?}, not {expected:?}"))
+}
+
+/// Words that a reader takes in at once.
+const AT_ONCE: usize = 35;
+
+/// The first lines of a screen's findings, up to the next paragraph, if they are more than a reader takes in at once.
+fn long_headline(of: &Output) -> Option<String> {
+    let (_, findings) = of.screen.split_once("\n\n")?;
+    let continues = |line: &&str| line.starts_with("    ");
+    let mut lines = findings.lines();
+    let first = lines.next()?;
+    let headline = std::iter::once(first).chain(lines.take_while(continues)).collect::<Vec<_>>();
+    let headline = headline.join(" ");
+    let words = headline.split_whitespace().count();
+    (words > AT_ONCE).then(|| format!("{} begins with {words} words: {headline}", of.command))
 }
 
 /// No finding is about what another one makes invalid.

@@ -37,6 +37,9 @@ fn parts(of: &Efficiency) -> String {
         return format!("{share} efficient, load well balanced.");
     }
     let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
+    if of.blamed {
+        return format!("{share} efficient, {how}.");
+    }
     let does = match longest.does {
         Does::Asleep | Does::Unclear => "is outside MPI",
         Does::Computes | Does::InOtherCode | Does::InLibrary => "computes",

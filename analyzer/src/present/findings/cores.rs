@@ -1,6 +1,5 @@
 //! Sentences on cores.
 
-use crate::diagnosis::cores::waits_for_other_programs;
 use crate::diagnosis::{NOTABLE_SHARE, cores};
 use crate::metrics::{Competitor, CoreUse, Oversubscription};
 use crate::present::context::{number_list, plural};
@@ -18,15 +17,28 @@ pub(super) fn lack_of_cores(of: &Lack) -> Option<String> {
     let Some(shared) = shared_cores(of.shown_by.first()?, of) else {
         return waited_for_cores(of);
     };
-    if waits_for_other_programs(of.shown_by) {
-        let waited = waited_for_cores(of)?;
-        return Some(format!("{waited} In addition, {shared}."));
-    }
     let waiting = match of.share.filter(|share| *share >= NOTABLE_SHARE) {
         Some(share) => format!("they wait for a core for {} of their time", percent(share)),
         None => "part of the time is spent waiting for cores".to_owned(),
     };
-    Some(format!("Oversubscribed: {shared}, so {waiting}."))
+    // What the user can change stands first, whoever took more of the cores.
+    Some(match behind_others_alone(of.shown_by) {
+        None => format!("Oversubscribed: {shared}, so {waiting}."),
+        Some(core_use) => format!(
+            "Oversubscribed: {shared}; {waiting}, mostly behind other programs: this job used {} on average.",
+            used_cores(core_use)
+        ),
+    })
+}
+
+/// What the job used of the cores, if every rank that waited for one did so behind other programs.
+fn behind_others_alone(shown_by: &[Oversubscription]) -> Option<&CoreUse> {
+    let waited = |one: &&Oversubscription| matches!(one, Oversubscription::Waited { .. });
+    let others = shown_by.iter().filter(waited).map(|one| match one {
+        Oversubscription::Waited { competitor: Competitor::OtherPrograms(used), .. } => Some(used),
+        _ => None,
+    });
+    others.collect::<Option<Vec<_>>>()?.first().copied()
 }
 
 /// Which ranks share which cores; `None` for a rank that waited for a core.
@@ -56,7 +68,7 @@ fn off_cpu_while_computing(of: &Lack) -> String {
         true => format!("{at_least} to {at_most}"),
         false => format!("at most {at_most}"),
     };
-    format!(" ({how_long} of it counted as computation)")
+    format!(" {} of that counted as computation.", how_long.replacen("at most", "At most", 1))
 }
 
 /// A sentence on ranks that waited for cores although there are enough for all.
@@ -69,8 +81,8 @@ fn waited_for_cores(of: &Lack) -> Option<String> {
     };
     let share = percent(share);
     let inside = off_cpu_while_computing(of);
-    let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
-    Some(match behind {
+    let waited = format!("rank {rank} waited for a core for {share} of the run{others}");
+    let sentence = match behind {
         Competitor::Ranks => format!("Oversubscribed: {waited}."),
         Competitor::Threads(core_use) => format!(
             "Oversubscribed: the ranks' threads used {} on average, and {waited}.",
@@ -84,7 +96,8 @@ fn waited_for_cores(of: &Lack) -> Option<String> {
             };
             format!("{waited}, because other programs used the cores{used}.")
         }
-    })
+    };
+    Some(sentence + &inside)
 }
 
 /// `0.09 of 2 cores`.

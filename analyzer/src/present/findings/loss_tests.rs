@@ -3,7 +3,8 @@
 use super::sentence;
 use crate::causes::{CallSite, Context};
 use crate::diagnosis::Finding;
-use crate::diagnosis::finding::{Blocked, NoOverlap, Placement, Saves, SerialIo};
+use crate::diagnosis::finding::{Blocked, Does, NoOverlap, Placement, Saves, SerialIo, SlowHost};
+use crate::metrics::{Competitor, CoreUse, Oversubscription};
 use crate::trace::symbols::SourceLocation;
 
 fn site(function: &str, line: u32) -> CallSite {
@@ -81,6 +82,67 @@ fn one_rank_has_its_file_accesses_or_its_sleep() {
     // What it does there is not recorded.
     assert!(!text.contains("file") && !text.contains("I/O"), "{text}");
     assert_eq!(text, "There, rank 0 is asleep or blocked for at least 292 ms of 484 ms.");
+}
+
+#[test]
+fn slow_host_has_its_ranks_place_and_cost() {
+    let place = Context::Between(Some(site("MPI_Isend", 9)), Some(site("MPI_Waitall", 11)));
+    let found = SlowHost {
+        host: "n0412".into(),
+        ranks: (2208..2240).collect(),
+        times: Some(1.19),
+        does: Does::Computes,
+        place: Some(place),
+        seconds: 9.0,
+        share: 0.47,
+    };
+    let text = words(&Finding::SlowHost(found.clone()));
+    assert_short(&text);
+    assert_eq!(
+        text,
+        "Host n0412 delays the others: each of its ranks (2208-2239) computes longer than any elsewhere, 1.2 times on \
+         average, mostly between MPI_Isend at exchange (stencil.c:9) and MPI_Waitall at exchange (stencil.c:11). This \
+         accounts for 47 % of the wait time."
+    );
+    let text = words(&Finding::SlowHost(SlowHost { times: None, place: None, ..found }));
+    assert_eq!(
+        text,
+        "The ranks of host n0412 (2208-2239) together account for 47 % of the wait time."
+    );
+}
+
+#[test]
+fn ranks_beyond_the_cores_are_named_before_other_programs() {
+    let lack = |cores: usize, behind: Competitor| {
+        let host = "n0".into();
+        let shared = Oversubscription::FewCores { host, ranks: 6, cores };
+        let waited = Oversubscription::Waited { rank: 0, share: 0.7, competitor: behind };
+        words(&Finding::LackOfCores {
+            decisive: true,
+            share: Some(0.7),
+            held_up: Some(0.6),
+            shown_by: if cores < 6 { vec![shared, waited] } else { vec![waited] },
+            while_computing_s: Some((1.0, 2.0)),
+            ranks_missing: true,
+        })
+    };
+    let others = || Competitor::OtherPrograms(CoreUse { used: 0.5, cores: 2 });
+    let text = lack(2, others());
+    assert_short(&text);
+    assert_eq!(
+        text,
+        "Oversubscribed: at least 6 ranks share 2 cores of n0; they wait for a core for 70 % of their time, mostly \
+         behind other programs: this job used 0.50 of 2 cores on average. The other figures are unreliable."
+    );
+    let text = lack(2, Competitor::Ranks);
+    assert!(text.contains("cores of n0, so they wait") && !text.contains("programs"), "{text}");
+    let text = lack(6, others());
+    assert_short(&text);
+    assert!(
+        text.starts_with("Rank 0 waited for a core for 70 % of the run, because other"),
+        "{text}"
+    );
+    assert!(text.contains("average. 1.00 s to 2.00 s of that counted as computation. "), "{text}");
 }
 
 #[test]

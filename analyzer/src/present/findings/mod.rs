@@ -113,7 +113,7 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
             format!("Who waited for whom {why}.")
         }
         Finding::Transfer { share, at, .. } => transfer::transfer(*share, at.as_ref()),
-        Finding::SmallMessages { calls, mean_bytes, seconds, share, at } => {
+        Finding::SmallMessages { calls, mean_bytes, seconds, share, at, .. } => {
             let cost = (*seconds, *share);
             transfer::small_messages((*calls, *mean_bytes), cost, at.as_ref())
         }
@@ -124,12 +124,7 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         Finding::SlowIterations { slow, of, slowest, slowest_s, median_s } => {
             waiting::slow_iterations((*slow, *of), *slowest, (*slowest_s, *median_s))
         }
-        Finding::SlowHost { host, share } => {
-            format!(
-                "The ranks on host {host} together account for {} of the wait time.",
-                percent(*share)
-            )
-        }
+        Finding::SlowHost(found) => waiting::slow_host(found),
         Finding::Delay(delay) => waiting::delay(delay),
         Finding::SerialIo(found) => waiting::serial_io(found),
         Finding::Blocked(found) => waiting::blocked(found),

@@ -54,12 +54,11 @@ fn words(purpose: Purpose) -> &'static str {
         }
         Purpose::Partners => "shows who waits for whom",
         Purpose::Surroundings => "shows this part within the whole run",
-        Purpose::FewerRanks => {
-            "with no more ranks than cores: ranks that share cores have unreliable times"
+        Purpose::FewerRanks => "with no more ranks than cores, so that times are reliable",
+        Purpose::FewerRanksAlone => {
+            "with no more ranks than cores, and nothing else on these, so that times are reliable"
         }
-        Purpose::FreeCores => {
-            "with a free core for every thread: ranks that wait for cores have unreliable times"
-        }
+        Purpose::FreeCores => "with a free core for every thread, so that times are reliable",
         Purpose::Transfer => "shows what depends on latency and what on bandwidth",
         Purpose::Savings => "predicts what changes would save",
         Purpose::WhenLost => "shows when the time was lost",

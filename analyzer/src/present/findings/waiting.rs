@@ -1,26 +1,26 @@
 //! Sentences on waiting.
 
 use crate::causes::CallSite;
-use crate::diagnosis::finding::{Blocked, Delay, Does, SerialIo, Waiting};
+use crate::diagnosis::finding::{Blocked, Delay, Does, SerialIo, SlowHost, Waiting};
 use crate::metrics::OwnTime;
 use crate::present::causes::{places, words};
-use crate::present::context::plural;
-use crate::present::quantity::{percent, seconds};
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::{percent, seconds, significant};
 
 pub(super) fn waiting(found: &Waiting) -> String {
-    let Waiting { share, seconds: waiting_s, per_rank_s, at_least, at_most } = found;
+    let Waiting { share, seconds: waiting_s, at_least, at_most, .. } = found;
     if *waiting_s <= 0.0 {
         return "No rank is known to have waited for another.".to_owned();
     }
-    let (of_time, each) = (percent(*share), seconds(*per_rank_s));
+    let of_time = percent(*share);
     match at_most {
         None => {
             let at_least = if *at_least { "at least " } else { "" };
-            format!("The ranks wait for {at_least}{of_time} of their time, {each} each on average.")
+            format!("The ranks wait for {at_least}{of_time} of their time.")
         }
         Some((most, below_s)) => format!(
-            "The ranks wait for at least {of_time} of their time, {each} each on average, and for at most {}: waits \
-             shorter than {} were too numerous to analyse.",
+            "The ranks wait for at least {of_time} of their time, and for at most {}: waits shorter than {} were too \
+             numerous to analyse.",
             percent(*most),
             seconds(*below_s)
         ),
@@ -53,19 +53,47 @@ pub(super) fn delay(delay: &Delay) -> String {
         thread => format!("Rank {}, thread {thread}", delay.rank),
     };
     let place = words::where_phrase(&delay.place);
-    let longer = |does: &str| format!("it {does} longer {place}");
     let why = match delay.does {
         Does::Computes => format!("its computation {place} takes longer"),
-        Does::Asleep => longer(words::own_verb(OwnTime::Asleep)),
-        Does::Unclear => longer(words::own_verb(OwnTime::Unclear)),
-        Does::InOtherCode => longer("is in other code"),
-        Does::InLibrary => longer("spends"),
+        does => format!("it {} longer {place}", verb(does)),
     };
     format!(
         "{who} delays the other {}: {why}. This accounts for {} of the wait time.",
         if delay.ranks == 2 { "rank" } else { "ranks" },
         percent(delay.share)
     )
+}
+
+/// What a rank does.
+fn verb(does: Does) -> &'static str {
+    match does {
+        Does::Computes => words::own_verb(OwnTime::Computes),
+        Does::Asleep => words::own_verb(OwnTime::Asleep),
+        Does::Unclear => words::own_verb(OwnTime::Unclear),
+        Does::InOtherCode => "is in other code",
+        Does::InLibrary => "spends",
+    }
+}
+
+/// A host whose ranks make the others wait.
+pub(super) fn slow_host(found: &SlowHost) -> String {
+    let ranks = number_list(found.ranks.iter().copied());
+    let place = found.place.as_ref().map(words::where_phrase);
+    let place = place.map_or(String::new(), |place| format!(", mostly {place}"));
+    let (host, share) = (&found.host, percent(found.share));
+    match found.times {
+        Some(times) => format!(
+            "Host {host} delays the others: each of its ranks ({ranks}) {} longer than any elsewhere, {} times on \
+             average{place}. This accounts for {share} of the wait time.",
+            verb(found.does),
+            significant(times, 2)
+        ),
+        None => {
+            format!(
+                "The ranks of host {host} ({ranks}) together account for {share} of the wait time{place}."
+            )
+        }
+    }
 }
 
 /// A rank that accesses files with MPI while others wait.

@@ -59,7 +59,7 @@ struct PointDocument<'a> {
     communication_time_s: f64,
     roofs: RoofsDocument<'a>,
     bottleneck: &'static str,
-    remedy: &'static str,
+    remedy: Option<&'static str>,
     of_roof: Option<f64>,
     of_no_overlap: Option<f64>,
     computing_of_ceiling: Option<f64>,

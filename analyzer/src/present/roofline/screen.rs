@@ -228,7 +228,9 @@ pub(in crate::present) fn sentence(placed: &Assessment) -> String {
             seconds(spent)
         )
     });
-    format!("{}: {what}.{needs} Remedy: {}.", label(point), remedy(verdict.bottleneck))
+    let next =
+        remedy(verdict.bottleneck).map_or(String::new(), |remedy| format!(" Next: {remedy}."));
+    format!("{}: {what}.{needs}{next}", label(point))
 }
 
 fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
