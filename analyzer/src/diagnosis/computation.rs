@@ -1,15 +1,12 @@
 //! What the time says that counts as computing: efficiency, balance, sleep.
 
-use crate::metrics::{ComputeMode, OwnTime, RankMetrics, Selection};
+use crate::metrics::{OwnTime, RankMetrics, Selection};
 use crate::timeline::Ending;
 
 use super::evidence::Evidence;
 use super::finding::{Asleep, Computing, Efficiency, Finding, Loss, LostTo, NOTABLE_SHARE};
 use super::one_rank::{ASLEEP_MIN_S, asleep_s};
 
-/// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
-/// `--compute` mode does not fit the program.
-const MISFIT_SHARE: f64 = 0.5;
 /// Share of a rank's time in MPI from which a function is named.
 const NOTABLE_CALL: f64 = 0.1;
 /// Share of τ that a rank must sleep within its computing time before it is mentioned.
@@ -40,17 +37,6 @@ pub(super) fn efficiency(of: &Evidence) -> Efficiency {
 /// Whether a rank ended outside MPI, at an unknown moment after its last call.
 fn ends_at_last_stamp(rank: &RankMetrics) -> bool {
     rank.ending == Ending::LastStamp
-}
-
-/// A `--compute` mode that counts only little of the program as computing.
-pub(super) fn mode_does_not_fit(of: &Evidence) -> Option<Finding> {
-    let metrics = of.metrics;
-    let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
-    let other_s: f64 = metrics.participants().map(|rank| rank.other_s).sum();
-    let misfit = metrics.compute != ComputeMode::Outside
-        && total_s > 0.0
-        && other_s > MISFIT_SHARE * total_s;
-    misfit.then(|| Finding::ModeDoesNotFit { mode: metrics.compute, share: other_s / total_s })
 }
 
 /// The rank that loses most, if it loses a notable part of the run.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
 
-use super::finding::{Delay, Does, Finding, MAIN_SHARE, NOTABLE_SHARE, NotRecorded, Waiting};
+use super::finding::{Delay, Does, Finding, MAIN_SHARE, NOTABLE_SHARE, Waiting};
 use super::hosts;
 use super::one_rank;
 use super::why::Why;
@@ -78,29 +78,9 @@ fn total(why: &Why) -> Waiting {
         share: part,
         seconds: clock.seconds(waiting),
         per_rank_s: clock.seconds(waiting / ranks),
-        at_least: hidden(why).is_some(),
+        at_least: why.hides_waits().is_some(),
         at_most,
     }
-}
-
-/// Why the waiting inside most calls is not known. What is known then lies before and after the ranks' calls
-/// alone, and says nothing about who makes the others wait.
-pub(super) fn hidden(why: &Why) -> Option<NotRecorded> {
-    let causes = why.causes;
-    if causes.unknown.contains(&Unknown::NoAttributes) {
-        return Some(NotRecorded::Level0);
-    }
-    let (mut in_totals, mut in_calls) = (0, 0);
-    for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
-        match causes.contexts.get(*number) {
-            Context::Totals => in_totals += ticks,
-            Context::Transfer(_) | Context::Waiting | Context::WaitingForUnknown => {
-                in_calls += ticks
-            }
-            _ => {}
-        }
-    }
-    (in_totals > in_calls).then_some(NotRecorded::MostlyTotals)
 }
 
 /// Whether more time lies in waits shorter than the clocks' uncertainty than in all others, which
@@ -157,7 +137,7 @@ fn unattributed(why: &Why) -> Option<Finding> {
 pub(super) fn has_delaying_rank(why: &Why) -> bool {
     let costs = why.causes.charges.causes.values().map(|cost| cost.total());
     let most = costs.max().unwrap_or(0);
-    hidden(why).is_none()
+    why.hides_waits().is_none()
         && !is_mostly_uncertain(why)
         && most as f64 >= EXPLAINING_SHARE * why.causes.waiting().max(1) as f64
 }

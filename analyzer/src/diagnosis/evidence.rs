@@ -8,9 +8,7 @@ use crate::replay::{NoIdeal, WhatIf};
 use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::Run;
 
-use super::delays;
-use super::finding::NotRecorded;
-use super::why::Why;
+use super::why::{NotRecorded, Why};
 
 /// Share of all time in calls that never returned above which the rest of the run is not judged.
 const STUCK_SHARE: f64 = 0.3;
@@ -60,7 +58,7 @@ impl<'a> Evidence<'a> {
     pub fn waiting_not_recorded(&self) -> Option<NotRecorded> {
         match self.keeps_mostly_totals() {
             true => Some(NotRecorded::OnlyTotals),
-            false => self.why().as_ref().and_then(delays::hidden),
+            false => self.why().and_then(|why| why.hides_waits()),
         }
     }
 

@@ -1,12 +1,18 @@
 //! What can be found: each kind with its evidence in numbers and units, the figures that it is about, and those that it
 //! makes invalid. Nothing here is a sentence.
 
+use std::mem::discriminant;
+
 use serde::{Deserialize, Serialize};
 
 use crate::causes::{CallSite, Context};
 use crate::metrics::{ComputeMode, Oversubscription, OwnTime};
 use crate::trace::NotBegun;
 use crate::trace::run_json::{Exit, Termination};
+
+use super::figures::Figures;
+use super::measurement::Measurement;
+use super::why::NotRecorded;
 
 /// Something that the figures of a run mean. Shares are fractions, times seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,13 +91,6 @@ pub enum Finding {
     },
     /// Calls that never returned take so much of the time that the rest is not judged.
     Stuck,
-    /// What counts as computing is a small part of what the program does.
-    ModeDoesNotFit {
-        /// The mode.
-        mode: ComputeMode,
-        /// Share of the ranks' time in own code that does not count.
-        share: f64,
-    },
     /// Ranks waited for cores.
     LackOfCores {
         /// Whether it explains more than anything else, so that other figures say little.
@@ -201,30 +200,16 @@ pub enum Finding {
     LosesMost(Loss),
     /// Ranks slept in what counts as computing.
     Asleep(Asleep),
-}
-
-/// A group of figures that may be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figures {
-    /// Parallel efficiency and its factors.
-    Efficiency,
-    /// Who waited for whom.
-    Waits,
-    /// Who delayed whom, and what that cost.
-    Delays,
-    /// What changes would save.
-    Predictions,
-}
-
-impl Figures {
-    const ALL: &'static [Self] = &[Self::Efficiency, Self::Waits, Self::Delays, Self::Predictions];
+    /// Something is wrong with the measurement itself.
+    #[serde(untagged)]
+    Measurement(Measurement),
 }
 
 impl Finding {
     /// The figures that say little or nothing because of it.
     pub fn invalidates(&self) -> &'static [Figures] {
         match self {
+            Self::Measurement(found) => found.invalidates(),
             Self::Stuck => Figures::ALL,
             Self::LackOfCores { decisive: true, .. } => Figures::ALL,
             Self::WaitingNotRecorded { because: NotRecorded::MostlyTotals } => &[Figures::Delays],
@@ -240,7 +225,6 @@ impl Finding {
             | Self::Unfinished { .. }
             | Self::Deadlock { .. }
             | Self::Hang { .. }
-            | Self::ModeDoesNotFit { .. }
             | Self::LackOfCores { decisive: false, .. }
             | Self::UnequalPinning { .. }
             | Self::Efficiency(_)
@@ -266,6 +250,7 @@ impl Finding {
     /// The figures that it is about: it is not stated where they are invalid.
     pub(super) fn is_about(&self) -> &'static [Figures] {
         match self {
+            Self::Measurement(found) => found.is_about(),
             Self::Efficiency(_) | Self::LosesMost(_) | Self::Asleep(_) => &[Figures::Efficiency],
             Self::Transfer { .. }
             | Self::SmallMessages { .. }
@@ -297,7 +282,12 @@ impl Finding {
 
     /// Whether both are of one kind.
     pub fn is_like(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
+        match (self, other) {
+            (Self::Measurement(one), Self::Measurement(other)) => {
+                discriminant(one) == discriminant(other)
+            }
+            _ => discriminant(self) == discriminant(other),
+        }
     }
 }
 
@@ -380,18 +370,6 @@ impl From<OwnTime> for Does {
             OwnTime::Unclear => Self::Unclear,
         }
     }
-}
-
-/// Why it is not recorded who waited for whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotRecorded {
-    /// The run was recorded at level 0, without partners.
-    Level0,
-    /// Nearly all calls are kept only as totals.
-    OnlyTotals,
-    /// Most of the time in calls is in those that are kept only as totals.
-    MostlyTotals,
 }
 
 /// How long ranks waited for others.

@@ -1,7 +1,8 @@
 //! The findings of a run, without what another finding makes invalid.
 
 use super::evidence::Evidence;
-use super::finding::{Figures, Finding};
+use super::figures::Figures;
+use super::finding::Finding;
 
 /// The findings of a run, the gravest first.
 #[derive(Debug, Clone)]

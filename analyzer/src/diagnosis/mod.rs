@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `finding` | the kinds of findings, each with its evidence and what it takes from others |
 //! | [`Evidence`] | what is known of a run |
+//! | [`Measurement`] | what is wrong with the measurement itself |
 //! | `completeness` | damaged files, missing ranks |
 //! | `endings` | how the job ended, deadlocks, hangs |
 //! | `cores` | ranks that lacked cores |
@@ -25,9 +26,11 @@ pub mod cores;
 mod delays;
 mod endings;
 mod evidence;
+mod figures;
 pub mod finding;
 mod hosts;
 mod judged;
+mod measurement;
 mod next;
 mod one_rank;
 mod saves;
@@ -38,10 +41,12 @@ mod why;
 mod tests;
 
 pub use evidence::{Evidence, Undivided};
-pub use finding::{Figures, Finding, NOTABLE_SHARE};
+pub use figures::Figures;
+pub use finding::{Finding, NOTABLE_SHARE};
 pub use judged::{Diagnosis, invalidated_by};
+pub use measurement::Measurement;
 pub use next::{Purpose, Step};
-pub use why::{OwnTimes, Why};
+pub use why::{NotRecorded, OwnTimes, Why};
 
 /// Efficiency at or above which the causes of what is lost are left to the tables.
 const HARDLY_LOST: f64 = 0.97;
@@ -59,7 +64,7 @@ impl<'a> Diagnosis<'a> {
         findings.extend(completeness::not_begun(of));
         findings.extend(completeness::missing_ranks(of));
         findings.extend(endings::endings(of));
-        findings.extend(computation::mode_does_not_fit(of));
+        findings.extend(Measurement::all(of).map(Finding::Measurement));
         let cores = cores::lack_of_cores(of);
         let is_decisive = matches!(cores, Some(Finding::LackOfCores { decisive: true, .. }));
         let (first, later) = if is_decisive { (cores, None) } else { (None, cores) };

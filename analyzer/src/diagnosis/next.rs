@@ -8,8 +8,10 @@ use crate::trace::own_program::OwnProgram;
 use super::cores::{share_cores, waits_for_other_programs};
 use super::delays;
 use super::evidence::Evidence;
-use super::finding::{Figures, Finding};
+use super::figures::Figures;
+use super::finding::Finding;
 use super::judged::Diagnosis;
+use super::measurement::Measurement;
 
 /// Detail level from which call paths are recorded.
 const PATHS_LEVEL: u8 = 2;
@@ -32,6 +34,8 @@ pub enum Step {
         /// What for.
         purpose: Purpose,
     },
+    /// Record again so that this is no longer wrong.
+    RecordBetter(Measurement),
     /// Record the same again with call paths, which name the lines that call this library.
     RecordPaths {
         /// Its path.
@@ -100,7 +104,13 @@ impl Diagnosis<'_> {
             (true, true) => Purpose::FewerRanksAlone,
             (false, _) => Purpose::FreeCores,
         };
-        self.lacks_cores().then_some(Step::Record { options: &[], purpose })
+        let lacks_cores = self.lacks_cores().then_some(Step::Record { options: &[], purpose });
+        lacks_cores.or_else(|| {
+            self.findings.iter().find_map(|finding| match finding {
+                Finding::Measurement(found) => Some(Step::RecordBetter(found.clone())),
+                _ => None,
+            })
+        })
     }
 
     fn by_figures(&self, of: &Evidence) -> Step {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Causes, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::causes::{Causes, Context, Tree, Unknown};
 use crate::metrics::{CpuTime, OwnTime};
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
@@ -62,11 +64,43 @@ impl Why<'_> {
         OwnTimes(computing_s.into_iter().filter_map(of_rank).collect())
     }
 
+    /// Why the waiting inside most calls is not known. What is known then lies before and after the ranks' calls
+    /// alone, and says nothing about who makes the others wait.
+    pub(super) fn hides_waits(&self) -> Option<NotRecorded> {
+        let causes = self.causes;
+        if causes.unknown.contains(&Unknown::NoAttributes) {
+            return Some(NotRecorded::Level0);
+        }
+        let (mut in_totals, mut in_calls) = (0, 0);
+        for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
+            match causes.contexts.get(*number) {
+                Context::Totals => in_totals += ticks,
+                Context::Transfer(_) | Context::Waiting | Context::WaitingForUnknown => {
+                    in_calls += ticks
+                }
+                _ => {}
+            }
+        }
+        (in_totals > in_calls).then_some(NotRecorded::MostlyTotals)
+    }
+
     /// Whether a line (or [`crate::causes::DELAYED_BY_UNKNOWN`]) belongs to the selected rank, if one is selected.
     pub(crate) fn concerns(&self, line: u32) -> bool {
         let rank = self.causes.lines.all.get(line as usize).map(|line| line.rank);
         self.rank.is_none_or(|selected| rank == Some(selected))
     }
+}
+
+/// Why it is not recorded who waited for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotRecorded {
+    /// The run was recorded at level 0, without partners.
+    Level0,
+    /// Nearly all calls are kept only as totals.
+    OnlyTotals,
+    /// Most of the time in calls is in those that are kept only as totals.
+    MostlyTotals,
 }
 
 /// What ranks did in the time that counts as their computation.

@@ -53,20 +53,6 @@ fn parts(of: &Efficiency) -> String {
     )
 }
 
-/// A warning that the chosen `--compute` mode counts only little of the program as computing.
-pub(super) fn mode_does_not_fit(mode: ComputeMode, share: f64) -> Option<String> {
-    let (asked, what) = match mode {
-        ComputeMode::Outside => return None,
-        ComputeMode::Blas => ("blas", "BLAS and LAPACK"),
-        ComputeMode::Regions => ("regions", "its regions"),
-    };
-    Some(format!(
-        "--compute {asked} does not suit this program: it spends {} of its time outside MPI and outside {what}, \
-         which this mode does not count as computation; record with --compute outside.",
-        percent(share)
-    ))
-}
-
 pub(super) fn asleep(of: &Asleep) -> String {
     let (who, whose) = match of.ranks {
         1 => (format!("rank {} was", of.rank), "it".to_owned()),

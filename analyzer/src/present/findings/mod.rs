@@ -3,6 +3,7 @@
 mod computation;
 mod cores;
 mod endings;
+mod measurement;
 mod next;
 mod transfer;
 mod waiting;
@@ -18,8 +19,7 @@ pub(super) use next::next_step;
 
 use serde::Serialize;
 
-use crate::diagnosis::finding::NotRecorded;
-use crate::diagnosis::{Diagnosis, Figures, Finding};
+use crate::diagnosis::{Diagnosis, Figures, Finding, NotRecorded};
 use crate::metrics::Unfinished;
 use crate::trace::NotBegun;
 
@@ -80,7 +80,7 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         Finding::Deadlock { .. } | Finding::Hang { .. } => unfinished::short(finding, unfinished?)?,
         // How it ended says why.
         Finding::Stuck => return None,
-        Finding::ModeDoesNotFit { mode, share } => computation::mode_does_not_fit(*mode, *share)?,
+        Finding::Measurement(found) => measurement::sentence(found),
         Finding::LackOfCores {
             decisive,
             share,

@@ -1,5 +1,6 @@
 //! Words the one thing to do next.
 
+use super::measurement;
 use crate::diagnosis::{Diagnosis, Purpose, Step};
 use crate::plain_text::printable;
 use crate::present::causes::places;
@@ -10,10 +11,8 @@ pub(crate) fn next_step(diagnosis: &Diagnosis) -> (String, String) {
     let run = shell_word(&diagnosis.of.run.directory.display().to_string());
     let (command, purpose) = match diagnosis.next() {
         Step::View(purpose) => (format!("gammachi view {run}"), words(purpose)),
-        Step::Record { options, purpose } => {
-            let options: String = options.iter().map(|option| format!("{option} ")).collect();
-            (format!("gammachi run {options}-- …"), words(purpose))
-        }
+        Step::Record { options, purpose } => (record(options), words(purpose)),
+        Step::RecordBetter(found) => (record(found.better_options()), measurement::purpose(&found)),
         Step::RecordPaths { library } => {
             let library = printable(places::library_name(&library));
             let purpose = format!("shows which lines of your program call {library}");
@@ -36,6 +35,11 @@ pub(crate) fn next_step(diagnosis: &Diagnosis) -> (String, String) {
         ),
     };
     (command, purpose.to_owned())
+}
+
+fn record(options: &[&str]) -> String {
+    let options: String = options.iter().map(|option| format!("{option} ")).collect();
+    format!("gammachi run {options}-- …")
 }
 
 /// The command that recorded the run, as far as it is known, with call paths.
