@@ -14,6 +14,11 @@ pub(super) fn sentence(found: &Measurement) -> String {
                 percent(*share)
             )
         }
+        Measurement::RecorderTooCostly { share, rank, of_rank, .. } => format!(
+            "The recorder took {} of the ranks' time ({} of rank {rank}'s): efficiency and predictions are unreliable.",
+            percent(*share),
+            percent(*of_rank)
+        ),
     }
 }
 
@@ -21,6 +26,12 @@ pub(super) fn sentence(found: &Measurement) -> String {
 pub(super) fn purpose(found: &Measurement) -> &'static str {
     match found {
         Measurement::ModeDoesNotFit { .. } => "counts all time outside MPI as computation",
+        Measurement::RecorderTooCostly { level: 2.., .. } => "costs less: no call paths",
+        Measurement::RecorderTooCostly { counters: true, .. } => "costs less without --counters",
+        Measurement::RecorderTooCostly { level: 1, .. } => {
+            "costs less: no partners and communicators"
+        }
+        Measurement::RecorderTooCostly { .. } => "costs less: only totals",
     }
 }
 

@@ -1,11 +1,12 @@
 //! What a report proposes to do next.
 
 use trace_format::header::{Definition, Module};
+use trace_format::markers::ToolReason;
 
-use super::next_step;
+use super::{next_step, sentences};
 use crate::analysis::Analysis;
 use crate::causes::Causes;
-use crate::diagnosis::{Diagnosis, Evidence};
+use crate::diagnosis::{Diagnosis, Evidence, Figures};
 use crate::metrics::{Metrics, Selection};
 use crate::replay::NoIdeal;
 use crate::synthetic_messages::on_world;
@@ -40,6 +41,11 @@ fn waits_in_library() -> [SyntheticRank; 2] {
 
 /// Command and purpose proposed for a run of `mpirun -n 2 ./flow 'a b'`.
 fn proposed(ranks: &[SyntheticRank]) -> (String, String) {
+    judged(ranks, next_step)
+}
+
+/// What is made of the diagnosis of such a run.
+fn judged<T>(ranks: &[SyntheticRank], made: impl Fn(&Diagnosis) -> T) -> T {
     let directory = RunDirectory::of(ranks);
     let mut description = crate::trace::run_json::tests::example();
     description.argv = ["mpirun", "-n", "2", "./flow", "a b"].map(str::to_owned).to_vec();
@@ -50,7 +56,41 @@ fn proposed(ranks: &[SyntheticRank]) -> (String, String) {
     let causes = Causes::new(&Analysis::of(&run, &timeline));
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
     let (causes, ideal) = (Some(&causes), Err(NoIdeal::NotAsked));
-    next_step(&Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay: None }))
+    made(&Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay: None }))
+}
+
+#[test]
+fn recorder_that_costs_too_much_is_named_with_a_cheaper_recording() {
+    let all = |of: &Diagnosis| {
+        (sentences(of), next_step(of), of.invalidated_by(Figures::Efficiency).is_some())
+    };
+    let run = |windows: u64, pauses: bool| {
+        let end = 200_000_000;
+        let ranks: [SyntheticRank; 2] = std::array::from_fn(|number| {
+            let mut rank = SyntheticRank::level_1(number as u32, 2, end);
+            if pauses {
+                rank.call(0, "MPI_Pcontrol", 2_000_000, 2_000_010);
+            }
+            for window in (0..windows).filter(|_| number == 1) {
+                let begin = 10_000_000 * (window + 1);
+                rank.tool(0, ToolReason::Window, begin, begin + 5_000_000);
+            }
+            rank.finalize(end, end + 10);
+            rank
+        });
+        judged(&ranks, all)
+    };
+    let (sentences, (command, purpose), is_invalid) = run(8, false);
+    let said = "The recorder took 10 % of the ranks' time (20 % of rank 1's): efficiency and predictions are unreliable.";
+    assert_eq!(sentences, [said]);
+    assert_eq!(command, "gammachi run --level 0 -- …");
+    assert_eq!(purpose, "costs less: no partners and communicators");
+    assert!(is_invalid);
+    for (windows, pauses) in [(3, false), (8, true)] {
+        let (sentences, (command, _), is_invalid) = run(windows, pauses);
+        assert!(!sentences.join(" ").contains("The recorder took") && !is_invalid, "{sentences:?}");
+        assert!(!command.contains("--level"), "{command}");
+    }
 }
 
 #[test]
