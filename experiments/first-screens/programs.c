@@ -1,4 +1,4 @@
-/* Ten small programs, each with one thing that a first screen must tell; `record` runs them.
+/* Small programs, each with one thing that a first screen must tell; `record` runs them.
  * Usage: programs KIND. "Works" means: computes on a core; "sleeps" stands for work where ranks are more than cores. */
 #include <mpi.h>
 #include <signal.h>
@@ -126,6 +126,34 @@ static void crash(void) {
     }
 }
 
+/* As the kernel kills a process without memory, in an even program with a little noise. */
+static void killed(void) {
+    for (int i = 0; i < 60; i++) {
+        sleeps(rank == 2 ? 10.3 : 10);
+        if (rank == 1 && i == 50) raise(SIGKILL);
+        exchange(1000);
+        residual();
+    }
+}
+
+/* Ranks whose host is called "slow" take twice as long. */
+static void slow_host(void) {
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    for (int i = 0; i < 60; i++) {
+        sleeps(!strcmp(host, "slow") ? 20 : 10);
+        exchange(1000);
+        residual();
+    }
+}
+
+static void small_messages(void) {
+    double out = 1, in;
+    for (int i = 0; i < 40000; i++)
+        MPI_Sendrecv(&out, 1, MPI_DOUBLE, size - 1 - rank, 0, &in, 1, MPI_DOUBLE, size - 1 - rank, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+}
+
 static void transfer(void) {
     work(1);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -148,6 +176,7 @@ int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } kinds[] = {
         {"even", even}, {"late-rank", late_rank}, {"late-iteration", late_iteration}, {"pipeline", pipeline},
         {"master", master}, {"deadlock", deadlock}, {"crash", crash}, {"transfer", transfer}, {"crowded", crowded},
+        {"killed", killed}, {"slow-host", slow_host}, {"small-messages", small_messages},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
