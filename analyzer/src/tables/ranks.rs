@@ -58,7 +58,7 @@ struct Definition {
 }
 
 /// All columns, from left to right.
-const COLUMNS: [Definition; 19] = [
+const COLUMNS: [Definition; 20] = [
     Definition {
         key: "host",
         title: "host",
@@ -202,6 +202,13 @@ const COLUMNS: [Definition; 19] = [
         of_group: OfGroup::Mean,
         is_shown: |_| true,
         cell: |_, (_, rank)| Cell::Count(rank.events),
+    },
+    Definition {
+        key: "failed",
+        title: "failed calls",
+        of_group: OfGroup::Largest,
+        is_shown: |ranks| ranks.any(|rank| rank.failed > 0),
+        cell: |_, (_, rank)| Cell::Count(rank.failed),
     },
     Definition {
         key: "state",
@@ -353,6 +360,12 @@ fn of_group(kind: &OfGroup, cells: Vec<Cell>) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Evidence;
+    use crate::metrics::Selection;
+    use crate::synthetic_messages::on_world;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+    use crate::timeline::GlobalTimeline;
+    use crate::trace::Run;
 
     const NOT_KNOWN: [Cell; 2] = [Cell::Unknown, Cell::Unknown];
 
@@ -365,6 +378,28 @@ mod tests {
         assert_eq!(of_group(&OfGroup::Mean, vec![Cell::Count(1), Cell::Count(2)]), Cell::Count(2));
         let states = ["in MPI_Recv", ""].map(|state| Cell::Text(state.to_owned()));
         assert_eq!(of_group(&OfGroup::First, states.to_vec()), states[0]);
+    }
+
+    /// The cells of a column in the table of these ranks.
+    fn column_of(ranks: &[SyntheticRank], key: &str) -> Option<Vec<Cell>> {
+        let directory = RunDirectory::of(ranks);
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+        let diagnosis = Diagnosis::new(Evidence::of_metrics(&run, &timeline, &metrics));
+        let all = Vec::from_iter(0..ranks.len());
+        let table = Ranks::new(&metrics, None, &diagnosis, |_| String::new()).table(&all);
+        table.columns.into_iter().find(|column| column.key == key).map(|column| column.cells)
+    }
+
+    #[test]
+    fn failed_calls_are_counted_by_rank_if_there_are_any() {
+        const END: u64 = 5_000_000;
+        let mut ranks = [0, 1].map(|rank| SyntheticRank::level_1(rank, 2, END));
+        ranks[1].failed_call_with("MPI_Send", (2_000_000, 2_000_100), on_world(0, 7, 8), 6);
+        ranks.iter_mut().for_each(|rank| drop(rank.finalize(END, END + 10)));
+        assert_eq!(column_of(&ranks, "failed"), Some(vec![Cell::Count(0), Cell::Count(1)]));
+        assert_eq!(column_of(&ranks[..1], "failed"), None);
     }
 
     #[test]
