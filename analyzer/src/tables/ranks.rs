@@ -397,7 +397,9 @@ mod tests {
         const END: u64 = 5_000_000;
         let mut ranks = [0, 1].map(|rank| SyntheticRank::level_1(rank, 2, END));
         ranks[1].failed_call_with("MPI_Send", (2_000_000, 2_000_100), on_world(0, 7, 8), 6);
-        ranks.iter_mut().for_each(|rank| drop(rank.finalize(END, END + 10)));
+        for rank in &mut ranks {
+            rank.finalize(END, END + 10);
+        }
         assert_eq!(column_of(&ranks, "failed"), Some(vec![Cell::Count(0), Cell::Count(1)]));
         assert_eq!(column_of(&ranks[..1], "failed"), None);
     }
