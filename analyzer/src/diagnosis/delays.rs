@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
 
-use super::finding::{Delay, Does, Finding, MAIN_SHARE, NOTABLE_SHARE, Waiting};
+use super::finding::{Delay, Does, Finding, MAIN_SHARE, Waiting};
 use super::hosts;
 use super::one_rank;
 use super::why::Why;
 use crate::metrics::Metrics;
 
+/// Share of the ranks' time from which their waiting is worth looking into.
+pub(super) const NOTABLE_WAITING: f64 = 0.02;
 /// Share of the waiting below which a cause is not mentioned.
 const NOTABLE_CAUSE: f64 = 0.05;
 /// Share of the waiting from which a place is one of those where ranks wait.
@@ -27,7 +29,7 @@ pub(super) fn is_notable(why: &Why, finished: bool) -> bool {
     let all = found.ranks() as f64 * found.elapsed() as f64;
     // How much of what is uncertain lies in a part of the run is not known.
     let uncertain = if why.is_of_all() { found.uncertain } else { 0 };
-    let least = if finished { NOTABLE_SHARE } else { WORTHWHILE };
+    let least = if finished { NOTABLE_WAITING } else { WORTHWHILE };
     (found.ranks_waited() + uncertain) as f64 >= least * all
 }
 

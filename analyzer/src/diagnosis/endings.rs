@@ -31,7 +31,9 @@ pub(super) fn endings(of: &Evidence) -> Vec<Finding> {
     let end = exit.and_then(|exit| end_of(exit, of));
     let crashed = matches!(end, Some(End::Signal { signal }) if CRASH_SIGNALS.contains(&signal));
     let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
-    let ended_early = crashed || matches!(end, Some(End::ExitCode { .. }));
+    // A process that is killed so had no time to ask others to end, whoever waited for it.
+    let killed = matches!(end, Some(End::Signal { signal: SIGKILL }));
+    let ended_early = crashed || killed || matches!(end, Some(End::ExitCode { .. }));
     let ended_early = ended_early || is_asked && !has_finished(of);
     let known = unfinished.filter(|_| !deadlock);
     let crashed = known.filter(|_| crashed).and_then(crashed_rank);
@@ -43,11 +45,9 @@ pub(super) fn endings(of: &Evidence) -> Vec<Finding> {
         or_signal: signal_of_mpich(end, of),
     });
     let positions = crashed.or_else(|| known.and_then(|known| positions(known, of)));
-    let ends = [asked.or(ended), positions].into_iter().flatten();
-    match ended_early && !deadlock {
-        true => ends.chain(hang).collect(),
-        false => hang.into_iter().chain(ends).collect(),
-    }
+    let ended = asked.or(ended);
+    let (first, second) = if ended_early && !deadlock { (ended, hang) } else { (hang, ended) };
+    [first, second, positions].into_iter().flatten().collect()
 }
 
 /// How the program ended; `None` if normally, or in an unknown way.

@@ -52,6 +52,8 @@ pub use why::{NotRecorded, OwnTimes, Why};
 const HARDLY_LOST: f64 = 0.97;
 /// Load balance at or above which ranks compute equally long.
 pub const BALANCED: f64 = 0.95;
+/// How many times as much must be lost to serialisation as to imbalance if there is some.
+const MUCH_MORE: i32 = 4;
 /// Serialisation below which waiting in turn is mentioned.
 const NOTABLE_SERIALISATION: f64 = 0.9;
 
@@ -75,12 +77,22 @@ impl<'a> Diagnosis<'a> {
             findings.extend(losses(of));
             findings.extend(later);
             findings.extend(cores::unequal_pinning(of));
-            findings.extend(computation::asleep(of));
+            findings.extend(computation::asleep(of).filter(|asleep| !is_told(asleep, &findings)));
         }
         let mut diagnosis = Self { of: evidence, findings };
         diagnosis.suppress();
         diagnosis
     }
+}
+
+/// Whether it was said that the only rank that sleeps does so where the others wait for it.
+fn is_told(asleep: &Finding, findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| match (finding, asleep) {
+        (Finding::Blocked(blocked), Finding::Asleep(asleep)) => {
+            asleep.ranks == 1 && asleep.rank == blocked.rank
+        }
+        _ => false,
+    })
 }
 
 /// Efficiency, and why it is lost.
@@ -114,36 +126,42 @@ fn losses(of: &Evidence) -> Vec<Finding> {
         findings.extend(computation::loses_most(of).filter(|_| has_finished));
         return findings;
     }
-    let dominates = transfer.iter().any(|finding| {
-        matches!(
-            finding,
-            Finding::Transfer { dominates: true, .. }
-                | Finding::SmallMessages { dominates: true, .. }
-        )
-    });
-    findings.extend(transfer);
-    if is_notable {
-        let waiting = delays::waiting(&why, of.metrics);
-        let by_files = waiting.iter().any(|finding| matches!(finding, Finding::SerialIo(_)));
-        let waiting = waiting.into_iter();
-        match in_turn(of).filter(|_| !by_files) {
-            _ if dominates => findings.extend(waiting.take(1)),
-            // In a chain of ranks that wait in turn, the first is as little to blame as the others.
-            Some(in_turn) => findings.extend(waiting.take(1).chain([in_turn])),
-            None => findings.extend(waiting),
-        }
-    }
-    findings.extend(doubts);
+    let waiting = if is_notable { waiting(of, &why, &transfer) } else { Vec::new() };
+    findings.extend(transfer.into_iter().chain(waiting).chain(doubts));
     findings.extend(transfer::overlap(of, &why).filter(|_| is_whole && of.is_complete()));
     findings
 }
 
-/// Ranks that compute equally long and wait all the same, as in a pipeline.
+/// How long ranks waited and, unless transfer costs much more, why.
+fn waiting(of: &Evidence, why: &Why, transfer: &[Finding]) -> Vec<Finding> {
+    let mut waiting = delays::waiting(why, of.metrics);
+    let dominates = |finding: &Finding| match finding {
+        Finding::Transfer { dominates, .. } | Finding::SmallMessages { dominates, .. } => {
+            *dominates
+        }
+        _ => false,
+    };
+    let by_files = waiting.iter().any(|finding| matches!(finding, Finding::SerialIo(_)));
+    let in_turn = in_turn(of).filter(|_| !by_files);
+    let dominates = transfer.iter().any(dominates);
+    if dominates || in_turn.is_some() {
+        waiting.truncate(1);
+    }
+    // In a chain of ranks that wait in turn, the first is as little to blame as the others. Ranks whose transfers cost
+    // more than that only exchange messages in turn.
+    let factors = of.serialisation_and_transfer();
+    let costs_less = factors.is_some_and(|(serialisation, transfer)| serialisation <= transfer);
+    waiting.extend(in_turn.filter(|_| !dominates && costs_less));
+    waiting
+}
+
+/// Ranks that compute nearly equally long and wait all the same, as in a pipeline.
 fn in_turn(of: &Evidence) -> Option<Finding> {
     let why = of.why()?;
     let balance = of.metrics.efficiency?.load_balance?;
     let (serialisation, _) = of.serialisation_and_transfer()?;
-    (balance >= BALANCED && serialisation < NOTABLE_SERIALISATION).then(|| Finding::InTurn {
+    let is_balanced = balance >= BALANCED || serialisation < balance.powi(MUCH_MORE);
+    (is_balanced && serialisation < NOTABLE_SERIALISATION).then(|| Finding::InTurn {
         serialisation,
         places: delays::longest_wait_places(&why),
         at_barrier: delays::waits_at_repeated_barrier(&why),

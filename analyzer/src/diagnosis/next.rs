@@ -15,8 +15,6 @@ use super::measurement::Measurement;
 
 /// Detail level from which call paths are recorded.
 const PATHS_LEVEL: u8 = 2;
-/// Share of the ranks' time at which waiting is worth looking into.
-const NOTABLE_WAITING: f64 = 0.02;
 /// Efficiency at or above which waiting is not worth looking into.
 const VERY_GOOD_EFFICIENCY: f64 = 0.95;
 /// Efficiency at or above which a run is considered good.
@@ -129,13 +127,14 @@ impl Diagnosis<'_> {
         }
         let efficiency = of.metrics.efficiency.map(|one| one.parallel);
         let is_good = efficiency.is_some_and(|parallel| parallel >= VERY_GOOD_EFFICIENCY);
-        if of.waiting_share() >= NOTABLE_WAITING && !is_good {
+        if of.waiting_share() >= delays::NOTABLE_WAITING && !is_good {
             if let Some(library) = library_to_look_behind(of) {
                 return Step::RecordPaths { library };
             }
             let has_delaying_rank = of.why().is_some_and(|why| delays::has_delaying_rank(&why));
-            let in_turn = |finding: &Finding| matches!(finding, Finding::InTurn { .. });
-            return match has_delaying_rank || self.findings.iter().any(in_turn) {
+            let tells =
+                |one: &Finding| matches!(one, Finding::InTurn { .. } | Finding::SlowHost(_));
+            return match has_delaying_rank || self.findings.iter().any(tells) {
                 true if self.invalidated_by(Figures::Predictions).is_none() => {
                     Step::WhatIf(Purpose::Savings)
                 }

@@ -205,25 +205,26 @@ fn many_small_messages_are_found_with_their_cost() {
 
 #[test]
 fn delays_that_cost_little_are_not_told_of_a_job_that_was_killed() {
+    const END: u64 = BEGIN + 2_000_000;
     let findings = |late: u64, killed: bool| {
-        let mut ranks = world(2);
+        let mut ranks = [0, 1].map(|rank| SyntheticRank::level_1(rank, 2, END));
         for (number, rank) in ranks.iter_mut().enumerate() {
             for turn in 0..10 {
                 let begin = BEGIN + 200_000 * turn;
                 let entered = begin + 100_000 + late * number as u64;
-                let (left, bytes) = (begin + 100_010 + late, on_world(0, 8, 8));
-                rank.call_with("MPI_Allreduce", entered, left, bytes);
+                rank.call_with("MPI_Allreduce", entered, begin + 100_010 + late, on_world(0, 8, 8));
             }
-            match killed {
-                true => rank.definitions.retain(|of| !matches!(of, Definition::RankEnd { .. })),
-                false => drop(rank.finalize(4_000_000, 4_000_010)),
+            if killed {
+                rank.definitions.retain(|of| !matches!(of, Definition::RankEnd { .. }));
+            } else {
+                rank.finalize(END, END + 10);
             }
         }
         findings_of(&ranks)
     };
-    assert_eq!(delayed_by(&findings(12_000, false)), Some(1));
-    assert_eq!(delayed_by(&findings(12_000, true)), None, "2 % of the time");
-    assert_eq!(delayed_by(&findings(60_000, true)), Some(1), "a tenth of the time");
+    assert_eq!(delayed_by(&findings(16_000, false)), Some(1));
+    assert_eq!(delayed_by(&findings(16_000, true)), None, "4 % of the time");
+    assert_eq!(delayed_by(&findings(60_000, true)), Some(1), "a sixth of the time");
 }
 
 #[test]

@@ -254,7 +254,7 @@ impl<'a> Ranks<'a> {
             };
             causes.rank_times.iter().enumerate().map(divided).collect()
         });
-        let slept = |finding: &Finding| matches!(finding, Finding::Asleep(_));
+        let slept = |finding: &Finding| matches!(finding, Finding::Asleep(_) | Finding::Blocked(_));
         Self { metrics, in_mpi, shows_sleep: diagnosis.findings.iter().any(slept), state }
     }
 

@@ -133,7 +133,5 @@ pub(super) fn in_turn(serialisation: f64, places: &[CallSite]) -> String {
         true => String::new(),
         false => format!(", and wait in {}", places.join(" and ")),
     };
-    format!(
-        "The load is balanced, but the ranks run one after another (serialisation {serialisation:.2}){place}."
-    )
+    format!("The ranks run one after another (serialisation {serialisation:.2}){place}.")
 }

@@ -138,9 +138,10 @@ fn damage_missing_and_killed_ranks_come_first() {
     solver  N=4000 | Open MPI 4.1.4 | 1 host, 4 ranks (2 with a file) on cores 0,1 | solver.gammachi
 
       1 file is damaged (see DAMAGE). No readable trace for 2 of 4 ranks (2,3); all figures cover
-        the remaining ranks only. Rank 1 never returned from MPI_Finalize (died, or still running):
-        it was inside MPI_Recv for at least 0 s. In the recorded part: 89 % efficient, load well
-        balanced. Rank 0 loses 1.01 s: 850 ms in MPI (MPI_Send 850 ms), 150 ms not recorded.
+        the remaining ranks only.
+      Rank 1 never returned from MPI_Finalize (died, or still running): it was inside MPI_Recv for
+        at least 0 s. In the recorded part: 89 % efficient, load well balanced. Rank 0 loses 1.01 s:
+        850 ms in MPI (MPI_Send 850 ms), 150 ms not recorded.
 
     DAMAGE      ranks-000/rank-000000.gmc: at byte 33624: an event that begins out of order; the
                 later events of thread 0 are left out
