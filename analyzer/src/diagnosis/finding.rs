@@ -215,42 +215,15 @@ impl Finding {
             Self::WaitingNotRecorded { because: NotRecorded::MostlyTotals } => &[Figures::Delays],
             Self::WaitingNotRecorded { .. } => &[Figures::Waits, Figures::Delays],
             Self::UncertainWaits { .. } => &[Figures::Delays],
-            Self::DamagedFiles { .. }
-            | Self::NotBegun { .. }
-            | Self::RanksMissing { .. }
-            | Self::EndRequested(_)
-            | Self::Aborted { .. }
-            | Self::Ended { .. }
-            | Self::Crashed { .. }
-            | Self::Unfinished { .. }
-            | Self::Deadlock { .. }
-            | Self::Hang { .. }
-            | Self::LackOfCores { decisive: false, .. }
-            | Self::UnequalPinning { .. }
-            | Self::Efficiency(_)
-            | Self::Transfer { .. }
-            | Self::SmallMessages { .. }
-            | Self::NoOverlap(_)
-            | Self::Placement(_)
-            | Self::Waiting(_)
-            | Self::SlowIterations { .. }
-            | Self::SlowHost(_)
-            | Self::Delay(_)
-            | Self::SerialIo(_)
-            | Self::Blocked(_)
-            | Self::NoMainDelay { .. }
-            | Self::Unattributed { .. }
-            | Self::InTurn { .. }
-            | Self::Overlap(_)
-            | Self::LosesMost(_)
-            | Self::Asleep(_) => &[],
+            _ => &[],
         }
     }
 
     /// The figures that it is about: it is not stated where they are invalid.
     pub(super) fn is_about(&self) -> &'static [Figures] {
         match self {
-            Self::Measurement(found) => found.is_about(),
+            // Without a core the recorder takes longer, too.
+            Self::Measurement(found) => found.invalidates(),
             Self::Efficiency(_) | Self::LosesMost(_) | Self::Asleep(_) => &[Figures::Efficiency],
             Self::Transfer { .. }
             | Self::SmallMessages { .. }

@@ -14,54 +14,44 @@ const APART: f64 = 0.5;
 /// How many times as long as the others the ranks of a slow host compute at least, on average.
 const LONGER: f64 = 1.05;
 
-/// Ticks of waiting that a host's ranks cause.
-#[derive(Default)]
-struct Caused {
-    all: i64,
-    /// By rank.
-    of_rank: BTreeMap<u32, i64>,
-    /// By thread and context.
-    at: BTreeMap<(u32, u32), i64>,
-}
-
 /// The host whose ranks cause most of the waiting, if all of them compute longer than the others or no single rank of it
 /// is to blame.
 pub(super) fn slow_host(why: &Why, metrics: &Metrics) -> Option<Finding> {
     let causes = why.causes;
-    let mut hosts: BTreeMap<&str, Caused> = BTreeMap::new();
-    for rank in &why.run.ranks {
-        hosts.entry(rank.file.header.host.as_str()).or_default().of_rank.insert(rank.rank, 0);
+    let host_of = |line: u32| {
+        let position = causes.lines.all[line as usize].position;
+        why.run.ranks[position].file.header.host.as_str()
+    };
+    // Ticks of waiting that each host causes, and each rank and place of the one that causes most.
+    let mut hosts: BTreeMap<&str, i64> = BTreeMap::new();
+    for ((line, _), cost) in &causes.charges.causes {
+        *hosts.entry(host_of(*line)).or_default() += cost.total();
     }
-    for ((line, context), cost) in &causes.charges.causes {
-        let of_line = &causes.lines.all[*line as usize];
-        let host = why.run.ranks[of_line.position].file.header.host.as_str();
-        let caused = hosts.entry(host).or_default();
-        caused.all += cost.total();
-        *caused.of_rank.entry(of_line.rank).or_default() += cost.total();
-        *caused.at.entry((*line, *context)).or_default() += cost.total();
+    let (host, caused) = hosts.into_iter().max_by_key(|(_, caused)| *caused)?;
+    let (mut ranks, mut places) = (BTreeMap::<u32, i64>::new(), BTreeMap::<u32, i64>::new());
+    let of_host = causes.charges.causes.iter().filter(|((line, _), _)| host_of(*line) == host);
+    for ((line, place), cost) in of_host.clone() {
+        *ranks.entry(causes.lines.all[*line as usize].rank).or_default() += cost.total();
+        *places.entry(*place).or_default() += cost.total();
     }
-    if hosts.len() < 2 {
-        return None;
-    }
-    let (host, caused) = hosts.into_iter().max_by_key(|(_, caused)| caused.all)?;
-    let share = caused.all as f64 / causes.waiting().max(1) as f64;
+    let share = caused as f64 / causes.waiting().max(1) as f64;
     let times = times_as_long(host, metrics);
-    let most = caused.of_rank.values().copied().max().unwrap_or(0);
-    if share < HOST_SHARE || times.is_none() && most as f64 > HOST_SHARE * caused.all as f64 {
+    let by_one = *ranks.values().max()? as f64 > HOST_SHARE * caused as f64;
+    let is_only = why.run.ranks.iter().all(|rank| rank.file.header.host == host);
+    if is_only || share < HOST_SHARE || by_one && times.is_none() {
         return None;
     }
-    let mut places: BTreeMap<u32, i64> = BTreeMap::new();
-    caused.at.iter().for_each(|((_, at), ticks)| *places.entry(*at).or_default() += ticks);
     let place = places.into_iter().max_by_key(|(_, ticks)| *ticks);
-    let place = place.filter(|(_, ticks)| 2 * ticks >= caused.all);
-    let ((line, at), _) = caused.at.iter().max_by_key(|(_, ticks)| **ticks)?;
+    let place = place.filter(|(_, ticks)| 2 * ticks >= caused);
+    let ((line, at), _) = of_host.max_by_key(|(_, cost)| cost.total())?;
+    let all = why.run.ranks.iter().filter(|rank| rank.file.header.host == host);
     Some(Finding::SlowHost(SlowHost {
         host: host.to_owned(),
-        ranks: caused.of_rank.into_keys().collect(),
+        ranks: all.map(|rank| rank.rank).collect(),
         times,
         does: Does::of(why, *line, causes.contexts.get(*at)),
         place: place.map(|(at, _)| causes.contexts.get(at).clone()),
-        seconds: why.seconds(caused.all),
+        seconds: why.seconds(caused),
         share,
     }))
 }

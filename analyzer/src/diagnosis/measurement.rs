@@ -41,20 +41,11 @@ impl Measurement {
         [mode_does_not_fit(of), recorder_too_costly(of)].into_iter().flatten()
     }
 
-    /// The figures that say little because of it.
+    /// The figures that say little because of it. It is not stated where another finding makes them invalid.
     pub fn invalidates(&self) -> &'static [Figures] {
         match self {
             Self::ModeDoesNotFit { .. } => &[],
             Self::RecorderTooCostly { .. } => &[Figures::Efficiency, Figures::Predictions],
-        }
-    }
-
-    /// The figures that it is about: it is not stated where they are invalid.
-    pub(super) fn is_about(&self) -> &'static [Figures] {
-        match self {
-            Self::ModeDoesNotFit { .. } => &[],
-            // Without a core the recorder takes longer, too.
-            Self::RecorderTooCostly { .. } => &[Figures::Efficiency],
         }
     }
 

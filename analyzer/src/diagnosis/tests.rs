@@ -215,7 +215,7 @@ fn delays_that_cost_little_are_not_told_of_a_job_that_was_killed() {
                 rank.call_with("MPI_Allreduce", entered, begin + 100_010 + late, on_world(0, 8, 8));
             }
             if killed {
-                rank.definitions.retain(|of| !matches!(of, Definition::RankEnd { .. }));
+                rank.killed();
             } else {
                 rank.finalize(END, END + 10);
             }
