@@ -17,7 +17,7 @@
 //! | [`models`] | tables of runs | models of their times, and predictions |
 //! | [`diagnosis`] | metrics, causes, the replay's time | [`diagnosis::Diagnosis`]: what the figures mean, what they invalidate, what to do next |
 //! | [`comparison`] | runs, reduced to small documents with their diagnoses | what differs between two sets of them, and why |
-//! | [`tables`] | metrics, causes, the diagnosis | [`tables::Table`]: what a table shows, as data |
+//! | [`tables`] | metrics, causes, the diagnosis, models, predictions | [`tables::Table`]: what a table shows, as data |
 //! | [`present`] | all of these | the screen for the terminal, the JSON document, the lines of a dump |
 //! | [`export`] | a run, its timeline, its communicators | what all writers of other formats share |
 //! | [`import`] | calls recorded by another tool | rank files of a run |

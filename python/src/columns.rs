@@ -22,7 +22,7 @@ const BATCH: usize = 1 << 17;
 
 /// Which columns of a table are wanted, and the names that occur in each.
 pub struct Dictionaries {
-    schema: &'static Schema,
+    schema: &'static Schema<'static>,
     wanted: Vec<bool>,
     names: Vec<Mutex<Names>>,
 }
@@ -202,7 +202,7 @@ impl<'d> Columns<'d> {
 }
 
 impl Tables for Columns<'_> {
-    fn begin(&mut self, _: &'static Schema) -> Result<(), ExportError> {
+    fn begin(&mut self, _: &Schema) -> Result<(), ExportError> {
         Ok(())
     }
 

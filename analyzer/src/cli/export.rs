@@ -357,7 +357,9 @@ fn unfinished_output(
 fn remark(content: &Content, to: To) {
     remarks(content).iter().for_each(|remark| eprint_message(remark));
     if let (To::Csv | To::Parquet, Some(why)) = (to, tables::causes::left_out(content)) {
-        eprint_message(&format!("waits, causes, iterations and critical path are left out: {why}"));
+        eprint_message(&format!(
+            "waits, causes, iterations, critical path and the report's tables are left out: {why}"
+        ));
     }
 }
 

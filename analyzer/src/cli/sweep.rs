@@ -17,9 +17,9 @@ use trace_format::settings::{Computation, LEVEL, RecordingOptions, values};
 use super::child_signals::SignalGuard;
 use super::error::{CommandError, eprint_message, print};
 use super::observed::{Observed, observe};
-use crate::models::observations::{P, SUM_GAMMA_S, TAU_S};
-use crate::present::study::{Row, study_table};
+use crate::present::lines;
 use crate::shell_word::shell_word;
+use crate::tables::study;
 use crate::trace::study_json::{StudyJson, StudyRunState};
 use lock::StudyLock;
 use plan::{Plan, Values};
@@ -209,21 +209,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
     if failed.len() < study.runs.len() {
         let Observed { table, notes, .. } = observe(&[out.to_owned()], None)?;
         notes.iter().for_each(|note| eprint_message(note));
-        let mut keys: Vec<&str> = table.parameters();
-        keys.push(P);
-        let tau_s = table.positive_numbers(TAU_S)?;
-        let sum_gamma_s = table.numbers(SUM_GAMMA_S)?;
-        let p = table.counts(P)?;
-        let mut rows: Vec<Row> = Vec::new();
-        for group in table.groups(&keys)? {
-            let fastest = group.smallest(&tau_s);
-            rows.push(Row {
-                key: group.key.clone(),
-                tau_s: group.spread(&tau_s),
-                efficiency: sum_gamma_s[fastest] / (f64::from(p[fastest]) * tau_s[fastest]),
-            });
-        }
-        print(&study_table(&keys, rows))?;
+        print(&(lines(&study::configurations(&table)?).join("\n") + "\n"))?;
         let word = shell_word(&out.to_string_lossy());
         eprint_message(&format!("study in {}; see: gammachi scaling {word}", out.display()));
     }

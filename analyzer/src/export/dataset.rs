@@ -42,7 +42,7 @@ const DIVIDED: [&Schema; 6] = [&CALLS, &RECORDER, &REGIONS, &MESSAGES, &UNMATCHE
 
 /// One part of one table, begun with its first row.
 struct PartTable<'d> {
-    schema: &'static Schema,
+    schema: &'static Schema<'static>,
     part: usize,
     tables: Box<dyn Tables + 'd>,
     is_begun: bool,
@@ -130,7 +130,7 @@ impl Writing<'_, '_> {
         if content.run.processes.is_first() {
             let mut whole = self.dataset.whole();
             tables::of_participants(content, &mut *whole)?;
-            tables::causes::write(content, &mut *whole, progress)?;
+            tables::of_results(content, &mut *whole, progress)?;
             whole.finish()?;
         }
         let (messages, collectives) = (matches.message_count(), matches.operations);
@@ -257,7 +257,7 @@ impl Writing<'_, '_> {
 /// The parts of one table, one after another.
 struct ByPart<'w, 'a> {
     writing: &'w Writing<'w, 'a>,
-    schema: &'static Schema,
+    schema: &'static Schema<'static>,
     open: Option<PartTable<'w>>,
     has_first: bool,
 }

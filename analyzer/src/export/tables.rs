@@ -2,6 +2,7 @@
 //! `docs/reference/export.md`.
 
 pub mod causes;
+mod report;
 mod schemas;
 
 use std::collections::{HashMap, HashSet};
@@ -45,7 +46,7 @@ pub fn write(
     progress.stage("messages", Some(matches.row_count()));
     messages(content, &matches, scratch, tables, progress)?;
     collectives(content, &matches, scratch, tables, progress)?;
-    causes::write(content, tables, progress)?;
+    of_results(content, tables, progress)?;
     tables.finish()?;
     Ok(Written { calls, messages: matches.message_count(), collectives: matches.operations })
 }
@@ -58,6 +59,15 @@ pub(super) fn of_participants(
     run(content, tables)?;
     ranks(content, tables)?;
     communicators(content, tables)
+}
+
+/// Writes the tables of the analyses: causes, and what the report shows.
+pub(super) fn of_results(
+    content: &Content,
+    tables: &mut dyn Tables,
+    progress: &dyn Progress,
+) -> Result<(), ExportError> {
+    causes::write(content, tables, progress, report::write)
 }
 
 /// Writes one table of a run; [`TABLES`] has them all.
@@ -93,20 +103,20 @@ pub fn write_one(
             let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
             collectives(content, &matches, scratch, &mut only, progress)?;
         }
-        _ => causes::write(content, &mut only, progress)?,
+        _ => causes::write(content, &mut only, progress, |_, _| Ok(()))?,
     }
     only.tables.finish()
 }
 
 /// Passes on the rows of one table.
 struct Only<'t> {
-    schema: &'static Schema,
+    schema: &'static Schema<'static>,
     tables: &'t mut dyn Tables,
     on: bool,
 }
 
 impl Tables for Only<'_> {
-    fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError> {
+    fn begin(&mut self, schema: &Schema) -> Result<(), ExportError> {
         self.on = schema.name == self.schema.name;
         if self.on { self.tables.begin(schema) } else { Ok(()) }
     }

@@ -1,18 +1,27 @@
 //! Compares predictions with measurements: errors, and how many intervals contain them.
 
+use serde::Serialize;
+
 use super::file::Ledger;
 use super::prediction::{Answer, Prediction, Predictor};
 
 /// A prediction and its measured value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing<'a> {
     /// The prediction.
+    #[serde(flatten)]
     pub prediction: &'a Prediction,
+    /// Whether a matching run answers it without the user naming the run.
+    pub recognised: bool,
     /// The runs that answered it.
     pub runs: Vec<&'a str>,
     /// The measured time, seconds: the fastest run for a prediction of `scaling` or `model`, as in
     /// their tables; the median for one of `whatif`.
     pub measured_s: Option<f64>,
+    /// Relative error: predicted / measured − 1.
+    pub error: Option<f64>,
+    /// Whether the interval, if there is one, contains the measured value.
+    pub within_interval: Option<bool>,
 }
 
 impl<'a> Standing<'a> {
@@ -25,19 +34,16 @@ impl<'a> Standing<'a> {
             Predictor::WhatIf => median(&seconds),
             Predictor::Scaling | Predictor::Model => seconds.first().copied(),
         };
-        Self { prediction, runs, measured_s }
-    }
-
-    /// Relative error: predicted / measured − 1.
-    pub fn error(&self) -> Option<f64> {
-        let error = self.prediction.seconds / self.measured_s? - 1.0;
-        error.is_finite().then_some(error)
-    }
-
-    /// Whether the interval, if there is one, contains the measured value.
-    pub fn is_within_interval(&self) -> Option<bool> {
-        let (lo, hi) = (self.prediction.lo_s?, self.prediction.hi_s?);
-        Some((lo..=hi).contains(&self.measured_s?))
+        let error = measured_s.map(|measured_s| prediction.seconds / measured_s - 1.0);
+        let interval = prediction.lo_s.zip(prediction.hi_s).zip(measured_s);
+        Self {
+            prediction,
+            recognised: prediction.is_recognised(),
+            runs,
+            measured_s,
+            error: error.filter(|error| error.is_finite()),
+            within_interval: interval.map(|((lo, hi), measured_s)| (lo..=hi).contains(&measured_s)),
+        }
     }
 }
 
@@ -49,7 +55,7 @@ pub struct Score<'a> {
 }
 
 /// Summary of a ledger.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     /// Number of predictions.
     pub predictions: usize,
@@ -61,6 +67,8 @@ pub struct Summary {
     pub intervals: usize,
     /// Number of those within their interval.
     pub within_interval: usize,
+    /// Share of intervals that contain the measured value.
+    pub coverage: Option<f64>,
 }
 
 impl<'a> Score<'a> {
@@ -73,16 +81,18 @@ impl<'a> Score<'a> {
     /// Summarises all predictions.
     pub fn summary(&self) -> Summary {
         let mut errors: Vec<f64> =
-            self.standings.iter().filter_map(Standing::error).map(f64::abs).collect();
+            self.standings.iter().filter_map(|of| of.error).map(f64::abs).collect();
         errors.sort_unstable_by(f64::total_cmp);
-        let within = self.standings.iter().filter_map(Standing::is_within_interval);
-        let within: Vec<bool> = within.collect();
+        let within: Vec<bool> = self.standings.iter().filter_map(|of| of.within_interval).collect();
+        let within_interval = within.iter().filter(|within| **within).count();
+        let coverage = within_interval as f64 / within.len() as f64;
         Summary {
             predictions: self.standings.len(),
             answered: errors.len(),
             median_error: median(&errors),
             intervals: within.len(),
-            within_interval: within.iter().filter(|within| **within).count(),
+            within_interval,
+            coverage: coverage.is_finite().then_some(coverage),
         }
     }
 }
@@ -121,10 +131,10 @@ mod tests {
         let score = Score::new(&ledger);
         let measured: Vec<Option<f64>> = score.standings.iter().map(|s| s.measured_s).collect();
         assert_eq!(measured, [None, Some(1.25), Some(1.0), Some(1.0)]);
-        let errors: Vec<Option<f64>> = score.standings.iter().map(Standing::error).collect();
+        let errors: Vec<Option<f64>> = score.standings.iter().map(|of| of.error).collect();
         assert_eq!(errors[0], None);
         assert!((errors[1].unwrap() + 0.2).abs() < 1e-12, "{errors:?}");
-        let within = score.standings.iter().map(Standing::is_within_interval);
+        let within = score.standings.iter().map(|of| of.within_interval);
         assert!(within.eq([None, Some(false), Some(true), None]));
         let summary = score.summary();
         assert_eq!((summary.predictions, summary.answered), (4, 3));

@@ -3,7 +3,8 @@
 use super::causes::words;
 use super::code_place::{code_place, offset};
 use super::context::{plural, thread};
-use super::quantity::{count, in_unit, percent, seconds, signed, significant, with_prefix};
+use super::quantity::{count, in_unit, percent, scientific, seconds, signed};
+use super::quantity::{signed_percent, significant, with_prefix};
 use crate::causes::Context;
 use crate::metrics::{Frame, OwnTime};
 use crate::plain_text::printable;
@@ -24,7 +25,7 @@ pub(super) fn brief(cell: &Cell, column: &Column) -> String {
 }
 
 /// A cell where there is room.
-pub(super) fn text(cell: &Cell) -> String {
+pub(crate) fn text(cell: &Cell) -> String {
     match cell {
         Cell::Unknown | Cell::Nothing => "–".to_owned(),
         Cell::Text(text) => printable(text),
@@ -34,8 +35,11 @@ pub(super) fn text(cell: &Cell) -> String {
         Cell::Bytes(number) => with_prefix(*number) + "B",
         Cell::Rate(number) => with_prefix(*number).trim_end().to_owned(),
         Cell::Quantity(number, unit) => in_unit(*number, 3, unit),
-        Cell::Ratio(number) => significant(*number, 3),
+        Cell::Between(lo, hi) => format!("{} to {}", seconds(*lo), seconds(*hi)),
+        Cell::Ratio(number) => scientific(*number),
+        Cell::Given(number) => number.to_string(),
         Cell::Share(part) => percent(*part),
+        Cell::Excess(part) => signed_percent(*part),
         Cell::Factor(factor) => significant(*factor, 2),
         Cell::Thread { rank, number } => thread(*rank, *number),
         Cell::Ranks(ranks) => match ranks.as_slice() {

@@ -14,7 +14,7 @@
 //! | [`whatif`], [`ledger`] | a run's time under other conditions; predictions and how they compared with measured runs |
 //! | [`comparison`] | two sets of runs, checks, baselines, histories |
 //! | [`machine`], [`logpq`], [`roofline`] | a measured machine, and runs compared with what it can do |
-//! | [`scaling`], [`model`], [`study`] | models of times over configurations, and sweeps |
+//! | [`scaling`], [`model`] | models of times over configurations |
 //! | [`html`], [`picture`], [`figure`], [`text_timeline`] | shared by all subjects: pages, pictures of a run, plots, the timeline in a terminal |
 
 mod blocks;
@@ -40,16 +40,17 @@ pub mod report;
 pub mod roofline;
 pub mod scaling;
 mod shown;
-pub mod study;
 mod table;
 pub mod text_timeline;
 mod unfinished;
 pub mod whatif;
 pub mod width;
 
+pub(crate) use cell::text as cell_text;
 pub(crate) use context::{number_list, range_list};
 pub(crate) use report::{counter_sentences, run_note, time_note};
 pub use shown::Report;
+pub use table::lines;
 
 impl<'a> Report<'a> {
     /// What a reader should know, as found by all stages.

@@ -15,6 +15,16 @@ pub(crate) fn significant(value: f64, digits: i32) -> String {
     }
 }
 
+/// Three significant digits, with a power of ten if the number is small or large.
+pub(crate) fn scientific(value: f64) -> String {
+    match value.abs() {
+        size if size == 0.0 || !size.is_finite() || (1e-3..1e9).contains(&size) => {
+            significant(value, 3)
+        }
+        _ => format!("{value:.2e}"),
+    }
+}
+
 /// A count with its thousands grouped.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -104,6 +114,12 @@ pub(crate) fn percent(share: f64) -> String {
         small if small < 9.95 => format!("{} %", significant(percent, 2)),
         _ => format!("{percent:.0} %"),
     }
+}
+
+/// A share with its sign.
+pub(crate) fn signed_percent(share: f64) -> String {
+    let text = percent(share);
+    if share > 0.0 && text != "0 %" { format!("+{text}") } else { text }
 }
 
 /// A number with a decimal prefix: `667 G`.

@@ -25,7 +25,7 @@ pub(super) struct Table {
 }
 
 /// The lines of a table, with its details; none if it has no rows.
-pub(super) fn lines(table: &tables::Table) -> Vec<String> {
+pub fn lines(table: &tables::Table) -> Vec<String> {
     lines_of(table, &[Shown::Always, Shown::Detail])
 }
 

@@ -4,8 +4,11 @@
 pub mod calls;
 mod delay;
 pub mod delay_costs;
+pub mod ledger;
 pub mod parts;
 pub mod ranks;
+pub mod scaling;
+pub mod study;
 mod table;
 pub mod waits;
 

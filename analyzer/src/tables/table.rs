@@ -20,6 +20,8 @@ pub enum Cell {
     Seconds(f64),
     /// A difference, seconds.
     Difference(f64),
+    /// An interval, seconds.
+    Between(f64, f64),
     /// Bytes.
     Bytes(f64),
     /// Per second: operations, bytes.
@@ -28,8 +30,12 @@ pub enum Cell {
     Quantity(f64, &'static str),
     /// A number without a unit.
     Ratio(f64),
+    /// A number that the user gave, with all its digits.
+    Given(f64),
     /// A part of a whole.
     Share(f64),
+    /// By how much something is larger than something else, as a part of that.
+    Excess(f64),
     /// A factor of an efficiency.
     Factor(f64),
     /// A thread of a rank.
@@ -62,7 +68,9 @@ impl Cell {
             | Self::Rate(number)
             | Self::Quantity(number, _)
             | Self::Ratio(number)
+            | Self::Given(number)
             | Self::Share(number)
+            | Self::Excess(number)
             | Self::Factor(number) => Some(*number),
             _ => None,
         }
@@ -83,6 +91,11 @@ impl Cell {
 
     pub(super) fn or_unknown<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
         value.map_or(Self::Unknown, cell)
+    }
+
+    /// A cell, or that there is none in this row.
+    pub fn or_nothing<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
+        value.map_or(Self::Nothing, cell)
     }
 
     /// Part of a whole that has a length.

@@ -1,20 +1,24 @@
 //! What the commands say of a run, made as they make it: each gathers its own evidence.
 
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use gammachi_analyzer::analysis::Analysis;
-use gammachi_analyzer::causes::Causes;
+use gammachi_analyzer::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use gammachi_analyzer::comparison::{Comparison, Relation, RunRecord};
 use gammachi_analyzer::diagnosis::{Diagnosis, Evidence, Why};
 use gammachi_analyzer::metrics::activity::bins_for;
 use gammachi_analyzer::metrics::activity::detail::PAGE_BUDGET;
+use gammachi_analyzer::metrics::activity::index::{ActivityIndex, IndexReader};
 use gammachi_analyzer::metrics::{Answer, Metrics, Page, Question, Selection};
+use gammachi_analyzer::present::html::view::View;
 use gammachi_analyzer::present::text_timeline::{self, TextTimeline};
 use gammachi_analyzer::present::{Report, causes, comparison, html, report, whatif};
 use gammachi_analyzer::replay::{
     Assembled, Graph, NoIdeal, WhatIf, ideal_and_replay, replayed_aside,
 };
 use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::timeline::communicators::CommunicatorTable;
 use gammachi_analyzer::trace::Run;
 use serde_json::Value;
 
@@ -24,6 +28,15 @@ pub struct Output {
     pub command: &'static str,
     pub screen: String,
     pub document: Value,
+}
+
+/// What the viewer answers.
+#[derive(Debug)]
+pub struct Served {
+    /// Summary and panels.
+    pub parts: String,
+    /// What the timeline shows of waits.
+    pub causes: Value,
 }
 
 /// What the commands say of a run.
@@ -36,6 +49,8 @@ pub struct Outputs {
     /// Of runs that can be compared: the run with itself.
     pub compare: Option<Output>,
     pub page: String,
+    /// What `view` answers to the browser, if there is time to show.
+    pub served: Option<Served>,
     /// What stands above the timeline in a terminal.
     pub timeline: String,
 }
@@ -53,6 +68,7 @@ impl Outputs {
             whatif: of_whatif(&analysis),
             compare: of_compare(&analysis),
             page,
+            served: of_view(&analysis),
             timeline: timeline_heading,
         })
     }
@@ -98,6 +114,19 @@ fn of_activity(analysis: &Analysis) -> (String, String) {
     let diagnosis =
         Diagnosis::new(Evidence { ideal: Err(NoIdeal::NotAsked), replay: None, ..diagnosis.of });
     (page, text_timeline::heading(&diagnosis, &activity, &drawn))
+}
+
+fn of_view(analysis: &Analysis) -> Option<Served> {
+    let (run, timeline) = (analysis.run, analysis.timeline);
+    let index = ActivityIndex::new(run, timeline, &AtomicU64::new(0));
+    let communicators = CommunicatorTable::new(run);
+    let view = View::new(IndexReader { run, timeline, index: &index }, &communicators);
+    if view.rows() == 0 || view.length_s() <= 0.0 {
+        return None;
+    }
+    let parts = view.parts(MAX_CALLS_FOR_SUMMARY).expect("a whole run");
+    let parts = parts["html"].as_str().expect("a part of the page").to_owned();
+    Some(Served { parts, causes: view.causes(MAX_CALLS_FOR_SUMMARY) })
 }
 
 fn of_why(analysis: &Analysis) -> Output {

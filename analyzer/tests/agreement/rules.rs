@@ -86,7 +86,8 @@ pub fn broken(of: &Outputs) -> Option<String> {
         .or_else(|| on_screens.into_iter().flatten().find_map(long_headline))
         .or_else(|| contradicts_itself(found, &invalid))
         .or_else(|| on_screens.into_iter().flatten().find_map(|of| unmarked(of, &invalid)))
-        .or_else(|| unmarked_on_page(&of.page, &invalid))
+        .or_else(|| pages(of).find_map(|(name, page)| unmarked_on_page(name, page, &invalid)))
+        .or_else(|| shows_other_waits(of))
         .or_else(|| promises(of, &invalid))
         .or_else(|| promises_alone(found))
         .or_else(|| doubts_above(&of.timeline, found))
@@ -137,9 +138,17 @@ fn said_first(of: &Outputs, findings: &Value) -> Option<String> {
             return Some(format!("{} does not begin with {expected:?}: {head}", output.command));
         }
     }
-    let verdict = of.page.split_once("id=\"verdict\">").map_or("", |(_, rest)| rest);
-    let verdict = plain(verdict.split_once("</p>").map_or("", |(verdict, _)| verdict));
-    (verdict != expected).then(|| format!("the page says {verdict:?}, not {expected:?}"))
+    pages(of).find_map(|(name, page)| {
+        let verdict = page.split_once("id=\"verdict\">").map_or("", |(_, rest)| rest);
+        let verdict = plain(verdict.split_once("</p>").map_or("", |(verdict, _)| verdict));
+        (verdict != expected).then(|| format!("{name} says {verdict:?}, not {expected:?}"))
+    })
+}
+
+/// The page as a file, and the parts of it that the viewer answers.
+fn pages(of: &Outputs) -> impl Iterator<Item = (&'static str, &str)> {
+    let served = of.served.iter().map(|served| ("the viewer", served.parts.as_str()));
+    [("the page", of.page.as_str())].into_iter().chain(served)
 }
 
 /// Words that a reader takes in at once.
@@ -197,7 +206,7 @@ fn unmarked(of: &Output, invalid: &[&str]) -> Option<String> {
     })
 }
 
-fn unmarked_on_page(page: &str, invalid: &[&str]) -> Option<String> {
+fn unmarked_on_page(name: &str, page: &str, invalid: &[&str]) -> Option<String> {
     PARTS.iter().filter(|(.., figures)| invalid.contains(figures)).find_map(
         |(from, to, figures)| {
             let (before, rest) = page.split_once(from)?;
@@ -205,10 +214,19 @@ fn unmarked_on_page(page: &str, invalid: &[&str]) -> Option<String> {
             // A heading is followed by the mark, or has it before its list.
             let before = before.rsplit("<h2").next().unwrap_or_default();
             let is_marked = part.contains(MARK) || before.contains(MARK);
-            (!is_marked)
-                .then(|| format!("the page shows invalid {figures} at {from} without a mark"))
+            (!is_marked).then(|| format!("{name} shows invalid {figures} at {from} without a mark"))
         },
     )
+}
+
+/// The viewer's timeline has the waits of the page.
+fn shows_other_waits(of: &Outputs) -> Option<String> {
+    let served = of.served.as_ref()?;
+    let (_, data) = of.page.split_once("id=\"timeline-data\">")?;
+    let data: Value = serde_json::from_str(data.split_once("</script>")?.0).expect("data");
+    let embedded = &data["causes"];
+    (*embedded != served.causes)
+        .then(|| format!("the viewer's waits are {}, the page's {embedded}", served.causes))
 }
 
 /// Savings, and steps that promise some, where predictions are invalid.

@@ -165,11 +165,12 @@ impl Rows<'_, '_> {
     }
 }
 
-/// Writes the tables of causes, unless they are left out.
-pub fn write(
+/// Writes the tables of causes, unless they are left out, and then what `more` writes.
+pub(super) fn write(
     content: &Content,
     tables: &mut dyn Tables,
     progress: &dyn Progress,
+    more: impl FnOnce((&Analysis, &Causes), &mut dyn Tables) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
     if left_out(content).is_some() {
         return Ok(());
@@ -181,5 +182,6 @@ pub fn write(
     rows.waits()?;
     rows.causes()?;
     rows.iterations()?;
-    rows.critical_path()
+    rows.critical_path()?;
+    more((&analysis, &causes), tables)
 }

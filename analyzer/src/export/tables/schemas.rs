@@ -24,11 +24,11 @@ pub type Column = (&'static str, Type, bool);
 
 /// A table.
 #[derive(Debug, Clone, Copy)]
-pub struct Schema {
+pub struct Schema<'a> {
     /// Its name, and that of its file.
-    pub name: &'static str,
+    pub name: &'a str,
     /// Its columns.
-    pub columns: &'static [Column],
+    pub columns: &'a [Column],
 }
 
 /// A value.
@@ -52,7 +52,7 @@ pub trait Tables {
     ///
     /// # Errors
     /// A file cannot be written.
-    fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError>;
+    fn begin(&mut self, schema: &Schema) -> Result<(), ExportError>;
     /// Adds a row to the current table, with a cell per column.
     ///
     /// # Errors

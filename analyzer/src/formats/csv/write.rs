@@ -37,7 +37,7 @@ pub fn write(
 }
 
 impl Tables for CsvTables {
-    fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError> {
+    fn begin(&mut self, schema: &Schema) -> Result<(), ExportError> {
         self.finish()?;
         fs::create_dir_all(&self.directory).map_err(ExportError::io(&self.directory))?;
         let path = self.directory.join(format!("{}.csv", schema.name));

@@ -221,7 +221,7 @@ pub fn write(
 }
 
 impl Tables for ParquetTables<'_> {
-    fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError> {
+    fn begin(&mut self, schema: &Schema) -> Result<(), ExportError> {
         self.finish()?;
         let mut path = self.directory.join(file_of(schema));
         if let Some(part) = &self.part {

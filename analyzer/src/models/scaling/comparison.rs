@@ -1,9 +1,11 @@
 //! Compares fits of several problem sizes: ratios and growth exponents of the terms of the model.
 
+use serde::Serialize;
+
 use super::fit::Fit;
 
 /// The terms of all fits; the first fit is the reference.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The parameter in which the fits differ.
     pub param: String,
@@ -12,15 +14,19 @@ pub struct Comparison {
 }
 
 /// One problem size.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// Value of the parameter.
     pub value: f64,
     /// a over that of the first fit.
     pub a_ratio: f64,
-    /// Growth exponents of a, χ'₀ and χ'₁ since the previous fit: d ln term / d ln parameter;
-    /// `None` for the first fit, and where a term is not above 0.
-    pub exponents: [Option<f64>; 3],
+    /// Growth exponent of a since the previous fit: d ln a / d ln parameter; `None` for the first
+    /// fit, and where a term is not above 0.
+    pub a_exponent: Option<f64>,
+    /// That of χ'₀.
+    pub chi0_exponent: Option<f64>,
+    /// That of χ'₁.
+    pub chi1_exponent: Option<f64>,
     /// χ'₀ over the median χ'₀ of the other fits; `None` unless there are at least three fits and
     /// all χ'₀ are above 0.
     pub chi0_ratio: Option<f64>,
@@ -58,7 +64,9 @@ impl Comparison {
             Step {
                 value,
                 a_ratio: terms[0] / sizes[0].1[0],
-                exponents: [exponent(0), exponent(1), exponent(2)],
+                a_exponent: exponent(0),
+                chi0_exponent: exponent(1),
+                chi1_exponent: exponent(2),
                 chi0_ratio: chi0_ratio(&sizes, index),
             }
         });

@@ -48,12 +48,14 @@ pub(super) fn hidden(fit: &Fit, curve: &Curve) -> Option<Hidden> {
         return None;
     }
     let without = gaps.iter().map(|all| (all.1 - gap(all).max(0.0), all.0));
+    let (tau_without_s, tau_without_p) = without.min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(Hidden {
         p: last.0,
         gap_s: gap(last),
         model_chi_s: last.2,
         chi_s: last.3,
-        tau_without_s: without.min_by(|a, b| a.0.total_cmp(&b.0))?,
+        tau_without_s,
+        tau_without_p,
     })
 }
 
@@ -73,12 +75,15 @@ pub(super) fn unbalanced(series: &Series) -> Option<Unbalanced> {
         return None;
     }
     let without = known.iter().map(|(p, tau_s, excess_s, _)| (tau_s - excess_s, *p));
+    let (tau_without_s, tau_without_p) = without.min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(Unbalanced {
         p: last.0,
-        chi_range_s: last.3,
+        chi_min_s: last.3.0,
+        chi_max_s: last.3.1,
         excess_s: last.2,
         grows: known.len() > 1 && last.2 / last.1 > 1.2 * first.2 / first.1,
-        tau_without_s: without.min_by(|a, b| a.0.total_cmp(&b.0))?,
+        tau_without_s,
+        tau_without_p,
     })
 }
 
@@ -131,5 +136,6 @@ pub(super) fn next_run(
         error(information + x * x.transpose()).map(|error| (p, error))
     };
     let (p, then) = candidates.into_iter().filter_map(with).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(NextRun { p, error: noise.map(|_| (now, then)), of_p_c: p_c.is_some() })
+    let narrows = if p_c.is_some() { "p_c" } else { "c2" };
+    Some(NextRun { p, narrows, error_now: noise.map(|_| now), error_then: noise.map(|_| then) })
 }

@@ -131,46 +131,54 @@ pub struct Bounds {
 }
 
 /// Overhead counted as computation: χ' grows beyond the measured χ, because Σγ grows with p.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Hidden {
     /// Largest rank count with a known χ.
     pub p: u32,
     /// χ' − χ there, seconds.
+    #[serde(skip)]
     pub gap_s: f64,
     /// χ' there, seconds.
     pub model_chi_s: f64,
     /// χ there, seconds.
     pub chi_s: f64,
-    /// The smallest τ − (χ' − χ) over the measured rank counts, seconds, and its rank count.
-    pub tau_without_s: (f64, u32),
+    /// The smallest τ − (χ' − χ) over the measured rank counts, seconds.
+    pub tau_without_s: f64,
+    /// Its rank count.
+    pub tau_without_p: u32,
 }
 
 /// Uneven computation: χ_i differs over the ranks of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Unbalanced {
     /// Largest rank count with a known range of χ_i.
     pub p: u32,
-    /// Smallest and largest χ_i there, seconds.
-    pub chi_range_s: (f64, f64),
+    /// Smallest χ_i there, seconds.
+    pub chi_min_s: f64,
+    /// Largest χ_i there, seconds.
+    pub chi_max_s: f64,
     /// Mean χ less smallest χ_i there, seconds: the computation of the busiest rank beyond the
     /// mean.
     pub excess_s: f64,
     /// Whether its share of τ grows from the smallest rank count above 1 to the largest.
     pub grows: bool,
-    /// The smallest τ less this excess over the measured rank counts, seconds, and its rank count.
-    pub tau_without_s: (f64, u32),
+    /// The smallest τ less this excess over the measured rank counts, seconds.
+    pub tau_without_s: f64,
+    /// Its rank count.
+    pub tau_without_p: u32,
 }
 
 /// The run that would narrow the answer most.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct NextRun {
     /// Rank count.
     pub p: u32,
-    /// Relative standard error of p_c (of c2 where there is no p_c), now and with the run. `None`
-    /// where the noise is not known.
-    pub error: Option<(f64, f64)>,
-    /// Whether the run narrows p_c; otherwise it narrows c2.
-    pub of_p_c: bool,
+    /// What the run narrows: `p_c`, or `c2` where there is no p_c.
+    pub narrows: &'static str,
+    /// Relative standard error of that now; `None` where the noise is not known.
+    pub error_now: Option<f64>,
+    /// The same with the run.
+    pub error_then: Option<f64>,
 }
 
 /// Why a time is not predicted.

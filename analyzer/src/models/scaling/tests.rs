@@ -192,7 +192,7 @@ fn reports_hidden_overhead_and_uneven_ranks() {
     let uneven = "p,tau_s,sum_gamma_s,chi_min_s,chi_max_s\n2,10,16,1.5,2.5\n4,6,16,0.5,3\n";
     let uneven = super::tests::fit(uneven, &Options::default()).unbalanced.unwrap();
     assert!((uneven.excess_s - 1.5).abs() < 1e-12 && uneven.grows && uneven.p == 4, "{uneven:?}");
-    assert_eq!(uneven.tau_without_s, (4.5, 4));
+    assert_eq!((uneven.tau_without_s, uneven.tau_without_p), (4.5, 4));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn compares_problem_sizes() {
     assert_eq!(comparison.param, "N");
     let ratios: Vec<f64> = comparison.steps.iter().map(|step| step.a_ratio.round()).collect();
     assert_eq!(ratios, [1.0, 8.0, 64.0]);
-    assert!((comparison.steps[1].exponents[0].unwrap() - 3.0).abs() < 1e-9);
+    assert!((comparison.steps[1].a_exponent.unwrap() - 3.0).abs() < 1e-9);
     assert!((comparison.steps[2].chi0_ratio.unwrap() - 20.0).abs() < 1e-9);
 }
 
@@ -218,7 +218,7 @@ fn suggests_a_next_run_that_helps() {
     let model = fit(text, &Options::default()).model.unwrap();
     let next = model.next.unwrap();
     assert_eq!(next.p, 16, "the far end tells most about c2: {next:?}");
-    let (now, then) = next.error.unwrap();
+    let (now, then) = next.error_now.zip(next.error_then).unwrap();
     assert!(then < 0.7 * now, "{next:?}");
 }
 

@@ -5,13 +5,16 @@ use minijinja::value::Value;
 
 use crate::comparison::cause::Cause;
 use crate::comparison::history::Series;
+use crate::comparison::record::Kind;
 use crate::comparison::{Comparison, Relation, RunRecord};
 use crate::plain_text::printable;
 use crate::present::context::plural;
 use crate::present::figure::{Axis, Figure, Panel, Reference, Series as Line, Width};
 use crate::present::findings;
-use crate::present::html::{PageError, environment, safe};
+use crate::present::html::{PageError, environment, laid_out, safe};
 use crate::present::quantity::percent;
+
+use crate::tables::{Cell, Table};
 
 use super::{baseline, verdict, words};
 
@@ -41,23 +44,6 @@ pub fn page(all: &[Series]) -> Result<String, PageError> {
 fn series(of: &Series) -> Value {
     let first = of.runs[0];
     let name = format!("{}, {}", words::program(first), plural(first.ranks as usize, "rank"));
-    let rows = of.runs.iter().enumerate().map(|(at, run)| {
-        let is_change = of.changes.iter().any(|change| change.at == at);
-        context! {
-            number => at,
-            begun => baseline::begun(run),
-            run => printable(&run.run),
-            version => printable(&baseline::labels(run)),
-            elapsed_s => run.elapsed_ns as f64 * 1e-9,
-            iteration_s => baseline::iteration_ns(run).map(|ns| ns * 1e-9),
-            efficiency => run.tree.map(|tree| tree.parallel),
-            load_balance => run.tree.and_then(|tree| tree.load_balance),
-            waiting => share(run, crate::comparison::record::Kind::Waiting),
-            changes => is_change,
-            doubt => doubt(run),
-            counts => of.other_counts.contains(&at),
-        }
-    });
     let of_time = |at: &&usize| of.changes.iter().any(|change| change.at == **at);
     let counts = of.other_counts.iter().filter(|at| !of_time(at)).filter_map(|at| {
         let (run, from, to) = (of.runs[*at], at.saturating_sub(2), of.runs.len().min(at + 2));
@@ -94,12 +80,44 @@ fn series(of: &Series) -> Value {
         machine => words::machine(first),
         what => if of.of_iteration { "iteration (median)" } else { "elapsed time" },
         figure => safe(figure(of).svg_for_page()),
-        rows => rows.collect::<Vec<Value>>(),
+        runs => laid_out(&runs(of)),
         changes => changes.collect::<Vec<Value>>(),
         undecided => undecided.collect::<Vec<Value>>(),
         counts => counts.collect::<Vec<Value>>(),
         spread => spread(of).map(percent),
     }
+}
+
+/// Runs in their order, a row each.
+fn runs(of: &Series) -> Table {
+    let rows = || of.runs.iter();
+    let text = |text: &str| Cell::Text(text.to_owned());
+    let factor = |value: Option<f64>| Cell::or_nothing(value, Cell::Ratio);
+    let note = |(at, run): (usize, &&RunRecord)| {
+        let changed = of.changes.iter().any(|change| change.at == at).then_some("changed here");
+        let counts = of.other_counts.contains(&at).then_some("other counts");
+        let doubt = Some(doubt(run)).filter(|doubt| !doubt.is_empty());
+        let all = changed.or(counts).map(str::to_owned).into_iter().chain(doubt);
+        Cell::Text(all.collect::<Vec<_>>().join("; "))
+    };
+    let iteration = |run: &&RunRecord| baseline::iteration_ns(run).map(|ns| ns * 1e-9);
+    let mut table = Table::default();
+    table.add("number", "run", (0..of.runs.len() as u64).map(Cell::Count));
+    table.add("begun", "begun (UTC)", rows().map(|run| Cell::Text(baseline::begun(run))));
+    table.add("run", "name", rows().map(|run| text(&run.run)));
+    table.add("version", "version", rows().map(|run| Cell::Text(baseline::labels(run))));
+    let elapsed = rows().map(|run| Cell::Seconds(run.elapsed_ns as f64 * 1e-9));
+    table.add("elapsed_s", "elapsed", elapsed);
+    let iterations = rows().map(|run| Cell::or_nothing(iteration(run), Cell::Seconds));
+    table.add("iteration_s", "per iteration", iterations);
+    let efficiency = rows().map(|run| factor(run.tree.map(|tree| tree.parallel)));
+    table.add("efficiency", "efficiency", efficiency);
+    let balance = rows().map(|run| factor(run.tree.and_then(|tree| tree.load_balance)));
+    table.add("load_balance", "load balance", balance);
+    let waiting = rows().map(|run| Cell::Share(share(run, Kind::Waiting)));
+    table.add("waiting", "waiting", waiting);
+    table.add("note", "", rows().enumerate().map(note));
+    table
 }
 
 /// What makes figures of a run invalid; empty if they are valid.
@@ -109,7 +127,7 @@ fn doubt(run: &RunRecord) -> String {
     printable(&sentences.collect::<Vec<_>>().join(" "))
 }
 
-fn share(run: &RunRecord, kind: crate::comparison::record::Kind) -> f64 {
+fn share(run: &RunRecord, kind: Kind) -> f64 {
     run.mean_ns(|part| part.kind == kind) / run.elapsed_ns as f64
 }
 

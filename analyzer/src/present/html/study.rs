@@ -6,14 +6,16 @@ use std::path::Path;
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::models::observations::{self, Observations};
+use crate::models::observations::Observations;
 use crate::models::scaling::{self, Scaling, ScalingError};
 use crate::plain_text::printable;
+use crate::present::context;
 use crate::present::scaling::{drawings, error_sentence, value};
-use crate::present::{context, quantity};
+use crate::tables;
 use crate::trace::study_json::StudyJson;
 
 use super::markup::{PageError, TABLES_SCRIPT, environment, safe};
+use super::table::laid_out;
 
 /// A study and its evaluation.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +54,6 @@ pub fn page(study: &Study) -> Result<String, PageError> {
         .scaling
         .map(|scaling| drawings(scaling).into_iter().map(figure).collect())
         .unwrap_or_default();
-    let (columns, rows) = table(study.table);
     let context = context! {
         gammachi => env!("CARGO_PKG_VERSION"),
         name => printable(&name),
@@ -61,8 +62,8 @@ pub fn page(study: &Study) -> Result<String, PageError> {
         fits => fits,
         no_model => study.scaling.err().map(error_sentence).unwrap_or_default(),
         figures => figures,
-        columns => columns,
-        rows => rows,
+        runs => study.table.rows().len(),
+        table => laid_out(&tables::study::runs(study.table)),
         planned => study.json.runs.len(),
         command => command,
         region => study.region,
@@ -80,7 +81,8 @@ fn fits(scaling: &Scaling, notes: &[String]) -> Vec<Value> {
     let fits = scaling.fits.iter().zip(documents).map(|(fit, document)| {
         let label = scaling::label(&fit.series.params);
         let label = if label.is_empty() { "Scaling".to_owned() } else { printable(&label) };
-        context! { label => label, ..Value::from_serialize(document) }
+        let points = laid_out(&tables::scaling::points(fit));
+        context! { label => label, points => points, ..Value::from_serialize(document) }
     });
     fits.collect()
 }
@@ -101,56 +103,4 @@ fn figure((name, figure): (&'static str, crate::present::figure::Figure)) -> Val
     };
     let is_wide = figure.columns > 1;
     context! { svg => safe(figure.svg_for_page()), caption => caption, is_wide => is_wide }
-}
-
-/// Headings and cells of the table of runs: what `gammachi export --to table` prints, and the efficiency.
-fn table(table: &Observations) -> (Vec<Value>, Vec<Vec<Value>>) {
-    use observations::{CHI_MAX_S, CHI_MIN_S, CHI_S, FLOPS, GAMMA_THREADS, P, REP, RUN};
-    use observations::{SUM_GAMMA_S, TAU_S};
-    type Shown = fn(f64) -> String;
-    let figure = |name: &str| -> Option<(&'static str, Shown)> {
-        Some(match name {
-            P => ("p", |value| quantity::count(value as u64)),
-            REP => ("repetition", |value| quantity::count(value as u64)),
-            GAMMA_THREADS => ("threads of Σγ", |value| quantity::count(value as u64)),
-            TAU_S => ("τ", quantity::seconds),
-            SUM_GAMMA_S => ("Σγ", quantity::seconds),
-            CHI_S => ("χ, mean", quantity::seconds),
-            CHI_MIN_S => ("χ, least", quantity::seconds),
-            CHI_MAX_S => ("χ, most", quantity::seconds),
-            FLOPS => ("flop", quantity::with_prefix),
-            _ => return None,
-        })
-    };
-    let names = table.names();
-    let mut columns: Vec<Value> = names
-        .iter()
-        .map(|name| match figure(name) {
-            Some((title, _)) => context! { title => title, text => false },
-            None => context! { title => printable(name), text => name == RUN },
-        })
-        .collect();
-    columns.push(context! { title => "ε_p", text => false });
-    let column = |name: &str| names.iter().position(|other| other == name);
-    let rows = table.rows().iter().map(|row| {
-        let number = |name: &str| row.cells[column(name)?].parse::<f64>().ok();
-        let cells = names.iter().zip(&row.cells).map(|(name, cell)| {
-            let shown = match (figure(name), cell.parse::<f64>()) {
-                (Some((_, shown)), Ok(value)) => shown(value),
-                _ if cell.is_empty() => "–".to_owned(),
-                _ => printable(cell),
-            };
-            context! { value => cell, shown => shown }
-        });
-        // Where ranks have several threads, Σγ is the sum over these.
-        let workers = number(P).map(|p| p * number(GAMMA_THREADS).unwrap_or(1.0));
-        let efficiency = match (number(SUM_GAMMA_S), number(TAU_S), workers) {
-            (Some(gamma), Some(tau), Some(workers)) if tau > 0.0 => Some(gamma / (workers * tau)),
-            _ => None,
-        };
-        let shown = efficiency.map_or("–".to_owned(), |value| format!("{value:.2}"));
-        let value = efficiency.map_or(String::new(), |value| value.to_string());
-        cells.chain([context! { value => value, shown => shown }]).collect()
-    });
-    (columns, rows.collect())
 }

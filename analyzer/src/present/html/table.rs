@@ -3,6 +3,7 @@
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::plain_text::printable;
 use crate::present::cell;
 use crate::present::context::all_numbers;
 use crate::tables::{Cell, Column, Shown, Table};
@@ -12,7 +13,8 @@ pub(in crate::present) fn laid_out(table: &Table) -> Value {
     let (marks, shown): (Vec<&Column>, Vec<&Column>) =
         table.columns.iter().partition(|column| column.shown == Shown::Script);
     let columns = shown.iter().map(|column| {
-        context! { key => column.key, title => column.title, is_text => column.is_text() }
+        let title = printable(&column.title);
+        context! { key => column.key, title => title, is_text => column.is_text() }
     });
     let is_known = |(_, cell): &(&str, &Cell)| **cell != Cell::Nothing;
     let rows = (0..table.rows()).map(|row| {

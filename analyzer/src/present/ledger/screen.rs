@@ -4,8 +4,9 @@ use crate::ledger::{Predictor, Standing, Summary};
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
 use crate::present::paragraph::wrapped;
-use crate::present::quantity::{percent, seconds};
-use crate::present::table::Table;
+use crate::present::quantity::percent;
+use crate::present::table;
+use crate::tables;
 
 use super::contents::LedgerContents;
 
@@ -19,7 +20,7 @@ pub fn screen(contents: &LedgerContents, colour: bool) -> String {
     blocks.block("PREDICTIONS", predictions(&contents.score.standings));
     let open = |standing: &&Standing| standing.measured_s.is_none();
     let mut waiting = contents.score.standings.iter().filter(open);
-    if let Some(prediction) = waiting.find(|standing| !standing.prediction.is_recognised()) {
+    if let Some(prediction) = waiting.find(|standing| !standing.recognised) {
         blocks.note(&format!(
             "Name the run that tests {}: gammachi whatif --answer {} RUN",
             prediction.prediction.id, prediction.prediction.id
@@ -59,35 +60,7 @@ fn predictions(standings: &[Standing]) -> Vec<String> {
     if standings.is_empty() {
         return vec!["none".to_owned()];
     }
-    let mut table = Table::default();
-    let date = |standing: &Standing| standing.prediction.at.utc.chars().take(10).collect();
-    let interval = |standing: &Standing| match (standing.prediction.lo_s, standing.prediction.hi_s)
-    {
-        (Some(lo), Some(hi)) => format!("{} to {}", seconds(lo), seconds(hi)),
-        _ => "-".to_owned(),
-    };
-    let measured = |standing: &Standing| match standing.measured_s {
-        Some(measured) => seconds(measured),
-        None => "not tested yet".to_owned(),
-    };
-    let error = |standing: &Standing| match standing.error() {
-        Some(error) if error < 0.0 => format!("-{}", percent(-error)),
-        Some(error) => format!("+{}", percent(error)),
-        None => String::new(),
-    };
-    let within_interval = |standing: &Standing| match standing.is_within_interval() {
-        Some(true) => "yes".to_owned(),
-        Some(false) => "no".to_owned(),
-        None => String::new(),
-    };
-    table.left("id", standings.iter().map(|standing| standing.prediction.id.clone()));
-    table.left("when", standings.iter().map(date));
-    table.right("predicted", standings.iter().map(|standing| seconds(standing.prediction.seconds)));
-    table.left("90 %", standings.iter().map(interval));
-    table.left("measured", standings.iter().map(measured));
-    table.right("error", standings.iter().map(error));
-    table.left("within interval", standings.iter().map(within_interval));
-    let mut rows = table.lines().into_iter();
+    let mut rows = table::lines(&tables::ledger::predictions(standings)).into_iter();
     let mut lines: Vec<String> = rows.next().into_iter().collect();
     for (row, standing) in rows.zip(standings) {
         lines.push(row);

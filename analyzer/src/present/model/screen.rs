@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use crate::models::regression::{Comparison, Findings, Method, Points, Prediction, Residual, Term};
 use crate::present::context::plural;
 use crate::present::paragraph::wrapped;
-use crate::present::quantity::{percent, seconds, significant};
-use crate::present::table::Table;
+use crate::present::quantity::{percent, significant};
+use crate::present::table;
+use crate::tables::{Cell, Table};
 
 use super::words::{contradictions, error_sentence, held_back, warnings};
 
@@ -145,24 +146,23 @@ fn columns(text: &mut String, findings: &Findings) {
         .map(|(name, value)| format!("{name} {}", number(*value)))
         .collect();
     let _ = writeln!(text, "\nCOLUMNS  shares of the time at {}", point.join(", "));
+    let rows = || selected.iter();
     let mut table = Table::default();
     if findings.model.parts.len() > 1 {
-        table.left("part", selected.iter().map(|term| term.part.clone()));
+        table.add("part", "part", rows().map(|term| Cell::Text(term.part.clone())));
     }
-    table.left("column", selected.iter().map(|term| term.text.clone()));
-    table.right("coefficient", selected.iter().map(|term| format!("{:.3e}", term.coefficient)));
-    let share = |term: &&Term| term.seconds.map_or("-".into(), |s| percent(s / total));
-    table.right("share", selected.iter().map(share));
+    table.add("expr", "column", rows().map(|term| Cell::Text(term.text.clone())));
+    table.add("coefficient", "coefficient", rows().map(|term| Cell::Ratio(term.coefficient)));
+    let share = |seconds| Cell::Share(seconds / total);
+    table.add("share", "share", rows().map(|term| Cell::or_nothing(term.seconds, share)));
     if findings.model.method == Method::Robust {
-        table.right("support", selected.iter().map(|term| format!("{:.2}", term.support)));
+        table.add("support", "support", rows().map(|term| Cell::Factor(term.support)));
     }
     if terms.iter().any(|term| term.replica_share.is_some()) {
-        let share = |term: &&Term| term.replica_share.map_or("-".into(), |s| format!("{s:.2}"));
-        table.right("in replicas", selected.iter().map(share));
+        let shares = rows().map(|term| Cell::or_nothing(term.replica_share, Cell::Factor));
+        table.add("replica_share", "in replicas", shares);
     }
-    for line in table.lines() {
-        let _ = writeln!(text, "  {line}");
-    }
+    add_table(text, &table);
     if !small.is_empty() {
         let share = small.iter().filter_map(|term| term.seconds).sum::<f64>() / total;
         let _ = writeln!(
@@ -216,24 +216,22 @@ fn choice(text: &mut String, chosen: usize, comparison: &Comparison) {
 }
 
 fn scores(text: &mut String, comparison: &Comparison, chosen: Option<usize>) {
-    let mut table = Table::default();
-    let error = |value: Option<f64>| value.map_or("-".to_owned(), percent);
     let all = &comparison.scores;
+    let rows = || all.iter();
+    let error = |value| Cell::or_nothing(value, Cell::Share);
+    let mut table = Table::default();
     if let Some(chosen) = chosen {
-        let mark = |i: usize| if i == chosen { "*".to_owned() } else { String::new() };
-        table.left("", (0..all.len()).map(mark));
+        let mark = |i| Cell::Text(if i == chosen { "*" } else { "" }.to_owned());
+        table.add("chosen", "", (0..all.len()).map(mark));
     }
-    table.left("", all.iter().map(|score| score.name.clone()));
-    table.right("median", all.iter().map(|score| error(score.median)));
-    table.right("95 %", all.iter().map(|score| error(score.p95)));
-    table.right("largest", all.iter().map(|score| error(score.largest)));
-    table.left(
-        "",
-        all.iter().map(|score| score.failure.as_deref().map_or(String::new(), error_sentence)),
-    );
-    for line in table.lines() {
-        let _ = writeln!(text, "  {line}");
-    }
+    table.add("name", "", rows().map(|score| Cell::Text(score.name.clone())));
+    table.add("median", "median", rows().map(|score| error(score.median)));
+    table.add("p95", "95 %", rows().map(|score| error(score.p95)));
+    table.add("max", "largest", rows().map(|score| error(score.largest)));
+    let failures =
+        rows().map(|score| score.failure.as_deref().map_or(String::new(), error_sentence));
+    table.add("failure", "", failures.map(Cell::Text));
+    add_table(text, &table);
 }
 
 fn predictions(
@@ -242,34 +240,33 @@ fn predictions(
     predictions: &[Prediction],
     measured: Option<&[f64]>,
 ) {
+    let rows = || predictions.iter();
+    let time = |value| Cell::or_nothing(value, Cell::Seconds);
     let mut table = Table::default();
-    for (v, name) in points.variables.iter().enumerate() {
-        table.right(name, predictions.iter().map(|prediction| number(prediction.values[v])));
-    }
-    let time = |value: Option<f64>| value.map_or("-".to_owned(), seconds);
-    if let Some(measured) = measured {
-        table.right("measured", measured.iter().map(|value| seconds(*value)));
-    }
-    table.right("model", predictions.iter().map(|prediction| time(prediction.value)));
-    if predictions.iter().any(|prediction| prediction.hi.is_some()) {
-        table.right("from", predictions.iter().map(|prediction| time(prediction.lo)));
-        table.right("to", predictions.iter().map(|prediction| time(prediction.hi)));
+    for (at, name) in points.variables.iter().enumerate() {
+        table.add("variable", name, rows().map(|of| Cell::Given(of.values[at])));
     }
     if let Some(measured) = measured {
-        let error = |(prediction, time): (&Prediction, &f64)| {
-            prediction.value.map_or("-".to_owned(), |value| signed_percent(value / time - 1.0))
-        };
-        table.right("error", predictions.iter().zip(measured).map(error));
+        table.add("measured", "measured", measured.iter().copied().map(Cell::Seconds));
     }
-    table.left("", predictions.iter().map(warnings));
-    for line in table.lines() {
-        let _ = writeln!(text, "  {line}");
+    table.add("value", "model", rows().map(|of| time(of.value)));
+    if rows().any(|of| of.hi.is_some()) {
+        table.add("lo", "from", rows().map(|of| time(of.lo)));
+        table.add("hi", "to", rows().map(|of| time(of.hi)));
     }
+    if let Some(measured) = measured {
+        let error = |(of, time): (&Prediction, &f64)| of.value.map(|value| value / time - 1.0);
+        let errors = rows().zip(measured).map(error);
+        table.add("error", "error", errors.map(|error| Cell::or_nothing(error, Cell::Excess)));
+    }
+    table.add("warning", "", rows().map(|of| Cell::Text(warnings(of))));
+    add_table(text, &table);
 }
 
-fn signed_percent(share: f64) -> String {
-    let sign = if share > 0.0 { "+" } else { "" };
-    format!("{sign}{}", percent(share))
+fn add_table(text: &mut String, table: &Table) {
+    for line in table::lines(table) {
+        let _ = writeln!(text, "  {line}");
+    }
 }
 
 /// A variable's value in its shortest form.

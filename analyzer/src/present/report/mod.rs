@@ -39,4 +39,5 @@ pub(in crate::present) use messages::{communicator_table, pair_table};
 pub(in crate::present) use notes::sentence;
 pub(crate) use notes::{run_note, time_note};
 pub(in crate::present) use tables::ranks_of;
+pub(crate) use tables::tables;
 pub(in crate::present) use trust::trust_parts;

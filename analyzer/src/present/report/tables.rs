@@ -7,6 +7,7 @@ use crate::present::shown::Report;
 use crate::present::table::{self, Table};
 use crate::tables::calls::{self, lies_outside, time_of_threads};
 use crate::tables::ranks::{RankGroup, Ranks};
+use crate::tables::{self as data, delay_costs, parts, waits};
 use crate::timeline::Ending;
 
 /// Up to this many ranks, all are shown; more are shown as groups of similar ranks.
@@ -26,6 +27,31 @@ const MAX_GROUPS: usize = 16;
 /// What the table of ranks is made from.
 pub(in crate::present) fn ranks_of<'a>(report: &Report<'a>) -> Ranks<'a> {
     Ranks::new(report.metrics, report.causes, report.diagnosis, state)
+}
+
+/// All tables of a run, each with all its rows, and their names.
+pub(crate) fn tables(of: &Report) -> Vec<(&'static str, data::Table)> {
+    let (run, metrics) = (of.run, of.metrics);
+    let every: Vec<usize> = (0..metrics.ranks.len()).collect();
+    let functions: Vec<&CallMetrics> = metrics.calls.iter().collect();
+    let mut all = vec![
+        ("report_ranks", ranks_of(of).table(&every)),
+        ("report_calls", calls::calls(metrics, &functions)),
+    ];
+    if let Some(sites) = &metrics.sites {
+        all.push(("report_sites", calls::sites(metrics, &sites.rows)));
+        all.push(("report_paths", calls::paths(metrics, &sites.paths)));
+    }
+    if let Some(why) = of.why() {
+        let causes = why.causes;
+        all.push(("report_regions", parts::regions(run, causes, &causes.regions.all)));
+        all.push(("report_phases", parts::phases(run, causes)));
+        all.push(("report_waits", waits::wait_states(&why, &waits::groups(&why))));
+        let costs = delay_costs::costliest(&why);
+        all.push(("report_delays", delay_costs::delay_costs(&why, &costs)));
+        all.push(("report_path", delay_costs::critical_path(&why, &causes.imbalance())));
+    }
+    all
 }
 
 /// The unit of time, and the table of ranks or, if there are many, of groups of similar ranks.

@@ -137,17 +137,17 @@ fn unbalanced(fit: &Fit) -> Option<String> {
         "The load is imbalanced{grows}: at p = {} the ranks' lost time χ ranges from {} to {}; the busiest rank \
          computes {} longer than the mean.",
         uneven.p,
-        seconds(uneven.chi_range_s.0),
-        seconds(uneven.chi_range_s.1),
+        seconds(uneven.chi_min_s),
+        seconds(uneven.chi_max_s),
         seconds(uneven.excess_s)
     ))
 }
 
 fn next(model: &Model) -> Option<String> {
     // A value that is known to a thousandth needs no further run.
-    let next = model.next.filter(|next| next.error.is_none_or(|(now, _)| now > 1e-3))?;
-    let what = if next.of_p_c { "p_c" } else { "c2" };
-    Some(match next.error {
+    let next = model.next.filter(|next| next.error_now.is_none_or(|now| now > 1e-3))?;
+    let what = next.narrows;
+    Some(match next.error_now.zip(next.error_then) {
         Some((now, then)) => format!(
             "Next: a run at p = {} would reduce the uncertainty of {what} most, from ±{} to about ±{} (standard \
              error).",

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::models::scaling::bootstrap::{Interval, Noise};
-use crate::models::scaling::fit::Bounds;
-use crate::models::scaling::{Fit, FittedPoint, Form, Isoefficiency, Scaling};
+use crate::models::scaling::fit::{Bounds, Hidden, NextRun, Unbalanced};
+use crate::models::scaling::{Comparison, Fit, FittedPoint, Form, Isoefficiency, Scaling};
 
 use super::{advice, words};
 
@@ -19,7 +19,7 @@ struct Document<'a> {
     gammachi: &'static str,
     source: &'a str,
     fits: Vec<FitDocument<'a>>,
-    comparison: Option<ComparisonDocument<'a>>,
+    comparison: Option<&'a Comparison>,
     notes: &'a [String],
 }
 
@@ -52,9 +52,9 @@ struct FitDocument<'a> {
     predictions: Vec<PredictionDocument>,
     points: Vec<PointDocument>,
     bounds: Option<Bounds>,
-    hidden_overhead: Option<HiddenDocument>,
-    imbalance: Option<ImbalanceDocument>,
-    next: Option<NextDocument>,
+    hidden_overhead: Option<Hidden>,
+    imbalance: Option<Unbalanced>,
+    next: Option<NextRun>,
     advice: Vec<String>,
     warnings: Vec<String>,
 }
@@ -86,50 +86,6 @@ struct PointDocument {
     model_tau_s: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
-struct HiddenDocument {
-    p: u32,
-    model_chi_s: f64,
-    chi_s: f64,
-    tau_without_s: f64,
-    tau_without_p: u32,
-}
-
-#[derive(Debug, Serialize)]
-struct ImbalanceDocument {
-    p: u32,
-    chi_min_s: f64,
-    chi_max_s: f64,
-    excess_s: f64,
-    grows: bool,
-    tau_without_s: f64,
-    tau_without_p: u32,
-}
-
-#[derive(Debug, Serialize)]
-struct NextDocument {
-    p: u32,
-    narrows: &'static str,
-    error_now: Option<f64>,
-    error_then: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct ComparisonDocument<'a> {
-    param: &'a str,
-    steps: Vec<StepDocument>,
-}
-
-#[derive(Debug, Serialize)]
-struct StepDocument {
-    value: f64,
-    a_ratio: f64,
-    a_exponent: Option<f64>,
-    chi0_exponent: Option<f64>,
-    chi1_exponent: Option<f64>,
-    chi0_ratio: Option<f64>,
-}
-
 /// The document as indented text with a line feed at the end.
 ///
 /// # Errors
@@ -145,27 +101,12 @@ pub(in crate::present) fn value(scaling: &Scaling, notes: &[String]) -> serde_js
 }
 
 fn document<'a>(scaling: &'a Scaling, notes: &'a [String]) -> Document<'a> {
-    let comparison = scaling.comparison.as_ref().map(|comparison| ComparisonDocument {
-        param: &comparison.param,
-        steps: comparison
-            .steps
-            .iter()
-            .map(|step| StepDocument {
-                value: step.value,
-                a_ratio: step.a_ratio,
-                a_exponent: step.exponents[0],
-                chi0_exponent: step.exponents[1],
-                chi1_exponent: step.exponents[2],
-                chi0_ratio: step.chi0_ratio,
-            })
-            .collect(),
-    });
     Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
         source: &scaling.source,
         fits: scaling.fits.iter().map(fit_document).collect(),
-        comparison,
+        comparison: scaling.comparison.as_ref(),
         notes,
     }
 }
@@ -208,28 +149,9 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
         predictions: predictions(fit),
         points: points(fit),
         bounds: fit.bounds,
-        hidden_overhead: model.and_then(|model| model.hidden).map(|hidden| HiddenDocument {
-            p: hidden.p,
-            model_chi_s: hidden.model_chi_s,
-            chi_s: hidden.chi_s,
-            tau_without_s: hidden.tau_without_s.0,
-            tau_without_p: hidden.tau_without_s.1,
-        }),
-        imbalance: fit.unbalanced.map(|uneven| ImbalanceDocument {
-            p: uneven.p,
-            chi_min_s: uneven.chi_range_s.0,
-            chi_max_s: uneven.chi_range_s.1,
-            excess_s: uneven.excess_s,
-            grows: uneven.grows,
-            tau_without_s: uneven.tau_without_s.0,
-            tau_without_p: uneven.tau_without_s.1,
-        }),
-        next: model.and_then(|model| model.next).map(|next| NextDocument {
-            p: next.p,
-            narrows: if next.of_p_c { "p_c" } else { "c2" },
-            error_now: next.error.map(|(now, _)| now),
-            error_then: next.error.map(|(_, then)| then),
-        }),
+        hidden_overhead: model.and_then(|model| model.hidden),
+        imbalance: fit.unbalanced,
+        next: model.and_then(|model| model.next),
         advice: advice::sentences(fit),
         warnings: advice::warnings(fit),
     }

@@ -1,11 +1,12 @@
 //! Renders the efficiency model for the terminal.
 
 use crate::models::scaling::bootstrap::{CONFIDENCE, NoiseSource};
-use crate::models::scaling::{Comparison, Fit, Form, LeftOut, Model, Scaling, Work, series};
+use crate::models::scaling::{Comparison, Fit, Form, Model, Scaling, Work, series};
+use crate::tables::scaling as tables;
 
 use super::super::paragraph::wrapped;
-use super::super::quantity::{percent, seconds, significant};
-use super::super::table::Table;
+use super::super::quantity::{percent, scientific, seconds, significant};
+use super::super::table;
 use super::{advice, words};
 
 /// The screen of all fits, followed by `notes`. With `colour`, headings are bold.
@@ -23,14 +24,18 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
         lines.push(String::new());
         lines.extend(advice::sentences(fit).iter().flat_map(|text| wrapped("  ", text)));
         lines.push(String::new());
-        lines.extend(points(fit).into_iter().map(indented));
+        lines.extend(table::lines(&tables::points(fit)).into_iter().map(indented));
         lines.push(String::new());
         match &fit.model {
             Some(model) => {
                 lines.push(bold(&format!("MODEL  τ(p) = a/p + χ'0 + χ'1·p, from p1 = {}", fit.p1)));
                 lines.extend(coefficients(fit, model).into_iter().map(indented));
                 lines.push(String::new());
-                lines.extend(isoefficiency(model).into_iter().map(indented));
+                let efficiencies = table::lines(&tables::isoefficiency(model));
+                if !efficiencies.is_empty() {
+                    lines.extend(efficiencies.into_iter().map(indented));
+                    lines.push(String::new());
+                }
             }
             None => lines.push("No model: the coefficients cannot be identified.".into()),
         }
@@ -79,47 +84,9 @@ fn kind(series: &series::Series) -> String {
     }
 }
 
-fn points(fit: &Fit) -> Vec<String> {
-    let all = &fit.series.points;
-    let mut table = Table::default();
-    let number = |value: Option<f64>| value.map_or("-".into(), |value| significant(value, 3));
-    table.right("p", all.iter().map(|point| point.p.to_string()));
-    if all.iter().any(|point| point.spread.number > 1) {
-        table.right("runs", all.iter().map(|point| point.spread.number.to_string()));
-        table.right("τ min", all.iter().map(|point| seconds(point.tau_s)));
-        table.right("median", all.iter().map(|point| seconds(point.spread.median)));
-        table.right("spread", all.iter().map(|point| percent(point.spread.relative())));
-    } else {
-        table.right("τ", all.iter().map(|point| seconds(point.tau_s)));
-    }
-    if !fit.series.work.is_constant() {
-        table.right("work", all.iter().map(|p| significant(fit.relative_work(p), 3)));
-    }
-    table.right("χ", all.iter().map(|point| point.chi_s().map_or("-".into(), seconds)));
-    table.right("ε'", all.iter().map(|p| significant(fit.reference_efficiency(p), 3)));
-    table.right("= ε_p", all.iter().map(|point| number(point.parallel_efficiency())));
-    table.right("× comp. scaling", all.iter().map(|p| number(fit.computation_scaling(p))));
-    if let Some(model) = &fit.model {
-        let tau =
-            |point: &series::Point| model.curve.tau_s(f64::from(point.p), fit.relative_work(point));
-        table.right("model τ", all.iter().map(|p| seconds(tau(p))));
-        table.right("off by", all.iter().map(|p| percent(tau(p) / p.tau_s - 1.0)));
-    }
-    let why = |p: u32| match fit.left_out.iter().find(|(other, _)| *other == p) {
-        None => String::new(),
-        Some((_, LeftOut::BelowP1)) => "not fitted: below p1".into(),
-        Some((_, LeftOut::Efficiency(_))) => "not fitted: ε' out of range".into(),
-        Some((_, LeftOut::NotChosen)) => "held back".into(),
-    };
-    if !fit.left_out.is_empty() {
-        table.left("", all.iter().map(|point| why(point.p)));
-    }
-    table.lines()
-}
-
 fn coefficients(fit: &Fit, model: &Model) -> Vec<String> {
     let curve = &model.curve;
-    let three = |value: f64| scientific(value);
+    let three = scientific;
     let mut lines = vec![format!(
         "a = {}   χ'0 = {}   χ'1 = {} per rank   Σγ(p1) = {}",
         seconds(curve.a_s()),
@@ -175,27 +142,6 @@ fn coefficients(fit: &Fit, model: &Model) -> Vec<String> {
     lines
 }
 
-fn isoefficiency(model: &Model) -> Vec<String> {
-    let mut definitions = Vec::new();
-    for iso in &model.isoefficiency {
-        if !definitions.contains(&iso.definition) {
-            definitions.push(iso.definition);
-        }
-    }
-    let of =
-        |definition| model.isoefficiency.iter().filter(move |iso| iso.definition == definition);
-    let Some(first) = definitions.first() else { return Vec::new() };
-    let mut table = Table::default();
-    table.right("efficiency", of(*first).map(|iso| iso.eps.to_string()));
-    for definition in &definitions {
-        let p = |p: Option<f64>| p.map_or("never".into(), |p| significant(p, 3));
-        table.right(&format!("p ({})", definition.name()), of(*definition).map(|iso| p(iso.p)));
-    }
-    let mut lines = table.lines();
-    lines.push(String::new());
-    lines
-}
-
 fn predictions(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
     if fit.predictions.is_empty() {
         return Vec::new();
@@ -210,26 +156,7 @@ fn predictions(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
         Form::ThreeTerms => ("the three terms", "90 % of runs"),
     };
     let mut lines = vec![bold(&format!("PREDICTED  by {by}"))];
-    let mut table = Table::default();
-    table.right("p", all.iter().map(|prediction| prediction.p.to_string()));
-    let time = |value: Option<f64>| value.map_or("-".into(), seconds);
-    table.right("predicted τ", all.iter().map(|prediction| time(prediction.tau_s.ok())));
-    if all.iter().any(|prediction| prediction.interval_s.is_some()) {
-        let range = |prediction: &crate::models::scaling::Prediction| {
-            let range = prediction.interval_s?;
-            Some(format!("{} to {}", seconds(range.lo), seconds(range.hi)))
-        };
-        table.right(interval, all.iter().map(|p| range(p).unwrap_or_else(|| "-".into())));
-    }
-    if all.iter().any(|prediction| prediction.measured_s.is_some()) {
-        let measured = |value: Option<f64>| value.map_or("-".into(), seconds);
-        table.right("measured", all.iter().map(|prediction| measured(prediction.measured_s)));
-        let error = |prediction: &crate::models::scaling::Prediction| {
-            Some(percent(prediction.tau_s.ok()? / prediction.measured_s? - 1.0))
-        };
-        table.right("off by", all.iter().map(|p| error(p).unwrap_or_else(|| "-".into())));
-    }
-    lines.extend(table.lines().into_iter().map(indented));
+    lines.extend(table::lines(&tables::predictions(all, interval)).into_iter().map(indented));
     for prediction in all {
         if let Err(why) = prediction.tau_s {
             let why = format!("p = {}: {}", prediction.p, words::unsupported(why));
@@ -242,17 +169,8 @@ fn predictions(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
 }
 
 fn across(comparison: &Comparison) -> Vec<String> {
-    let steps = &comparison.steps;
-    let mut table = Table::default();
-    let exponent = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
-    table.right(&comparison.param, steps.iter().map(|step| step.value.to_string()));
-    table.right("a, times", steps.iter().map(|step| significant(step.a_ratio, 3)));
-    for (index, term) in ["a", "χ'0", "χ'1"].into_iter().enumerate() {
-        let title = format!("{term} grows as {}^", comparison.param);
-        table.right(&title, steps.iter().map(|step| exponent(step.exponents[index])));
-    }
-    let mut lines = table.lines();
-    for step in steps {
+    let mut lines = table::lines(&tables::across(comparison));
+    for step in &comparison.steps {
         if let Some(ratio) = step.chi0_ratio.filter(|ratio| *ratio >= 5.0) {
             lines.push(format!(
                 "χ'0 at {} = {} is {} times that of the other sizes: load imbalance is the usual cause",
@@ -263,15 +181,6 @@ fn across(comparison: &Comparison) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Three significant digits, with a power of ten if the number is small or large.
-fn scientific(value: f64) -> String {
-    match value.abs() {
-        _ if value == 0.0 || !value.is_finite() => value.to_string(),
-        size if (1e-3..1e4).contains(&size) => significant(value, 3),
-        _ => format!("{value:.2e}"),
-    }
 }
 
 /// The correlation, with as many digits as distinguish it from 1.

@@ -5,8 +5,9 @@ use crate::present::blocks::Blocks;
 use crate::present::findings;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, percent, seconds, significant};
-use crate::present::table::Table;
+use crate::present::table;
 use crate::replay::{Answer, Change, MAX_ERROR, MAX_OFF_S, Network, Placement};
+use crate::tables::{Cell, Table};
 
 use super::results::WhatIfResults;
 use super::words;
@@ -76,23 +77,20 @@ fn answers(results: &WhatIfResults) -> Vec<String> {
     if rows.len() > 1 {
         rows.retain(|answer| !changes_nothing(answer));
     }
-    let time = |answer: &&Answer, shown: &dyn Fn(f64) -> String| {
-        answer.time_s().map_or_else(|| "-".to_owned(), shown)
-    };
-    let saves = |answer: &&Answer| time(answer, &|time_s| signed(1.0 - time_s / recorded));
-    let interval = |answer: &&Answer| {
-        let (lo, hi) = answer.interval_s;
-        format!("{} to {}", seconds(lo), seconds(hi))
-    };
+    let rows = || rows.iter().copied();
+    let time = |answer: &Answer| Cell::or_nothing(answer.time_s(), Cell::Seconds);
+    let saves =
+        |answer: &Answer| Cell::or_nothing(answer.time_s(), |time_s| part(1.0 - time_s / recorded));
+    let interval = |answer: &Answer| Cell::Between(answer.interval_s.0, answer.interval_s.1);
+    let sentence = |answer: &Answer| words::sentence(&answer.changes, results.what_if);
     let mut table = Table::default();
-    table.right("saves", rows.iter().map(saves));
-    table.right("would take", rows.iter().map(|answer| time(answer, &seconds)));
-    table.left("90 % interval", rows.iter().map(interval));
-    let sentence = |answer: &&Answer| words::sentence(&answer.changes, results.what_if);
-    table.left("if", rows.iter().map(sentence));
-    let mut lines = if rows.is_empty() { Vec::new() } else { table.lines() };
+    table.add("saves", "saves", rows().map(saves));
+    table.add("elapsed_s", "would take", rows().map(time));
+    table.add("interval", "90 % interval", rows().map(interval));
+    table.add("question", "if", rows().map(|answer| Cell::Text(sentence(answer))));
+    let mut lines = table::lines(&table);
     if results.answers.len() > 1 && !nothing.is_empty() {
-        let sentences: Vec<String> = nothing.iter().map(sentence).collect();
+        let sentences: Vec<String> = nothing.into_iter().map(sentence).collect();
         lines.extend(wrapped("", &format!("No effect: {}.", sentences.join("; "))));
     }
     lines
@@ -103,40 +101,43 @@ const MIN_CHANGE: f64 = 1e-3;
 /// The share of the run by which the time of a change without effect may be uncertain.
 const MAX_DOUBT: f64 = 0.01;
 
-/// A share with its sign; a negligible one is 0 %.
-fn signed(part: f64) -> String {
-    match part {
-        part if part.abs() < 5e-4 => "0 %".to_owned(),
-        part if part < 0.0 => format!("-{}", percent(-part)),
-        part => percent(part),
-    }
+/// A share of the run; a negligible one is 0 %.
+fn part(share: f64) -> Cell {
+    Cell::Share(if share.abs() < 5e-4 { 0.0 } else { share })
 }
 
 fn tolerances(results: &WhatIfResults) -> Vec<String> {
+    let rows = || results.tolerances.iter();
+    let any = || Cell::Text("any".to_owned());
     let mut table = Table::default();
-    let rows = results.tolerances;
-    table.right("slowdown", rows.iter().map(|row| percent(row.slowdown)));
-    let latency = |latency: Option<f64>| latency.map_or("any".to_owned(), seconds);
-    table.right("latency", rows.iter().map(|row| latency(row.latency_s)));
-    if rows.is_empty() { Vec::new() } else { table.lines() }
+    table.add("slowdown", "slowdown", rows().map(|row| Cell::Share(row.slowdown)));
+    let latencies = rows().map(|row| row.latency_s.map_or_else(any, Cell::Seconds));
+    table.add("latency_s", "latency", latencies);
+    table::lines(&table)
 }
 
 /// The parameters of the replay, with the number of messages from which they were found.
 fn network(results: &WhatIfResults) -> Vec<String> {
     let calibration = &results.what_if.calibration;
     let Network { overhead, latency, per_byte, eager_bytes, .. } = calibration.network;
-    let row = |hop: usize| {
-        let eager = Some(eager_bytes[hop]).filter(|_| calibration.samples.eager_shown[hop]);
-        [
-            NAMES[hop].to_owned(),
-            seconds(latency[hop]),
-            bandwidth(per_byte[hop]),
-            eager.map_or_else(|| "unknown".to_owned(), eager_limit),
-            count(calibration.samples.transfers[hop]),
-        ]
-    };
-    let titles = ["", "latency", "bandwidth", "eager limit", "from messages"];
-    let mut lines = rows(titles, levels(&results.what_if.placement).map(row));
+    let samples = &calibration.samples;
+    let levels = || levels(&results.what_if.placement);
+    let eager = levels().map(|hop| match samples.eager_shown[hop] {
+        true => eager_limit(eager_bytes[hop]),
+        false => "unknown".to_owned(),
+    });
+    let mut table = Table::default();
+    table.add("level", "", levels().map(|hop| Cell::Text(NAMES[hop].to_owned())));
+    table.add("latency_s", "latency", levels().map(|hop| Cell::Seconds(latency[hop])));
+    let bandwidths = levels().map(|hop| match per_byte[hop] {
+        none if none <= 0.0 => Cell::Nothing,
+        s_per_byte => Cell::Quantity(1.0 / s_per_byte, "B/s"),
+    });
+    table.add("bandwidth", "bandwidth", bandwidths);
+    table.add("eager_bytes", "eager limit", eager.map(Cell::Text));
+    let messages = levels().map(|hop| Cell::Count(samples.transfers[hop]));
+    table.add("messages", "from messages", messages);
+    let mut lines = table::lines(&table);
     lines.push(format!("overhead per call {}", seconds(overhead)));
     lines
 }
@@ -149,16 +150,18 @@ fn assumed_network(results: &WhatIfResults) -> Vec<String> {
     }
     let Network { overhead, latency, per_byte, eager_bytes, .. } = of.network;
     let from = |text: String, from| format!("{text} ({})", origin(from));
-    let row = |hop: usize| {
-        [
-            NAMES[hop].to_owned(),
-            from(seconds(latency[hop]), of.latency[hop]),
-            from(bandwidth(per_byte[hop]), of.per_byte[hop]),
-            from(eager_limit(eager_bytes[hop]), of.eager_bytes[hop]),
-        ]
+    let levels = || levels(results.placement);
+    let mut table = Table::default();
+    let mut add = |key, title, text: &dyn Fn(usize) -> String| {
+        table.add(key, title, levels().map(|hop| Cell::Text(text(hop))));
     };
-    let titles = ["", "latency", "bandwidth", "eager limit"];
-    let mut lines = rows(titles, levels(results.placement).map(row));
+    add("level", "", &|hop| NAMES[hop].to_owned());
+    add("latency_s", "latency", &|hop| from(seconds(latency[hop]), of.latency[hop]));
+    add("bandwidth", "bandwidth", &|hop| from(bandwidth(per_byte[hop]), of.per_byte[hop]));
+    add("eager_bytes", "eager limit", &|hop| {
+        from(eager_limit(eager_bytes[hop]), of.eager_bytes[hop])
+    });
+    let mut lines = table::lines(&table);
     lines.push(from(format!("overhead per call {}", seconds(overhead)), of.overhead));
     lines.push("cost of collective operations relative to messages (run)".to_owned());
     lines
@@ -189,20 +192,6 @@ fn eager_limit(bytes: f64) -> String {
         limit if limit < 0.0 => "0 B".to_owned(),
         limit => format!("{} B", count(limit as u64)),
     }
-}
-
-/// A table whose first column holds names.
-fn rows<const N: usize>(titles: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<String> {
-    let rows: Vec<[String; N]> = rows.collect();
-    let mut table = Table::default();
-    for (at, title) in titles.into_iter().enumerate() {
-        let cells = rows.iter().map(|row| row[at].clone());
-        match at {
-            0 => table.left(title, cells),
-            _ => table.right(title, cells),
-        }
-    }
-    table.lines()
 }
 
 /// What a reader must know to judge the answers.

@@ -11,6 +11,7 @@ use trace_format::markers::ToolReason;
 use super::*;
 use crate::export::content::Choice;
 use crate::export::parts::PART_CALLS;
+use crate::metrics::{Metrics, Selection};
 use crate::processes::{Processes, in_threads};
 use crate::synthetic_messages::{completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -182,4 +183,36 @@ fn a_failure_of_one_process_is_one_of_all() {
     });
     assert!(errors[0].starts_with("process 2 on "), "{errors:?}");
     assert!(errors.iter().all(|error| error.contains("cannot be written")), "{errors:?}");
+}
+
+#[test]
+fn tables_of_the_report_have_its_figures_in_both_formats() {
+    let (directory, out) = (ring(), RunDirectory::new());
+    let run = Run::open(directory.path()).unwrap();
+    let (timeline, communicators) = (GlobalTimeline::new(&run), CommunicatorTable::new(&run));
+    let choice = Choice::default();
+    let content = Content::new(&run, &timeline, &communicators, &choice);
+    let (text, binary) = (out.path().join("csv"), out.path().join("parquet"));
+    crate::formats::csv::write(&content, &text, out.path(), &Silent).unwrap();
+    write(&content, PART_CALLS, &binary, out.path(), &Silent).unwrap();
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let expected: Vec<f64> = metrics.ranks.iter().map(|rank| rank.lost_s).collect();
+
+    let mut csv = csv::Reader::from_path(text.join("report_ranks.csv")).unwrap();
+    let titles: Vec<String> = csv.headers().unwrap().iter().map(str::to_owned).collect();
+    let lost = titles.iter().position(|title| title == "lost_s").unwrap();
+    let of_row = |row: Result<csv::StringRecord, _>| row.unwrap()[lost].parse::<f64>().unwrap();
+    assert_eq!(csv.records().map(of_row).collect::<Vec<_>>(), expected);
+
+    let file = File::open(binary.join("report_ranks.parquet")).unwrap();
+    let parquet = SerializedFileReader::new(file).unwrap();
+    let fields = parquet.metadata().file_metadata().schema().get_fields().to_vec();
+    assert!(fields.iter().map(|field| field.name()).eq(&titles));
+    let rows = parquet.get_row_iter(None).unwrap().map(|row| row.unwrap());
+    assert_eq!(rows.map(|row| row.get_double(lost).unwrap()).collect::<Vec<_>>(), expected);
+
+    let calls = fs::read_to_string(text.join("report_calls.csv")).unwrap();
+    assert!(calls.starts_with("function,class,count,time_s,share,"), "{calls}");
+    assert!(calls.contains("\nMPI_Barrier,collective,"), "words as on the screen: {calls}");
+    assert!(!text.join("report_waits.csv").exists(), "nobody waited: a table without rows");
 }
