@@ -2,6 +2,7 @@
 
 use trace_format::header::{Communicator, Definition};
 use trace_format::layout::*;
+use trace_format::slot::completion;
 
 use crate::synthetic_trace::{SyntheticRank, number_of};
 
@@ -23,6 +24,15 @@ pub fn on_world(peer: i32, tag: i32, bytes: u32) -> Attributes {
 /// Attributes of a completed request.
 pub fn completed(request: u32, peer: i32, tag: i32, bytes: u32) -> Attributes {
     Attributes { communicator: COMPLETED, peer, tag, bytes, request }
+}
+
+/// The slot of a request of a call on several, with the error class of its operation.
+fn request_slot(of: &Attributes, error: u32) -> Slot {
+    let (completed, cancelled) = completion(of.communicator);
+    let Attributes { peer, tag, request, .. } = *of;
+    let bytes = of.bytes.into();
+    let state = RequestState { request, completed, cancelled, peer, tag, bytes, error };
+    Continuation::Request(state).slot()
 }
 
 impl Attributes {
@@ -126,7 +136,7 @@ impl SyntheticRank {
     ) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word((end - begin) as u32, number_of(name), communicator);
-        self.slot(thread, Slot { begin, word, peer, tag, bytes, request, site: 0 })
+        self.slot(thread, Slot { begin, word, peer, detail: tag, bytes, request, site: 0 })
     }
 
     /// A call with attributes that returned an error of the given class.
@@ -139,23 +149,20 @@ impl SyntheticRank {
     ) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word(DURATION_ESCAPE, number_of(name), communicator);
-        self.slot(0, Slot { begin, word, peer, tag, bytes, request, site: 0 });
-        let word = slot_word(CONTINUES_DURATION, CONTINUATION, 0);
-        self.slot(0, Slot { begin: end - begin, word, peer: error as i32, ..Slot::default() })
+        self.slot(0, Slot { begin, word, peer, detail: tag, bytes, request, site: 0 });
+        self.slot(0, Continuation::Duration { ticks: end - begin, error }.slot())
     }
 
     /// A request of the preceding call, completed with an error of the given class.
     pub fn request_failed(&mut self, attributes: Attributes, error: u32) -> &mut Self {
-        let Attributes { communicator, peer, tag, bytes, request } = attributes;
-        let word = slot_word(CONTINUES_REQUEST, CONTINUATION, communicator);
-        self.slot(0, Slot { begin: bytes.into(), word, peer, tag, bytes: error, request, site: 0 })
+        self.slot(0, request_slot(&attributes, error))
     }
 
     /// A call with attributes that has not returned.
     pub fn open_call_with(&mut self, name: &str, begin: u64, attributes: Attributes) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = attributes;
         let word = slot_word(0, number_of(name) | FUNCTION_OPEN, communicator);
-        self.slot(0, Slot { begin, word, peer, tag, bytes, request, site: 0 })
+        self.slot(0, Slot { begin, word, peer, detail: tag, bytes, request, site: 0 })
     }
 
     /// A call on several requests. Those of `completions` that have [`COMPLETED`] as communicator
@@ -169,32 +176,20 @@ impl SyntheticRank {
     ) -> &mut Self {
         self.call_with(name, begin, end, Attributes::default());
         for attributes in completions {
-            self.slot(
-                0,
-                Slot {
-                    begin: u64::from(attributes.bytes),
-                    word: slot_word(CONTINUES_REQUEST, CONTINUATION, attributes.communicator),
-                    peer: attributes.peer,
-                    tag: attributes.tag,
-                    bytes: 0,
-                    request: attributes.request,
-                    site: 0,
-                },
-            );
+            self.slot(0, request_slot(attributes, 0));
         }
         self
     }
 
     /// The receiving half of the preceding call.
     pub fn receiving(&mut self, peer: i32, tag: i32, bytes: u32) -> &mut Self {
-        let word = slot_word(CONTINUES_RECEIVE, CONTINUATION, 0);
-        self.slot(0, Slot { begin: bytes.into(), word, peer, tag, ..Slot::default() })
+        let half = Half { peer, tag, bytes: bytes.into() };
+        self.slot(0, Continuation::Receive(half).slot())
     }
 
     /// The message handle of the preceding call.
     pub fn message_handle(&mut self, request: u32) -> &mut Self {
-        let word = slot_word(CONTINUES_MESSAGE, CONTINUATION, 0);
-        self.slot(0, Slot { word, request, ..Slot::default() })
+        self.slot(0, Continuation::Message(request).slot())
     }
 
     /// Posts a receive on MPI_COMM_WORLD from any source with any tag.

@@ -316,19 +316,7 @@ impl SyntheticRank {
     ) -> &mut Self {
         let word = slot_word(DURATION_ESCAPE, number_of(name), 0);
         self.slot(0, Slot { begin, word, ..Slot::default() });
-        let span = end - begin;
-        self.slot(
-            0,
-            Slot {
-                begin: inside,
-                word: slot_word(CONTINUES_POLLS, CONTINUATION, 0),
-                peer: count as u32 as i32,
-                tag: (count >> 32) as u32 as i32,
-                bytes: span as u32,
-                request: (span >> 32) as u32,
-                site: 0,
-            },
-        )
+        self.slot(0, Continuation::Polls { count, inside, span: end - begin }.slot())
     }
 
     /// A compute call with its operations and bytes.
@@ -341,19 +329,7 @@ impl SyntheticRank {
         bytes: u64,
     ) -> &mut Self {
         let word = slot_word((end - begin) as u32, number_of(name), 0);
-        let bits = flops.to_bits();
-        self.slot(
-            0,
-            Slot {
-                begin,
-                word,
-                peer: bits as u32 as i32,
-                tag: (bits >> 32) as u32 as i32,
-                bytes: bytes as u32,
-                request: (bytes >> 32) as u32,
-                site: 0,
-            },
-        )
+        self.slot(0, Slot { begin, word, ..Slot::of_work(flops, bytes) })
     }
 
     pub fn tool(&mut self, thread: usize, reason: ToolReason, begin: u64, end: u64) -> &mut Self {
@@ -369,9 +345,7 @@ impl SyntheticRank {
         end: u64,
     ) -> &mut Self {
         self.tool(thread, ToolReason::Counters, begin, end);
-        let (tag, bytes, request) = reading.fields();
-        let slot = self.threads[thread].last_mut().unwrap();
-        *slot = Slot { tag, bytes, request, ..*slot };
+        self.threads[thread].last_mut().unwrap().set_payload(reading.payload());
         self
     }
 
@@ -398,8 +372,7 @@ impl SyntheticRank {
         }
         let word = slot_word(DURATION_ESCAPE, function, 0);
         self.slot(thread, Slot { begin, word, peer, ..Slot::default() });
-        let word = slot_word(CONTINUES_DURATION, CONTINUATION, 0);
-        self.slot(thread, Slot { begin: duration, word, ..Slot::default() })
+        self.slot(thread, Continuation::Duration { ticks: duration, error: 0 }.slot())
     }
 
     /// Scales and shifts all counter readings, as if the counter were skewed. Exchanges keep the

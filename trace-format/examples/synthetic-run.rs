@@ -182,7 +182,7 @@ impl RankWriter {
         let on_world = |peer: u32, tag: i32, bytes: u32, request: u32| Slot {
             word: u64::from(COMMUNICATOR_WORLD) << 48,
             peer: peer as i32,
-            tag,
+            detail: tag,
             bytes,
             request,
             ..Slot::default()
@@ -203,21 +203,21 @@ impl RankWriter {
         let wait = begin + 7000 + varies(5, 2500);
         let sent = |other: u32| begin_of(other, step) + 1100 + 2600;
         let done = (wait + 150).max(sent(left)).max(sent(right)) + varies(6, 300);
-        let completed = |peer: u32, tag: i32, request: u32| Slot {
-            begin: bytes.into(),
-            word: slot_word(CONTINUES_REQUEST, CONTINUATION, COMPLETED),
-            peer: peer as i32,
-            tag,
-            bytes: 0,
-            request,
-            site: 0,
+        let completed = |(from, tag, request): (u32, i32, u32), bytes: u32| {
+            let (peer, bytes) = (from as i32, bytes.into());
+            let state = RequestState {
+                request,
+                completed: true,
+                peer,
+                tag,
+                bytes,
+                ..RequestState::default()
+            };
+            Continuation::Request(state).slot()
         };
-        let statuses = [
-            completed(left, 1, 0x60),
-            completed(right, 2, 0x61),
-            Slot { begin: 0, ..completed(0, 0, 0x62) },
-            Slot { begin: 0, ..completed(0, 0, 0x63) },
-        ];
+        let received = posted.map(|posted| completed(posted, bytes));
+        let sent = [0x62, 0x63].map(|request| completed((0, 0, request), 0));
+        let statuses = [received, sent].concat();
         self.event("MPI_Waitall", wait, done, &Slot::default(), &statuses)?;
         let base = FIRST_STEP + step * STEP;
         let sends = rank.is_multiple_of(2);
@@ -234,26 +234,18 @@ impl RankWriter {
         if step.is_multiple_of(POLLS_EVERY) {
             let at = base + 19_500 + varies(9, 100);
             let word = slot_word(DURATION_ESCAPE, 0, COMMUNICATOR_WORLD);
-            let polls = Slot {
-                begin: 1800,
-                word: slot_word(CONTINUES_POLLS, CONTINUATION, 0),
-                peer: 20,
-                tag: 0,
-                bytes: 2600,
-                request: 0,
-                site: 0,
-            };
+            let polls = Continuation::Polls { count: 20, inside: 1800, span: 2600 }.slot();
             let slot = Slot { word, ..on_world(left, 9, 0, 0) };
             self.stored("MPI_Iprobe", at, &slot, &[polls])?;
         }
         let at = base + 23_000 + varies(10, 4500);
-        let slot = Slot { tag: 8, ..on_world(0, 0, 8, 0) };
+        let slot = Slot { detail: 8, ..on_world(0, 0, 8, 0) };
         self.call("MPI_Allreduce", at, base + 29_000 + varies(11, 250), &slot)?;
         if step.is_multiple_of(BROADCAST_EVERY) {
             let at = base + 30_000 + varies(12, 1500);
             let root = (step / BROADCAST_EVERY % u64::from(size)) as u32;
             let sends = if root == rank { 64 } else { 0 };
-            let slot = Slot { tag: 64 - sends, ..on_world(root, 0, sends as u32, 0) };
+            let slot = Slot { detail: 64 - sends, ..on_world(root, 0, sends as u32, 0) };
             self.call("MPI_Bcast", at, base + 33_000 + varies(13, 250), &slot)?;
         }
         Ok(())

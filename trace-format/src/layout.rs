@@ -11,6 +11,7 @@ pub use crate::functions::FIRST_FUNCTION;
 pub use crate::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
 pub use crate::markers::{CounterSlot, ToolReason};
 pub use crate::plain::{Plain, bytes_of, bytes_of_all, read_plain};
+pub use crate::slot::{Continuation, Detail, Half, RequestState, Slot};
 
 /// Size of the header area in bytes; the first chunk follows it.
 pub const HEADER_BYTES: u64 = 32 * 1024;
@@ -80,29 +81,6 @@ pub struct ChunkHeader {
 /// Range of a chunk header's bytes that its checksum covers: from, to.
 pub const CHUNK_CRC_COVERS: (usize, usize) = (4, 36);
 
-/// An event slot.
-///
-/// `word` is zero in an empty slot and is stored last, so that a reader sees the committed prefix
-/// however the process died: bits 0–31 duration in ticks, 32–47 function, 48–63 communicator.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Slot {
-    /// Counter at the call's begin.
-    pub begin: u64,
-    /// Duration, function and communicator; see [`Slot::function`].
-    pub word: u64,
-    /// Peer rank, root, region or reason, depending on the function.
-    pub peer: i32,
-    /// Message tag.
-    pub tag: i32,
-    /// Bytes sent or moved.
-    pub bytes: u32,
-    /// Request handle, shortened to 32 bits.
-    pub request: u32,
-    /// Return address of the call, from level 1 on; [`SITE_BEHIND_BINDING`] may be set. 0: unknown.
-    pub site: u64,
-}
-
 /// Set in [`Slot::site`] if the call came through a language binding of the MPI library, whose
 /// caller the address is.
 pub const SITE_BEHIND_BINDING: u64 = 1 << 63;
@@ -130,7 +108,7 @@ pub const CONTINUATION: u16 = 4;
 /// class ([`crate::errors`]) if the call returned an error, otherwise 0.
 pub const CONTINUES_DURATION: u32 = 1;
 /// A continuation with byte counts that do not fit the event's slot: `begin` holds the bytes sent,
-/// `peer` (low half) and `tag` (high half) the bytes received.
+/// `peer` (low half) and `detail` (high half) the bytes received.
 pub const CONTINUES_BYTES: u32 = 2;
 /// A continuation with the receiving half of a call that sends and receives: `peer`, `tag`, and the
 /// bytes as a `u64` in `begin`.
@@ -155,43 +133,6 @@ pub const CANCELLED: u16 = 2;
 pub const BYTES_ESCAPE: u32 = u32::MAX;
 /// Number of slots kept free behind every event's own, for continuations written after the call.
 pub const RESERVED_SLOTS: usize = 8;
-impl Slot {
-    /// Function number with its flags.
-    #[inline]
-    pub fn function_and_flags(&self) -> u16 {
-        (self.word >> 32) as u16
-    }
-
-    /// Function number without flags.
-    #[inline]
-    pub fn function(&self) -> u16 {
-        self.function_and_flags() & FUNCTION_MASK
-    }
-
-    /// Duration in ticks, or [`DURATION_ESCAPE`].
-    #[inline]
-    pub fn duration(&self) -> u32 {
-        self.word as u32
-    }
-
-    /// Communicator's local id.
-    #[inline]
-    pub fn communicator(&self) -> u16 {
-        (self.word >> 48) as u16
-    }
-
-    /// Whether the call had not returned when the slot was last written.
-    #[inline]
-    pub fn is_open(&self) -> bool {
-        self.function_and_flags() & FUNCTION_OPEN != 0
-    }
-
-    /// Whether the call was left by longjmp or an exception.
-    #[inline]
-    pub fn is_abandoned(&self) -> bool {
-        self.function_and_flags() & FUNCTION_ABANDONED != 0
-    }
-}
 
 /// Combines the parts of a slot's word.
 #[inline]
@@ -207,20 +148,3 @@ unsafe impl Plain for Slot {}
 const _: () = assert!(size_of::<ChunkHeader>() == CHUNK_HEADER_BYTES);
 const _: () = assert!(size_of::<Slot>() == SLOT_BYTES);
 const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endian");
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn word_keeps_its_parts() {
-        let slot = Slot {
-            word: slot_word(7, 0x1234 & FUNCTION_MASK | FUNCTION_OPEN, 0xfffe),
-            ..Slot::default()
-        };
-        assert_eq!(slot.duration(), 7);
-        assert_eq!(slot.function(), 0x1234);
-        assert!(slot.is_open() && !slot.is_abandoned());
-        assert_eq!(slot.communicator(), 0xfffe);
-    }
-}

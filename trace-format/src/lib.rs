@@ -8,6 +8,7 @@
 //! `docs/reference/trace-format.md` describes the format in prose.
 //!
 //! - [`clock_estimate`] defines the result of a clock exchange, which both sides compute with.
+//! - [`slot`] says what is in an event slot; recorder, reader and writer share it.
 //! - [`encoded`] packs the slots of full windows into one to three bytes per call, and unpacks
 //!   them.
 //! - [`settings`] holds the environment variables that connect command and recorder.
@@ -45,6 +46,7 @@ pub mod reader;
 pub mod regular_file;
 pub mod run_id;
 pub mod settings;
+pub mod slot;
 pub mod totals;
 #[cfg(feature = "reader")]
 #[cfg(feature = "writer")]

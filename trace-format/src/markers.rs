@@ -24,7 +24,7 @@ pub enum ToolReason {
     /// In imported runs: according to the other tool, the thread was neither in MPI nor computing
     /// (I/O, fork and join, writing the tool's buffers).
     NotComputing = 9,
-    /// Finding the call path of the call before it. `tag` is the path's number
+    /// Finding the call path of the call before it. `detail` is the path's number
     /// ([`crate::header::Definition::Path`]).
     Path = 10,
     /// Reading what the process has used so far ([`crate::header::UsageReading`]).
@@ -57,7 +57,7 @@ impl ToolReason {
 }
 
 /// A performance counter's reading in a slot of the recorder's time with reason
-/// [`ToolReason::Counters`]: `tag` and `request` are the low and high halves of the value; `bytes`
+/// [`ToolReason::Counters`]: `detail` and `request` are the low and high halves of the value; `bytes`
 /// holds the number and, from bit 16 on, the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterSlot {
@@ -70,11 +70,12 @@ pub struct CounterSlot {
 }
 
 impl CounterSlot {
-    /// The fields `tag`, `bytes` and `request` of the slot.
+    /// The slot's fields from `peer` on, as for [`crate::slot::Slot::payload`].
     #[inline]
-    pub fn fields(self) -> (i32, u32, u32) {
-        let bytes = self.number & 0xffff | self.state << 16;
-        (self.value as u32 as i32, bytes, (self.value >> 32) as u32)
+    pub fn payload(self) -> [u64; 2] {
+        let reason = ToolReason::Counters as u32;
+        let number = self.number & 0xffff | self.state << 16;
+        [self.value << 32 | u64::from(reason), self.value >> 32 << 32 | u64::from(number)]
     }
 
     /// The reading in the two words that begin with `peer`, if they hold one.
@@ -95,13 +96,9 @@ mod tests {
     #[test]
     fn counter_reading_keeps_its_parts() {
         let reading = CounterSlot { number: 7, value: 0x89ab_cdef_ffff_fffe, state: 1 };
-        let (tag, bytes, request) = reading.fields();
-        let peer = ToolReason::Counters as u32;
-        let payload = |peer: u32| {
-            let low = u64::from(tag as u32) << 32 | u64::from(peer);
-            [low, u64::from(request) << 32 | u64::from(bytes)]
-        };
-        assert_eq!(CounterSlot::from_payload(payload(peer)), Some(reading));
-        assert_eq!(CounterSlot::from_payload(payload(ToolReason::Clock as u32)), None);
+        let [first, second] = reading.payload();
+        assert_eq!(CounterSlot::from_payload([first, second]), Some(reading));
+        let of_clock = first & !0xffff_ffff | ToolReason::Clock as u64;
+        assert_eq!(CounterSlot::from_payload([of_clock, second]), None);
     }
 }

@@ -40,6 +40,7 @@ use crate::header::{Definition, FileHeader, is_finalized};
 use crate::layout::*;
 use crate::meaning::Meaning;
 use crate::regular_file;
+pub use crate::slot::{Half, RequestState};
 use crate::totals::SELECTOR_AT;
 use area::{Area, Form, Unpacked};
 use chunks::{EventChunk, Found};
@@ -55,7 +56,7 @@ const MAX_CACHED: usize = 64;
 /// it.
 const MAX_HELD_BYTES: usize = 64 << 20;
 
-pub use event::{BriefEvent, Event, EventKind, EventObserver, Half, Position, RequestState};
+pub use event::{BriefEvent, Event, EventKind, EventObserver, Position};
 pub use events::Events;
 pub use function_table::FunctionTable;
 pub use head::Head;
@@ -297,10 +298,10 @@ impl RankFile {
         &self.functions.meanings
     }
 
-    /// Whether the tag field of a function's slot holds the bytes received.
+    /// What a function's slot holds besides the peer.
     #[inline]
-    fn holds_received(&self, function: u16) -> bool {
-        self.fixed.level > 0 && self.meaning(function).is_some_and(|m| m.fields.received)
+    fn detail(&self, function: u16) -> Detail {
+        self.meaning(function).map_or(Detail::Nothing, |meaning| meaning.fields.detail())
     }
 
     /// Size of the file in bytes.
@@ -350,17 +351,12 @@ impl RankFile {
 
     /// Requests of a call on several (such as MPI_Waitall), in the order of its array.
     pub fn requests<'a>(&'a self, event: &Event) -> impl Iterator<Item = RequestState> + use<'a> {
-        let slots = self.continuations(event);
-        slots
-            .filter(|slot| slot.duration() == CONTINUES_REQUEST)
-            .map(|slot| RequestState::of(&slot))
+        Continuation::requests_of(self.continuations(event))
     }
 
     /// Message handle of a non-blocking matched receive, shortened to 32 bits.
     pub fn message(&self, event: &Event) -> Option<u32> {
-        self.continuations(event)
-            .find(|slot| slot.duration() == CONTINUES_MESSAGE)
-            .map(|slot| slot.request)
+        Continuation::message_of(self.continuations(event))
     }
 
     fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {

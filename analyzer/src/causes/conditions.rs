@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::meaning::SendMode;
 
 use crate::analysis::Analysis;
 use crate::timeline::matching::{
@@ -15,7 +16,7 @@ use crate::trace::Run;
 use super::found::{Condition, Entry, Found, Limits, PollRun, Unexplained};
 use super::lines::Lines;
 use super::neighbours::Neighbours;
-use super::semantics::{CallKind, CallSemantics, SendMode};
+use super::semantics::{CallKind, CallSemantics};
 use super::side::Side;
 use super::states::State;
 use super::whole_ticks::WholeTicks;

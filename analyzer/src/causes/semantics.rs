@@ -1,23 +1,12 @@
-//! When a call has to wait, as the name of its function determines.
+//! When a call has to wait, according to the meaning of its function.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::meaning::Meaning;
+use trace_format::meaning::{Meaning, SendMode};
 
 use crate::trace::Run;
-
-/// Whether a send has to wait for its receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SendMode {
-    /// Always: MPI_Ssend and its variants.
-    Synchronous,
-    /// Never: MPI_Bsend and its variants, and those of MPI_Rsend, whose receive is already posted.
-    Local,
-    /// Only if the library does not send the message eagerly.
-    Standard,
-}
 
 /// How many of its conditions a call needs to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +47,11 @@ pub(crate) struct CallSemantics(Vec<Arc<Vec<Semantics>>>);
 impl CallSemantics {
     /// The functions of a run.
     pub fn new(run: &Run) -> Self {
-        Self(run.of_functions(|names| names.iter().map(|name| semantics(name)).collect()))
+        Self(
+            run.of_functions(|names| {
+                names.iter().map(|name| semantics(Meaning::of(name))).collect()
+            }),
+        )
     }
 
     /// The semantics of a function on the rank at a position.
@@ -71,19 +64,32 @@ impl CallSemantics {
     }
 }
 
-fn semantics(name: &str) -> Semantics {
-    let meaning = Meaning::of(name);
-    let mode = meaning.name.trim_start_matches("MPI_").trim_start_matches('I');
-    let send_mode = match mode.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("ss") => SendMode::Synchronous,
-        Some("bs" | "rs") => SendMode::Local,
-        _ => SendMode::Standard,
+fn semantics(meaning: &Meaning) -> Semantics {
+    let call = match (meaning.polls, meaning.needs_all) {
+        (false, true) => CallKind::All,
+        (false, false) => CallKind::Any,
+        (true, true) => CallKind::PollAll,
+        (true, false) => CallKind::PollAny,
     };
-    let call = match meaning.name.as_str() {
-        "MPI_Waitany" | "MPI_Waitsome" => CallKind::Any,
-        "MPI_Test" | "MPI_Testall" | "MPI_Win_test" => CallKind::PollAll,
-        _ if meaning.polls => CallKind::PollAny,
-        _ => CallKind::All,
-    };
-    Semantics { send_mode, call }
+    Semantics { send_mode: meaning.send_mode, call }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_for_any_or_all_conditions() {
+        for (kind, names) in [
+            (CallKind::All, "MPI_Wait MPI_Waitall MPI_Recv MPI_Win_wait MPI_Probe MPI_Startall"),
+            (CallKind::Any, "MPI_Waitany MPI_Waitsome"),
+            (CallKind::PollAll, "MPI_Test MPI_Testall MPI_Win_test"),
+            (CallKind::PollAny, "MPI_Testany MPI_Testsome MPI_Iprobe MPI_Improbe MPI_Parrived"),
+            (CallKind::PollAny, "MPI_Request_get_status"),
+        ] {
+            for name in names.split(' ') {
+                assert_eq!(semantics(Meaning::of(name)).call, kind, "{name}");
+            }
+        }
+    }
 }

@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use trace_format::meaning::SendMode;
+
 use crate::causes::contexts::Contexts;
-use crate::causes::semantics::SendMode;
 use crate::trace::Run;
 
 use super::algorithm::Algorithm;

@@ -3,7 +3,7 @@
 
 use std::ops::{Add, Mul};
 
-use crate::causes::semantics::SendMode;
+use trace_format::meaning::SendMode;
 
 use super::algorithm::{ALGORITHMS, Algorithm, Path};
 use super::graph::{Collective, Graph, Message};

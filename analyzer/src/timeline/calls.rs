@@ -322,9 +322,9 @@ impl<'r> Call<'r> {
     }
 
     /// The window or file that it uses, by its number on the rank.
-    pub fn object(&self) -> Option<(Object, i32)> {
+    pub fn object(&self) -> Option<(Object, u32)> {
         self.constants()?;
-        self.meaning.fields.object.map(|object| (object, self.event.tag))
+        self.meaning.fields.object.map(|object| (object, self.event.object))
     }
 
     /// The object that it created.

@@ -5,10 +5,8 @@
 //! does not have costs nothing. A status that the program ignores is written to the recorder's
 //! memory instead.
 
-use trace_format::layout::{
-    BYTES_ESCAPE, COMPLETED, CONTINUATION, CONTINUES_BYTES, CONTINUES_MESSAGE, CONTINUES_RECEIVE,
-    Slot, slot_word,
-};
+use trace_format::layout::{BYTES_ESCAPE, Continuation, Half, Slot};
+use trace_format::slot::completion_flags;
 
 use crate::event::collective_bytes::{self, CallContext, count};
 use crate::event::completions;
@@ -21,7 +19,7 @@ use crate::mpi::abi;
 use crate::mpi::plan::{NONE, Plan, Procedure, Shape, Side};
 use crate::state::thread_block::CommunicatorFacts;
 use crate::state::thread_block::ThreadBlock;
-use crate::store::slots::publish;
+use crate::store::slots::append;
 use crate::store::window;
 
 /// Statuses that fit in the caller's frame. Longer arrays use the thread's buffer.
@@ -135,7 +133,7 @@ unsafe fn bytes<P: Procedure>(
 }
 
 /// Stores bytes in the event's slot, or in a continuation if they do not fit. A collective call's
-/// tag field holds the bytes received; a call that sends and receives has a continuation for them.
+/// slot also holds the bytes received; a call that sends and receives has a continuation for them.
 #[inline(always)]
 unsafe fn store_bytes<P: Procedure>(
     block: *mut ThreadBlock,
@@ -155,7 +153,7 @@ unsafe fn store_bytes<P: Procedure>(
         if sent < u64::from(BYTES_ESCAPE) && beside <= small {
             (*slot).bytes = sent as u32;
             if is_collective(plan) {
-                (*slot).tag = beside as i32;
+                (*slot).detail = beside as i32;
             }
         } else {
             (*slot).bytes = BYTES_ESCAPE;
@@ -169,18 +167,7 @@ unsafe fn store_bytes<P: Procedure>(
 #[inline(never)]
 unsafe fn write_bytes(block: *mut ThreadBlock, sent: u64, received: u64) {
     // SAFETY: the block is the calling thread's; reserved slots are free behind every event.
-    unsafe {
-        let slot = (*block).cursor;
-        slot.write(Slot {
-            begin: sent,
-            word: 0,
-            peer: received as u32 as i32,
-            tag: (received >> 32) as u32 as i32,
-            ..Slot::default()
-        });
-        publish(slot, slot_word(CONTINUES_BYTES, CONTINUATION, 0));
-        (*block).cursor = slot.add(1);
-    }
+    unsafe { append(block, Continuation::Bytes { sent, received }) };
 }
 
 /// Writes what the arguments say to the slot, and substitutes the recorder's memory for a status
@@ -206,7 +193,7 @@ pub unsafe fn before<P: Procedure>(
         requests: 0,
         first: std::ptr::null_mut(),
     };
-    let (mut peer, mut tag, mut request) = (0i32, 0i32, 0u32);
+    let (mut peer, mut detail, mut request) = (0i32, 0i32, 0u32);
     // SAFETY: the caller's promise; the positions come from the procedure's table row.
     unsafe {
         cache::refresh(block);
@@ -224,7 +211,7 @@ pub unsafe fn before<P: Procedure>(
             peer = arguments[plan.peer as usize] as i32;
         }
         if plan.tag != NONE {
-            tag = arguments[plan.tag as usize] as i32;
+            detail = arguments[plan.tag as usize] as i32;
         }
         if plan.object != NONE || plan.freed_object != NONE {
             let handle = if plan.object != NONE {
@@ -233,7 +220,7 @@ pub unsafe fn before<P: Procedure>(
                 abi::object_at(plan.window, arguments[plan.freed_object as usize])
             };
             let (id, communicator) = communicators::object(block, plan.window, handle);
-            tag = id as i32;
+            detail = id as i32;
             call.communicator = communicator;
         }
         if plan.request != NONE && plan.request_count == NONE {
@@ -247,27 +234,17 @@ pub unsafe fn before<P: Procedure>(
             if plan.request_out == NONE {
                 request = message;
             } else {
-                let more = (*block).cursor;
-                more.write(Slot { request: message, ..Slot::default() });
-                publish(more, slot_word(CONTINUES_MESSAGE, CONTINUATION, 0));
-                (*block).cursor = more.add(1);
+                append(block, Continuation::Message(message));
             }
         }
         (*slot).peer = peer;
-        (*slot).tag = tag;
+        (*slot).detail = detail;
         (*slot).bytes = 0;
         (*slot).request = request;
         if matches!(plan.shape, Shape::SendReceive) {
-            call.first = (*block).cursor;
-            call.first.write(Slot {
-                begin: 0,
-                word: 0,
-                peer: arguments[plan.source as usize] as i32,
-                tag: arguments[plan.receive_tag as usize] as i32,
-                ..Slot::default()
-            });
-            publish(call.first, slot_word(CONTINUES_RECEIVE, CONTINUATION, 0));
-            (*block).cursor = call.first.add(1);
+            let peer = arguments[plan.source as usize] as i32;
+            let tag = arguments[plan.receive_tag as usize] as i32;
+            call.first = append(block, Continuation::Receive(Half { peer, tag, bytes: 0 }));
         }
         match bytes::<P>(block, arguments, call.facts, Sizes::Cached) {
             Some(both) => store_bytes::<P>(block, slot, call.first, both),
@@ -403,7 +380,7 @@ pub unsafe fn after<P: Procedure>(
                     let fields = abi::read_status(call.status);
                     write_status(slot, fields);
                     store_bytes::<P>(block, slot, call.first, (fields.bytes, 0));
-                    call.communicator = COMPLETED | fields.cancelled;
+                    call.communicator = completion_flags(true, fields.cancelled);
                 }
             }
             Shape::SendReceive => {
@@ -457,7 +434,7 @@ unsafe fn after_failure(
                 }
                 // A refused request stays unchanged.
                 if truncated || abi::request_key(abi::handle_at(request)) == 0 {
-                    call.communicator = COMPLETED;
+                    call.communicator = completion_flags(true, false);
                     if truncated {
                         let fields = abi::read_status(call.status);
                         write_status(slot, fields);
@@ -498,7 +475,7 @@ unsafe fn write_half(half: *mut Slot, fields: abi::StatusFields) {
     unsafe {
         (*half).begin = fields.bytes;
         (*half).peer = fields.source;
-        (*half).tag = fields.tag;
+        (*half).detail = fields.tag;
     }
 }
 
@@ -507,7 +484,7 @@ unsafe fn write_status(slot: *mut Slot, fields: abi::StatusFields) {
     // SAFETY: the caller's slot.
     unsafe {
         (*slot).peer = fields.source;
-        (*slot).tag = fields.tag;
+        (*slot).detail = fields.tag;
     }
 }
 
@@ -585,7 +562,7 @@ unsafe fn after_several(
                 write_status(slot, fields);
                 write_moved(block, slot, fields.bytes);
                 (*slot).request = abi::request_key(*handles.add(index));
-                call.communicator = COMPLETED | if success { fields.cancelled } else { 0 };
+                call.communicator = completion_flags(true, success && fields.cancelled);
             }
             return slot;
         }

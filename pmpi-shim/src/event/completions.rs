@@ -7,11 +7,11 @@
 
 use std::ptr::null_mut;
 
-use trace_format::layout::{COMPLETED, CONTINUATION, CONTINUES_REQUEST, Slot, slot_word};
+use trace_format::layout::{Continuation, RequestState, Slot};
 
 use crate::mpi::abi::{self, StatusFields};
 use crate::state::thread_block::ThreadBlock;
-use crate::store::slots::publish;
+use crate::store::slots::{append, put};
 
 /// Initial capacity of a thread's handle buffer in words.
 const INITIAL_WORDS: usize = 4096;
@@ -78,31 +78,30 @@ pub unsafe fn write_requests(block: *mut ThreadBlock, array: usize, count: usize
     unsafe {
         for index in 0..count {
             let request = abi::handle_at(array + index * abi::handle_stride());
-            let slot = (*block).cursor;
-            slot.write(Slot { request: abi::request_key(request), ..Slot::default() });
-            publish(slot, slot_word(CONTINUES_REQUEST, CONTINUATION, 0));
-            (*block).cursor = slot.add(1);
+            let request = abi::request_key(request);
+            append(block, Continuation::Request(RequestState { request, ..Default::default() }));
         }
     }
 }
 
-/// Completes a slot written by [`write_requests`]. `error` is the class of the operation's error,
-/// or 0.
+/// A completed request. `error` is the class of its operation's error, or 0.
+#[inline(always)]
+fn completed(request: u32, fields: StatusFields, error: u32) -> Continuation {
+    let StatusFields { source: peer, tag, bytes, cancelled } = fields;
+    let completed = true;
+    Continuation::Request(RequestState { request, completed, cancelled, peer, tag, bytes, error })
+}
+
+/// Completes a slot written by [`write_requests`].
 ///
 /// # Safety
 /// `slot` is a slot of this thread written by that function.
 pub unsafe fn complete(slot: *mut Slot, fields: StatusFields, error: u32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*slot).bytes = error;
-        (*slot).begin = fields.bytes;
-        (*slot).peer = fields.source;
-        (*slot).tag = fields.tag;
-        publish(slot, slot_word(CONTINUES_REQUEST, CONTINUATION, COMPLETED | fields.cancelled));
-    }
+    // SAFETY: the thread's own slot, which names its request.
+    unsafe { put(slot, completed((*slot).request, fields, error)) };
 }
 
-/// Writes a continuation slot for a completed request. `error` is as for [`complete`].
+/// Writes a continuation slot for a completed request.
 ///
 /// # Safety
 /// `block` is the calling thread's, with room for the slot.
@@ -112,11 +111,6 @@ pub unsafe fn write_completed(
     fields: StatusFields,
     error: u32,
 ) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let slot = (*block).cursor;
-        slot.write(Slot { request: abi::request_key(request), ..Slot::default() });
-        complete(slot, fields, error);
-        (*block).cursor = slot.add(1);
-    }
+    // SAFETY: there is a free slot at the cursor, as the caller promises.
+    unsafe { append(block, completed(abi::request_key(request), fields, error)) };
 }

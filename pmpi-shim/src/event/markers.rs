@@ -2,7 +2,7 @@
 
 use trace_format::counters::MAX_COUNTERS;
 use trace_format::layout::{REGION_BEGIN, Slot, TOOL, slot_word};
-use trace_format::markers::{CounterSlot, ToolReason};
+use trace_format::markers::CounterSlot;
 
 use crate::host::counter;
 use crate::host::own_work::OwnWork;
@@ -62,13 +62,9 @@ pub unsafe fn mark_with_counters(
                 (false, true) => (until, 0),
                 (false, false) => (from, 0),
             };
-            let (tag, bytes, request) = CounterSlot { number: one.number, value, state }.fields();
+            let reading = CounterSlot { number: one.number, value, state };
             let slot = take_slot(block);
-            (&raw mut (*slot).begin).write_volatile(begin);
-            (&raw mut (*slot).peer).write_volatile(ToolReason::Counters as i32);
-            (&raw mut (*slot).tag).write_volatile(tag);
-            (&raw mut (*slot).bytes).write_volatile(bytes);
-            (&raw mut (*slot).request).write_volatile(request);
+            slot.write(Slot { begin, ..Slot::of_reading(reading) });
             close(block, slot, duration, TOOL, 0);
         }
         if begins {

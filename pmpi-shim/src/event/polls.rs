@@ -5,10 +5,10 @@
 //! records stand side by side: each is the slot of the first poll and a continuation with number of
 //! polls, time inside and span. Further polls only add to it.
 
-use trace_format::layout::{CONTINUATION, CONTINUES_POLLS, DURATION_ESCAPE, Slot, slot_word};
+use trace_format::layout::{Continuation, DURATION_ESCAPE, Slot, slot_word};
 
 use crate::state::thread_block::ThreadBlock;
-use crate::store::slots::publish;
+use crate::store::slots::{append, publish, put, take_back};
 
 /// Maximum number of runs that grow side by side.
 const MAX_KINDS: usize = 16;
@@ -40,49 +40,23 @@ pub unsafe fn merge(
                 continue;
             }
             let more = run.add(1);
-            let count = join((*more).peer as u32, (*more).tag as u32) + 1;
-            ((*more).peer, (*more).tag) = (count as u32 as i32, (count >> 32) as u32 as i32);
-            let span = begin.wrapping_add(duration).wrapping_sub((*run).begin);
-            ((*more).bytes, (*more).request) = (span as u32, (span >> 32) as u32);
-            (*more).begin += duration;
-            // The poll's own slot and its continuations become empty again.
-            let mut used = (*block).cursor;
-            while used > slot {
-                used = used.sub(1);
-                publish(used, 0);
-                used.write(Slot::default());
+            if let Some(Continuation::Polls { count, inside, .. }) = Continuation::of(&*more) {
+                let (count, inside) = (count + 1, inside + duration);
+                let span = begin.wrapping_add(duration).wrapping_sub((*run).begin);
+                put(more, Continuation::Polls { count, inside, span });
             }
-            (*block).cursor = slot;
+            // The poll's own slot and its continuations become empty again.
+            take_back(block, slot);
             return;
         }
-        let more = (*block).cursor;
-        let first_more = slot.add(1);
         // Only the record's own continuations may follow its slot.
-        let mut used = more;
-        while used > first_more {
-            used = used.sub(1);
-            publish(used, 0);
-        }
-        first_more.write(Slot {
-            begin: duration,
-            word: 0,
-            peer: 1,
-            tag: 0,
-            bytes: duration as u32,
-            request: (duration >> 32) as u32,
-            site: 0,
-        });
-        publish(first_more, slot_word(CONTINUES_POLLS, CONTINUATION, 0));
+        take_back(block, slot.add(1));
+        append(block, Continuation::Polls { count: 1, inside: duration, span: duration });
         publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
-        let behind = slot.add(RUN_SLOTS);
-        (*block).cursor = behind;
+        let behind = (*block).cursor;
         let full = slot.offset_from_unsigned(first) >= MAX_KINDS * RUN_SLOTS;
         (*block).polls = (if full { slot } else { first }, behind);
     }
-}
-
-fn join(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
 }
 
 #[cfg(test)]
@@ -119,29 +93,23 @@ mod tests {
     #[test]
     fn merges_polls_into_one_record_with_number_time_and_span() {
         let slots = polls(&[(100, 5, 40), (110, 6, 40), (130, 7, 40)]);
-        assert_eq!(slots.len(), 2);
-        let [run, more] = [slots[0], slots[1]];
-        assert_eq!((run.begin, run.function(), run.communicator()), (100, 40, 2));
-        assert_eq!((more.function(), more.duration()), (CONTINUATION, CONTINUES_POLLS));
-        assert_eq!(join(more.peer as u32, more.tag as u32), 3);
-        assert_eq!((more.begin, join(more.bytes, more.request)), (18, 37));
+        assert_eq!(runs(&slots), [(40, 2, 100, 3, 18, 37)]);
     }
 
     #[test]
     fn starts_new_run_for_another_function() {
         let slots = polls(&[(100, 5, 40), (110, 5, 41), (120, 1 << 33, 41)]);
-        assert_eq!(slots.len(), 4);
-        assert_eq!((slots[0].function(), slots[2].function()), (40, 41));
-        assert_eq!(join(slots[1].bytes, slots[1].request), 5);
-        assert_eq!(join(slots[3].bytes, slots[3].request), 10 + (1 << 33));
+        let long = (1 << 33) + 5;
+        assert_eq!(runs(&slots), [(40, 2, 100, 1, 5, 5), (41, 2, 110, 2, long, long + 5)]);
     }
 
     /// Function, communicator, begin, number, ticks inside and span of each run.
     fn runs(slots: &[Slot]) -> Vec<(u16, u16, u64, u64, u64, u64)> {
         let run = |[run, more]: &[Slot; 2]| {
-            let count = join(more.peer as u32, more.tag as u32);
-            let span = join(more.bytes, more.request);
-            (run.function(), run.communicator(), run.begin, count, more.begin, span)
+            let Some(Continuation::Polls { count, inside, span }) = Continuation::of(more) else {
+                panic!("{more:?}")
+            };
+            (run.function(), run.communicator(), run.begin, count, inside, span)
         };
         slots.as_chunks().0.iter().map(run).collect()
     }

@@ -122,9 +122,10 @@ pub unsafe fn define(
         };
         let made_id = if plan.new_communicator != NONE {
             let handle = abi::handle_at(arguments[plan.new_communicator as usize]);
-            let seed = text.to_bytes().iter().fold(u64::from((*slot).tag as u32), |seed, byte| {
-                (seed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-            });
+            let seed =
+                text.to_bytes().iter().fold(u64::from((*slot).tag() as u32), |seed, byte| {
+                    (seed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+                });
             if plan.request_out != NONE && plan.communicator != NONE {
                 let parent = abi::handle(arguments[plan.communicator as usize]);
                 Some(u32::from(communicators::made_like(

@@ -10,6 +10,8 @@
 use std::ffi::{c_char, c_double, c_int, c_void};
 use std::mem::transmute;
 
+use trace_format::layout::Slot;
+
 use crate::host::counter;
 use crate::interpose::plans::{self, Form, Lengths};
 use crate::interpose::work::*;
@@ -59,11 +61,10 @@ unsafe fn records(block: *mut ThreadBlock, here: usize, from: u8) -> bool {
 /// # Safety
 /// `slot` is the calling thread's, not published yet.
 #[inline(always)]
-unsafe fn write_work(slot: *mut trace_format::layout::Slot, work: Work) {
-    // SAFETY: the caller's promise; peer and tag are 8 aligned bytes, and so are bytes and request.
+unsafe fn write_work(slot: *mut Slot, work: Work) {
+    // SAFETY: the thread's own slot, empty until it is published.
     unsafe {
-        (&raw mut (*slot).peer).cast::<f64>().write_volatile(work.flops);
-        (&raw mut (*slot).bytes).cast::<u64>().write_volatile(work.bytes);
+        (*slot).set_payload([work.flops.to_bits(), work.bytes]);
     }
 }
 

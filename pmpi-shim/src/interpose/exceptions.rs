@@ -4,7 +4,7 @@
 use std::ffi::{c_double, c_int, c_void};
 use std::mem::transmute;
 
-use trace_format::layout::{CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Slot, slot_word};
+use trace_format::layout::{Continuation, DURATION_ESCAPE, slot_word};
 
 use crate::event::path::{forwarded, recorded_plain};
 use crate::host::counter;
@@ -15,7 +15,7 @@ use crate::mpi::real_entry::RealEntry;
 use crate::state;
 use crate::state::thread_block::{entry_stub, thread_block};
 use crate::store::outermost::{Spacer, enter, is_inside, leave, within};
-use crate::store::slots::{open, publish};
+use crate::store::slots::{append, open, publish};
 use crate::store::window::{self, take_slot};
 
 /// Calls MPI_Init or MPI_Init_thread and begins recording if it succeeded.
@@ -105,10 +105,7 @@ unsafe fn finalise(entry: &'static RealEntry) -> usize {
         open(slot, begin, FINALIZE, 0);
         // The tool's own event is written before this one is closed. Reserve the slot for this
         // event's duration, which is rarely short, now.
-        let more = (*block).cursor;
-        more.write(Slot::default());
-        publish(more, slot_word(CONTINUES_DURATION, CONTINUATION, 0));
-        (*block).cursor = more.add(1);
+        let more = append(block, Continuation::Duration { ticks: 0, error: 0 });
         ending::before_finalize(block, begin);
         let result = [].invoke(entry.get());
         (&raw mut (*more).begin).write_volatile(counter::read(block).wrapping_sub(begin));

@@ -5,7 +5,6 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use trace_format::errors::ErrorClasses;
-use trace_format::layout::CANCELLED;
 
 use crate::mpi::library::Family;
 
@@ -168,8 +167,8 @@ pub struct StatusFields {
     pub tag: i32,
     /// Bytes received.
     pub bytes: u64,
-    /// [`CANCELLED`] or 0.
-    pub cancelled: u16,
+    /// Whether the operation was cancelled.
+    pub cancelled: bool,
 }
 
 /// Reads a status.
@@ -194,7 +193,7 @@ pub unsafe fn read_status(status: usize) -> StatusFields {
             source: word(source_at) as i32,
             tag: word(source_at + 4) as i32,
             bytes,
-            cancelled: if cancelled { CANCELLED } else { 0 },
+            cancelled,
         }
     }
 }
@@ -298,11 +297,11 @@ mod tests {
 
         set(Family::OpenMpi, 0x7000, 0x7100);
         let mut open_mpi = status(6, &[(0, 3), (1, 7), (2, 15), (4, 1 << 20), (5, 2)]);
-        assert_eq!(read(&open_mpi), (3, 7, (2 << 32) | 1 << 20, 0, 15));
+        assert_eq!(read(&open_mpi), (3, 7, (2 << 32) | 1 << 20, false, 15));
         open_mpi[3] = 1;
-        assert_eq!(read(&open_mpi).3, CANCELLED);
+        assert!(read(&open_mpi).3);
         open_mpi[3] = 0x5555;
-        assert_eq!(read(&open_mpi).3, 0, "a file's leftover value is not true");
+        assert!(!read(&open_mpi).3, "a file's leftover value is not true");
         assert_eq!((request_key(0x7000), request_key(0x9_0000_0010)), (0, 0x9000_0001));
         assert_eq!((handle_there(), handle_stride()), (0x3333_4444_1111_2222, 8));
         assert_eq!((error_class(19), is_ignored(0), is_in_place(1)), (19, true, true));
@@ -311,9 +310,9 @@ mod tests {
 
         set(Family::Mpich, 0x2c00_0000, 0x0c00_0000);
         let mut mpich = status(5, &[(0, 100), (1, 6), (2, 3), (3, 7), (4, 0x0f)]);
-        assert_eq!(read(&mpich), (3, 7, (3 << 32) | 100, 0, 0x0f));
+        assert_eq!(read(&mpich), (3, 7, (3 << 32) | 100, false, 0x0f));
         mpich[1] |= 1;
-        assert_eq!(read(&mpich).3, CANCELLED);
+        assert!(read(&mpich).3);
         let above = 0xdead_beef << 32;
         assert_eq!(handle(above | 0x4400_0000), 0x4400_0000);
         assert_eq!((request_key(0x2c00_0000), request_key(0x9800_0001)), (0, 0x9800_0001));
@@ -324,7 +323,7 @@ mod tests {
 
         set(Family::Abi, 0x180, 0x200);
         let abi = status(8, &[(0, 3), (1, 7), (2, 5), (3, 100), (4, 7)]);
-        assert_eq!(read(&abi), (3, 7, (3 << 32) | 100, CANCELLED, 5));
+        assert_eq!(read(&abi), (3, 7, (3 << 32) | 100, true, 5));
         assert_eq!((request_key(0x180), handle(above), proc_null()), (0, above, -3));
         assert_eq!(topology(213), Some(Topology::DistributedGraph));
 

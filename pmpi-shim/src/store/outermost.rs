@@ -19,13 +19,13 @@
 
 use std::mem::MaybeUninit;
 
-use trace_format::layout::{CHUNK_HEADER_BYTES, CONTINUATION, FUNCTION_ABANDONED, Slot, slot_word};
+use trace_format::layout::{CHUNK_HEADER_BYTES, FUNCTION_ABANDONED, slot_word};
 
 use crate::host::own_stack;
 use crate::host::own_work::OwnWork;
 use crate::mpi::plan::numbers::MAX_ARGUMENTS;
 use crate::state::thread_block::ThreadBlock;
-use crate::store::slots::publish;
+use crate::store::slots::{publish, take_back};
 
 /// Maximum number of bytes that a caller pushes before a call (six arguments are in registers, one
 /// word aligns). Two calls of one caller are entered no further apart than this. A call inside
@@ -226,7 +226,7 @@ unsafe fn mark_abandoned(block: *mut ThreadBlock) {
         }
         while slot as usize > first {
             slot = slot.sub(1);
-            if (*slot).function() != CONTINUATION {
+            if !(*slot).is_continuation() {
                 break;
             }
         }
@@ -236,13 +236,7 @@ unsafe fn mark_abandoned(block: *mut ThreadBlock) {
             publish(slot, word);
         } else if (*slot).word == 0 {
             // A signal handler left the call before its event began: the slot is free again.
-            let mut used = (*block).cursor;
-            while used > slot {
-                used = used.sub(1);
-                publish(used, 0);
-                used.write(Slot::default());
-            }
-            (*block).cursor = slot;
+            take_back(block, slot);
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Release};
 
-use trace_format::layout::{
-    CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_OPEN, Slot, slot_word,
-};
+use trace_format::layout::{Continuation, DURATION_ESCAPE, FUNCTION_OPEN, Slot, slot_word};
 
 use crate::mpi::abi;
 use crate::state::thread_block::ThreadBlock;
@@ -17,6 +15,56 @@ use crate::state::thread_block::ThreadBlock;
 pub unsafe fn publish(slot: *mut Slot, word: u64) {
     // SAFETY: the caller's promise; the field is an aligned u64 that only this thread writes.
     unsafe { AtomicU64::from_ptr(&raw mut (*slot).word) }.store(word, Release);
+}
+
+/// Writes a continuation to a slot behind its event, published or not.
+///
+/// # Safety
+/// This thread owns `slot`.
+#[inline(always)]
+pub unsafe fn put(slot: *mut Slot, more: Continuation) {
+    let Slot { begin, word, peer, detail, bytes, request, site } = more.slot();
+    // SAFETY: as for `publish`. A published slot stays so: its word is not cleared in between.
+    unsafe {
+        (*slot).begin = begin;
+        (*slot).peer = peer;
+        (*slot).detail = detail;
+        (*slot).bytes = bytes;
+        (*slot).request = request;
+        (*slot).site = site;
+        publish(slot, word);
+    }
+}
+
+/// Appends a continuation to the thread's last event and returns its slot.
+///
+/// # Safety
+/// `block` is the calling thread's, with a free slot at its cursor, as one of the reserved ones is.
+#[inline(always)]
+pub unsafe fn append(block: *mut ThreadBlock, more: Continuation) -> *mut Slot {
+    // SAFETY: the cursor of the thread's own block points into its window.
+    unsafe {
+        let slot = (*block).cursor;
+        put(slot, more);
+        (*block).cursor = slot.add(1);
+        slot
+    }
+}
+
+/// Empties the thread's last slots, from this one on.
+///
+/// # Safety
+/// `block` is the calling thread's, and `from` is one of its window's slots in use.
+pub unsafe fn take_back(block: *mut ThreadBlock, from: *mut Slot) {
+    // SAFETY: the slots from there to the cursor are the thread's own.
+    unsafe {
+        while (*block).cursor > from {
+            let last = (*block).cursor.sub(1);
+            publish(last, 0);
+            last.write(Slot::default());
+            (*block).cursor = last;
+        }
+    }
 }
 
 /// Opens an event. Its function and begin are visible while the call runs.
@@ -104,11 +152,8 @@ unsafe fn close_with_more(
 ) {
     // SAFETY: the promises of `close`; one of the reserved slots behind the event is still free.
     unsafe {
-        let more = (*block).cursor;
-        (&raw mut (*more).begin).write_volatile(duration);
-        (*more).peer = if code == 0 { 0 } else { abi::error_class(code) as i32 };
-        publish(more, slot_word(CONTINUES_DURATION, CONTINUATION, 0));
-        (*block).cursor = more.add(1);
+        let error = if code == 0 { 0 } else { abi::error_class(code) };
+        append(block, Continuation::Duration { ticks: duration, error });
         publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
     }
 }
@@ -161,8 +206,10 @@ mod tests {
                 continue;
             }
             assert_eq!(event.duration(), DURATION_ESCAPE);
-            assert_eq!((more.function(), more.duration()), (CONTINUATION, CONTINUES_DURATION));
-            assert_eq!((more.begin, more.peer != 0), (duration, result != 0));
+            let Some(Continuation::Duration { ticks, error }) = Continuation::of(&more) else {
+                panic!("{more:?}")
+            };
+            assert_eq!((ticks, error != 0), (duration, result != 0));
         }
     }
 }

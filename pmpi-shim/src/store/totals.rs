@@ -13,6 +13,7 @@ use trace_format::encoding::checksum;
 use trace_format::functions::{self, is_light};
 use trace_format::layout::*;
 use trace_format::meaning::{Class, Meaning};
+use trace_format::slot::More;
 use trace_format::totals::*;
 
 use crate::host::peers::{Peers, peers};
@@ -42,8 +43,7 @@ pub fn resume_elapsed() {
 /// What is folded for a function.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
-    class: Class,
-    moves: bool,
+    meaning: &'static Meaning,
     has_peer: bool,
     /// Whether it is a small compute function, which counts as the program's own code.
     light: bool,
@@ -53,11 +53,11 @@ fn kinds() -> &'static [Kind] {
     static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
     KINDS.get_or_init(|| {
         let kind = |name: &String| {
-            let Meaning { class, moves_bytes: moves, fields, .. } = *Meaning::of(name);
-            let exchanges = matches!(class, Class::PointToPoint | Class::Probe)
-                || class == Class::OneSided && moves;
-            let has_peer = exchanges && fields.peer.is_on_communicator();
-            Kind { class, moves, has_peer, light: is_light(name) }
+            let meaning = Meaning::of(name);
+            let exchanges = matches!(meaning.class, Class::PointToPoint | Class::Probe)
+                || meaning.class == Class::OneSided && meaning.moves_bytes;
+            let has_peer = exchanges && meaning.fields.peer.is_on_communicator();
+            Kind { meaning, has_peer, light: is_light(name) }
         };
         functions::names().iter().map(kind).collect()
     })
@@ -71,57 +71,23 @@ fn kind_of(function: u16) -> Option<Kind> {
 #[derive(Debug, Default)]
 struct Call {
     slot: Slot,
-    duration: Option<u64>,
-    bytes: Option<(u64, u64)>,
-    received: u64,
-    /// Number of polls and the ticks inside them.
-    polls: Option<(u64, u64)>,
-    /// Class of the error that the call returned.
-    error: u32,
-}
-
-fn join(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
+    more: More,
 }
 
 impl Call {
-    fn add(&mut self, more: &Slot) {
-        let peer_and_tag = join(more.peer as u32, more.tag as u32);
-        match more.duration() {
-            CONTINUES_DURATION => {
-                (self.duration, self.error) = (Some(more.begin), more.peer as u32);
-            }
-            CONTINUES_BYTES => self.bytes = Some((more.begin, peer_and_tag)),
-            CONTINUES_RECEIVE => self.received = more.begin,
-            CONTINUES_POLLS => {
-                self.polls = Some((peer_and_tag, more.begin));
-                self.duration = Some(join(more.bytes, more.request));
-            }
-            _ => {}
-        }
-    }
-
-    fn returned(&self) -> bool {
-        !self.slot.is_open() && !self.slot.is_abandoned()
-    }
-
     /// Ticks from begin to end; 0 if unknown.
     fn span(&self) -> u64 {
-        match self.slot.duration() {
-            _ if !self.returned() => 0,
-            DURATION_ESCAPE => self.duration.unwrap_or(0),
-            short => u64::from(short),
-        }
+        if self.slot.returned() { self.more.ticks(&self.slot).unwrap_or(0) } else { 0 }
+    }
+
+    /// Bytes of its receiving half.
+    fn half(&self) -> u64 {
+        self.more.receive.map_or(0, |half| half.bytes)
     }
 
     fn sent_and_received(&self, kind: Kind) -> (u64, u64) {
-        match (self.slot.bytes, self.bytes) {
-            (BYTES_ESCAPE, Some(both)) => both,
-            (sent, _) if kind.class == Class::Collective => {
-                (u64::from(sent), u64::from(self.slot.tag as u32))
-            }
-            (sent, _) => (u64::from(sent), self.received),
-        }
+        let (sent, received) = self.more.moved(&self.slot, kind.meaning.fields.detail());
+        (sent, received + self.half())
     }
 }
 
@@ -177,13 +143,13 @@ impl ThreadTotals {
         loop {
             let slot = slots.next();
             match (&mut call, &slot) {
-                (Some(call), Some(more)) if more.function() == CONTINUATION => call.add(more),
+                (Some(call), Some(slot)) if slot.is_continuation() => _ = call.more.add(slot),
                 (whole, _) => {
                     if let Some(call) = whole.take() {
                         self.event(&call, &peers);
                     }
                     match slot {
-                        Some(slot) if slot.function() == CONTINUATION => {}
+                        Some(slot) if slot.is_continuation() => {}
                         Some(slot) => call = Some(Call { slot, ..Call::default() }),
                         None => break,
                     }
@@ -232,13 +198,13 @@ impl ThreadTotals {
             }
             function => {
                 let Some(kind) = kind_of(function) else { return };
-                if let (Some((_, inside)), true) = (call.polls, call.returned()) {
+                if let (Some((_, inside)), true) = (call.more.polls, slot.returned()) {
                     let ticks = self.advance(slot.begin.saturating_add(inside).min(end));
                     self.header.mpi_ticks += ticks;
                     self.add_own_time(end);
                 } else if kind.light {
                     self.add_own_time(end);
-                } else if kind.class == Class::Compute {
+                } else if kind.meaning.class == Class::Compute {
                     let ticks = self.advance(end);
                     self.header.compute_ticks += ticks;
                     if self.header.open_regions > 0 {
@@ -256,15 +222,16 @@ impl ThreadTotals {
     /// Counts a call under its function, peer class and size class.
     fn count(&mut self, call: &Call, kind: Kind, peers: &Peers) {
         let slot = &call.slot;
-        let compute = kind.class == Class::Compute;
-        let collective = kind.class == Class::Collective;
-        let took_place = call.error == 0 || abi::error_classes().took_place(call.error, collective);
+        let compute = kind.meaning.class == Class::Compute;
+        let collective = kind.meaning.class == Class::Collective;
+        let took_place =
+            call.more.error == 0 || abi::error_classes().took_place(call.more.error, collective);
         let nobody = kind.has_peer && slot.peer == abi::proc_null();
         let (sent, received) = match () {
-            () if compute => (join(slot.bytes, slot.request), 0),
+            () if compute => (slot.payload()[1], 0),
             () if !took_place => (0, 0),
-            () if kind.moves && nobody => (0, call.received),
-            () if kind.moves => call.sent_and_received(kind),
+            () if kind.meaning.moves_bytes && nobody => (0, call.half()),
+            () if kind.meaning.moves_bytes => call.sent_and_received(kind),
             () => (0, 0),
         };
         let peer_class = match kind.has_peer {
@@ -272,10 +239,10 @@ impl ThreadTotals {
             false => PeerClass::None,
         };
         let size = if compute { 0 } else { size_class(sent.max(received)) };
-        let (calls, inside) = call.polls.unwrap_or((1, call.span()));
+        let (calls, inside) = call.more.polls.unwrap_or((1, call.span()));
         self.header.calls += calls;
         self.header.abandoned += u64::from(slot.is_abandoned());
-        if let Some((polls, inside)) = call.polls {
+        if let Some((polls, inside)) = call.more.polls {
             self.header.polls += polls;
             self.header.poll_runs += 1;
             self.header.poll_ticks += inside;
@@ -291,11 +258,11 @@ impl ThreadTotals {
         entry.received = entry.received.wrapping_add(received);
         entry.histogram[histogram_bin(each)] += calls;
         if compute {
-            let work = f64::from_bits(join(slot.peer as u32, slot.tag as u32));
+            let work = f64::from_bits(slot.payload()[0]);
             entry.work = (f64::from_bits(entry.work) + work).to_bits();
         }
-        if call.error != 0 {
-            let detail = failed_detail(slot.function(), call.error);
+        if call.more.error != 0 {
+            let detail = failed_detail(slot.function(), call.more.error);
             self.entry(FAILED_CALLS, 0, 0, detail).count += 1;
         }
         if collective && took_place {

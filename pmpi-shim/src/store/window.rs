@@ -349,8 +349,7 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
         }
         if is_first && let Some(since) = (*recorder_of(block)).record.continues_since {
             let slot = take_slot(block);
-            (&raw mut (*slot).begin).write_volatile(since);
-            (&raw mut (*slot).peer).write_volatile(ToolReason::BetweenThreads as i32);
+            slot.write(Slot { begin: since, ..Slot::of_tool(ToolReason::BetweenThreads, 0) });
             close(block, slot, opened_ticks.saturating_sub(since), TOOL, 0);
         }
     }
@@ -566,9 +565,7 @@ pub unsafe fn tool_event_with(
             begin = counter::read(block);
         }
         let slot = take_slot(block);
-        (&raw mut (*slot).begin).write_volatile(begin);
-        (&raw mut (*slot).peer).write_volatile(reason as i32);
-        (&raw mut (*slot).tag).write_volatile(number as i32);
+        slot.write(Slot { begin, ..Slot::of_tool(reason, number) });
         let duration = counter::read(block).wrapping_sub(begin);
         close(block, slot, duration, TOOL, 0);
     }

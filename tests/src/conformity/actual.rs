@@ -441,7 +441,10 @@ impl<'a> Formatter<'a> {
         }
         if object {
             let letter = if uses("WINDOW") { 'w' } else { 'f' };
-            line.add(if letter == 'w' { "win" } else { "file" }, format!("{letter}{}", event.tag));
+            line.add(
+                if letter == 'w' { "win" } else { "file" },
+                format!("{letter}{}", event.object),
+            );
         }
         if makes("COMMUNICATOR") {
             line.add("new", self.created_communicator(event.sent as u16, end));
@@ -561,8 +564,9 @@ impl Line {
             stray.push_str(&format!(" stray-peer={}", event.peer));
         }
         let tag = &["tag", "win", "file", "sent", "received", "posted"];
-        if event.tag != 0 && !completes && !is_shown(tag) {
-            stray.push_str(&format!(" stray-tag={}", event.tag));
+        let detail = event.payload[0] >> 32;
+        if detail != 0 && !completes && !is_shown(tag) {
+            stray.push_str(&format!(" stray-tag={detail}"));
         }
         let bytes = &["sent", "received", "posted", "bytes", "moved", "new", "group", "lock"];
         if event.sent != 0 && !completes && !is_shown(bytes) {

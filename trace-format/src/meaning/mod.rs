@@ -21,8 +21,9 @@ use std::sync::LazyLock;
 
 use crate::functions::FIRST_FUNCTION;
 use crate::procedures;
+use crate::slot::Detail;
 pub use class::Class;
-pub use operation::{EpochCall, Operation};
+pub use operation::{EpochCall, Operation, SendMode};
 use plan::{NO_SIDE, NONE, Plan, Shape};
 pub use synchronisation::Synchronises;
 
@@ -92,6 +93,17 @@ pub struct Fields {
 }
 
 impl Fields {
+    /// What [`Slot::detail`](crate::slot::Slot::detail) holds. A status names the tag of a completed request.
+    #[inline]
+    pub fn detail(&self) -> Detail {
+        match () {
+            () if self.received => Detail::Received,
+            () if self.object.is_some() => Detail::Object,
+            () if self.tag || self.request => Detail::Tag,
+            () => Detail::Nothing,
+        }
+    }
+
     const NONE: Self = Self {
         communicator: false,
         peer: Peer::Nobody,
@@ -158,6 +170,10 @@ pub struct Meaning {
     pub polls: bool,
     /// Whether one completed request of several is enough for it.
     pub completes_any: bool,
+    /// Whether it returns, or a test succeeds, only when all of its conditions are fulfilled.
+    pub needs_all: bool,
+    /// How it sends.
+    pub send_mode: SendMode,
     /// Whether a call's own record says how many bytes it moved. If a call posts a receive or makes
     /// a persistent request, the record has the size of the buffer.
     pub moves_bytes: bool,
@@ -190,6 +206,8 @@ impl Meaning {
             polls: plan.polls,
             completes_any: matches!(plan.shape, Shape::Any | Shape::Some)
                 || plan.shape == Shape::All && plan.polls,
+            needs_all: needs_all(&plan, operation),
+            send_mode: SendMode::of(name),
             moves_bytes: moves_bytes(name, class, &plan),
         }
     }
@@ -206,6 +224,8 @@ impl Meaning {
             fields: Fields::NONE,
             polls: false,
             completes_any: false,
+            needs_all: true,
+            send_mode: SendMode::Standard,
             moves_bytes: class == Class::Compute,
         }
     }
@@ -219,6 +239,13 @@ static TABLE: LazyLock<HashMap<String, Meaning>> = LazyLock::new(|| {
 
 /// A procedure unknown to this version's table.
 static UNKNOWN: LazyLock<Meaning> = LazyLock::new(|| Meaning::unlisted("MPI_unknown"));
+
+fn needs_all(plan: &Plan, operation: Operation) -> bool {
+    use Operation::{CompleteOne, CompleteSeveral, Epoch};
+    let is_one_of_several = matches!(plan.shape, Shape::Any | Shape::Some);
+    let completes = matches!(operation, CompleteOne | CompleteSeveral | Epoch(_));
+    !is_one_of_several && (!plan.polls || completes)
+}
 
 fn moves_bytes(name: &str, class: Class, plan: &Plan) -> bool {
     match class {

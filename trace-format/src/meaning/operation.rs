@@ -73,6 +73,28 @@ pub enum Operation {
     OtherRequest,
 }
 
+/// Whether a send has to wait for its receiver (MPI 5.0, section 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendMode {
+    /// Always: MPI_Ssend and its variants.
+    Synchronous,
+    /// Never: MPI_Bsend and its variants, and those of MPI_Rsend, whose receive is already posted.
+    Local,
+    /// Only if the library does not send the message eagerly.
+    Standard,
+}
+
+impl SendMode {
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "MPI_Ssend" | "MPI_Issend" | "MPI_Ssend_init" => Self::Synchronous,
+            "MPI_Bsend" | "MPI_Ibsend" | "MPI_Bsend_init" => Self::Local,
+            "MPI_Rsend" | "MPI_Irsend" | "MPI_Rsend_init" => Self::Local,
+            _ => Self::Standard,
+        }
+    }
+}
+
 /// What a call does to an epoch (MPI 5.0, section 12.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EpochCall {

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::head::{Head, completion};
+use super::head::Head;
 use crate::layout::*;
+use crate::slot::{More, completion};
 
 /// An event as stored in the file: a call, a run of empty polls, or a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +24,10 @@ pub struct Event {
     pub error: u32,
     /// Peer, root, region or reason.
     pub peer: i32,
-    /// Tag; for collective calls the slot's bytes received (see [`Event::received`]); for windows
-    /// and files their id.
+    /// Tag of a message, otherwise 0.
     pub tag: i32,
+    /// Id of the window or file that the call works on, otherwise 0.
+    pub object: u32,
     /// Bytes sent or moved.
     pub sent: u64,
     /// Bytes received by a collective operation or one that fetches; otherwise 0.
@@ -75,6 +77,32 @@ impl EventKind {
 }
 
 impl Event {
+    /// An event with these parts, whose function has that detail. `end` is its begin if it has no end.
+    #[inline]
+    pub(super) fn new(head: &Head, end: u64, more: &More, detail: Detail, offset: usize) -> Self {
+        let (sent, received) = more.moved(&head.0, detail);
+        Self {
+            function: head.function(),
+            communicator: head.communicator(),
+            begin: head.begin(),
+            end: head.returned().then_some(end),
+            abandoned: head.is_abandoned(),
+            error: more.error,
+            peer: head.peer(),
+            tag: if detail == Detail::Tag { head.tag() } else { 0 },
+            object: if detail == Detail::Object { head.object() } else { 0 },
+            sent,
+            received,
+            request: head.request(),
+            receive: more.receive,
+            polls: more.polls,
+            site: head.site(),
+            payload: head.payload(),
+            offset,
+            continuations: more.slots,
+        }
+    }
+
     /// What kind of event it is.
     #[inline]
     pub fn kind(&self) -> EventKind {
@@ -93,36 +121,6 @@ impl Event {
     pub fn completion(&self) -> (bool, bool) {
         completion(self.communicator)
     }
-}
-
-/// The receiving half of a call that sends and receives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Half {
-    /// Source.
-    pub peer: i32,
-    /// Tag.
-    pub tag: i32,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-/// One request of a call on several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RequestState {
-    /// The request, shortened to 32 bits; 0 for MPI_REQUEST_NULL.
-    pub request: u32,
-    /// Whether this call completed it.
-    pub completed: bool,
-    /// Whether the operation was cancelled.
-    pub cancelled: bool,
-    /// Source from its status.
-    pub peer: i32,
-    /// Tag from its status.
-    pub tag: i32,
-    /// Bytes from its status.
-    pub bytes: u64,
-    /// Error class of its status; 0 if the operation succeeded.
-    pub error: u32,
 }
 
 /// The parts of an event that most readers need, at lower cost than [`Event`].
@@ -184,9 +182,4 @@ pub struct Position {
     pub chunk: u32,
     /// Offset from the chunk's first slot in bytes.
     pub at: u32,
-}
-
-#[inline]
-pub(super) fn join(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
 }

@@ -5,13 +5,12 @@
 use std::ops::Range;
 
 use super::area::{Area, Unpacked};
-use super::event::{
-    BriefEvent, Event, EventObserver, Half, Position, is_irrelevant_in_brief, join,
-};
+use super::event::{BriefEvent, Event, EventObserver, Position, is_irrelevant_in_brief};
 use super::head::Head;
 use super::stored::{EventLocation, Kinds, StoredEvent, StoredEventObserver};
 use super::{Diagnosis, RankFile, Thread};
 use crate::layout::*;
+use crate::slot::More;
 
 /// Iterates over a thread's events. Ends at the last committed slot or at damage.
 #[derive(Debug, Clone)]
@@ -33,7 +32,7 @@ pub struct Events<'a> {
     most_begin: u64,
     /// Number of functions that have a name, counted from [`FIRST_FUNCTION`].
     functions: u16,
-    /// Contents of the last event's continuations, if it had any.
+    /// Contents of the last event's continuations.
     more: More,
     damage: Option<Diagnosis>,
     /// Offset up to which the system has been asked to fetch the file, if all of it will be read.
@@ -221,7 +220,7 @@ impl<'a> Events<'a> {
         while from + SLOT_BYTES <= self.view_end {
             let slot = self.slot_at(from);
             from += SLOT_BYTES;
-            if slot.function() != CONTINUATION {
+            if !slot.is_continuation() {
                 break;
             }
         }
@@ -261,46 +260,11 @@ impl<'a> Events<'a> {
     }
 }
 
-/// The combined contents of an event's continuation slots.
-#[derive(Debug, Clone, Copy, Default)]
-struct More {
-    slots: usize,
-    duration: Option<u64>,
-    error: u32,
-    bytes: Option<(u64, u64)>,
-    receive: Option<Half>,
-    polls: Option<(u64, u64)>,
-}
-
-impl More {
-    fn add(&mut self, slot: &Slot) -> bool {
-        self.slots += 1;
-        let peer_and_tag = join(slot.peer as u32, slot.tag as u32);
-        match slot.duration() {
-            CONTINUES_DURATION => {
-                (self.duration, self.error) = (Some(slot.begin), slot.peer as u32)
-            }
-            CONTINUES_BYTES => self.bytes = Some((slot.begin, peer_and_tag)),
-            CONTINUES_RECEIVE => {
-                self.receive = Some(Half { peer: slot.peer, tag: slot.tag, bytes: slot.begin });
-            }
-            CONTINUES_POLLS => {
-                self.polls = Some((peer_and_tag, slot.begin));
-                self.duration = Some(join(slot.bytes, slot.request));
-            }
-            CONTINUES_REQUEST | CONTINUES_MESSAGE => {}
-            _ => return false,
-        }
-        true
-    }
-}
-
-/// An event as stored. The contents of its continuations are in [`Events::more`], if it has any.
+/// An event as stored. The contents of its continuations are in [`Events::more`].
 struct Stored {
     offset: usize,
     slot: Slot,
     end: u64,
-    continued: bool,
 }
 
 impl Events<'_> {
@@ -312,10 +276,9 @@ impl Events<'_> {
     /// Reads the continuation slots behind an event's own. They are in the same chunk and
     /// available.
     fn read_more(&mut self) -> bool {
-        self.more = More::default();
         while self.at + SLOT_BYTES <= self.view_end {
             let slot = self.slot_at(self.at);
-            if slot.word == 0 || slot.function() != CONTINUATION {
+            if !slot.is_continuation() {
                 break;
             }
             if !self.more.add(&slot) {
@@ -340,27 +303,22 @@ impl Events<'_> {
         }
         self.least_begin = slot.begin;
         self.at += SLOT_BYTES;
-        let continued = self.at + SLOT_BYTES <= self.view_end
-            && self.slot_at(self.at).function() == CONTINUATION;
-        if continued && !self.read_more() {
+        if self.more.slots > 0 {
+            self.more = More::default();
+        }
+        if !self.read_more() {
             return None;
         }
-        let ended = !slot.is_open() && !slot.is_abandoned();
-        let mut duration = u64::from(slot.duration());
-        if duration == u64::from(DURATION_ESCAPE) && ended {
-            match self.more.duration.filter(|_| continued) {
-                Some(long) => duration = long,
-                None => {
-                    self.end_here(offset, "a long event without its continuation");
-                    return None;
-                }
-            }
-        }
+        let ended = slot.returned();
+        let Some(duration) = self.more.ticks(&slot) else {
+            self.end_here(offset, "a long event without its continuation");
+            return None;
+        };
         let Some(end) = slot.begin.checked_add(duration) else {
             self.end_here(offset, "an event that ends beyond the counter's range");
             return None;
         };
-        Some(Stored { offset, slot, end: if ended { end } else { slot.begin }, continued })
+        Some(Stored { offset, slot, end: if ended { end } else { slot.begin } })
     }
 
     /// Passes the remaining events to `observer` in brief, as [`Events::next_brief`] would but
@@ -409,7 +367,7 @@ impl Events<'_> {
             let mut next = Slot::default();
             while behind + SLOT_BYTES <= to {
                 next = load(behind);
-                if next.function() != CONTINUATION || !is_irrelevant_in_brief(&next) {
+                if !next.is_continuation() || !is_irrelevant_in_brief(&next) {
                     break;
                 }
                 behind += SLOT_BYTES;
@@ -439,15 +397,9 @@ impl Events<'_> {
     /// The next event in brief.
     #[inline]
     pub fn next_brief(&mut self) -> Option<BriefEvent> {
-        let Stored { offset, slot, end, continued } = self.advance()?;
-        let (mut sent, mut received) = (u64::from(slot.bytes), 0);
-        let (mut polls, mut error) = (None, 0);
-        if continued {
-            (polls, error) = (self.more.polls, self.more.error);
-            if let (BYTES_ESCAPE, Some(both)) = (slot.bytes, self.more.bytes) {
-                (sent, received) = both;
-            }
-        }
+        let Stored { offset, slot, end } = self.advance()?;
+        let (sent, received) = self.more.moved(&slot, Detail::Nothing);
+        let More { polls, error, .. } = self.more;
         Some(BriefEvent { head: Head(slot), offset, end, sent, received, polls, error })
     }
 }
@@ -456,15 +408,11 @@ impl Events<'_> {
     /// Location of the next event.
     #[inline]
     pub(super) fn next_stored(&mut self) -> Option<EventLocation> {
-        let Stored { offset, slot, end, continued } = self.advance()?;
-        let from = offset + SLOT_BYTES;
-        let (mut more, mut kinds) = (0, Kinds::default());
-        if continued {
-            let slots = self.available(from..self.at);
-            more = slots.len() as u32;
-            for slot in slots.chunks_exact(SLOT_BYTES) {
-                kinds.add(&read_plain(slot).unwrap_or_default());
-            }
+        let Stored { offset, slot, end } = self.advance()?;
+        let slots = self.available(offset + SLOT_BYTES..self.at);
+        let (more, mut kinds) = (slots.len() as u32, Kinds::default());
+        for slot in slots.chunks_exact(SLOT_BYTES) {
+            kinds.add(&read_plain(slot).unwrap_or_default());
         }
         Some(EventLocation { head: Head(slot), offset, end, more, kinds })
     }
@@ -479,9 +427,9 @@ impl Events<'_> {
         bytes.unwrap_or_default()
     }
 
-    /// As for `RankFile::holds_received`.
-    pub(super) fn holds_received(&self, function: u16) -> bool {
-        self.file.holds_received(function)
+    /// As for `RankFile::detail`.
+    pub(super) fn detail(&self, function: u16) -> Detail {
+        self.file.detail(function)
     }
 
     /// Passes usual events to `observer` up to the first that is not. `Some(false)` if the observer
@@ -525,14 +473,14 @@ impl Events<'_> {
             let mut next = Slot::default();
             while behind + SLOT_BYTES <= to {
                 next = load(behind);
-                if next.function() != CONTINUATION || next.word == 0 {
+                if !next.is_continuation() {
                     break;
                 }
                 known &= kinds.add(&next);
                 behind += SLOT_BYTES;
                 next = Slot::default();
             }
-            let ended = slot.function_and_flags() & (FUNCTION_OPEN | FUNCTION_ABANDONED) == 0;
+            let ended = slot.returned();
             let end = slot.begin.checked_add(u64::from(slot.duration()));
             let Some(end) = end.filter(|_| known && slot.duration() != DURATION_ESCAPE) else {
                 break;
@@ -554,54 +502,13 @@ impl Events<'_> {
     }
 }
 
-impl Events<'_> {
-    #[inline]
-    fn whole(&self, Stored { offset, slot, end, continued }: Stored) -> Event {
-        let ended = !slot.is_open() && !slot.is_abandoned();
-        let mut event = Event {
-            function: slot.function(),
-            communicator: slot.communicator(),
-            begin: slot.begin,
-            end: ended.then_some(end),
-            abandoned: slot.is_abandoned(),
-            error: 0,
-            peer: slot.peer,
-            tag: slot.tag,
-            sent: u64::from(slot.bytes),
-            received: 0,
-            request: slot.request,
-            receive: None,
-            polls: None,
-            site: Head(slot).site(),
-            payload: Head(slot).payload(),
-            offset,
-            continuations: 0,
-        };
-        let mut both = None;
-        if continued {
-            let more = &self.more;
-            both = more.bytes;
-            if let (BYTES_ESCAPE, Some((sent, received))) = (slot.bytes, both) {
-                (event.sent, event.received) = (sent, received);
-            }
-            event.receive = more.receive;
-            event.polls = more.polls;
-            event.error = more.error;
-            event.continuations = more.slots;
-        }
-        if both.is_none() && self.file.holds_received(slot.function()) {
-            event.received = u64::from(slot.tag as u32);
-        }
-        event
-    }
-}
-
 impl Iterator for Events<'_> {
     type Item = Event;
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
-        let stored = self.advance()?;
-        Some(self.whole(stored))
+        let Stored { offset, slot, end } = self.advance()?;
+        let detail = self.file.detail(slot.function());
+        Some(Event::new(&Head(slot), end, &self.more, detail, offset))
     }
 }

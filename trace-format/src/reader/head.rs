@@ -1,8 +1,9 @@
 //! The fixed part of an event, without its continuations. Readers of events need only this and
 //! [`Event`](super::Event), not the layout of slots.
 
-use super::event::{EventKind, join};
+use super::event::EventKind;
 use crate::layout::*;
+use crate::slot::completion;
 
 /// The fixed part of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Head {
     /// Whether the call returned.
     #[inline]
     pub fn returned(&self) -> bool {
-        self.0.function_and_flags() & (FUNCTION_OPEN | FUNCTION_ABANDONED) == 0
+        self.0.returned()
     }
 
     /// Communicator's local id; see [`Head::completion`].
@@ -82,10 +83,16 @@ impl Head {
         self.0.peer
     }
 
-    /// As for [`Event::tag`](super::Event::tag).
+    /// As for [`Slot::tag`].
     #[inline]
     pub fn tag(&self) -> i32 {
-        self.0.tag
+        self.0.tag()
+    }
+
+    /// As for [`Slot::object`].
+    #[inline]
+    pub fn object(&self) -> u32 {
+        self.0.object()
     }
 
     /// Bytes sent or moved, unless a continuation gives other numbers.
@@ -110,14 +117,6 @@ impl Head {
     /// As for [`Event::payload`](super::Event::payload).
     #[inline]
     pub fn payload(&self) -> [u64; 2] {
-        let Slot { peer, tag, bytes, request, .. } = self.0;
-        [join(peer as u32, tag as u32), join(bytes, request)]
+        self.0.payload()
     }
-}
-
-/// Decodes the communicator's field of a call that completes one request: whether it did, and
-/// whether the operation was cancelled.
-#[inline]
-pub(super) fn completion(flags: u16) -> (bool, bool) {
-    (flags & COMPLETED != 0, flags & COMPLETED != 0 && flags & CANCELLED != 0)
 }

@@ -4,10 +4,11 @@
 //! events observes them in this form, with [`Events::for_each_stored_event`] or one by one with
 //! [`Events::next_location`].
 
-use super::event::{Event, Half, RequestState, join};
+use super::event::Event;
 use super::events::Events;
-use super::head::{Head, completion};
+use super::head::Head;
 use crate::layout::*;
+use crate::slot::More;
 
 /// An event of which only its own slot was copied.
 #[derive(Debug, Clone, Copy)]
@@ -103,121 +104,87 @@ impl<'e> StoredEvent<'e> {
         self.more.chunks_exact(SLOT_BYTES).map(|slot| read_plain(slot).unwrap_or_default())
     }
 
-    /// The last slot of a kind, because later ones override earlier ones in [`Event`].
+    /// The last continuation of a kind, because later ones override earlier ones in [`Event`].
     #[inline]
-    fn last(&self, kind: u32) -> Option<Slot> {
+    fn last(&self, kind: u32) -> Option<Continuation> {
         if !self.kinds.has(kind) {
             return None;
         }
-        self.continuations().filter(|slot| slot.duration() == kind).last()
+        let last = self.continuations().filter(|slot| slot.duration() == kind).last();
+        Continuation::of(&last?)
     }
 
     /// As for [`Event::error`].
     #[inline]
     pub fn error(&self) -> u32 {
-        self.last(CONTINUES_DURATION).map_or(0, |slot| slot.peer as u32)
+        match self.last(CONTINUES_DURATION) {
+            Some(Continuation::Duration { error, .. }) => error,
+            _ => 0,
+        }
     }
 
-    /// Bytes sent and, if a continuation holds them, bytes received.
     #[inline]
-    fn bytes(&self) -> (u64, Option<u64>) {
-        match self.last(CONTINUES_BYTES) {
-            None => (self.head.bytes(), None),
-            Some(slot) if self.head.bytes() == u64::from(BYTES_ESCAPE) => {
-                (slot.begin, Some(join(slot.peer as u32, slot.tag as u32)))
-            }
-            Some(_) => (self.head.bytes(), Some(0)),
-        }
+    fn bytes(&self, detail: Detail) -> (u64, u64) {
+        let bytes = match self.last(CONTINUES_BYTES) {
+            Some(Continuation::Bytes { sent, received }) => Some((sent, received)),
+            _ => None,
+        };
+        More { bytes, ..More::default() }.moved(&self.head.0, detail)
     }
 
     /// As for [`Event::sent`].
     #[inline]
     pub fn sent(&self) -> u64 {
-        self.bytes().0
+        self.bytes(Detail::Nothing).0
     }
 
     /// As for [`Event::sent`] and [`Event::received`], for a collective operation.
     #[inline]
     pub fn exchanged(&self) -> (u64, u64) {
-        let (sent, received) = self.bytes();
-        (sent, received.unwrap_or(u64::from(self.head.tag() as u32)))
+        self.bytes(Detail::Received)
     }
 
     /// Bytes of an access to remote memory: those of its one buffer or those sent, and those
     /// received in addition.
     #[inline]
     pub fn moved(&self) -> (u64, u64) {
-        let (bytes, received) = self.bytes();
-        (bytes, received.unwrap_or(0))
+        self.bytes(Detail::Object)
     }
 
     /// As for [`Event::receive`].
     #[inline]
     pub fn receive(&self) -> Option<Half> {
-        let slot = self.last(CONTINUES_RECEIVE)?;
-        Some(Half { peer: slot.peer, tag: slot.tag, bytes: slot.begin })
+        match self.last(CONTINUES_RECEIVE)? {
+            Continuation::Receive(half) => Some(half),
+            _ => None,
+        }
     }
 
     /// As for [`Event::polls`].
     #[inline]
     pub fn polls(&self) -> Option<(u64, u64)> {
-        let slot = self.last(CONTINUES_POLLS)?;
-        Some((join(slot.peer as u32, slot.tag as u32), slot.begin))
+        match self.last(CONTINUES_POLLS)? {
+            Continuation::Polls { count, inside, .. } => Some((count, inside)),
+            _ => None,
+        }
     }
 
     /// As for [`super::RankFile::message`].
     pub fn message(&self) -> Option<u32> {
-        let mut slots = self.continuations();
-        slots.find(|slot| slot.duration() == CONTINUES_MESSAGE).map(|slot| slot.request)
+        Continuation::message_of(self.continuations())
     }
 
     /// As for [`super::RankFile::requests`].
     #[inline]
     pub fn requests(&self) -> impl Iterator<Item = RequestState> + use<'e> {
-        let requests = self.continuations().filter(|slot| slot.duration() == CONTINUES_REQUEST);
-        requests.map(|slot| RequestState::of(&slot))
+        Continuation::requests_of(self.continuations())
     }
 
-    /// The complete event. `holds_received` says whether the slot's tag field holds bytes received.
-    pub(super) fn whole(&self, holds_received: bool) -> Event {
-        let (sent, received) = self.bytes();
-        let of_tag = if holds_received { u64::from(self.head.tag() as u32) } else { 0 };
-        Event {
-            function: self.function(),
-            communicator: self.head.communicator(),
-            begin: self.head.begin(),
-            end: self.end(),
-            abandoned: self.head.is_abandoned(),
-            error: self.error(),
-            peer: self.head.peer(),
-            tag: self.head.tag(),
-            sent,
-            received: received.unwrap_or(of_tag),
-            request: self.head.request(),
-            receive: self.receive(),
-            polls: self.polls(),
-            site: self.head.site(),
-            payload: self.head.payload(),
-            offset: self.offset,
-            continuations: self.more.len() / SLOT_BYTES,
-        }
-    }
-}
-
-impl RequestState {
-    /// Decodes a continuation slot for one request.
-    #[inline]
-    pub(super) fn of(slot: &Slot) -> Self {
-        let (completed, cancelled) = completion(slot.communicator());
-        Self {
-            request: slot.request,
-            completed,
-            cancelled,
-            peer: slot.peer,
-            tag: slot.tag,
-            bytes: slot.begin,
-            error: slot.bytes,
-        }
+    /// The complete event, whose function has that detail.
+    pub(super) fn whole(&self, detail: Detail) -> Event {
+        let mut more = More::default();
+        self.continuations().for_each(|slot| _ = more.add(&slot));
+        Event::new(&self.head, self.end, &more, detail, self.offset)
     }
 }
 
@@ -257,6 +224,6 @@ impl Events<'_> {
 
     /// The complete event.
     pub fn whole_of(&self, location: &EventLocation) -> Event {
-        self.stored(location).whole(self.holds_received(location.head.function()))
+        self.stored(location).whole(self.detail(location.head.function()))
     }
 }

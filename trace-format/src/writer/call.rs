@@ -1,7 +1,7 @@
 //! Calls recorded by another tool, and facts learned about them later.
 
 use crate::layout::*;
-use crate::reader::{Half, RequestState};
+use crate::slot::completion_flags;
 
 /// A call that was recorded elsewhere.
 #[derive(Debug, Clone, Default)]
@@ -43,11 +43,6 @@ pub struct Completes {
     pub cancelled: bool,
 }
 
-/// Flags of a request for the communicator's field.
-fn flags(completes: Option<Completes>) -> u16 {
-    completes.map_or(0, |of| if of.cancelled { COMPLETED | CANCELLED } else { COMPLETED })
-}
-
 /// Index of the slot with a call's receiving half, counted from its own slot.
 pub(super) const RECEIVE_SLOT: usize = 1;
 
@@ -61,60 +56,32 @@ impl NewCall {
         let small = |bytes: u64| bytes < u64::from(BYTES_ESCAPE);
         let received = self.received.unwrap_or(0);
         let fits = small(self.bytes) && received <= i32::MAX as u64;
-        let communicator = self.communicator | flags(self.completes);
-        let mut slot = Slot {
-            begin: self.begin,
-            word: slot_word(short, self.function | open, communicator),
-            peer: self.peer,
-            tag: if self.received.is_some() { received as i32 } else { self.tag },
-            bytes: if fits { self.bytes as u32 } else { BYTES_ESCAPE },
-            request: self.request,
-            site: 0,
+        let flags = self.completes.map_or(0, |of| completion_flags(true, of.cancelled));
+        let own = match self.compute {
+            Some((flops, bytes)) => Slot::of_work(flops, bytes),
+            None => Slot {
+                peer: self.peer,
+                detail: if self.received.is_some() { received as i32 } else { self.tag },
+                bytes: if fits { self.bytes as u32 } else { BYTES_ESCAPE },
+                request: self.request,
+                ..Slot::default()
+            },
         };
-        if let Some((flops, bytes)) = self.compute {
-            let bits = flops.to_bits();
-            (slot.peer, slot.tag) = (bits as u32 as i32, (bits >> 32) as u32 as i32);
-            (slot.bytes, slot.request) = (bytes as u32, (bytes >> 32) as u32);
-        }
-        let more = |kind: u32, communicator: u16| Slot {
-            word: slot_word(kind, CONTINUATION, communicator),
-            ..Slot::default()
-        };
-        let mut slots = vec![slot];
+        let word = slot_word(short, self.function | open, self.communicator | flags);
+        let mut slots = vec![Slot { begin: self.begin, word, ..own }];
+        let mut add = |more: Continuation| slots.push(more.slot());
         if let Some(half) = self.receive {
-            let (peer, tag, begin) = (half.peer, half.tag, half.bytes);
-            slots.push(Slot { peer, tag, begin, ..more(CONTINUES_RECEIVE, 0) });
+            add(Continuation::Receive(half));
         }
         if let Some((count, inside)) = self.polls {
-            slots.push(Slot {
-                begin: inside,
-                peer: count as u32 as i32,
-                tag: (count >> 32) as u32 as i32,
-                bytes: duration as u32,
-                request: (duration >> 32) as u32,
-                ..more(CONTINUES_POLLS, 0)
-            });
+            add(Continuation::Polls { count, inside, span: duration });
         } else if long {
-            slots.push(Slot { begin: duration, ..more(CONTINUES_DURATION, 0) });
+            add(Continuation::Duration { ticks: duration, error: 0 });
         }
         if !fits && self.compute.is_none() {
-            slots.push(Slot {
-                begin: self.bytes,
-                peer: received as u32 as i32,
-                tag: (received >> 32) as u32 as i32,
-                ..more(CONTINUES_BYTES, 0)
-            });
+            add(Continuation::Bytes { sent: self.bytes, received });
         }
-        for state in &self.requests {
-            let completes = state.completed.then_some(Completes { cancelled: state.cancelled });
-            slots.push(Slot {
-                begin: state.bytes,
-                peer: state.peer,
-                tag: state.tag,
-                request: state.request,
-                ..more(CONTINUES_REQUEST, flags(completes))
-            });
-        }
+        self.requests.iter().for_each(|state| add(Continuation::Request(*state)));
         slots
     }
 }
@@ -163,15 +130,15 @@ impl Amendment {
         let word = slot.word & !(0xffff << 48);
         let with = |communicator: u16| word | u64::from(communicator) << 48;
         match self {
-            Self::Half { peer, tag } => (slot.peer, slot.tag) = (peer, tag),
+            Self::Half { peer, tag } => (slot.peer, slot.detail) = (peer, tag),
             Self::Source { peer, tag, communicator } => {
-                (slot.peer, slot.tag, slot.word) = (peer, tag, with(communicator));
+                (slot.peer, slot.detail, slot.word) = (peer, tag, with(communicator));
             }
             Self::Root(root) => slot.peer = root,
             Self::Collective { communicator, root, sent, received } => {
                 (slot.word, slot.peer) = (with(communicator), root);
                 slot.bytes = u32::try_from(sent).unwrap_or(BYTES_ESCAPE - 1).min(BYTES_ESCAPE - 1);
-                slot.tag = i32::try_from(received).unwrap_or(i32::MAX);
+                slot.detail = i32::try_from(received).unwrap_or(i32::MAX);
             }
         }
     }

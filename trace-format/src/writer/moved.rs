@@ -25,7 +25,7 @@ impl RankFileWriter {
 }
 
 fn moved(event: &Event, slots: impl Iterator<Item = Slot>, begin: u64, end: u64) -> Vec<Slot> {
-    let is = |slot: &Slot, kind: u32| slot.function() == CONTINUATION && slot.duration() == kind;
+    let is = |slot: &Slot, kind: u32| slot.is_continuation() && slot.duration() == kind;
     let mut all: Vec<Slot> = slots.collect();
     let Some(head) = all.first_mut() else { return all };
     head.begin = begin;
@@ -37,11 +37,11 @@ fn moved(event: &Event, slots: impl Iterator<Item = Slot>, begin: u64, end: u64)
     let fits = duration < u64::from(DURATION_ESCAPE);
     let short = if fits { duration as u32 } else { DURATION_ESCAPE };
     let with = |word: u64, duration: u32| word & !u64::from(u32::MAX) | u64::from(duration);
-    if let Some((_, inside)) = event.polls {
+    if let Some((count, inside)) = event.polls {
         if let Some(polls) = all.iter_mut().find(|slot| is(slot, CONTINUES_POLLS)) {
             let was = u128::from(before.saturating_sub(event.begin).max(1));
-            polls.begin = (u128::from(inside) * u128::from(duration) / was) as u64;
-            (polls.bytes, polls.request) = (duration as u32, (duration >> 32) as u32);
+            let inside = (u128::from(inside) * u128::from(duration) / was) as u64;
+            *polls = Continuation::Polls { count, inside, span: duration }.slot();
         }
     } else if let Some(at) = all.iter().position(|slot| is(slot, CONTINUES_DURATION)) {
         all[at].begin = duration;
@@ -49,8 +49,7 @@ fn moved(event: &Event, slots: impl Iterator<Item = Slot>, begin: u64, end: u64)
     } else {
         all[0].word = with(all[0].word, short);
         if !fits {
-            let word = slot_word(CONTINUES_DURATION, CONTINUATION, 0);
-            all.insert(1, Slot { begin: duration, word, ..Slot::default() });
+            all.insert(1, Continuation::Duration { ticks: duration, error: 0 }.slot());
         }
     }
     all
@@ -62,7 +61,6 @@ mod tests {
 
     use super::*;
     use crate::header::FileHeader;
-    use crate::reader::Half;
     use crate::writer::NewCall;
 
     fn writer(run: &Path, rank: u32) -> RankFileWriter {

@@ -77,7 +77,7 @@ fn define_path(rank: &mut SyntheticRank, number: u32, addresses: &[u64]) {
 /// Gives a path to the call that has just ended.
 fn on_path(rank: &mut SyntheticRank, number: u32, end: u64) {
     rank.tool(0, ToolReason::Path, end, end + 1);
-    rank.threads[0].last_mut().unwrap().tag = number as i32;
+    rank.threads[0].last_mut().unwrap().detail = number as i32;
 }
 
 /// Barriers in /opt/lib/libmesh.so for which rank 0 waits, and has a path each time: of these

@@ -75,7 +75,7 @@ pub struct EventLine {
     pub(super) polls: Option<PollsLine>,
     /// Number of a window or file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) object: Option<i32>,
+    pub(super) object: Option<u32>,
     /// What the call created: a communicator's name, a window's or file's number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) made: Option<String>,

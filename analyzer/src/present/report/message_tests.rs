@@ -316,12 +316,13 @@ mod absurd {
             let function = crate::synthetic_trace::number_of(NAMES[name]) | flag;
             let bytes = bytes % 100;
             let word = slot_word(if flag == FUNCTION_OPEN { 0 } else { 5 }, function, communicator);
-            let mut slots = vec![Slot { begin: 0, word, peer, tag, bytes, request, site: 0 }];
+            let mut slots =
+                vec![Slot { begin: 0, word, peer, detail: tag, bytes, request, site: 0 }];
             slots.extend(more.into_iter().map(|(kind, completed, peer, tag, request)| {
                 let kind = if kind == 0 { CONTINUES_MESSAGE } else { CONTINUES_REQUEST };
                 let kind = if flags == 11 { CONTINUES_RECEIVE } else { kind };
                 let word = slot_word(kind, CONTINUATION, completed);
-                Slot { begin: 7, word, peer, tag, bytes: 0, request, site: 0 }
+                Slot { begin: 7, word, peer, detail: tag, bytes: 0, request, site: 0 }
             }));
             slots
         })

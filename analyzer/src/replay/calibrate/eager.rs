@@ -1,6 +1,7 @@
 //! The eager limits of a run, from its blocking sends.
 
-use crate::causes::semantics::SendMode;
+use trace_format::meaning::SendMode;
+
 use crate::replay::graph::{Graph, Message, OpNumber, Recorded};
 use crate::replay::network::Placement;
 use crate::trace::RankTrace;

@@ -25,7 +25,7 @@ impl RankState<'_> {
         let only_receives = meaning.is_some_and(|meaning| meaning.fields.only_receives);
         let (put_bytes, got_bytes) = if only_receives { (0, bytes) } else { (bytes, received) };
         let origin = self.rank;
-        let (window, begin_s) = (event.head.tag() as u32, 0.0);
+        let (window, begin_s) = (event.head.object(), 0.0);
         let moved =
             Access { origin, target, communicator, window, begin_s, put_bytes, got_bytes, call };
         m.emitter.access(self.index, moved);
@@ -55,7 +55,7 @@ impl RankState<'_> {
             rank: self.rank,
             call,
             what,
-            window: head.tag() as u32,
+            window: head.object(),
             group: if has_group { named } else { 0 },
             target: if names_target { target() } else { None },
             exclusive,

@@ -118,7 +118,7 @@ fn slot() -> impl Strategy<Value = Slot> {
     (begin, duration, function, any::<(i32, i32, u32, u32)>()).prop_map(
         |(begin, duration, function, (peer, tag, bytes, request))| {
             let word = slot_word(duration, function, 0);
-            Slot { begin, word, peer, tag, bytes, request, site: 0 }
+            Slot { begin, word, peer, detail: tag, bytes, request, site: 0 }
         },
     )
 }
