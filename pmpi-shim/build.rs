@@ -14,45 +14,25 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::meaning::Meaning;
 use trace_format::meaning::plan::Plan;
+use trace_format::meaning::{Meaning, lists};
 use trace_format::procedures::{Parameter, Procedure, all};
 
 /// PyPI's mpi4py looks these up with dlopen(NULL) before any MPI is loaded, and aborts if it finds
 /// them. The library must therefore not export them.
-const NOT_EXPORTED: &[&str] =
-    &["MPI_Get_version", "MPI_Get_library_version", "MPI_Abi_get_version"];
+const NOT_EXPORTED: &str = "\
+    MPI_Get_version MPI_Get_library_version MPI_Abi_get_version";
 
 /// Written by hand in `src/interpose/exceptions.rs` and `sessions.rs`.
-const BY_HAND: &[&str] = &[
-    "MPI_Init",
-    "MPI_Init_thread",
-    "MPI_Finalize",
-    "MPI_Session_init",
-    "MPI_Session_finalize",
-    "MPI_Pcontrol",
-    "MPI_Wtime",
-    "MPI_Wtick",
-];
+const BY_HAND: &str = "\
+    MPI_Init MPI_Init_thread MPI_Finalize MPI_Session_init MPI_Session_finalize MPI_Pcontrol \
+    MPI_Wtime MPI_Wtick";
 
 /// Functions whose numbers hand-written code refers to.
-const NUMBERED: &[&str] = &[
-    "MPI_Init",
-    "MPI_Init_thread",
-    "MPI_Finalize",
-    "MPI_Session_init",
-    "MPI_Session_finalize",
-    "MPI_Pcontrol",
-    "MPI_Barrier",
-    "MPI_Allreduce",
-    "MPI_Allgather",
-    "MPI_Allgatherv",
-    "MPI_Alltoall",
-    "MPI_Alltoallv",
-    "MPI_Alltoallw",
-    "MPI_Reduce_scatter",
-    "MPI_Reduce_scatter_block",
-];
+const NUMBERED: &str = "\
+    MPI_Init MPI_Init_thread MPI_Finalize MPI_Session_init MPI_Session_finalize MPI_Pcontrol \
+    MPI_Barrier MPI_Allreduce MPI_Allgather MPI_Allgatherv MPI_Alltoall MPI_Alltoallv \
+    MPI_Alltoallw MPI_Reduce_scatter MPI_Reduce_scatter_block";
 
 /// Forwarded but never recorded: conversions and getters that bindings and macros call around
 /// every communication call.
@@ -125,7 +105,7 @@ fn entries(procedures: &[Procedure]) -> String {
     for (index, procedure) in procedures.iter().enumerate() {
         let name = procedure.name.as_str();
         let function = FIRST_FUNCTION + index as u16;
-        if NOT_EXPORTED.contains(&name) || BY_HAND.contains(&name) {
+        if lists(NOT_EXPORTED, name) || lists(BY_HAND, name) {
             continue;
         }
         let twin = procedure.large.as_ref().map(|parameters| (format!("{name}_c"), parameters));
@@ -152,7 +132,7 @@ fn numbers(procedures: &[Procedure], most_arguments: usize, work: u16) -> String
     );
     for (function, procedure) in (FIRST_FUNCTION..).zip(procedures) {
         let name = procedure.name.as_str();
-        if NUMBERED.contains(&name) {
+        if lists(NUMBERED, name) {
             let short = name.trim_start_matches("MPI_").to_uppercase();
             writeln!(
                 out,

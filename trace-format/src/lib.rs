@@ -19,35 +19,22 @@
 //! damaged file it yields the valid prefix and a list of diagnoses. The feature `writer` adds
 //! [`writer`], for events recorded by another tool.
 
-pub mod byte_size;
-pub mod clock_estimate;
-pub mod compute;
-pub mod counter_kind;
-pub mod counters;
+pub mod computing;
 pub mod encoded;
-pub mod encoding;
-pub mod environment;
-pub mod errors;
-#[cfg(feature = "reader")]
-pub mod file_map;
-pub mod files;
-pub mod fixed_header;
-pub mod functions;
-pub mod header;
 pub mod layout;
-pub mod markers;
 pub mod meaning;
-pub mod plain;
-pub mod private_directory;
-pub mod procedures;
 #[cfg(feature = "reader")]
 pub mod reader;
-#[cfg(feature = "reader")]
-pub mod regular_file;
-pub mod run_id;
 pub mod settings;
-pub mod slot;
-pub mod totals;
-#[cfg(feature = "reader")]
 #[cfg(feature = "writer")]
 pub mod writer;
+
+pub use computing::{compute, counters};
+pub use layout::{
+    clock_estimate, counter_kind, encoding, files, fixed_header, header, markers, plain,
+    private_directory, slot, totals,
+};
+pub use meaning::{errors, functions, procedures};
+#[cfg(feature = "reader")]
+pub use reader::{file_map, regular_file};
+pub use settings::{byte_size, environment, run_id};

@@ -275,7 +275,7 @@ fn wait_is_not_charged_to_a_delay_that_both_sides_had_waited_for() {
 fn all_but_the_last_to_enter_an_allreduce_wait_for_it() {
     let mut ranks = world::<4>();
     for (rank, enters) in ranks.iter_mut().zip([10, 40, 100, 40]) {
-        // The tag field holds the bytes received.
+        // The detail holds the bytes received.
         rank.call_with("MPI_Allreduce", at(enters), at(110 + enters / 10), on_world(0, 8, 8));
     }
     with_causes(&ranks, |causes| {

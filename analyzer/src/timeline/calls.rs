@@ -1,12 +1,11 @@
 //! Interprets one event of a rank as a [`Record`]; a [`Call`] is a view whose methods return its
 //! arguments.
 //!
-//! The meaning of a slot's fields depends on the function: the tag field holds a tag, bytes
-//! received or the number of a window; the communicator field of a completion holds its outcome.
-//! Stages above the timeline do not need to know this: they use a [`Call`]. It is a borrowed view
-//! and not a copy, because most callers want one or two arguments, and those that show calls want
-//! every argument alike, without matching an enumeration of kinds. Matching reads the slots
-//! directly, for speed.
+//! The meaning of an event's fields depends on the function: the communicator field of a completion
+//! holds its outcome, the bytes of a call that makes an object hold its number. Stages above the
+//! timeline do not need to know this: they use a [`Call`]. It is a borrowed view and not a copy,
+//! because most callers want one or two arguments, and those that show calls want every argument
+//! alike, without matching an enumeration of kinds. Matching reads the slots directly, for speed.
 
 use trace_format::errors::{ErrorClasses, class_name};
 use trace_format::markers::{CounterSlot, ToolReason};

@@ -47,64 +47,26 @@ impl Class {
 }
 
 /// Blocking forms of the collective operations (MPI 5.0, chapters 6 and 8), without `MPI_`.
-const COLLECTIVES: &[&str] = &[
-    "allgather",
-    "allgatherv",
-    "allreduce",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "barrier",
-    "bcast",
-    "exscan",
-    "gather",
-    "gatherv",
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-    "neighbor_alltoallw",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_block",
-    "scan",
-    "scatter",
-    "scatterv",
-];
+const COLLECTIVES: &str = "\
+    allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather \
+    gatherv neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv \
+    neighbor_alltoallw reduce reduce_scatter reduce_scatter_block scan scatter scatterv";
 
 /// Sending, receiving, starting and cancelling (MPI 5.0, chapters 3 and 4), without `MPI_`.
-const POINT_TO_POINT: &[&str] = &[
-    "bsend",
-    "ibsend",
-    "imrecv",
-    "irecv",
-    "irsend",
-    "isend",
-    "isendrecv",
-    "isendrecv_replace",
-    "issend",
-    "mrecv",
-    "pready",
-    "pready_list",
-    "pready_range",
-    "parrived",
-    "precv",
-    "psend",
-    "recv",
-    "rsend",
-    "send",
-    "sendrecv",
-    "sendrecv_replace",
-    "ssend",
-    "start",
-    "startall",
-    "cancel",
-];
+const POINT_TO_POINT: &str = "\
+    bsend ibsend imrecv irecv irsend isend isendrecv isendrecv_replace issend mrecv pready \
+    pready_list pready_range parrived precv psend recv rsend send sendrecv sendrecv_replace \
+    ssend start startall cancel";
 
 /// Remote memory access (MPI 5.0, section 12.3), without `MPI_` and without the `r` of the forms
 /// with a request.
 const ACCESSES: &[&str] =
     &["put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"];
+
+/// Whether a list of names separated by spaces has this one.
+pub fn lists(names: &str, name: &str) -> bool {
+    names.split(' ').any(|other| other == name)
+}
 
 /// Whether a procedure reads or writes another rank's memory.
 pub(super) fn is_access(name: &str) -> bool {
@@ -119,7 +81,7 @@ pub(super) fn collective_stem(name: &str) -> Option<String> {
     let lower = name.strip_prefix("MPI_")?.to_ascii_lowercase();
     let stem = lower.strip_suffix("_init").unwrap_or(&lower);
     let blocking = [Some(stem), stem.strip_prefix('i')].into_iter().flatten();
-    blocking.into_iter().find(|stem| COLLECTIVES.contains(stem)).map(str::to_owned)
+    blocking.into_iter().find(|stem| lists(COLLECTIVES, stem)).map(str::to_owned)
 }
 
 /// The class of a function by its name.
@@ -136,7 +98,7 @@ pub(super) fn class_of(name: &str) -> Class {
     if collective_stem(name).is_some() {
         return Class::Collective;
     }
-    if POINT_TO_POINT.contains(&stem) {
+    if lists(POINT_TO_POINT, stem) {
         return Class::PointToPoint;
     }
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| lower.starts_with(prefix));

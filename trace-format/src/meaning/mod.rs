@@ -12,17 +12,19 @@
 //! | `plan` | the positions of its arguments |
 
 mod class;
+pub mod errors;
+pub mod functions;
 mod operation;
 pub mod plan;
+pub mod procedures;
 mod synchronisation;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::functions::FIRST_FUNCTION;
-use crate::procedures;
 use crate::slot::Detail;
-pub use class::Class;
+pub use class::{Class, lists};
 pub use operation::{EpochCall, Operation, SendMode};
 use plan::{NO_SIDE, NONE, Plan, Shape};
 pub use synchronisation::Synchronises;
@@ -93,7 +95,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// What [`Slot::detail`](crate::slot::Slot::detail) holds. A status names the tag of a completed request.
+    /// What [`Slot::detail`](crate::slot::Slot::detail) holds. A status names the tag of a
+    /// completed request.
     #[inline]
     pub fn detail(&self) -> Detail {
         match () {

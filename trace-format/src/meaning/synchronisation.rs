@@ -5,7 +5,7 @@
 //! 5.0, chapters 6 (collective operations), 7 (communicators), 11 (processes), 12 (one-sided), 14
 //! (files).
 
-use super::class::{Class, collective_stem};
+use super::class::{Class, collective_stem, lists};
 
 /// The ranks that a call's result depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,50 +34,22 @@ pub enum Synchronises {
 
 /// Calls that make or free a communicator together with all its members (MPI 5.0, chapters 7, 8,
 /// 11).
-const MAKES_TOGETHER: &[&str] = &[
-    "MPI_Cart_create",
-    "MPI_Cart_sub",
-    "MPI_Comm_accept",
-    "MPI_Comm_connect",
-    "MPI_Comm_create",
-    "MPI_Comm_disconnect",
-    "MPI_Comm_dup",
-    "MPI_Comm_dup_with_info",
-    "MPI_Comm_free",
-    "MPI_Comm_spawn",
-    "MPI_Comm_spawn_multiple",
-    "MPI_Comm_split",
-    "MPI_Comm_split_type",
-    "MPI_Dist_graph_create",
-    "MPI_Dist_graph_create_adjacent",
-    "MPI_Graph_create",
-    "MPI_Intercomm_create",
-    "MPI_Intercomm_merge",
-];
+const MAKES_TOGETHER: &str = "\
+    MPI_Cart_create MPI_Cart_sub MPI_Comm_accept MPI_Comm_connect MPI_Comm_create \
+    MPI_Comm_disconnect MPI_Comm_dup MPI_Comm_dup_with_info MPI_Comm_free MPI_Comm_spawn \
+    MPI_Comm_spawn_multiple MPI_Comm_split MPI_Comm_split_type MPI_Dist_graph_create \
+    MPI_Dist_graph_create_adjacent MPI_Graph_create MPI_Intercomm_create MPI_Intercomm_merge";
 
 /// Calls on windows that all ranks of the window make together.
-const WINDOWS_TOGETHER: &[&str] = &[
-    "MPI_Win_allocate",
-    "MPI_Win_allocate_shared",
-    "MPI_Win_create",
-    "MPI_Win_create_dynamic",
-    "MPI_Win_fence",
-    "MPI_Win_free",
-];
+const WINDOWS_TOGETHER: &str = "\
+    MPI_Win_allocate MPI_Win_allocate_shared MPI_Win_create MPI_Win_create_dynamic MPI_Win_fence \
+    MPI_Win_free";
 
 /// Calls on files that all ranks of the file make together, in addition to those that end in `_all`
 /// or `_ordered` and their halves.
-const FILES_TOGETHER: &[&str] = &[
-    "MPI_File_close",
-    "MPI_File_open",
-    "MPI_File_preallocate",
-    "MPI_File_seek_shared",
-    "MPI_File_set_atomicity",
-    "MPI_File_set_info",
-    "MPI_File_set_size",
-    "MPI_File_set_view",
-    "MPI_File_sync",
-];
+const FILES_TOGETHER: &str = "\
+    MPI_File_close MPI_File_open MPI_File_preallocate MPI_File_seek_shared \
+    MPI_File_set_atomicity MPI_File_set_info MPI_File_set_size MPI_File_set_view MPI_File_sync";
 
 pub(super) fn of(name: &str, class: Class) -> Synchronises {
     match class {
@@ -89,7 +61,7 @@ pub(super) fn of(name: &str, class: Class) -> Synchronises {
             Some(stem) if stem.starts_with("neighbor_") => Synchronises::Neighbours,
             _ => Synchronises::All,
         },
-        Class::Communicators if MAKES_TOGETHER.contains(&name) => Synchronises::All,
+        Class::Communicators if lists(MAKES_TOGETHER, name) => Synchronises::All,
         Class::Communicators
             if matches!(
                 name,
@@ -100,7 +72,7 @@ pub(super) fn of(name: &str, class: Class) -> Synchronises {
         {
             Synchronises::Group
         }
-        Class::OneSided if WINDOWS_TOGETHER.contains(&name) => Synchronises::All,
+        Class::OneSided if lists(WINDOWS_TOGETHER, name) => Synchronises::All,
         Class::OneSided => match name {
             "MPI_Win_start" | "MPI_Win_complete" | "MPI_Win_post" | "MPI_Win_wait"
             | "MPI_Win_test" => Synchronises::Group,
@@ -112,7 +84,7 @@ pub(super) fn of(name: &str, class: Class) -> Synchronises {
             }
             _ => Synchronises::Nobody,
         },
-        Class::Io if FILES_TOGETHER.contains(&name) => Synchronises::All,
+        Class::Io if lists(FILES_TOGETHER, name) => Synchronises::All,
         // For non-blocking ones (MPI_File_iwrite_all), the completion waits and not the call.
         Class::Io
             if !name.starts_with("MPI_File_i")

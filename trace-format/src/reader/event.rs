@@ -77,7 +77,8 @@ impl EventKind {
 }
 
 impl Event {
-    /// An event with these parts, whose function has that detail. `end` is its begin if it has no end.
+    /// An event with these parts, whose function has that detail. `end` is its begin if it has no
+    /// end.
     #[inline]
     pub(super) fn new(head: &Head, end: u64, more: &More, detail: Detail, offset: usize) -> Self {
         let (sent, received) = more.moved(&head.0, detail);

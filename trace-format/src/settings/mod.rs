@@ -11,8 +11,11 @@
 //! [`RecordingOptions`] and, if `gammachi run` has an option for it, an argument in
 //! `analyzer/src/cli/recording_options.rs`.
 
+pub mod byte_size;
+pub mod environment;
 mod errors;
 mod options;
+pub mod run_id;
 pub mod values;
 mod variables;
 

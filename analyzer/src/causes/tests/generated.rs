@@ -410,7 +410,7 @@ impl Simulator {
                 "MPI_Reduce" => (8, 0),
                 _ => (8, 8),
             };
-            // The tag field of a collective operation holds the bytes received.
+            // The detail of a collective operation holds the bytes received.
             let arguments = on_world(root as i32, receives, sends);
             self.ranks[rank].call_with(name, entered[rank], until + CALL, arguments);
             if let Some((at, std::cmp::Reverse(delayed_by))) = needs {

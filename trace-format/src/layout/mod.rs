@@ -2,6 +2,18 @@
 //!
 //! These constants and plain-data types are shared by writer and reader.
 
+pub mod clock_estimate;
+pub mod counter_kind;
+pub mod encoding;
+pub mod files;
+pub mod fixed_header;
+pub mod header;
+pub mod markers;
+pub mod plain;
+pub mod private_directory;
+pub mod slot;
+pub mod totals;
+
 pub use crate::counter_kind::CounterKind;
 pub use crate::files::{RANKS_PER_DIRECTORY, STAGED_EXTENSION, rank_file_path};
 pub use crate::fixed_header::{

@@ -57,8 +57,8 @@ impl ToolReason {
 }
 
 /// A performance counter's reading in a slot of the recorder's time with reason
-/// [`ToolReason::Counters`]: `detail` and `request` are the low and high halves of the value; `bytes`
-/// holds the number and, from bit 16 on, the state.
+/// [`ToolReason::Counters`]: `detail` and `request` are the low and high halves of the value;
+/// `bytes` holds the number and, from bit 16 on, the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterSlot {
     /// Number of the counter ([`crate::header::Counter`]), below 65,536.

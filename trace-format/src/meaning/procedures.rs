@@ -6,7 +6,7 @@
 //! numbers the functions.
 
 /// The committed table.
-const TABLE: &str = include_str!("../procedures/mpi-procedures.tsv");
+const TABLE: &str = include_str!("../../procedures/mpi-procedures.tsv");
 
 /// Names that MPI-3.0 removed and libraries still export, with their parameters in the same
 /// notation.

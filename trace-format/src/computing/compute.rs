@@ -2,7 +2,7 @@
 //! format.
 
 /// The contents of the file.
-const TABLE: &str = include_str!("../compute/functions.txt");
+const TABLE: &str = include_str!("../../compute/functions.txt");
 
 /// Precisions of FFTW: prefixes of its names.
 const FFTW: [&str; 3] = ["fftw", "fftwf", "fftwl"];

@@ -1,6 +1,7 @@
 //! The codec of event slots: what each field holds, and what continuations add.
 //!
-//! Recorder, reader and writer share it. Only [`crate::encoded`], which packs any bits, looks at slots as words.
+//! Recorder, reader and writer share it. Only [`crate::encoded`], which packs any bits, looks at
+//! slots as words.
 
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +123,8 @@ impl Slot {
         self.detail as u32
     }
 
-    /// The fields `peer` to `request` as two words: a compute call's operations and bytes, a counter's reading.
+    /// The fields `peer` to `request` as two words: a compute call's operations and bytes, a
+    /// counter's reading.
     #[inline]
     pub fn payload(&self) -> [u64; 2] {
         [join(self.peer as u32, self.detail as u32), join(self.bytes, self.request)]
@@ -202,7 +204,8 @@ pub fn completion_flags(completed: bool, cancelled: bool) -> u16 {
     }
 }
 
-/// Undoes [`completion_flags`]: whether the request was completed, and whether its operation was cancelled.
+/// Undoes [`completion_flags`]: whether the request was completed, and whether its operation was
+/// cancelled.
 #[inline]
 pub fn completion(flags: u16) -> (bool, bool) {
     (flags & COMPLETED != 0, flags & COMPLETED != 0 && flags & CANCELLED != 0)
@@ -211,7 +214,8 @@ pub fn completion(flags: u16) -> (bool, bool) {
 /// What a continuation slot adds to the event before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuation {
-    /// The full duration, and the class of the error ([`crate::errors`]) that the call returned, otherwise 0.
+    /// The full duration, and the class of the error ([`crate::errors`]) that the call returned,
+    /// otherwise 0.
     Duration {
         /// In ticks.
         ticks: u64,

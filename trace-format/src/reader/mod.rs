@@ -16,10 +16,12 @@ mod chunks;
 mod contents;
 mod event;
 mod events;
+pub mod file_map;
 mod function_table;
 mod head;
 mod names;
 mod outline;
+pub mod regular_file;
 mod stored;
 mod totals;
 
@@ -39,7 +41,6 @@ use crate::file_map::FileMap;
 use crate::header::{Definition, FileHeader, is_finalized};
 use crate::layout::*;
 use crate::meaning::Meaning;
-use crate::regular_file;
 pub use crate::slot::{Half, RequestState};
 use crate::totals::SELECTOR_AT;
 use area::{Area, Form, Unpacked};
@@ -209,8 +210,8 @@ impl RankFile {
         Ok(read)
     }
 
-    /// Gives up the mapping, if all events are encoded: then they are read chunk by chunk. For runs of
-    /// more files than a process may map (vm.max_map_count, 65,530 by default).
+    /// Gives up the mapping, if all events are encoded: then they are read chunk by chunk. For runs
+    /// of more files than a process may map (vm.max_map_count, 65,530 by default).
     pub fn unmap(&mut self) {
         let encoded = |area: &Area| matches!(area.form, Form::Encoded { .. });
         let mut areas = self.threads.iter().flat_map(|thread| &thread.chunks);
