@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::{FIGURE_TITLES, OutputOptions, Results, aligned, figure_cells, row, seconds};
+use crate::output::{OutputOptions, Results, aligned, row, seconds};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
@@ -193,18 +193,6 @@ fn loop_of_calls(world: &World) {
 }
 
 impl Results for Report {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let titles = ["case", "bytes", "call"].iter().chain(&FIGURE_TITLES);
-        let mut rows = vec![titles.map(|title| (*title).to_owned()).collect()];
-        for one in &self.rows {
-            for (call, figure) in [("send_s", &one.send_s), ("receive_s", &one.receive_s)] {
-                let head = row(&[&one.case.to_string(), &one.bytes.to_string(), call]);
-                rows.push([head, figure_cells(figure)].concat());
-            }
-        }
-        rows
-    }
-
     fn text(&self) -> String {
         let mut text = format!("{}\n{}\n\n", self.mpi, self.conditions.lines().join("\n"));
         let mut rows =

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::blas::Blas;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::{FIGURE_TITLES, OutputOptions, Results, aligned, figure_cells, row, seconds};
+use crate::output::{OutputOptions, Results, aligned, row, seconds};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{Request, World, library_name};
@@ -444,31 +444,6 @@ fn check(torus: &Torus, l: usize, n: usize, c: &[f64]) -> Result<(), String> {
 }
 
 impl Results for Report {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let titles =
-            ["n", "ranks", "strategy", "blocks_held", "quantity"].iter().chain(&FIGURE_TITLES);
-        let mut rows = vec![titles.map(|title| (*title).to_owned()).collect()];
-        let head = |strategy: &str, held: usize, quantity: &str| {
-            row(&[
-                &self.n.to_string(),
-                &self.ranks.to_string(),
-                strategy,
-                &held.to_string(),
-                quantity,
-            ])
-        };
-        rows.push(
-            [head("none", 0, "block_product_s"), figure_cells(&self.block_product_s)].concat(),
-        );
-        for one in &self.strategies {
-            for (quantity, figure) in [("elapsed_s", &one.elapsed_s), ("skew_s", &one.skew_s)] {
-                let head = head(&one.strategy.label(), one.blocks_held, quantity);
-                rows.push([head, figure_cells(figure)].concat());
-            }
-        }
-        rows
-    }
-
     fn text(&self) -> String {
         let mut text = format!(
             "{}, {} x {} ranks, N = {}, blocks of {}\n{}\n\n",

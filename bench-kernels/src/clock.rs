@@ -11,22 +11,19 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::Args;
-use mpi::ffi;
-use mpi::traits::Communicator;
 use serde::Serialize;
 
-use crate::counter::{self, Moment};
+use crate::counter;
 use crate::failure::Failure;
+use crate::world::{World, bytes_of, bytes_of_mut, library_name};
 
-const TAG: libc::c_int = 11;
-const TOKEN_TAG: libc::c_int = 12;
-const RESULT_TAG: libc::c_int = 13;
+const TAG: i32 = 11;
+const TOKEN_TAG: i32 = 12;
+const RESULT_TAG: i32 = 13;
 /// Number of exchanges before those that count.
 const WARM_UP: usize = 4;
 /// Time between two checks whether it is this rank's turn.
 const NAP: Duration = Duration::from_micros(500);
-/// Size of a host name and of a boot id.
-const NAME_BYTES: usize = 64;
 
 /// Exchange clock readings between ranks and print every stamp (one line of JSON)
 #[derive(Args)]
@@ -82,14 +79,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !(0.0..1e6).contains(&arguments.drift) {
         return Err(Failure::Usage("--drift must be a number of seconds, at least 0".into()));
     }
-    let universe = mpi::initialize().ok_or(Failure::Init)?;
-    let world = universe.world();
-    let (rank, size) = (world.rank() as usize, world.size() as usize);
-    if size < 2 {
-        return Err(Failure::Usage("clock needs at least 2 ranks: start with mpirun -n 2".into()));
-    }
-    let start = Moment::now();
-    let hosts = gather_hosts(size);
+    let world = World::start()?;
+    world.need(2, "clock")?;
+    let (rank, size) = (world.rank as usize, world.size as usize);
+    let hosts = gather_hosts(&world);
     let pairs = pairs(&hosts);
     let measurements = if arguments.drift > 0.0 { 2 } else { 1 };
     let mut stamps: Vec<u64> = Vec::new();
@@ -97,12 +90,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if measurement > 0 {
             std::thread::sleep(Duration::from_secs_f64(arguments.drift));
         }
-        measure(arguments, &pairs, rank, &mut stamps);
+        measure(arguments, &world, &pairs, &mut stamps);
     }
-    let ns_per_tick = start.ns_per_tick();
+    let ns_per_tick = world.seconds_per_tick() * 1e9;
     if rank != 0 {
         stamps.push(ns_per_tick.to_bits());
-        send_words(&stamps, 0);
+        send_word(&world, stamps.len() as u64, 0, RESULT_TAG);
+        world.send(bytes_of(&stamps), 0, RESULT_TAG);
         return Ok(());
     }
     let mut all = vec![stamps];
@@ -110,7 +104,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for (other, (host, boot_id)) in hosts.into_iter().enumerate() {
         let mut ns_per_tick = ns_per_tick;
         if other > 0 {
-            let mut words = receive_words(other);
+            let mut words = vec![0_u64; receive_word(&world, other, RESULT_TAG) as usize];
+            world.receive(bytes_of_mut(&mut words), other as i32, RESULT_TAG);
             ns_per_tick = words.pop().map_or(f64::NAN, f64::from_bits);
             all.push(words);
         }
@@ -119,7 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let pairs = documents(arguments, measurements, &pairs, &all);
     let document = Document {
         kernel: "clock",
-        mpi: crate::world::library_name(),
+        mpi: library_name(),
         counter: counter::NAME,
         rounds: arguments.rounds,
         trials: arguments.trials,
@@ -156,19 +151,20 @@ fn pairs(host_of_rank: &[(String, String)]) -> Vec<Pair> {
 
 /// Measures all pairs in turn. The child of a pair tells the members of the next pair that it is
 /// their turn.
-fn measure(arguments: &Arguments, pairs: &[Pair], rank: usize, stamps: &mut Vec<u64>) {
+fn measure(arguments: &Arguments, world: &World, pairs: &[Pair], stamps: &mut Vec<u64>) {
+    let rank = world.rank as usize;
     for (index, &(child, parent)) in pairs.iter().enumerate() {
         if rank == child || rank == parent {
             if let Some(&(before, _)) = index.checked_sub(1).map(|before| &pairs[before])
                 && before != rank
             {
-                wait_for_token(before);
+                wait_for_token(world, before);
             }
             for _ in 0..arguments.trials {
                 for (asker, answerer) in [(child, parent), (parent, child)] {
                     match rank == asker {
-                        true => ask(answerer, arguments.rounds as usize, stamps),
-                        false => answer(asker, arguments.rounds as usize),
+                        true => ask(world, answerer, arguments.rounds as usize, stamps),
+                        false => answer(world, asker, arguments.rounds as usize),
                     }
                 }
             }
@@ -178,19 +174,19 @@ fn measure(arguments: &Arguments, pairs: &[Pair], rank: usize, stamps: &mut Vec<
         {
             for next in [next_child, next_parent] {
                 if next != rank {
-                    send_word(0, next, TOKEN_TAG);
+                    send_word(world, 0, next, TOKEN_TAG);
                 }
             }
         }
     }
 }
 
-fn ask(answerer: usize, rounds: usize, stamps: &mut Vec<u64>) {
+fn ask(world: &World, answerer: usize, rounds: usize, stamps: &mut Vec<u64>) {
     stamps.reserve(3 * rounds);
     for round in 0..WARM_UP + rounds {
         let sent = counter::read();
-        send_word(sent, answerer, TAG);
-        let answered = receive_word(answerer, TAG);
+        send_word(world, sent, answerer, TAG);
+        let answered = receive_word(world, answerer, TAG);
         let received = counter::read();
         if round >= WARM_UP {
             stamps.extend([sent, answered, received]);
@@ -198,10 +194,10 @@ fn ask(answerer: usize, rounds: usize, stamps: &mut Vec<u64>) {
     }
 }
 
-fn answer(asker: usize, rounds: usize) {
+fn answer(world: &World, asker: usize, rounds: usize) {
     for _ in 0..WARM_UP + rounds {
-        receive_word(asker, TAG);
-        send_word(counter::read(), asker, TAG);
+        receive_word(world, asker, TAG);
+        send_word(world, counter::read(), asker, TAG);
     }
 }
 
@@ -238,88 +234,34 @@ fn documents(
 }
 
 /// Host name and boot id of every rank.
-fn gather_hosts(size: usize) -> Vec<(String, String)> {
-    let mut own = [0u8; 2 * NAME_BYTES];
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let names = [read("/proc/sys/kernel/hostname"), read("/proc/sys/kernel/random/boot_id")];
-    for (host, name) in own.chunks_exact_mut(NAME_BYTES).zip(&names) {
-        let name = name.trim().as_bytes();
-        let length = name.len().min(NAME_BYTES);
-        host[..length].copy_from_slice(&name[..length]);
-    }
-    let mut all = vec![0u8; size * own.len()];
-    let count = own.len() as libc::c_int;
-    // SAFETY: guaranteed here: both buffers hold the bytes that the counts say; MPI is initialised.
-    unsafe {
-        let byte = ffi::RSMPI_UINT8_T;
-        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        ffi::MPI_Allgather(from, count, byte, to, count, byte, ffi::RSMPI_COMM_WORLD);
-    }
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
-    all.chunks_exact(own.len())
-        .map(|both| (text(&both[..NAME_BYTES]), text(&both[NAME_BYTES..])))
-        .collect()
+fn gather_hosts(world: &World) -> Vec<(String, String)> {
+    let share = |path: &str| {
+        let own = std::fs::read_to_string(path).unwrap_or_default();
+        world.share_text(own.trim())
+    };
+    let [names, boot_ids] =
+        ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"].map(share);
+    names.into_iter().zip(boot_ids).collect()
 }
 
 /// Sleeps until the token arrives, so that the measuring pair has the cores.
-fn wait_for_token(from: usize) {
-    loop {
-        let mut flag = 0;
-        // SAFETY: guaranteed here: `flag` outlives the call; MPI is initialised.
-        unsafe {
-            let ignore = ffi::RSMPI_STATUS_IGNORE;
-            let world = ffi::RSMPI_COMM_WORLD;
-            ffi::MPI_Iprobe(from as libc::c_int, TOKEN_TAG, world, &raw mut flag, ignore);
-        }
-        if flag != 0 {
-            break;
-        }
+fn wait_for_token(world: &World, from: usize) {
+    while !world.has_come(from as i32, TOKEN_TAG) {
         std::thread::sleep(NAP);
     }
-    receive_word(from, TOKEN_TAG);
+    receive_word(world, from, TOKEN_TAG);
 }
 
 #[inline(always)]
-fn send_word(word: u64, to: usize, tag: libc::c_int) {
-    // SAFETY: guaranteed here: one 8-byte word that outlives the call; MPI is initialised.
-    unsafe {
-        let from = (&raw const word).cast();
-        ffi::MPI_Send(from, 1, ffi::RSMPI_UINT64_T, to as libc::c_int, tag, ffi::RSMPI_COMM_WORLD);
-    }
+fn send_word(world: &World, word: u64, to: usize, tag: i32) {
+    world.send(&word.to_ne_bytes(), to as i32, tag);
 }
 
 #[inline(always)]
-fn receive_word(from: usize, tag: libc::c_int) -> u64 {
-    let mut word = 0_u64;
-    // SAFETY: guaranteed here: room for one 8-byte word that outlives the call; MPI is initialised.
-    unsafe {
-        let (to, world) = ((&raw mut word).cast(), ffi::RSMPI_COMM_WORLD);
-        let from = from as libc::c_int;
-        ffi::MPI_Recv(to, 1, ffi::RSMPI_UINT64_T, from, tag, world, ffi::RSMPI_STATUS_IGNORE);
-    }
-    word
-}
-
-fn send_words(words: &[u64], to: usize) {
-    send_word(words.len() as u64, to, RESULT_TAG);
-    // SAFETY: guaranteed here: the buffer holds as many words as the count says; MPI is initialised.
-    unsafe {
-        let (from, count) = (words.as_ptr().cast(), words.len() as libc::c_int);
-        let to = to as libc::c_int;
-        ffi::MPI_Send(from, count, ffi::RSMPI_UINT64_T, to, RESULT_TAG, ffi::RSMPI_COMM_WORLD);
-    }
-}
-
-fn receive_words(from: usize) -> Vec<u64> {
-    let mut words = vec![0u64; receive_word(from, RESULT_TAG) as usize];
-    // SAFETY: guaranteed here: room for as many words as the sender announced; MPI is initialised.
-    unsafe {
-        let (to, count) = (words.as_mut_ptr().cast(), words.len() as libc::c_int);
-        let (word, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_COMM_WORLD);
-        let from = from as libc::c_int;
-        ffi::MPI_Recv(to, count, word, from, RESULT_TAG, world, ffi::RSMPI_STATUS_IGNORE);
-    }
-    words
+fn receive_word(world: &World, from: usize, tag: i32) -> u64 {
+    let mut word = [0; 8];
+    world.receive(&mut word, from as i32, tag);
+    u64::from_ne_bytes(word)
 }
 
 #[cfg(test)]

@@ -250,24 +250,6 @@ impl Buffers {
 }
 
 impl Results for Report {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let titles =
-            ["case", "function", "bytes", "number", "longest_rank", "longest_s", "rank0_s"];
-        let mut rows = vec![row(&titles)];
-        for call in &self.calls {
-            rows.push(vec![
-                call.case.to_string(),
-                format!("{:?}", call.function).to_lowercase(),
-                call.bytes.to_string(),
-                call.number.to_string(),
-                call.longest_rank.to_string(),
-                format!("{:e}", call.longest_s),
-                format!("{:e}", call.rank0_s),
-            ]);
-        }
-        rows
-    }
-
     fn text(&self) -> String {
         let mut text = format!(
             "{}, {} ranks\n{}\n\n",

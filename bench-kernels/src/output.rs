@@ -1,4 +1,4 @@
-//! Prints the results of rank 0 to standard output: as a document, rows or a table.
+//! Prints the results of rank 0 to standard output: as a document or a table.
 
 use std::io::{self, Write};
 
@@ -6,23 +6,17 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::sample::Figure;
 
 /// The form of the results.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OutputOptions {
     /// Print one JSON document (keys: docs/reference/machine-json.md)
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-    /// Print rows of comma-separated values
     #[arg(long)]
-    csv: bool,
+    json: bool,
 }
 
 /// The results of a kernel.
 pub trait Results: Serialize {
-    /// Rows for `--csv`, titles first.
-    fn rows(&self) -> Vec<Vec<String>>;
     /// Text for a terminal.
     fn text(&self) -> String;
 }
@@ -30,12 +24,9 @@ pub trait Results: Serialize {
 impl OutputOptions {
     /// Prints the results in the chosen form.
     pub fn print(self, results: &impl Results) -> Result<(), Failure> {
-        let text = if self.json {
-            serde_json::to_string(results).map_err(io::Error::from)? + "\n"
-        } else if self.csv {
-            results.rows().iter().map(|row| csv_line(row)).collect()
-        } else {
-            results.text()
+        let text = match self.json {
+            true => serde_json::to_string(results).map_err(io::Error::from)? + "\n",
+            false => results.text(),
         };
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -43,30 +34,9 @@ impl OutputOptions {
     }
 }
 
-/// Titles of the columns that [`figure_cells`] fills.
-pub const FIGURE_TITLES: [&str; 9] =
-    ["median", "low95", "high95", "min", "p25", "p75", "max", "repetitions", "outliers"];
-
-/// The cells for a figure in a row.
-pub fn figure_cells(figure: &Figure) -> Vec<String> {
-    let Figure { median, low, high, min, p25, p75, max, repetitions, outliers, .. } = figure;
-    let mut cells: Vec<String> =
-        [median, low, high, min, p25, p75, max].iter().map(|value| format!("{value:e}")).collect();
-    cells.extend([repetitions.to_string(), outliers.to_string()]);
-    cells
-}
-
 /// A row of texts.
 pub fn row<T: ToString>(cells: &[T]) -> Vec<String> {
     cells.iter().map(ToString::to_string).collect()
-}
-
-fn csv_line(cells: &[String]) -> String {
-    let quoted = cells.iter().map(|cell| match cell.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.clone(),
-    });
-    quoted.collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// Rows with their columns right-aligned (the first one left-aligned), titles first.
@@ -128,12 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_numbers_with_three_digits_and_quotes_cells() {
+    fn formats_numbers_with_three_digits() {
         for (value, text) in
             [(1.2345e10, "12.3 G"), (0.9999, "1.00 "), (4.5e-6, "4.50 µ"), (123.4, "123 ")]
         {
             assert_eq!(prefixed(value), text);
         }
-        assert_eq!(csv_line(&["a".into(), "b,\"c\"".into()]), "a,\"b,\"\"c\"\"\"\n");
     }
 }

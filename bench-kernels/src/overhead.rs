@@ -7,7 +7,6 @@
 
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -20,6 +19,7 @@ use crate::blocks::{Blocks, Plan, Summary};
 use crate::counter::{self, Moment};
 use crate::failure::Failure;
 use crate::floor::Floor;
+use crate::output::{OutputOptions, Results};
 use crate::world::library_name;
 
 const TAG: libc::c_int = 7;
@@ -57,9 +57,8 @@ pub struct Arguments {
     /// one]
     #[arg(long, value_name = "DIR")]
     floor_dir: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 /// The loops, in the order in which they run.
@@ -163,7 +162,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             finalize_at_s: monotonic_s(),
             wrong_results: wrong,
         };
-        print(&report, arguments.json)?;
+        arguments.output.print(&report)?;
     }
     if wrong == 0 { Ok(()) } else { Err(Failure::WrongResults(wrong)) }
 }
@@ -322,46 +321,33 @@ fn monotonic_s() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-fn print(report: &Report, json: bool) -> Result<(), Failure> {
-    let text = if json {
-        let mut text = serde_json::to_string(report).map_err(io::Error::from)?;
-        text.push('\n');
-        text
-    } else {
-        table(report)
-    };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
-}
-
-fn table(report: &Report) -> String {
-    let ranks = if report.ranks == 1 { "rank" } else { "ranks" };
-    let (name, mhz) = (report.counter.name, report.counter.hz / 1e6);
-    let mut text =
-        format!("{}, {} {ranks}, counter {name} at {mhz:.1} MHz\n\n", report.mpi, report.ranks);
-    text += "loop                p10 ns   median ns     mean ns      p99 ns   blocks     calls\n";
-    let rows = report.loops.iter().map(|row| (row.name.label(), &row.summary));
-    for (label, s) in rows.chain([("floor", &report.floor.summary)]) {
-        let _ = writeln!(
-            text,
-            "{label:<14} {:>11.2} {:>11.2} {:>11.2} {:>11.2} {:>8} {:>9}",
-            s.p10_ns, s.median_ns, s.mean_ns, s.p99_ns, s.blocks, s.calls
+impl Results for Report {
+    fn text(&self) -> String {
+        let Report { mpi, ranks, counter, .. } = self;
+        let noun = if *ranks == 1 { "rank" } else { "ranks" };
+        let mut text = format!(
+            "{mpi}, {ranks} {noun}, counter {} at {:.1} MHz\n\n",
+            counter.name,
+            counter.hz / 1e6
         );
+        text +=
+            "loop                p10 ns   median ns     mean ns      p99 ns   blocks     calls\n";
+        let rows = self.loops.iter().map(|row| (row.name.label(), &row.summary));
+        for (label, s) in rows.chain([("floor".to_owned(), &self.floor.summary)]) {
+            let _ = writeln!(
+                text,
+                "{label:<14} {:>11.2} {:>11.2} {:>11.2} {:>11.2} {:>8} {:>9}",
+                s.p10_ns, s.median_ns, s.mean_ns, s.p99_ns, s.blocks, s.calls
+            );
+        }
+        text + "\nns per call of rank 0; ping-pong: half a round trip. Quantiles over blocks.\n"
     }
-    text += "\nns per call of rank 0; ping-pong: half a round trip. Quantiles over blocks.\n";
-    text
 }
 
 impl Loop {
     /// The name as written on the command line.
-    fn label(self) -> &'static str {
-        match self {
-            Self::CommRank => "comm-rank",
-            Self::SendrecvSelf => "sendrecv-self",
-            Self::AllreduceSelf => "allreduce-self",
-            Self::PingPong => "ping-pong",
-        }
+    fn label(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 
@@ -375,13 +361,5 @@ mod tests {
         assert_eq!(all, [Loop::CommRank, Loop::SendrecvSelf, Loop::AllreduceSelf]);
         assert_eq!(chosen(&[], 2).expect("the loops are valid").len(), 4);
         assert!(matches!(chosen(&[Loop::PingPong], 1), Err(Failure::Usage(_))));
-    }
-
-    #[test]
-    fn labels_match_command_line() {
-        for name in Loop::value_variants() {
-            let value = name.to_possible_value().expect("no variant is hidden");
-            assert_eq!(value.get_name(), name.label());
-        }
     }
 }

@@ -17,7 +17,7 @@ use crate::buffer::Buffer;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::partner_across;
-use crate::output::{FIGURE_TITLES, OutputOptions, Results, aligned, figure_cells, prefixed, row};
+use crate::output::{OutputOptions, Results, aligned, prefixed, row};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{Request, World, library_name, wait_all};
@@ -407,32 +407,6 @@ impl<'w> Bench<'w> {
 }
 
 impl Results for Report {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let titles = ["flops_per_byte", "flops", "sent_bytes", "order", "products", "quantity"];
-        let mut rows =
-            vec![titles.iter().chain(&FIGURE_TITLES).map(|title| (*title).to_owned()).collect()];
-        for point in &self.points {
-            for (quantity, figure) in [
-                ("elapsed_s", &point.elapsed_s),
-                ("flops_per_s", &point.flops_per_s),
-                ("computation_alone_flops_per_s", &point.computation_alone_flops_per_s),
-                ("communication_alone_bytes_per_s", &point.communication_alone_bytes_per_s),
-                ("share_of_roof", &point.share_of_roof),
-            ] {
-                let head = row(&[
-                    format!("{:e}", point.flops_per_byte),
-                    format!("{:e}", point.flops),
-                    point.sent_bytes.to_string(),
-                    point.order.to_string(),
-                    point.products.to_string(),
-                    quantity.to_owned(),
-                ]);
-                rows.push([head, figure_cells(figure)].concat());
-            }
-        }
-        rows
-    }
-
     fn text(&self) -> String {
         let text = format!(
             "{}, {} ranks in {} pairs, messages of up to {} bytes, {}\n{}\n\n",

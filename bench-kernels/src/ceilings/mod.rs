@@ -15,7 +15,7 @@ use crate::blas::{self, Blas};
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::{Edge, FlowBuffers, flow_window, partner_across, run_flow};
-use crate::output::{FIGURE_TITLES, OutputOptions, Results, aligned, figure_cells, prefixed, row};
+use crate::output::{OutputOptions, Results, aligned, prefixed, row};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
@@ -36,7 +36,7 @@ const SCALE: f64 = 3.0;
 #[command(after_help = "Examples:
   mpirun -n 2 kernels ceilings
   mpirun -n 2 kernels ceilings --n 2000 --blas libopenblas.so.0 --json
-  mpirun -n 2 kernels ceilings --triad-bytes 268435456 --csv")]
+  mpirun -n 2 kernels ceilings --triad-bytes 268435456 --json")]
 pub struct Arguments {
     /// Order of the matrices of dgemm
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=20_000))]
@@ -425,20 +425,6 @@ fn measure_communication(
 }
 
 impl Results for Report {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let titles = ["ceiling", "unit", "of"].iter().chain(&FIGURE_TITLES);
-        let mut rows = vec![titles.map(|title| (*title).to_owned()).collect()];
-        for ceiling in &self.ceilings {
-            let all =
-                [("rank", &ceiling.per_rank), ("host", &ceiling.per_host), ("job", &ceiling.job)];
-            let alone = ceiling.alone.iter().map(|figure| ("rank 0 alone", figure));
-            for (of, figure) in alone.chain(all) {
-                rows.push([row(&[ceiling.name, ceiling.unit, of]), figure_cells(figure)].concat());
-            }
-        }
-        rows
-    }
-
     fn text(&self) -> String {
         let mut text = format!(
             "{}, {} ranks, {} rounds after {} of warm-up\n",

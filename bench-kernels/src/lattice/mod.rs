@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::{FIGURE_TITLES, OutputOptions, Results, aligned, figure_cells, row, seconds};
+use crate::output::{OutputOptions, Results, aligned, row, seconds};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
@@ -253,39 +253,6 @@ fn sum_over_ranks(world: &World, own: u64) -> u64 {
 }
 
 impl Results for Report {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let titles = [
-            "lattice",
-            "split",
-            "local",
-            "messages",
-            "bytes",
-            "predicted_exchange_s",
-            "checksum",
-            "quantity",
-        ];
-        let mut rows =
-            vec![titles.iter().chain(&FIGURE_TITLES).map(|title| (*title).to_owned()).collect()];
-        for one in &self.splits {
-            for (quantity, figure) in
-                [("iteration_s", &one.iteration_s), ("exchange_s", &one.exchange_s)]
-            {
-                let head = row(&[
-                    &self.lattice,
-                    &one.split,
-                    &one.local,
-                    &one.messages.to_string(),
-                    &one.bytes.to_string(),
-                    &format!("{:e}", one.predicted_exchange_s),
-                    &one.checksum,
-                    &quantity.to_owned(),
-                ]);
-                rows.push([head, figure_cells(figure)].concat());
-            }
-        }
-        rows
-    }
-
     fn text(&self) -> String {
         let mut text = format!(
             "{}, {} ranks, lattice {}, {} iterations after one of warm-up\n{}\n\n",

@@ -45,7 +45,7 @@ const FLOW_BYTES: [usize; 4] = [1 << 10, 16 << 10, 256 << 10, 4 << 20];
 #[command(after_help = "Examples:
   mpirun -n 2 kernels network
   mpirun -n 2 kernels network --repetitions 50 --json > network.json
-  mpirun -n 8 --host a:4,b:4 kernels network --max-bytes 1048576 --csv")]
+  mpirun -n 8 --host a:4,b:4 kernels network --max-bytes 1048576 --json")]
 pub struct Arguments {
     /// Largest message, bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 20)]

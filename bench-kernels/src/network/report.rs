@@ -7,7 +7,7 @@ use super::classes::Class;
 use super::pair::SizeSamples;
 use super::queue::{EagerLimit, Held, QueueSize};
 use crate::conditions::Conditions;
-use crate::output::{self, FIGURE_TITLES, Results, aligned, figure_cells, prefixed, row, seconds};
+use crate::output::{self, Results, aligned, prefixed, row, seconds};
 use crate::pieces::{Piece, Point, pieces};
 use crate::sample::{Figure, Sample};
 use crate::world::{World, bytes_of, bytes_of_mut};
@@ -315,33 +315,6 @@ fn move_to_zero(world: &World, from: i32, measured: Option<ClassSamples>) -> Opt
 }
 
 impl Results for Report {
-    fn rows(&self) -> Vec<Vec<String>> {
-        let titles = ["class", "partners", "bytes", "quantity"].iter().chain(&FIGURE_TITLES);
-        let mut rows = vec![titles.map(|title| (*title).to_owned()).collect()];
-        for class in &self.classes {
-            for size in &class.sizes {
-                for (quantity, figure) in [
-                    ("half_rtt_s", &size.half_rtt_s),
-                    ("gap_s", &size.gap_s),
-                    ("send_overhead_s", &size.send_overhead_s),
-                    ("receive_overhead_s", &size.receive_overhead_s),
-                    ("latency_s", &size.latency_s),
-                    ("one_way_bytes_per_s", &size.one_way_bytes_per_s),
-                    ("both_ways_bytes_per_s", &size.both_ways_bytes_per_s),
-                ] {
-                    let head = row(&[class.class, "1", &size.bytes.to_string(), quantity]);
-                    rows.push([head, figure_cells(figure)].concat());
-                }
-            }
-            for flow in &class.flows {
-                let (partners, bytes) = (flow.partners.to_string(), flow.bytes.to_string());
-                let head = row(&[class.class, &partners, &bytes, flow.shape]);
-                rows.push([head, figure_cells(&flow.bytes_per_s)].concat());
-            }
-        }
-        rows
-    }
-
     fn text(&self) -> String {
         let mut text = format!(
             "{}, {} ranks, counter {} at {:.1} MHz, {} rounds after {} of warm-up\n",
