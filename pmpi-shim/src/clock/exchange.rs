@@ -283,8 +283,8 @@ impl Exchanger {
     /// A new communicator of all ranks, which returns errors. Collective.
     fn like_world(&self) -> Option<usize> {
         let (mut group, mut communicator) = (0usize, 0usize);
-        // SAFETY: as in `with_errors_returned`. The communicator is made from the group, because
-        // MPI_Comm_dup would run the program's attribute callbacks.
+        // SAFETY: the arguments that the standard defines. The communicator is made from the group,
+        // because MPI_Comm_dup would run the program's attribute callbacks.
         unsafe {
             let made = Entry::of(c"PMPI_Comm_group")?.call([self.world, &raw mut group as usize])
                 && Entry::of(c"PMPI_Comm_create")?.call([
@@ -431,7 +431,7 @@ impl Exchanger {
     fn receive(&self, from: u32) -> Option<u64> {
         let buffer = self.incoming.get();
         let room = (buffer.as_ptr().cast(), 8);
-        // SAFETY: as in `send`.
+        // SAFETY: the word is never freed, and is replaced by a new one if MPI may still use it.
         let end = unsafe { self.messages.receive(room, Some(from), TAG, self.deadline) };
         if end == End::Late {
             self.incoming.set(new_word());

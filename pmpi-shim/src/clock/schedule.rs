@@ -109,20 +109,17 @@ pub fn end() {
 }
 
 /// Must be called before a call on `communicator` of a function for which [`waits_for_all`] holds.
-///
-/// # Safety
-/// `block` is the calling thread's, inside an outermost call whose event has not begun.
+/// The thread is inside an outermost call whose event has not begun.
 #[inline(always)]
-pub unsafe fn before_collective(block: *mut ThreadBlock, communicator: usize) {
+pub fn before_collective(block: &ThreadBlock, communicator: usize) {
     if ON.load(Relaxed) {
-        // SAFETY: the caller's promise.
-        unsafe { before_collective_when_on(block, communicator) };
+        before_collective_when_on(block, communicator);
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn before_collective_when_on(block: *mut ThreadBlock, communicator: usize) {
+fn before_collective_when_on(block: &ThreadBlock, communicator: usize) {
     if abi::handle(communicator) != WORLD.load(Relaxed) {
         return;
     }
@@ -134,16 +131,14 @@ unsafe fn before_collective_when_on(block: *mut ThreadBlock, communicator: usize
         return;
     }
     let _own = OwnWork::begin_long();
-    // SAFETY: the caller's promise.
-    let begin = unsafe { counter::read(block) };
+    let begin = counter::read(block);
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let measured = exchange::own().as_mut().and_then(agree_and_measure);
         if let Some(measured) = measured {
             write_to_trace(&measured);
         }
     }));
-    // SAFETY: the caller's promise.
-    unsafe { window::tool_event(block, ToolReason::Clock, begin) };
+    window::tool_event(block, ToolReason::Clock, begin);
 }
 
 fn agree_and_measure(exchanger: &mut Exchanger) -> Option<Measured> {

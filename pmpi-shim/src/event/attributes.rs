@@ -71,7 +71,7 @@ fn writes_requests_before(plan: &Plan) -> bool {
 
 #[inline(always)]
 unsafe fn simple_bytes(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     plan: &Plan,
     arguments: &[usize],
     side: &Side,
@@ -85,8 +85,7 @@ unsafe fn simple_bytes(
         return Some(0);
     }
     let datatype = abi::handle(arguments[side.datatype as usize]);
-    // SAFETY: the block is the calling thread's, refreshed by `before`.
-    let size = unsafe { datatypes::size(block, datatype, sizes) }?;
+    let size = datatypes::size(block, datatype, sizes)?;
     Some(elements.wrapping_mul(size))
 }
 
@@ -98,7 +97,7 @@ const fn is_collective(plan: &Plan) -> bool {
 /// Bytes sent (or moved) and received. `None` if a datatype's size is not known yet.
 #[inline(always)]
 unsafe fn bytes<P: Procedure>(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     arguments: &[usize],
     facts: Option<&CommunicatorFacts>,
     sizes: Sizes,
@@ -107,7 +106,7 @@ unsafe fn bytes<P: Procedure>(
     if plan.send.datatype == NONE && plan.receive.datatype == NONE {
         return Some((0, 0));
     }
-    // SAFETY: the promises of `before` and `after`.
+    // SAFETY: the program's own arguments, at the positions of its procedure's plan.
     unsafe {
         if const { collective_bytes::is_symmetric(&P::PLAN) } {
             return simple_bytes(block, plan, arguments, &plan.send, sizes)
@@ -136,7 +135,7 @@ unsafe fn bytes<P: Procedure>(
 /// slot also holds the bytes received; a call that sends and receives has a continuation for them.
 #[inline(always)]
 unsafe fn store_bytes<P: Procedure>(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     first: *mut Slot,
     (sent, received): (u64, u64),
@@ -165,7 +164,7 @@ unsafe fn store_bytes<P: Procedure>(
 /// Writes bytes sent and received that do not fit in the event's slot to a continuation.
 #[cold]
 #[inline(never)]
-unsafe fn write_bytes(block: *mut ThreadBlock, sent: u64, received: u64) {
+unsafe fn write_bytes(block: &ThreadBlock, sent: u64, received: u64) {
     // SAFETY: the block is the calling thread's; reserved slots are free behind every event.
     unsafe { append(block, Continuation::Bytes { sent, received }) };
 }
@@ -174,11 +173,11 @@ unsafe fn write_bytes(block: *mut ThreadBlock, sent: u64, received: u64) {
 /// that the program ignores.
 ///
 /// # Safety
-/// `block` is the calling thread's. `slot` is its slot, with room behind it. The arguments are the
-/// program's own. `own` lives until the call has returned.
+/// `slot` is the thread's, with room behind it. The arguments are the program's own. `own` lives
+/// until the call has returned.
 #[inline(always)]
 pub unsafe fn before<P: Procedure>(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     arguments: &mut [usize],
     own: *mut OwnStatuses,
@@ -194,7 +193,8 @@ pub unsafe fn before<P: Procedure>(
         first: std::ptr::null_mut(),
     };
     let (mut peer, mut detail, mut request) = (0i32, 0i32, 0u32);
-    // SAFETY: the caller's promise; the positions come from the procedure's table row.
+    // SAFETY: the program's own arguments, at the positions of its procedure's plan; the slot is
+    // the thread's own, and the reserved ones behind it are free.
     unsafe {
         cache::refresh(block);
         if plan.communicator != NONE {
@@ -274,13 +274,13 @@ pub unsafe fn before<P: Procedure>(
 /// [`before`] for calls on arrays of requests.
 #[inline(never)]
 unsafe fn before_several(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     plan: &Plan,
     arguments: &mut [usize],
     call: &mut Call,
     own: *mut OwnStatuses,
 ) {
-    // SAFETY: the promises of `before`; `room` slots are free.
+    // SAFETY: the program's array has as many handles as it says, and `room` slots are free.
     unsafe {
         let array = arguments[plan.request as usize];
         if array == 0 {
@@ -288,7 +288,7 @@ unsafe fn before_several(
         }
         let requests = (arguments[plan.request_count as usize] as i32).max(0) as usize;
         call.requests = requests;
-        call.first = (*block).cursor;
+        call.first = block.cursor.get();
         let mut statuses = 0;
         let ignored = plan.status != NONE && abi::is_ignored(arguments[plan.status as usize]);
         if ignored {
@@ -328,7 +328,7 @@ unsafe fn before_several(
 pub unsafe fn found_nothing<P: Procedure>(arguments: &[usize], result: usize) -> bool {
     let plan = &P::PLAN;
     let position = if plan.flag != NONE { plan.flag } else { plan.completed };
-    // SAFETY: the caller's promise; both are pointers to ints.
+    // SAFETY: both arguments are pointers to ints, which the call has written.
     plan.polls
         && position != NONE
         && result as i32 == 0
@@ -342,14 +342,14 @@ pub unsafe fn found_nothing<P: Procedure>(arguments: &[usize], result: usize) ->
 /// As for [`before`], which returned `call`; the MPI call has returned `result`.
 #[inline(always)]
 pub unsafe fn after<P: Procedure>(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     arguments: &[usize],
     call: &mut Call,
     result: usize,
 ) -> *mut Slot {
     let plan = &P::PLAN;
-    // SAFETY: the caller's promise. On success, MPI has written what the procedure returns and has
+    // SAFETY: on success, MPI has written what the procedure returns and has
     // accepted its datatypes.
     unsafe {
         if matches!(plan.shape, Shape::All | Shape::Any | Shape::Some) {
@@ -415,7 +415,7 @@ const fn has_failure_attributes(plan: &Plan) -> bool {
 #[cold]
 #[inline(never)]
 unsafe fn after_failure(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     plan: &Plan,
     slot: *mut Slot,
     arguments: &[usize],
@@ -423,7 +423,8 @@ unsafe fn after_failure(
     result: usize,
 ) {
     let truncated = abi::error_class(result as i32) == abi::error_classes().truncate;
-    // SAFETY: the promises of `after`; libraries write the status of a message that they truncate.
+    // SAFETY: the program's own arguments; libraries write the status of a message that they
+    // truncate.
     unsafe {
         match plan.shape {
             _ if call.status == 0 => {}
@@ -456,7 +457,7 @@ unsafe fn after_failure(
 }
 
 /// Stores the bytes of a status in the event's slot, or in a continuation if they do not fit.
-unsafe fn write_moved(block: *mut ThreadBlock, slot: *mut Slot, bytes: u64) {
+unsafe fn write_moved(block: &ThreadBlock, slot: *mut Slot, bytes: u64) {
     // SAFETY: the caller's slot; reserved slots are free behind every event.
     unsafe {
         if bytes < u64::from(BYTES_ESCAPE) {
@@ -491,7 +492,7 @@ unsafe fn write_status(slot: *mut Slot, fields: abi::StatusFields) {
 /// [`after`] for calls on arrays of requests.
 #[inline(never)]
 unsafe fn after_several(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     plan: &Plan,
     slot: *mut Slot,
     arguments: &[usize],
@@ -501,8 +502,8 @@ unsafe fn after_several(
     let success = result as i32 == 0;
     let stride = abi::status_bytes();
     let array = arguments[plan.request as usize];
-    // SAFETY: the promises of `after`. Statuses and indices are written as far as MPI specifies;
-    // the handles were copied before the call.
+    // SAFETY: the program's own arguments. Statuses and indices are written as far as MPI
+    // specifies; the handles were copied before the call.
     unsafe {
         if call.status == 0 {
             return slot;
@@ -544,7 +545,7 @@ unsafe fn after_several(
             }
             return slot;
         }
-        let handles = (*block).handles;
+        let handles = block.handles.get();
         if handles.is_null() {
             return slot;
         }

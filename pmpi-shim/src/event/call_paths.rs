@@ -41,34 +41,26 @@ pub fn is_long(duration: u64) -> bool {
 }
 
 /// Records the path of the call that ended at `end`, the last event.
-///
-/// # Safety
-/// `block` is the calling thread's, inside its outermost call, whose event is complete.
+/// The event of the thread's outermost call is complete.
 #[cold]
 #[inline(never)]
-pub unsafe fn note(block: *mut ThreadBlock, end: u64) {
+pub fn note(block: &ThreadBlock, end: u64) {
     let from = Registers::here();
     let _own = OwnWork::begin();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let entered = (*block).outer_stack;
-        if (*block).own_stack.is_empty() {
-            (*block).own_stack = own_stack::find();
-        }
-        let stack = (*block).own_stack.clone();
-        let number = std::panic::catch_unwind(|| {
-            look_at_modules();
-            let (mut path, mut count) = ([0; MAX_ADDRESSES], 0);
-            walk(from, entered, &stack, |address| {
-                if let Some(entry) = path.get_mut(count) {
-                    *entry = address;
-                    count += 1;
-                }
-            });
-            if count == 0 { None } else { paths::number_of(&path[..count]) }
+    let entered = block.outer_stack.get();
+    let stack = own_stack::of(block);
+    let number = std::panic::catch_unwind(|| {
+        look_at_modules();
+        let (mut path, mut count) = ([0; MAX_ADDRESSES], 0);
+        walk(from, entered, &stack, |address| {
+            if let Some(entry) = path.get_mut(count) {
+                *entry = address;
+                count += 1;
+            }
         });
-        if let Ok(Some(number)) = number {
-            window::tool_event_with(block, ToolReason::Path, number, end);
-        }
+        if count == 0 { None } else { paths::number_of(&path[..count]) }
+    });
+    if let Ok(Some(number)) = number {
+        window::tool_event_with(block, ToolReason::Path, number, end);
     }
 }

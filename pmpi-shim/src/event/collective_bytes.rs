@@ -25,7 +25,7 @@ unsafe fn count_at(plan: &Plan, array: usize, index: usize) -> u64 {
     if array == 0 {
         return 0;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's array has more than `index` counts of the plan's width.
     unsafe {
         if plan.large {
             (*(array as *const i64).add(index)).max(0) as u64
@@ -41,7 +41,7 @@ unsafe fn count_at(plan: &Plan, array: usize, index: usize) -> u64 {
 /// The program passed null or an array with more than `index` handles.
 unsafe fn handle_at(array: usize, index: usize) -> usize {
     let element = if array == 0 { 0 } else { array + index * abi::handle_stride() };
-    // SAFETY: the caller's promise.
+    // SAFETY: null, or an element of the program's array.
     unsafe { abi::handle_at(element) }
 }
 
@@ -49,7 +49,7 @@ unsafe fn handle_at(array: usize, index: usize) -> usize {
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
     /// The calling thread's block.
-    pub block: *mut ThreadBlock,
+    pub block: &'a ThreadBlock,
     /// The communicator.
     pub facts: &'a CommunicatorFacts,
     /// How the size of a datatype may be found.
@@ -137,7 +137,7 @@ pub const fn is_symmetric(plan: &Plan) -> bool {
 /// Bytes sent and received by this rank. `None` if a datatype's size is not known yet.
 ///
 /// # Safety
-/// `context.block` is the calling thread's and refreshed. The arguments are the program's own.
+/// The arguments are the program's own, and the caches were refreshed in this call.
 #[inline(never)]
 pub unsafe fn of(context: CallContext, plan: &Plan, arguments: &[usize]) -> Option<(u64, u64)> {
     let facts = context.facts;
@@ -151,8 +151,8 @@ pub unsafe fn of(context: CallContext, plan: &Plan, arguments: &[usize]) -> Opti
         !shared && side.buffer != NONE && abi::is_in_place(arguments[side.buffer as usize])
     };
     let mine = facts.rank.max(0) as usize;
-    // SAFETY: the caller's promise. A side whose buffer is MPI_IN_PLACE, or that is significant on
-    // another rank only, is not read.
+    // SAFETY: the program's own buffers. A side whose buffer is MPI_IN_PLACE, or that is
+    // significant on another rank only, is not read.
     unsafe {
         let bytes = |side: &Side, only| side_bytes(context, plan, arguments, side, only);
         match plan.shape {

@@ -17,23 +17,17 @@ use crate::store::slots::{append, put};
 const INITIAL_WORDS: usize = 4096;
 
 /// The thread's own buffer, with room for `words` words. Null if the system refuses the memory.
-///
-/// # Safety
-/// `block` is the calling thread's.
 #[inline(always)]
-pub unsafe fn buffer(block: *mut ThreadBlock, words: usize) -> *mut usize {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*block).handle_capacity < words {
-            grow(block, words);
-        }
-        (*block).handles
+pub fn buffer(block: &ThreadBlock, words: usize) -> *mut usize {
+    if block.handle_capacity.get() < words {
+        grow(block, words);
     }
+    block.handles.get()
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn grow(block: *mut ThreadBlock, words: usize) {
+fn grow(block: &ThreadBlock, words: usize) {
     let _own = crate::host::own_work::OwnWork::begin();
     let capacity = words.next_power_of_two().max(INITIAL_WORDS);
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -41,22 +35,25 @@ unsafe fn grow(block: *mut ThreadBlock, words: usize) {
     // SAFETY: the old buffer is the thread's own and holds nothing between calls. No allocator is
     // involved, since that may be the program's.
     unsafe {
-        if !(*block).handles.is_null() {
-            libc::munmap((*block).handles.cast(), (*block).handle_capacity * size_of::<usize>());
+        if !block.handles.get().is_null() {
+            libc::munmap(
+                block.handles.get().cast(),
+                block.handle_capacity.get() * size_of::<usize>(),
+            );
         }
         let made = libc::mmap(null_mut(), capacity * size_of::<usize>(), protection, flags, -1, 0);
         let failed = made == libc::MAP_FAILED;
-        (*block).handles = if failed { null_mut() } else { made.cast() };
-        (*block).handle_capacity = if failed { 0 } else { capacity };
+        block.handles.set(if failed { null_mut() } else { made.cast() });
+        block.handle_capacity.set(if failed { 0 } else { capacity });
     }
 }
 
 /// Copies an array of handles into the thread's buffer.
 ///
 /// # Safety
-/// `block` is the calling thread's; the program passed `count` handles.
-pub unsafe fn copy_handles(block: *mut ThreadBlock, array: usize, count: usize, capacity: usize) {
-    // SAFETY: the caller's promise; `buffer` has at least `capacity` words.
+/// The program passed `count` handles.
+pub unsafe fn copy_handles(block: &ThreadBlock, array: usize, count: usize, capacity: usize) {
+    // SAFETY: the program's array has `count` handles, and `buffer` at least `capacity` words.
     unsafe {
         let copy = buffer(block, capacity);
         if copy.is_null() {
@@ -71,10 +68,9 @@ pub unsafe fn copy_handles(block: *mut ThreadBlock, array: usize, count: usize, 
 /// Writes one continuation slot per request, none of them completed.
 ///
 /// # Safety
-/// `block` is the calling thread's, with room for `count` slots. The program passed `count`
-/// handles.
-pub unsafe fn write_requests(block: *mut ThreadBlock, array: usize, count: usize) {
-    // SAFETY: the caller's promise.
+/// The window has room for `count` slots. The program passed `count` handles.
+pub unsafe fn write_requests(block: &ThreadBlock, array: usize, count: usize) {
+    // SAFETY: the program's array has `count` handles, and the window as many free slots.
     unsafe {
         for index in 0..count {
             let request = abi::handle_at(array + index * abi::handle_stride());
@@ -104,9 +100,9 @@ pub unsafe fn complete(slot: *mut Slot, fields: StatusFields, error: u32) {
 /// Writes a continuation slot for a completed request.
 ///
 /// # Safety
-/// `block` is the calling thread's, with room for the slot.
+/// The window has room for the slot.
 pub unsafe fn write_completed(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     request: usize,
     fields: StatusFields,
     error: u32,

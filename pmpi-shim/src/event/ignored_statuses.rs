@@ -56,7 +56,7 @@ pub fn knows_persistent() -> bool {
 /// The call has returned. It was given this array of `count` requests and as many statuses.
 #[inline(always)]
 pub unsafe fn left_pending(array: usize, count: usize, statuses: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: `count` requests and statuses stand there.
     unsafe {
         FREES_ALL.load(Relaxed)
             && count > 0
@@ -76,7 +76,7 @@ pub unsafe fn free_remaining(array: usize, count: usize) {
     let Some(free) = Entry::of(c"PMPI_Request_free") else { return };
     for index in 0..count {
         let request = array + index * abi::handle_stride();
-        // SAFETY: the caller's promise.
+        // SAFETY: one of `count` requests, which no other thread uses.
         unsafe {
             if abi::request_key(abi::handle_at(request)) != 0 {
                 free.call([request]);

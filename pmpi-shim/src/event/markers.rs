@@ -17,7 +17,7 @@ use crate::store::window::{make_room, take_slot};
 /// `slot` is the calling thread's, not published yet.
 #[inline(always)]
 pub unsafe fn write_marker(slot: *mut Slot, id: u32, function: u16, ticks: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: only this thread writes its own slot.
     unsafe {
         (&raw mut (*slot).begin).write_volatile(ticks);
         (&raw mut (*slot).peer).write_volatile(id as i32);
@@ -28,19 +28,11 @@ pub unsafe fn write_marker(slot: *mut Slot, id: u32, function: u16, ticks: u64) 
 /// Writes a region's marker with a reading of every counter. Readings stand before the begin and
 /// behind the end, so that taking them is not part of the region. The slots of the readings touch
 /// the marker: they end where the region begins, or begin where it ends.
-///
-/// # Safety
-/// `block` is the calling thread's, outside every call.
 #[cold]
 #[inline(never)]
-pub unsafe fn mark_with_counters(
-    block: *mut ThreadBlock,
-    opened: &[Opened],
-    id: u32,
-    function: u16,
-) {
+pub fn mark_with_counters(block: &ThreadBlock, opened: &[Opened], id: u32, function: u16) {
     let _own = OwnWork::begin();
-    // SAFETY: the caller's promise. Every slot is taken before it is written.
+    // SAFETY: every slot is taken, and so the thread's own, before it is written.
     unsafe {
         make_room(block, opened.len());
         let mut readings = [(0u64, 0u32); MAX_COUNTERS];

@@ -42,7 +42,7 @@ pub unsafe fn recorded_plain<A: Invoke>(
     // SAFETY: the block is this thread's; the arguments are passed on to the function they were
     // meant for.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
@@ -50,7 +50,7 @@ pub unsafe fn recorded_plain<A: Invoke>(
         let _spacer = Spacer::new();
         let real = real_outermost(entry, block);
         let slot = take_slot(block);
-        if (*block).level >= SITES_LEVEL {
+        if block.level.get() >= SITES_LEVEL {
             sites::note(block, slot);
         }
         let begin = counter::read(block);
@@ -58,7 +58,7 @@ pub unsafe fn recorded_plain<A: Invoke>(
         let result = arguments.invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
         close_call(block, slot, duration, (function, 0), result);
-        if (*block).level >= PATHS_LEVEL && call_paths::is_long(duration) {
+        if block.level.get() >= PATHS_LEVEL && call_paths::is_long(duration) {
             call_paths::note(block, begin.wrapping_add(duration));
         }
         let end = begin.wrapping_add(duration);
@@ -72,30 +72,24 @@ pub unsafe fn recorded_plain<A: Invoke>(
 
 /// Finds the real function of an entry for an outermost call that is about to take its slot.
 /// Looking it up counts as the tool's time.
-///
-/// # Safety
-/// `block` is the calling thread's; its call is open and has no slot yet.
 #[inline(always)]
-unsafe fn real_outermost(entry: &'static RealEntry, block: *mut ThreadBlock) -> *const c_void {
+fn real_outermost(entry: &'static RealEntry, block: &ThreadBlock) -> *const c_void {
     let address = entry.known();
-    // SAFETY: the caller's promise.
-    if address.is_null() { unsafe { resolve_outermost(entry, block) } } else { address }
+    if address.is_null() { resolve_outermost(entry, block) } else { address }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn resolve_outermost(entry: &'static RealEntry, block: *mut ThreadBlock) -> *const c_void {
-    // SAFETY: the caller's promise. A new window is opened before the time is read.
-    unsafe {
-        if !state::is_recording() || (*block).paused_at != 0 {
-            return entry.get();
-        }
-        make_room(block, 1);
-        let begin = counter::read(block);
-        let address = entry.get();
-        window::tool_event(block, ToolReason::Entries, begin);
-        address
+fn resolve_outermost(entry: &'static RealEntry, block: &ThreadBlock) -> *const c_void {
+    if !state::is_recording() || block.paused_at.get() != 0 {
+        return entry.get();
     }
+    // A new window is opened before the time is read.
+    make_room(block, 1);
+    let begin = counter::read(block);
+    let address = entry.get();
+    window::tool_event(block, ToolReason::Entries, begin);
+    address
 }
 
 /// Forwards a call. Records it, with its attributes from level 1 on, if it is the thread's
@@ -116,9 +110,10 @@ where
     if const { P::PLAN.persistent } {
         ignored_statuses::persistent();
     }
-    // SAFETY: as in `recorded_plain`; the attributes are those of the procedure's own plan.
+    // SAFETY: the program's own arguments go to the function they were meant for, and are read at
+    // the positions of that procedure's plan.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         if is_inside(block, here) {
             if !lifetimes::frees::<P>() {
                 return arguments.invoke(entry.get());
@@ -140,11 +135,11 @@ where
             groups::prepare(block, arguments[P::PLAN.group as usize]);
         }
         let needed = attributes::room::<P>(&arguments);
-        if needed > 0 && ((*block).level > 0 || (*block).window.is_null()) {
+        if needed > 0 && (block.level.get() > 0 || block.window.get().is_null()) {
             make_room(block, needed);
         }
         let slot = take_slot(block);
-        if (*block).level == 0 {
+        if block.level.get() == 0 {
             let being_freed = lifetimes::before_free::<P>(&arguments);
             let begin = counter::read(block);
             open(slot, begin, function, 0);
@@ -165,7 +160,7 @@ where
             leave(block);
             return result;
         }
-        if (*block).level >= SITES_LEVEL {
+        if block.level.get() >= SITES_LEVEL {
             sites::note(block, slot);
         }
         let mut own = MaybeUninit::<OwnStatuses>::uninit();
@@ -189,7 +184,7 @@ where
             }
             if lifetimes::defines::<P>() && result as i32 == 0 {
                 lifetimes::define(block, slot, &P::PLAN, &arguments, call.communicator);
-            } else if (*block).level >= PATHS_LEVEL
+            } else if block.level.get() >= PATHS_LEVEL
                 && call_paths::is_long(duration)
                 && slot == first
             {
@@ -211,9 +206,9 @@ where
 #[inline(always)]
 pub unsafe fn forwarded<A: Invoke>(entry: &'static RealEntry, arguments: A) -> usize {
     let block = thread_block();
-    // SAFETY: as in `recorded`.
+    // SAFETY: the program's own arguments go to the function they were meant for.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }

@@ -18,21 +18,22 @@ const RUN_SLOTS: usize = 2;
 /// Adds a poll that found nothing to its run among the last records, or starts a new run with it.
 ///
 /// # Safety
-/// `block` is the calling thread's. `slot` is that of the last event it took, with at least one
-/// reserved slot free behind it.
+/// `slot` is that of the last event that the thread took, with at least one reserved slot free
+/// behind it.
 #[inline(never)]
 pub unsafe fn merge(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     begin: u64,
     duration: u64,
     function: u16,
     communicator: u16,
 ) {
-    // SAFETY: the caller's promise. The records from `first` to `slot` are the thread's own, too.
+    // SAFETY: the slot, the reserved ones behind it and the records from `first` on are the
+    // thread's own.
     unsafe {
-        let growing = !(*block).polls.0.is_null() && (*block).polls.1 == slot;
-        let first = if growing { (*block).polls.0 } else { slot };
+        let growing = !block.polls.get().0.is_null() && block.polls.get().1 == slot;
+        let first = if growing { block.polls.get().0 } else { slot };
         let mut run = slot;
         while run > first {
             run = run.sub(RUN_SLOTS);
@@ -53,9 +54,9 @@ pub unsafe fn merge(
         take_back(block, slot.add(1));
         append(block, Continuation::Polls { count: 1, inside: duration, span: duration });
         publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
-        let behind = (*block).cursor;
+        let behind = block.cursor.get();
         let full = slot.offset_from_unsigned(first) >= MAX_KINDS * RUN_SLOTS;
-        (*block).polls = (if full { slot } else { first }, behind);
+        block.polls.set((if full { slot } else { first }, behind));
     }
 }
 
@@ -72,20 +73,20 @@ mod tests {
     fn polls_on(of: impl IntoIterator<Item = (u64, u64, u16, u16)>) -> Vec<Slot> {
         let mut slots = [Slot::default(); 64];
         // SAFETY: a thread's block is all zero when the thread starts.
-        let mut block: Box<ThreadBlock> = unsafe { Box::new(std::mem::zeroed()) };
-        block.level = 1;
-        block.cursor = slots.as_mut_ptr();
+        let block: Box<ThreadBlock> = unsafe { Box::new(std::mem::zeroed()) };
+        block.level.set(1);
+        block.cursor.set(slots.as_mut_ptr());
         for (begin, duration, function, communicator) in of {
-            let slot = block.cursor;
+            let slot = block.cursor.get();
             // SAFETY: the slots are the test's own.
             unsafe {
-                block.cursor = slot.add(1);
+                block.cursor.set(slot.add(1));
                 (*slot).begin = begin;
-                merge(&raw mut *block, slot, begin, duration, function, communicator);
+                merge(&block, slot, begin, duration, function, communicator);
             }
         }
         // SAFETY: both lie in the array.
-        let used = unsafe { block.cursor.offset_from_unsigned(slots.as_ptr()) };
+        let used = unsafe { block.cursor.get().offset_from_unsigned(slots.as_ptr()) };
         assert!(slots[used..].iter().all(|slot| slot.word == 0), "free slots are empty");
         slots[..used].to_vec()
     }

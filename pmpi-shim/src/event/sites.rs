@@ -24,13 +24,12 @@ const MAX_OWN_FRAMES: usize = 64;
 /// Stores the call site in the call's slot.
 ///
 /// # Safety
-/// `block` is the calling thread's, which has a window and is inside an outermost call that took
-/// `slot`.
+/// The thread has a window and is inside an outermost call that took `slot`.
 #[inline(always)]
-pub unsafe fn note(block: *mut ThreadBlock, slot: *mut Slot) {
-    // SAFETY: the caller's promise.
+pub unsafe fn note(block: &ThreadBlock, slot: *mut Slot) {
+    // SAFETY: the thread's own table and slot.
     unsafe {
-        let address = (*block).outer_return;
+        let address = block.outer_return.get();
         let entry = *(*window::sites(block)).entry(address);
         (*slot).site = match entry {
             SiteEntry { key, above: 0 } if key == key_of(address) => address as u64,
@@ -44,11 +43,11 @@ pub unsafe fn note(block: *mut ThreadBlock, slot: *mut Slot) {
 /// # Safety
 /// As for [`note`].
 #[inline(never)]
-unsafe fn behind_binding(block: *mut ThreadBlock, address: usize) -> u64 {
-    // SAFETY: the caller's promise. The words above the entry lie in the frames of the bindings,
+unsafe fn behind_binding(block: &ThreadBlock, address: usize) -> u64 {
+    // SAFETY: the thread's own table. The words above the entry lie in the frames of the bindings,
     // which live while they call the wrapper.
     unsafe {
-        let (mut position, mut address) = ((*block).outer_stack, address);
+        let (mut position, mut address) = (block.outer_stack.get(), address);
         let mut behind = 0;
         for _ in 0..MAX_FRAMES {
             let entry = (*window::sites(block)).entry(address);

@@ -1,50 +1,36 @@
 //! Invalidates what threads remember by handle. Freeing a handle anywhere advances a generation,
 //! which empties the caches of every thread at its next call.
 
-use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use trace_format::header::COMMUNICATOR_UNKNOWN;
 
-use crate::state::thread_block::{CACHED_COMMUNICATORS, CACHED_SIZES, ThreadBlock};
+use crate::state::thread_block::ThreadBlock;
 
 /// Advances whenever a handle is freed.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// Empties the thread's caches if a handle was freed since they were filled.
-///
-/// # Safety
-/// `block` is the calling thread's.
 #[inline(always)]
-pub unsafe fn refresh(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let generation = GENERATION.load(Relaxed);
-        if (*block).generation != generation {
-            empty_caches(block, generation);
-        }
+pub fn refresh(block: &ThreadBlock) {
+    let generation = GENERATION.load(Relaxed);
+    if block.generation.get() != generation {
+        empty_caches(block, generation);
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn empty_caches(block: *mut ThreadBlock, generation: u32) {
-    // SAFETY: the calling thread's block.
-    unsafe {
-        (*block).sizes = [(0, 0); CACHED_SIZES];
-        (*block).communicators = [(0, null()); CACHED_COMMUNICATORS];
-        (*block).object = ((0, false), (0, COMMUNICATOR_UNKNOWN));
-        (*block).generation = generation;
-    }
+fn empty_caches(block: &ThreadBlock, generation: u32) {
+    block.sizes.iter().for_each(|cached| cached.set((0, 0)));
+    block.communicators.iter().for_each(|cached| cached.set((0, None)));
+    block.object.set(((0, false), (0, COMMUNICATOR_UNKNOWN)));
+    block.generation.set(generation);
 }
 
 /// Whether no handle has been freed since the thread's caches were filled.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn is_fresh(block: *mut ThreadBlock) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { (*block).generation == GENERATION.load(Relaxed) }
+pub fn is_fresh(block: &ThreadBlock) -> bool {
+    block.generation.get() == GENERATION.load(Relaxed)
 }
 
 /// Empties all caches, because a handle was freed.

@@ -327,21 +327,18 @@ impl Registry {
 }
 
 /// The facts of a communicator.
-///
-/// # Safety
-/// `block` is the calling thread's and was refreshed in this call.
+/// The caches were refreshed in this call.
 #[inline(always)]
-pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static CommunicatorFacts {
-    // SAFETY: the caller's promise; cached pointers refer to leaked facts.
-    unsafe {
-        let cached = &raw mut (*block).communicators[index_of(handle, CACHED_COMMUNICATORS)];
-        if (*cached).0 == handle && !(*cached).1.is_null() {
-            return &*(*cached).1;
-        }
-        let facts = look_up(handle);
-        *cached = (handle, facts);
-        facts
+pub fn facts(block: &ThreadBlock, handle: usize) -> &'static CommunicatorFacts {
+    let cached = &block.communicators[index_of(handle, CACHED_COMMUNICATORS)];
+    if let (known, Some(facts)) = cached.get()
+        && known == handle
+    {
+        return facts;
     }
+    let facts = look_up(handle);
+    cached.set((handle, Some(facts)));
+    facts
 }
 
 #[cold]
@@ -471,19 +468,14 @@ pub fn object_made(window: bool, handle: usize, communicator: u16, name: &CStr) 
 }
 
 /// Local ids of a window or file and of its communicator; zeros if unknown.
-///
-/// # Safety
-/// `block` is the calling thread's and was refreshed in this call.
+/// The caches were refreshed in this call.
 #[inline(always)]
-pub unsafe fn object(block: *mut ThreadBlock, window: bool, handle: usize) -> (u32, u16) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let key = (handle, window);
-        if (*block).object.0 != key {
-            (*block).object = (key, look_up_object(window, handle));
-        }
-        (*block).object.1
+pub fn object(block: &ThreadBlock, window: bool, handle: usize) -> (u32, u16) {
+    let key = (handle, window);
+    if block.object.get().0 != key {
+        block.object.set((key, look_up_object(window, handle)));
     }
+    block.object.get().1
 }
 
 #[cold]

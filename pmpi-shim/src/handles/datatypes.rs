@@ -32,24 +32,20 @@ pub enum Sizes {
 }
 
 /// Bytes of one element of a datatype. `None` if only MPI could tell and may not be queried.
-///
-/// # Safety
-/// `block` is the calling thread's and was refreshed in this call. With [`Sizes::Queried`], MPI has
-/// accepted the datatype.
+/// The caches were refreshed in this call.
 #[inline(always)]
-pub unsafe fn size(block: *mut ThreadBlock, handle: usize, sizes: Sizes) -> Option<u64> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let cached = &raw mut (*block).sizes[index_of(handle, CACHED_SIZES)];
-        if (*cached).0 != handle || handle == 0 {
-            if sizes == Sizes::Cached {
-                return None;
-            }
-            let size = find_size(handle, is_fresh(block))?;
-            *cached = (handle, size);
-        }
-        Some((*cached).1)
+pub fn size(block: &ThreadBlock, handle: usize, sizes: Sizes) -> Option<u64> {
+    let cached = &block.sizes[index_of(handle, CACHED_SIZES)];
+    let (known, size) = cached.get();
+    if known == handle && handle != 0 {
+        return Some(size);
     }
+    if sizes == Sizes::Cached {
+        return None;
+    }
+    let size = find_size(handle, is_fresh(block))?;
+    cached.set((handle, size));
+    Some(size)
 }
 
 /// Finds the size of a datatype that MPI has accepted. If another thread may have freed it since

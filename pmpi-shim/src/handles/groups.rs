@@ -38,52 +38,40 @@ pub fn forget() {
 
 /// Makes the group of an outermost call known, before the call takes its slot. Asking for its
 /// members and writing them down counts as the tool's time.
-///
-/// # Safety
-/// `block` is the calling thread's; its call is open and has no slot yet. The argument is a group.
+/// The call is open and has no slot yet.
 #[inline(always)]
-pub unsafe fn prepare(block: *mut ThreadBlock, argument: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let handle = abi::handle(argument);
-        let (known, freed, _) = (*block).groups[index_of(handle, CACHED_GROUPS)];
-        if known != handle || freed != FREED.load(Relaxed) {
-            look_up(block, handle);
-        }
+pub fn prepare(block: &ThreadBlock, argument: usize) {
+    let handle = abi::handle(argument);
+    let (known, freed, _) = block.groups[index_of(handle, CACHED_GROUPS)].get();
+    if known != handle || freed != FREED.load(Relaxed) {
+        look_up(block, handle);
     }
 }
 
 /// The number of a group that [`prepare`] has made known; 0 if there is none.
-///
-/// # Safety
-/// `block` is the calling thread's.
 #[inline(always)]
-pub unsafe fn number(block: *mut ThreadBlock, argument: usize) -> u32 {
+pub fn number(block: &ThreadBlock, argument: usize) -> u32 {
     let handle = abi::handle(argument);
-    // SAFETY: the caller's promise.
-    let (known, _, number) = unsafe { (*block).groups[index_of(handle, CACHED_GROUPS)] };
+    let (known, _, number) = block.groups[index_of(handle, CACHED_GROUPS)].get();
     if known == handle { number } else { 0 }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn look_up(block: *mut ThreadBlock, handle: usize) {
-    // SAFETY: the caller's promise. A new window is opened before the time is read, because only
-    // then is the level known.
-    unsafe {
-        if !state::is_recording() || (*block).paused_at != 0 {
-            return;
-        }
-        window::make_room(block, 1);
-        if (*block).level == 0 {
-            return;
-        }
-        let begin = counter::read(block);
-        let freed = FREED.load(Relaxed);
-        let number = number_of(handle).unwrap_or(0);
-        (*block).groups[index_of(handle, CACHED_GROUPS)] = (handle, freed, number);
-        window::tool_event(block, ToolReason::Definitions, begin);
+fn look_up(block: &ThreadBlock, handle: usize) {
+    if !state::is_recording() || block.paused_at.get() != 0 {
+        return;
     }
+    // A new window is opened before the time is read, because only then is the level known.
+    window::make_room(block, 1);
+    if block.level.get() == 0 {
+        return;
+    }
+    let begin = counter::read(block);
+    let freed = FREED.load(Relaxed);
+    let number = number_of(handle).unwrap_or(0);
+    block.groups[index_of(handle, CACHED_GROUPS)].set((handle, freed, number));
+    window::tool_event(block, ToolReason::Definitions, begin);
 }
 
 /// The number of a group's members. New ones are written to the trace. `None` if there are too many

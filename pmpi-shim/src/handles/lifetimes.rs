@@ -49,7 +49,7 @@ pub unsafe fn before_free<P: Procedure>(arguments: &[usize]) -> BeingFreed {
     if !frees::<P>() || state::is_child() {
         return being_freed;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's own arguments, at the positions of its procedure's plan.
     unsafe {
         if plan.freed_communicator != NONE {
             being_freed.handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
@@ -103,17 +103,16 @@ pub fn after_free<P: Procedure>(being_freed: BeingFreed, result: usize) {
 #[cold]
 #[inline(never)]
 pub unsafe fn define(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     plan: &Plan,
     arguments: &[usize],
     communicator: u16,
 ) {
-    // SAFETY: the caller's promise; the window of the call's own slot stays mapped as the older
-    // one.
-    unsafe { window::ensure_slot(block) };
+    window::ensure_slot(block);
     let begin = counter::now();
-    // SAFETY: the caller's promise.
+    // SAFETY: MPI has accepted the program's arguments and written the handles that it made. The
+    // window of the call's own slot stays mapped as the older one.
     unsafe {
         let text = if plan.text != NONE && arguments[plan.text as usize] != 0 {
             CStr::from_ptr(arguments[plan.text as usize] as *const c_char)

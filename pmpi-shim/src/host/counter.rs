@@ -40,19 +40,14 @@ fn hardware() -> u64 {
 }
 
 /// Reads the counter on the path of a call.
-///
-/// # Safety
-/// `block` is the calling thread's block.
 #[inline(always)]
-pub unsafe fn read(block: *mut ThreadBlock) -> u64 {
-    // SAFETY: the caller's promise.
-    if unsafe { (*block).counter_slow } == 0 { hardware() } else { read_slow() }
+pub fn read(block: &ThreadBlock) -> u64 {
+    if block.counter_slow.get() == 0 { hardware() } else { read_slow() }
 }
 
 /// Reads the counter outside the path of a call.
 pub fn now() -> u64 {
-    // SAFETY: the block is the calling thread's.
-    unsafe { read(thread_block()) }
+    read(thread_block())
 }
 
 /// Reads a counter other than the plain hardware counter.

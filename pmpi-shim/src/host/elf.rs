@@ -105,7 +105,7 @@ unsafe fn function_of(
     name: &CStr,
 ) -> Option<*const c_void> {
     let (mut symbols, mut strings, mut gnu, mut system_v) = (0, 0, 0, 0);
-    // SAFETY: the caller's promise; the section ends with DT_NULL.
+    // SAFETY: a loaded object's section, which ends with DT_NULL.
     unsafe {
         while (*entry).tag != DT_NULL {
             // glibc has relocated these addresses in place, except in sections that are read-only.
@@ -153,8 +153,8 @@ unsafe fn in_chain(table: *const u32, name: &CStr) -> impl Iterator<Item = u32> 
         .to_bytes()
         .iter()
         .fold(5381u32, |h, byte| h.wrapping_mul(33).wrapping_add(u32::from(*byte)));
-    // SAFETY: the caller's promise. The header is four words; then come the filter's words of 64 bits, the buckets, and a
-    // hash for each symbol from `first` on, whose lowest bit ends a chain.
+    // SAFETY: a loaded object's table. The header is four words; then come the filter's words of 64
+    // bits, the buckets, and a hash for each symbol from `first` on, whose lowest bit ends a chain.
     unsafe {
         let [buckets, first, filter] = [0, 1, 2].map(|index| *table.add(index));
         let bucket = table.add(4 + 2 * filter as usize);

@@ -42,12 +42,9 @@ struct Stay;
 impl Stay {
     fn begin() -> Self {
         let block = thread_block();
-        // SAFETY: the thread's own block; its signals are held off.
-        unsafe {
-            (*block).in_loader += 1;
-            if (*block).in_loader > 1 {
-                return Self;
-            }
+        block.in_loader.set(block.in_loader.get() + 1);
+        if block.in_loader.get() > 1 {
+            return Self;
         }
         loop {
             INSIDE.fetch_add(1, SeqCst);
@@ -67,12 +64,9 @@ impl Stay {
 impl Drop for Stay {
     fn drop(&mut self) {
         let block = thread_block();
-        // SAFETY: the thread's own block; its signals are held off.
-        unsafe {
-            (*block).in_loader -= 1;
-            if (*block).in_loader == 0 {
-                INSIDE.fetch_sub(1, SeqCst);
-            }
+        block.in_loader.set(block.in_loader.get() - 1);
+        if block.in_loader.get() == 0 {
+            INSIDE.fetch_sub(1, SeqCst);
         }
     }
 }
@@ -86,8 +80,9 @@ pub fn in_loader<R>(work: impl FnOnce() -> R) -> R {
 
 /// Before a fork, in the thread that forks: waits until the recorder's threads have left the loader.
 pub extern "C" fn before_fork() {
-    // SAFETY: the thread's own block. A signal handler of this thread that asks the loader must not wait for the fork.
-    unsafe { (*thread_block()).in_loader += 1 };
+    // A signal handler of this thread that asks the loader must not wait for the fork.
+    let block = thread_block();
+    block.in_loader.set(block.in_loader.get() + 1);
     FORKING.fetch_add(1, SeqCst);
     wait_until(|| INSIDE.load(SeqCst) == 0);
 }
@@ -95,14 +90,13 @@ pub extern "C" fn before_fork() {
 /// After a fork, in the thread that forked.
 pub extern "C" fn after_fork_in_parent() {
     FORKING.fetch_sub(1, SeqCst);
-    // SAFETY: as before.
-    unsafe { (*thread_block()).in_loader -= 1 };
+    let block = thread_block();
+    block.in_loader.set(block.in_loader.get() - 1);
 }
 
 /// After a fork, in the child's only thread.
 pub fn after_fork_in_child() {
     INSIDE.store(0, SeqCst);
     FORKING.store(0, SeqCst);
-    // SAFETY: as before.
-    unsafe { (*thread_block()).in_loader = 0 };
+    thread_block().in_loader.set(0);
 }

@@ -55,7 +55,7 @@ pub unsafe fn for_each_object(
     if state::is_child() {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the callback gets the data that it was written for.
     in_loader(|| unsafe { libc::dl_iterate_phdr(Some(callback), data) });
 }
 

@@ -5,11 +5,26 @@
 
 use std::ops::Range;
 
+use crate::host::own_work::OwnWork;
+use crate::state::thread_block::ThreadBlock;
+
 const LIST: &std::ffi::CStr = c"/proc/self/maps";
+
+/// The stack that the thread was started with, found at the first need.
+pub fn of(block: &ThreadBlock) -> Range<usize> {
+    let (begin, end) = block.own_stack.get();
+    if begin != end {
+        return begin..end;
+    }
+    let _own = OwnWork::begin();
+    let stack = find();
+    block.own_stack.set((stack.start, stack.end));
+    stack
+}
 
 /// Addresses of the stack that the calling thread was started with; mapped as long as the thread
 /// lives. Empty if the kernel does not tell. Takes no lock and allocates nothing.
-pub fn find() -> Range<usize> {
+fn find() -> Range<usize> {
     // SAFETY: system calls without pointers; the process's auxiliary vector.
     let (is_first, first_stack, own) = unsafe {
         let is_first = libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid());

@@ -22,15 +22,13 @@ pub struct HeldOff {
 impl HeldOff {
     pub fn begin() -> Self {
         let block = thread_block();
-        // SAFETY: the thread's own block. A handler that runs before the signals are blocked leaves the count as it
-        // found it, or jumps away; afterwards none runs.
-        unsafe {
-            if (*block).held_off == 0 {
-                let own = OWN.iter().fold(0u64, |set, signal| set | 1 << (signal - 1));
-                (*block).signals_before = set_blocked(libc::SIG_BLOCK, !own);
-            }
-            (*block).held_off += 1;
+        // A handler that runs before the signals are blocked leaves the count as it found it, or
+        // jumps away; afterwards none runs.
+        if block.held_off.get() == 0 {
+            let own = OWN.iter().fold(0u64, |set, signal| set | 1 << (signal - 1));
+            block.signals_before.set(set_blocked(libc::SIG_BLOCK, !own));
         }
+        block.held_off.set(block.held_off.get() + 1);
         Self { _not_send: PhantomData }
     }
 }
@@ -38,13 +36,10 @@ impl HeldOff {
 impl Drop for HeldOff {
     fn drop(&mut self) {
         let block = thread_block();
-        // SAFETY: the thread's own block, since the value cannot go to another thread. A handler that runs as soon as
-        // the signals are restored finds the count at 0.
-        unsafe {
-            (*block).held_off = (*block).held_off.saturating_sub(1);
-            if (*block).held_off == 0 {
-                set_blocked(libc::SIG_SETMASK, (*block).signals_before);
-            }
+        // A handler that runs as soon as the signals are restored finds the count at 0.
+        block.held_off.set(block.held_off.get().saturating_sub(1));
+        if block.held_off.get() == 0 {
+            set_blocked(libc::SIG_SETMASK, block.signals_before.get());
         }
     }
 }

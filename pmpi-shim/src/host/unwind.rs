@@ -208,12 +208,13 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
 mod tests {
     use super::*;
     use crate::host::own_stack;
+    use crate::state::thread_block::thread_block;
 
     #[inline(never)]
     fn addresses() -> Vec<u64> {
         let (mut found, from) = (Vec::new(), Registers::here());
         let entered = from.stack as usize;
-        walk(from, entered, &own_stack::find(), |address| found.push(address));
+        walk(from, entered, &own_stack::of(thread_block()), |address| found.push(address));
         found
     }
 

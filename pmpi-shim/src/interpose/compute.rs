@@ -42,18 +42,12 @@ impl Work {
 }
 
 /// Whether a call of this kind, entered at `here`, is to be recorded now.
-///
-/// # Safety
-/// `block` is the calling thread's.
 #[inline(always)]
-unsafe fn records(block: *mut ThreadBlock, here: usize, from: u8) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        state::chose_compute(from)
-            && state::is_recording()
-            && !is_inside(block, here)
-            && !is_inside_transform(block, here)
-    }
+fn records(block: &ThreadBlock, here: usize, from: u8) -> bool {
+    state::chose_compute(from)
+        && state::is_recording()
+        && !is_inside(block, here)
+        && !is_inside_transform(block, here)
 }
 
 /// Writes a call's work to its slot.
@@ -83,7 +77,7 @@ unsafe fn computed<R>(
     let block = thread_block();
     // SAFETY: the thread's own block; its stub has stored the address of the return address.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         let caller = *(here as *const usize);
         if !records(block, here, from) {
             return invoke(entry.get_for(caller));
@@ -116,9 +110,10 @@ unsafe fn transformed(
     arguments: [usize; 5],
 ) -> usize {
     let block = thread_block();
-    // SAFETY: as in `computed`.
+    // SAFETY: the stub has stored where the call was entered; its arguments go to the function that
+    // they were meant for.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         let caller = *(here as *const usize);
         let real = entry.get_for(caller);
         if !records(block, here, LARGER) {
@@ -129,15 +124,15 @@ unsafe fn transformed(
         let work = Work { flops: plans::flops_of(plan), bytes: 0 };
         // A window opened for the event itself would be opened after the event's begin.
         within(block, || make_room(block, 1));
-        (*block).transform_return = caller;
-        (*block).transform_stack = here;
-        let before = ((*block).cursor, (*block).window);
+        block.transform_return.set(caller);
+        block.transform_stack.set(here);
+        let before = (block.cursor.get(), block.window.get());
         let begin = counter::read(block);
         let result = arguments.invoke(real);
         let end = counter::read(block);
-        (*block).transform_stack = 0;
+        block.transform_stack.set(0);
         enter(block, here);
-        let alone = before == ((*block).cursor, (*block).window);
+        let alone = before == (block.cursor.get(), block.window.get());
         let slot = take_slot(block);
         let (begin, duration) = if alone {
             (begin, end.wrapping_sub(begin))
@@ -163,9 +158,10 @@ unsafe fn planned(
     arguments: [usize; plans::MAX_ARGUMENTS],
 ) -> usize {
     let block = thread_block();
-    // SAFETY: as in `computed`; the arguments are those of a planner of this form.
+    // SAFETY: the stub has stored where the call was entered; its arguments are those of a planner
+    // of this form.
     unsafe {
-        let caller = *((*block).entered_stack as *const usize);
+        let caller = *(block.entered_stack.get() as *const usize);
         let result = arguments.invoke(entry.get_for(caller));
         if state::chose_compute(LARGER) {
             let plan = if form.by_reference { plans::plan_at(arguments[0], true) } else { result };
@@ -188,7 +184,7 @@ unsafe extern "C-unwind" fn declared(flops: c_double, bytes: c_double) {
     // SAFETY: the thread's own block, whose stub has stored where the call was entered. Inside an
     // MPI or compute call the slot of that call is open, so no other may follow it.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         if !state::is_recording() || is_inside(block, here) || is_inside_transform(block, here) {
             return;
         }
@@ -215,7 +211,7 @@ fn size(n: c_int) -> f64 {
 /// The program passed a pointer to an integer.
 #[inline(always)]
 unsafe fn size_at(pointer: usize) -> f64 {
-    // SAFETY: the caller's promise. This reads the low half of a 64-bit integer.
+    // SAFETY: the program's integer; of one with 64 bits this is the low half.
     size(unsafe { *(pointer as *const c_int) })
 }
 
@@ -225,7 +221,7 @@ unsafe fn size_at(pointer: usize) -> f64 {
 /// The program passed a pointer to an integer.
 #[inline(always)]
 unsafe fn is_query(pointer: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's integer.
     unsafe { *(pointer as *const c_int) == -1 }
 }
 
@@ -235,7 +231,7 @@ unsafe fn is_query(pointer: usize) -> bool {
 /// The program passed a pointer to a character.
 #[inline(always)]
 unsafe fn letter_at(pointer: usize) -> u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's character.
     (unsafe { *(pointer as *const c_char) } as u8).to_ascii_uppercase()
 }
 

@@ -26,7 +26,7 @@ unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, argume
     let block = thread_block();
     // SAFETY: the block is the thread's own; the arguments are passed on unchanged.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
@@ -65,7 +65,7 @@ unsafe fn initialise_after_session<A: Invoke>(
     let block = thread_block();
     // SAFETY: the block is the thread's own; the arguments are passed on unchanged.
     unsafe {
-        let entered = (*block).entered_stack;
+        let entered = block.entered_stack.get();
         let result = if state::is_between_sessions() {
             enter(block, entered);
             let begin = counter::read(block);
@@ -91,9 +91,10 @@ unsafe fn initialise_after_session<A: Invoke>(
 /// As for [`recorded_plain`].
 unsafe fn finalise(entry: &'static RealEntry) -> usize {
     let block = thread_block();
-    // SAFETY: as in `recorded_plain`, whose steps this follows.
+    // SAFETY: the stub has stored where the call was entered, which has no arguments. The steps are
+    // those of `recorded_plain`.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         if is_inside(block, here) || !state::has_trace() {
             return forwarded(entry, []);
         }
@@ -194,13 +195,13 @@ macro_rules! pcontrols {
             // SAFETY: the block is the thread's own; the arguments are passed on unchanged. Inside
             // another call, whose slot is open, the window stays as it is.
             unsafe {
-                let here = (*block).entered_stack;
+                let here = block.entered_stack.get();
                 if is_inside(block, here) {
                     return arguments.invoke(REAL.get());
                 }
                 if level != 0 {
                     within(block, || window::resume(block));
-                    (*block).entered_stack = here;
+                    block.entered_stack.set(here);
                 }
                 let result = recorded_plain(&REAL, PCONTROL, arguments);
                 if level == 0 {

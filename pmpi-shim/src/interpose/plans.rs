@@ -57,7 +57,7 @@ pub struct Form {
 /// # Safety
 /// If passed by reference, it is a pointer to the 64 bits in which Fortran programs keep a plan.
 pub unsafe fn plan_at(argument: usize, by_reference: bool) -> usize {
-    // SAFETY: the caller's promise; a Fortran program may keep it unaligned.
+    // SAFETY: 64 bits of the program, which may be unaligned in Fortran.
     if by_reference { unsafe { (argument as *const usize).read_unaligned() } } else { argument }
 }
 
@@ -132,7 +132,7 @@ unsafe fn product(rank: usize, array: usize, wide: bool, stride: usize) -> f64 {
     if array == 0 || rank > MAX_DIMENSIONS {
         return 1.0;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's array has `rank` integers at this stride.
     let length = |at: usize| unsafe {
         match wide {
             true => *(array as *const i64).add(at * stride) as f64,

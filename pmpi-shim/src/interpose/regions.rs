@@ -19,7 +19,7 @@ unsafe fn mark(name: *const c_char, function: u16) {
     // SAFETY: the thread's own block, whose stub has stored where the marker was entered. The
     // program passes a C string.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         // Inside an MPI call (in a callback) the call's own slot is open, so no marker may follow
         // it.
         if name.is_null() || !state::is_recording() || is_inside(block, here) {
@@ -32,9 +32,8 @@ unsafe fn mark(name: *const c_char, function: u16) {
     }
 }
 
-/// # Safety
-/// `block` is the calling thread's, inside its outermost call.
-unsafe fn write_marker_of(block: *mut ThreadBlock, name: &CStr, function: u16) {
+/// The thread is inside its outermost call.
+fn write_marker_of(block: &ThreadBlock, name: &CStr, function: u16) {
     let Ok(id) = catch_unwind(|| id_of(name)) else { return };
     // SAFETY: the caller's promise.
     unsafe {

@@ -22,7 +22,7 @@ unsafe fn open_session(entry: &'static RealEntry, arguments: [usize; 3]) -> usiz
     // SAFETY: the block is the thread's own; the arguments are passed on unchanged, and the last one
     // points to the session once the call has succeeded.
     unsafe {
-        let here = (*block).entered_stack;
+        let here = block.entered_stack.get();
         if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
@@ -72,15 +72,15 @@ unsafe fn close_session(entry: &'static RealEntry, session: usize) -> usize {
     // SAFETY: the block is the thread's own; the argument is passed on unchanged and points to the
     // session.
     unsafe {
-        if is_inside(block, (*block).entered_stack) || !sessions::are_alone() {
+        if is_inside(block, block.entered_stack.get()) || !sessions::are_alone() {
             return recorded_plain(entry, SESSION_FINALIZE, [session]);
         }
         // What the recorder calls may enter wrappers.
-        let entered = (*block).entered_stack;
+        let entered = block.entered_stack.get();
         let handle = abi::handle_at(session);
         let mut is_last = false;
         within(block, || is_last = sessions::closing(handle));
-        (*block).entered_stack = entered;
+        block.entered_stack.set(entered);
         match is_last && state::has_trace() {
             true => close_last_session(entry, session, entered),
             false => recorded_plain(entry, SESSION_FINALIZE, [session]),
@@ -95,7 +95,8 @@ unsafe fn close_session(entry: &'static RealEntry, session: usize) -> usize {
 /// As for [`recorded_plain`]; the call was entered at `entered`.
 unsafe fn close_last_session(entry: &'static RealEntry, session: usize, entered: usize) -> usize {
     let block = thread_block();
-    // SAFETY: as in `recorded_plain`, whose steps this follows.
+    // SAFETY: the call was entered at `entered`, and its argument goes to the function that it was
+    // meant for. The steps are those of `recorded_plain`.
     unsafe {
         enter(block, entered);
         let _spacer = Spacer::new();

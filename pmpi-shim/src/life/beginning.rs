@@ -53,8 +53,7 @@ extern "C" fn after_fork_in_child() {
     // The child's copy of the thread's block refers to the parent's trace.
     state::end_in_child();
     forks::after_fork_in_child();
-    // SAFETY: the calling thread is the only one of the child.
-    unsafe { window::leave_to_parent(thread_block()) };
+    window::leave_to_parent(thread_block());
 }
 
 /// Finds out who records together, makes this rank's exchanger, and agrees on the run's directory.
@@ -92,11 +91,8 @@ pub fn meet(
 }
 
 /// Writes the first records of the rank's file, and opens the calling thread's first window.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn open_file(
-    block: *mut ThreadBlock,
+pub fn open_file(
+    block: &ThreadBlock,
     process: &Process,
     place: &Place,
     early_anchor: ClockAnchor,
@@ -117,8 +113,8 @@ pub unsafe fn open_file(
     }
     window::watch_threads();
     window::set_level(level);
-    // SAFETY: the caller's promise; opened at the call's begin, so that the call's event fits in.
-    unsafe { window::open(block, begin, 0) }
+    // Opened at the call's begin, so that the call's event fits in.
+    window::open(block, begin, 0)
 }
 
 /// Writes what is known of process and host when recording begins.
@@ -145,18 +141,15 @@ pub fn describe(for_all: bool) -> Result<(), String> {
 }
 
 /// Begins to record events, with that of the call that initialised MPI: its function, begin and end.
-///
-/// # Safety
-/// `block` is the calling thread's, whose window was opened unless `described` is an error.
-pub unsafe fn begin_events(
-    block: *mut ThreadBlock,
+/// The thread's window was opened unless `described` is an error.
+pub fn begin_events(
+    block: &ThreadBlock,
     settings: &Settings,
     described: Result<(), String>,
     call: (u16, u64, u64),
 ) -> Result<(), Option<String>> {
     if let Err(reason) = described {
-        // SAFETY: the caller's promise.
-        unsafe { window::scratch(block) };
+        window::scratch(block);
         return Err(Some(reason));
     }
     loader::expect_forks();
@@ -173,8 +166,7 @@ pub unsafe fn begin_events(
     for counter in perf_counters::open(&settings.counters) {
         let _ = define(&Definition::Counter(counter));
     }
-    // SAFETY: the caller's promise.
-    unsafe { first_event(block, call) };
+    first_event(block, call);
     state::record();
     let ticks = counter::now();
     totals::begin_elapsed(ticks);
@@ -184,11 +176,9 @@ pub unsafe fn begin_events(
 }
 
 /// Writes the event of the call that initialised MPI, and one of the recorder's work since it ended.
-///
-/// # Safety
-/// `block` is the calling thread's, whose window was opened when the call began.
-pub unsafe fn first_event(block: *mut ThreadBlock, (function, begin, end): (u16, u64, u64)) {
-    // SAFETY: the caller's promise.
+/// The thread's window was opened when the call began.
+pub fn first_event(block: &ThreadBlock, (function, begin, end): (u16, u64, u64)) {
+    // SAFETY: a slot that was taken is the thread's own.
     unsafe {
         let slot = window::take_slot(block);
         (&raw mut (*slot).begin).write_volatile(begin);

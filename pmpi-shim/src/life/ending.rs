@@ -25,10 +25,8 @@ use crate::store::window;
 
 /// Does what must be done before MPI is finalized, or the last session. `begin` is when the program
 /// entered the call.
-///
-/// # Safety
-/// `block` is the calling thread's; its slot for that call is open.
-pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
+/// The slot of that call is open.
+pub fn before_finalize(block: &ThreadBlock, begin: u64) {
     let _own = OwnWork::begin_long();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let counted = perf_counters::read();
@@ -49,17 +47,14 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
             schedule::write_to_trace(&measured);
         }
         let _ = define(&Definition::ClockAnchor(counter::anchor()));
-        // SAFETY: the caller's promise.
-        unsafe { window::tool_event(block, ToolReason::Finish, work_begin) };
+        window::tool_event(block, ToolReason::Finish, work_begin);
     }));
 }
 
 /// Completes the file after MPI, or the last session, was finalized. Another session may resume
 /// recording if `may_resume`.
-///
-/// # Safety
-/// `block` is the calling thread's; its event of that call is complete.
-pub unsafe fn after_finalize(block: *mut ThreadBlock, may_resume: bool) {
+/// The event of that call is complete.
+pub fn after_finalize(block: &ThreadBlock, may_resume: bool) {
     let _own = OwnWork::begin_long();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let lost_events = state::lost_events();
@@ -68,8 +63,7 @@ pub unsafe fn after_finalize(block: *mut ThreadBlock, may_resume: bool) {
         } else {
             state::end()
         }
-        // SAFETY: the caller's promise; after this the thread has no window.
-        if let Err(reason) = unsafe { window::finish(block, lost_events) } {
+        if let Err(reason) = window::finish(block, lost_events) {
             warn(&format!("this rank's trace is incomplete: {reason}"));
         }
         stage::move_to_run_directory();

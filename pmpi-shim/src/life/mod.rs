@@ -50,31 +50,21 @@ pub fn claim_start(meets: bool) -> Option<ClockAnchor> {
             presence::announce(settings::out().as_deref());
         }
         counter::choose(settings::test_clock());
-        // SAFETY: the calling thread's own block.
-        unsafe { (*thread_block()).counter_slow = u32::from(counter::is_slow()) };
+        thread_block().counter_slow.set(u32::from(counter::is_slow()));
         counter::anchor()
     })
     .ok()
 }
 
 /// Begins recording. Called once, after MPI_Init returned successfully.
-///
-/// # Safety
-/// `block` is the calling thread's; MPI is initialised and the program has not called it since.
-pub unsafe fn start(
-    block: *mut ThreadBlock,
-    function: u16,
-    begin: u64,
-    end: u64,
-    early_anchor: ClockAnchor,
-) {
-    // SAFETY: the caller's promise.
-    begin_or_refuse(|| unsafe { try_start(block, function, begin, end, early_anchor) });
+/// MPI is initialised and the program has not called it since.
+pub fn start(block: &ThreadBlock, function: u16, begin: u64, end: u64, early_anchor: ClockAnchor) {
+    begin_or_refuse(|| try_start(block, function, begin, end, early_anchor));
 }
 
 /// Like [`start`]. The error is the message that this rank should print, if any.
-unsafe fn try_start(
-    block: *mut ThreadBlock,
+fn try_start(
+    block: &ThreadBlock,
     function: u16,
     begin: u64,
     end: u64,
@@ -105,10 +95,7 @@ unsafe fn try_start(
         true => Ok(()),
         false => make_file(&process.settings, &rank_of),
     };
-    let opened = made.and_then(|()| {
-        // SAFETY: the caller's promise.
-        unsafe { open_file(block, &process, &rank_of, early_anchor, begin) }
-    });
+    let opened = made.and_then(|()| open_file(block, &process, &rank_of, early_anchor, begin));
     if opened.is_ok() {
         communicators::register_predefined();
     }
@@ -123,6 +110,5 @@ unsafe fn try_start(
         }
         describe(is_root)
     });
-    // SAFETY: the caller's promise.
-    unsafe { begin_events(block, &process.settings, described, (function, begin, end)) }
+    begin_events(block, &process.settings, described, (function, begin, end))
 }

@@ -103,11 +103,8 @@ fn free_group(open: &mut Open) {
 
 /// Begins recording. Called once, after MPI_Session_init returned successfully. `call` is its function,
 /// begin and end.
-///
-/// # Safety
-/// `block` is the calling thread's; `session` is open.
-pub unsafe fn start(
-    block: *mut ThreadBlock,
+pub fn start(
+    block: &ThreadBlock,
     call: (u16, u64, u64),
     early_anchor: ClockAnchor,
     session: impl FnOnce() -> usize,
@@ -125,23 +122,17 @@ pub unsafe fn start(
             RunDirectory::Refused(reason) => return Err(Some(reason)),
         };
         let place = Place { rank, size, directory: &directory, run_id, describes: rank == 0 };
-        // SAFETY: the caller's promise.
-        unsafe {
-            let opened = open_file(block, &process, &place, early_anchor, call.1);
-            let group = OPEN.lock().group.map_or(0, |(_, group)| group);
-            communicators::set_world_group(abi::handle(group));
-            let described = opened.and_then(|()| describe(place.describes));
-            begin_events(block, &process.settings, described, call)?;
-        }
+        let opened = open_file(block, &process, &place, early_anchor, call.1);
+        let group = OPEN.lock().group.map_or(0, |(_, group)| group);
+        communicators::set_world_group(abi::handle(group));
+        let described = opened.and_then(|()| describe(place.describes));
+        begin_events(block, &process.settings, described, call)?;
         Ok(())
     });
 }
 
 /// Resumes recording after a call that initialised MPI once more: its function, begin and end.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn resume(block: *mut ThreadBlock, call: (u16, u64, u64)) {
+pub fn resume(block: &ThreadBlock, call: (u16, u64, u64)) {
     let _own = OwnWork::begin_long();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if stage::is_used() {
@@ -150,19 +141,15 @@ pub unsafe fn resume(block: *mut ThreadBlock, call: (u16, u64, u64)) {
         trace_file::resume();
         define(&Definition::RankBegin { ticks: call.2 })?;
         totals::resume_elapsed();
-        // SAFETY: the caller's promise.
-        unsafe {
-            window::reopen(block, call.1)?;
-            first_event(block, call);
-        }
+        window::reopen(block, call.1)?;
+        first_event(block, call);
         usage::resume();
         state::resume();
         Ok(())
     }));
     if let Err(reason) = outcome.unwrap_or_else(|_| Err("an internal error".to_owned())) {
         state::end();
-        // SAFETY: the caller's promise.
-        unsafe { window::scratch(block) };
+        window::scratch(block);
         warn(&format!("recording does not resume; the program continues: {reason}"));
     }
 }

@@ -107,7 +107,7 @@ pub unsafe fn handle_at(pointer: usize) -> usize {
     if pointer == 0 {
         return 0;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null, so the program's handle.
     unsafe {
         if FACTS.wide_handles.load(Relaxed) {
             *(pointer as *const usize)
@@ -129,7 +129,7 @@ pub fn handle_of_object(window: bool, word: usize) -> usize {
 /// As for [`handle_at`].
 #[inline(always)]
 pub unsafe fn object_at(window: bool, pointer: usize) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: not null, so the program's handle.
     unsafe {
         match (window, pointer) {
             (_, 0) => 0,
@@ -177,7 +177,7 @@ pub struct StatusFields {
 /// `status` points to a status that the library has written.
 #[inline(always)]
 pub unsafe fn read_status(status: usize) -> StatusFields {
-    // SAFETY: the caller's promise; offsets are the family's.
+    // SAFETY: the library has written the status, whose layout is the family's.
     unsafe {
         let word = |at: usize| ((status + at) as *const u32).read_unaligned();
         let source_at = FACTS.source_at.load(Relaxed);
@@ -265,7 +265,7 @@ pub fn topology(value: i32) -> Option<Topology> {
 /// # Safety
 /// As for [`read_status`].
 pub unsafe fn status_error(status: usize) -> i32 {
-    // SAFETY: the caller's promise; the field follows source and tag in every ABI.
+    // SAFETY: the library has written the status; the field follows source and tag in every ABI.
     unsafe { ((status + FACTS.source_at.load(Relaxed) + 8) as *const i32).read_unaligned() }
 }
 

@@ -94,7 +94,7 @@ impl Entry {
     /// # Safety
     /// The arguments are those of the entry.
     pub unsafe fn call<A: Invoke>(self, arguments: A) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the entry's own arguments.
         unsafe { arguments.invoke(self.0) as i32 == 0 }
     }
 

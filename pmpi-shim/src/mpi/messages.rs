@@ -74,25 +74,36 @@ impl Messages {
         tag: i32,
         deadline: Duration,
     ) -> End {
-        let mut request = 0usize;
-        // SAFETY: the arguments of MPI_Isend, by the caller's promise.
-        let started = unsafe {
-            self.isend.call([
-                buffer as usize,
-                bytes,
-                self.byte,
-                to as usize,
-                tag as usize,
-                self.communicator,
-                &raw mut request as usize,
-            ])
+        // SAFETY: the caller's buffer, which MPI_Isend only reads.
+        let (mut request, end) = unsafe {
+            self.transfer(&self.isend, (buffer as usize, bytes), to as i32, tag, deadline)
         };
-        let end = if started { self.complete(&mut request, deadline) } else { End::Failed };
         if end == End::Late {
             // SAFETY: the request is ours and is not used again.
             unsafe { self.request_free.call([&raw mut request as usize]) };
         }
         end
+    }
+
+    /// Starts MPI_Isend or MPI_Irecv and waits for its end. Returns the request, too.
+    ///
+    /// # Safety
+    /// `start` is one of these, and may use the buffer until the request is complete.
+    unsafe fn transfer(
+        &self,
+        start: &Entry,
+        (buffer, bytes): (usize, usize),
+        rank: i32,
+        tag: i32,
+        deadline: Duration,
+    ) -> (usize, End) {
+        let mut request = 0usize;
+        let (rank, tag, at) = (rank as usize, tag as usize, &raw mut request as usize);
+        let arguments = [buffer, bytes, self.byte, rank, tag, self.communicator, at];
+        // SAFETY: the arguments of both, with a buffer that stays while the request is open.
+        let started = unsafe { start.call(arguments) };
+        let end = if started { self.complete(&mut request, deadline) } else { End::Failed };
+        (request, end)
     }
 
     /// Receives at most `bytes` bytes, from any rank if none is given.
@@ -107,21 +118,10 @@ impl Messages {
         tag: i32,
         deadline: Duration,
     ) -> End {
-        let mut request = 0usize;
         let from = from.map_or(self.any_source, |from| from as i32);
-        // SAFETY: the arguments of MPI_Irecv, by the caller's promise.
-        let started = unsafe {
-            self.irecv.call([
-                buffer as usize,
-                bytes,
-                self.byte,
-                from as usize,
-                tag as usize,
-                self.communicator,
-                &raw mut request as usize,
-            ])
-        };
-        let end = if started { self.complete(&mut request, deadline) } else { End::Failed };
+        // SAFETY: the caller's buffer, which nobody else uses.
+        let (mut request, end) =
+            unsafe { self.transfer(&self.irecv, (buffer as usize, bytes), from, tag, deadline) };
         if end == End::Late {
             // SAFETY: the request is ours. Once cancelled, it completes now or when MPI is finalized.
             unsafe {

@@ -149,7 +149,7 @@ unsafe fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
 /// `info` is a record of the loader's.
 unsafe fn extent(info: &libc::dl_phdr_info) -> std::ops::Range<usize> {
     let base = info.dlpi_addr as usize;
-    // SAFETY: the caller's promise.
+    // SAFETY: a record of the loader's.
     let loaded = unsafe { headers(info) }.iter().filter(|header| header.p_type == libc::PT_LOAD);
     let ends = loaded.map(|h| (base + h.p_vaddr as usize, base + (h.p_vaddr + h.p_memsz) as usize));
     ends.fold(None, |all: Option<std::ops::Range<usize>>, (begin, end)| {
@@ -238,7 +238,7 @@ impl Tables {
         all: &std::ops::Range<usize>,
     ) -> Option<Self> {
         let mut found: HashMap<i64, u64> = HashMap::new();
-        // SAFETY: the caller's promise; the section ends with DT_NULL.
+        // SAFETY: a loaded object's section, which ends with DT_NULL.
         unsafe {
             while (*entry).tag != DT_NULL {
                 found.insert((*entry).tag, (*entry).value);

@@ -9,8 +9,9 @@
 //! thread ends.
 
 use std::arch::{asm, global_asm};
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
-use std::ops::Range;
+use std::panic::RefUnwindSafe;
 
 use trace_format::layout::Slot;
 
@@ -47,67 +48,70 @@ pub struct CommunicatorFacts {
 }
 
 /// A thread's state. All zero when the thread starts.
+///
+/// Only its thread has a reference to it: [`thread_block`] is the only source, and cells are not
+/// shared between threads. What a signal handler of the thread changes lies in cells, too.
 #[repr(C, align(64))]
 pub struct ThreadBlock {
     /// Next free slot of the window; equal to `end` when there is none.
-    pub cursor: *mut Slot,
+    pub cursor: Cell<*mut Slot>,
     /// End of the window's slots.
-    pub end: *mut Slot,
+    pub end: Cell<*mut Slot>,
     /// Stack address at which the outermost call in progress was entered, 0 outside MPI.
-    pub outer_stack: usize,
+    pub outer_stack: Cell<usize>,
     /// The word at that address, the call's return address. It stays there while the frame lives.
-    pub outer_return: usize,
+    pub outer_return: Cell<usize>,
     /// Stack address at which the last wrapper was entered; stored by [`entry_stub`].
-    pub entered_stack: usize,
+    pub entered_stack: Cell<usize>,
     /// 0: read the time-stamp counter. Otherwise call `host::counter::read_slow`.
-    pub counter_slow: u32,
+    pub counter_slow: Cell<u32>,
     /// Detail level: 0 function and times, 1 and above attributes.
-    pub level: u32,
+    pub level: Cell<u32>,
     /// Mapping of the current window, null before the first.
-    pub window: *mut u8,
+    pub window: Cell<*mut u8>,
     /// Bytes of that mapping.
-    pub window_bytes: usize,
+    pub window_bytes: Cell<usize>,
     /// The thread's windows (only `store::window` knows their type), null before the first.
-    pub recorder: *mut c_void,
+    pub recorder: Cell<*mut c_void>,
     /// Handle generation that the two caches below belong to.
-    pub generation: u32,
+    pub generation: Cell<u32>,
     /// Records of runs of empty polls that may still grow: the first one, and the end of the last;
     /// null if there are none.
-    pub polls: (*mut Slot, *mut Slot),
+    pub polls: Cell<(*mut Slot, *mut Slot)>,
     /// Handles copied before a call that overwrites them. Grown by mmap.
-    pub handles: *mut usize,
+    pub handles: Cell<*mut usize>,
     /// Capacity of `handles` in words.
-    pub handle_capacity: usize,
+    pub handle_capacity: Cell<usize>,
     /// Cached datatypes: handle and size, by hash.
-    pub sizes: [(usize, u64); CACHED_SIZES],
+    pub sizes: [Cell<(usize, u64)>; CACHED_SIZES],
     /// Cached communicators: handle and facts, by hash.
-    pub communicators: [(usize, *const CommunicatorFacts); CACHED_COMMUNICATORS],
+    pub communicators: [Cell<(usize, Option<&'static CommunicatorFacts>)>; CACHED_COMMUNICATORS],
     /// The last window or file: its handle and whether it is a window; its id and its
     /// communicator's id.
-    pub object: ((usize, bool), (u32, u16)),
+    pub object: Cell<((usize, bool), (u32, u16))>,
     /// Cached groups of ranks by hash: handle, number of groups freed when it was cached, number in the
     /// trace.
-    pub groups: [(usize, u32, u32); CACHED_GROUPS],
+    pub groups: [Cell<(usize, u32, u32)>; CACHED_GROUPS],
     /// The window's cursor and end while MPI_Pcontrol has paused the thread.
-    pub paused: (*mut Slot, *mut Slot),
+    pub paused: Cell<(*mut Slot, *mut Slot)>,
     /// Counter when the thread was paused, 0 while it is not.
-    pub paused_at: u64,
+    pub paused_at: Cell<u64>,
     /// Stack address at which the plan execution in progress was entered, 0 outside. MPI calls
     /// inside it are events, compute calls are not.
-    pub transform_stack: usize,
+    pub transform_stack: Cell<usize>,
     /// The word at that address.
-    pub transform_return: usize,
-    /// The stack that the thread was started with, mapped as long as the thread lives. Empty until
-    /// a nested call needs it.
-    pub own_stack: Range<usize>,
+    pub transform_return: Cell<usize>,
+    /// Begin and end of the stack that the thread was started with, mapped as long as the thread
+    /// lives. Equal until a nested call needs them.
+    pub own_stack: Cell<(usize, usize)>,
     /// Depth of the recorder's stay inside the loader (`host::forks`).
-    pub in_loader: u32,
+    pub in_loader: Cell<u32>,
     /// Number of holders of the thread's signals (`host::signals`).
-    pub held_off: u32,
+    pub held_off: Cell<u32>,
     /// The signals that were blocked before the first of them.
-    pub signals_before: u64,
+    pub signals_before: Cell<u64>,
     /// Slots for events that are not recorded.
-    pub scratch: [Slot; 2],
+    pub scratch: UnsafeCell<[Slot; 2]>,
 }
 
 const _: () = assert!(size_of::<ThreadBlock>() <= BLOCK_BYTES);
@@ -125,10 +129,14 @@ global_asm!(
     bytes = const BLOCK_BYTES,
 );
 
+// A panic is caught where the recorder's own work ends, and each step of that leaves the cells as
+// the next one needs them.
+impl RefUnwindSafe for ThreadBlock {}
+
 /// The calling thread's block.
 #[inline(always)]
-pub fn thread_block() -> *mut ThreadBlock {
-    let block: *mut ThreadBlock;
+pub fn thread_block() -> &'static ThreadBlock {
+    let block: *const ThreadBlock;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: reads the thread pointer and a constant of the global offset table. The dynamic
     // loader sets up both before any code of this library runs.
@@ -154,7 +162,9 @@ pub fn thread_block() -> *mut ThreadBlock {
             options(pure, nomem, nostack),
         );
     }
-    block
+    // SAFETY: the object lives as long as its thread, which the reference cannot leave. It has the
+    // size and alignment of the type, begins as zeros, and all its fields are cells.
+    unsafe { &*block }
 }
 
 /// Defines an exported C function that stores the stack address at which it is entered in the

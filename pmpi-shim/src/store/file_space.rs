@@ -14,12 +14,18 @@ const ALLOCATE_TRIES: u32 = 16;
 
 /// Writes all bytes at an offset.
 pub fn write_all(descriptor: c_int, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
-    let mut done = 0;
-    while done < bytes.len() {
-        let rest = &bytes[done..];
-        let at = (offset + done as u64) as i64;
+    write_pieces(bytes.len(), |done| {
+        let (rest, at) = (&bytes[done..], (offset + done as u64) as i64);
         // SAFETY: reads the slice.
-        match unsafe { libc::pwrite(descriptor, rest.as_ptr().cast(), rest.len(), at) } {
+        unsafe { libc::pwrite(descriptor, rest.as_ptr().cast(), rest.len(), at) }
+    })
+}
+
+/// Writes that many bytes by calls that write behind what was written before, and return how much.
+fn write_pieces(bytes: usize, write: impl Fn(usize) -> isize) -> std::io::Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        match write(done) {
             written @ 1.. => done += written as usize,
             0 => return Err(std::io::ErrorKind::WriteZero.into()),
             _ => {
@@ -112,31 +118,19 @@ pub fn write_zeros(descriptor: c_int, offset: u64, bytes: usize) -> std::io::Res
     static ZEROS: [u8; ZERO_BYTES] = [0; ZERO_BYTES];
     let piece = libc::iovec { iov_base: ZEROS.as_ptr().cast_mut().cast(), iov_len: ZERO_BYTES };
     let pieces = [piece; MAX_PIECES];
-    let mut done = 0;
-    while done < bytes {
+    write_pieces(bytes, |done| {
         let left = bytes - done;
         let count = (left / ZERO_BYTES).clamp(1, MAX_PIECES);
         let at = (offset + done as u64) as i64;
         // SAFETY: the system only reads the pieces; the last one is shortened to what is left.
-        let written = unsafe {
+        unsafe {
             if left < ZERO_BYTES {
                 libc::pwrite(descriptor, ZEROS.as_ptr().cast(), left, at)
             } else {
                 libc::pwritev(descriptor, pieces.as_ptr(), count as c_int, at)
             }
-        };
-        match written {
-            1.. => done += written as usize,
-            0 => return Err(std::io::ErrorKind::WriteZero.into()),
-            _ => {
-                let error = std::io::Error::last_os_error();
-                if error.kind() != std::io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
         }
-    }
-    Ok(())
+    })
 }
 
 /// Populates a granted mapping for writing.

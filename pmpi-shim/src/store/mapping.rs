@@ -67,8 +67,8 @@ impl Window {
         const CLEARING_AT: usize = std::mem::offset_of!(ChunkHeader, clearing);
         let Memory { mapping, bytes, .. } = self.memory;
         let used = (CHUNK_HEADER_BYTES + self.used + RESERVED_SLOTS * SLOT_BYTES).min(bytes);
-        // SAFETY: as in `open`. Slots behind the used ones were never stored to, except for
-        // continuations written at the begin of an event.
+        // SAFETY: the mapping is the window's own. Slots behind the used ones were never stored to,
+        // except for continuations written at the begin of an event.
         unsafe {
             AtomicU64::from_ptr(mapping.add(CLEARING_AT).cast()).store(1, Release);
             std::sync::atomic::fence(SeqCst);
@@ -134,6 +134,5 @@ extern "C" fn write_unmapped() {
             trace_file::append_window(bytes);
         }
     };
-    // SAFETY: the calling thread's own block.
-    let _ = unsafe { within(thread_block(), || std::panic::catch_unwind(write)) };
+    let _ = within(thread_block(), || std::panic::catch_unwind(write));
 }

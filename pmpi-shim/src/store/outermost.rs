@@ -50,111 +50,92 @@ impl Spacer {
 /// Opens an outermost call that was entered at `here`.
 ///
 /// # Safety
-/// `block` is the calling thread's. `here` is the address at which a wrapper of this thread was
-/// entered that has not returned, or the address of a word in a living frame.
+/// `here` is the address at which a wrapper of this thread was entered that has not returned, or
+/// the address of a word in a living frame.
 #[inline(always)]
-pub unsafe fn enter(block: *mut ThreadBlock, here: usize) {
-    // SAFETY: the caller's promise. A signal handler between the two stores still finds no call open.
+pub unsafe fn enter(block: &ThreadBlock, here: usize) {
+    // SAFETY: the word lies in a living frame. A signal handler between the two stores still finds
+    // no call open.
     unsafe {
         let word = (here as *const usize).read_volatile();
-        (&raw mut (*block).outer_return).write_volatile(word);
-        (&raw mut (*block).outer_stack).write_volatile(here);
+        block.outer_return.as_ptr().write_volatile(word);
+        block.outer_stack.as_ptr().write_volatile(here);
     }
 }
 
 /// Closes the outermost call.
-///
-/// # Safety
-/// `block` is the calling thread's.
 #[inline(always)]
-pub unsafe fn leave(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise.
-    unsafe { (&raw mut (*block).outer_stack).write_volatile(0) };
+pub fn leave(block: &ThreadBlock) {
+    // SAFETY: a field of the thread's own block.
+    unsafe { block.outer_stack.as_ptr().write_volatile(0) };
 }
 
 /// Runs the recorder's own work, which writes slots or takes locks, as an open call.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn within<R>(block: *mut ThreadBlock, work: impl FnOnce() -> R) -> R {
+pub fn within<R>(block: &ThreadBlock, work: impl FnOnce() -> R) -> R {
     let mut marker = 0usize;
     let here = (&raw mut marker).expose_provenance();
-    // SAFETY: the caller's promise. The word lives in this frame until the work is done. A call
+    // SAFETY: the word lives in this frame until the work is done. A call
     // that was open before (a thread may end inside a call) is open again afterwards.
     unsafe {
         (&raw mut marker).write_volatile(!here);
-        let before = ((*block).outer_stack, (*block).outer_return);
+        let before = (block.outer_stack.get(), block.outer_return.get());
         leave(block);
         enter(block, here);
         let result = work();
         leave(block);
-        (&raw mut (*block).outer_return).write_volatile(before.1);
-        (&raw mut (*block).outer_stack).write_volatile(before.0);
+        block.outer_return.as_ptr().write_volatile(before.1);
+        block.outer_stack.as_ptr().write_volatile(before.0);
         result
     }
 }
 
 /// Whether the thread is already inside an outermost call, for a call entered at `here`. An open
 /// call that was left by longjmp or an exception is marked as abandoned.
-///
-/// # Safety
-/// `block` is the calling thread's, and `here` is an address of its stack.
 #[inline(always)]
-pub unsafe fn is_inside(block: *mut ThreadBlock, here: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { (*block).outer_stack != 0 && is_inside_open(block, here) }
+pub fn is_inside(block: &ThreadBlock, here: usize) -> bool {
+    block.outer_stack.get() != 0 && is_inside_open(block, here)
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn is_inside_open(block: *mut ThreadBlock, here: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let open = ((*block).outer_stack, (*block).outer_return);
-        let inside = encloses(block, open, here);
-        if !inside {
-            mark_abandoned(block);
-        }
-        inside
+fn is_inside_open(block: &ThreadBlock, here: usize) -> bool {
+    let open = (block.outer_stack.get(), block.outer_return.get());
+    let inside = encloses(block, open, here);
+    if !inside {
+        mark_abandoned(block);
     }
+    inside
 }
 
 /// Whether the thread is already executing a plan, for a compute call entered at `here`.
-///
-/// # Safety
-/// As for [`is_inside`].
 #[inline(always)]
-pub unsafe fn is_inside_transform(block: *mut ThreadBlock, here: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let open = ((*block).transform_stack, (*block).transform_return);
-        if open.0 == 0 {
-            return false;
-        }
-        let inside = encloses(block, open, here);
-        if !inside {
-            (*block).transform_stack = 0;
-        }
-        inside
+pub fn is_inside_transform(block: &ThreadBlock, here: usize) -> bool {
+    let open = (block.transform_stack.get(), block.transform_return.get());
+    if open.0 == 0 {
+        return false;
     }
+    let inside = encloses(block, open, here);
+    if !inside {
+        block.transform_stack.set(0);
+    }
+    inside
 }
 
 /// Whether a call that was entered at `stack`, where `word` stood, encloses one entered at `here`.
 #[inline(never)]
-unsafe fn encloses(block: *mut ThreadBlock, (stack, word): (usize, usize), here: usize) -> bool {
+fn encloses(block: &ThreadBlock, (stack, word): (usize, usize), here: usize) -> bool {
     let well_below = here.saturating_add(STACK_ARGUMENT_BYTES) < stack;
     // Beside it: the caller of an abandoned call makes another one. Above it: a signal handler on
     // its own stack, or the open call was abandoned further down.
     if !well_below && here < stack {
         return false;
     }
-    // SAFETY: the caller's promise.
-    unsafe { is_unchanged(block, stack, word) && (well_below || is_on_alternate_stack()) }
+    is_unchanged(block, stack, word) && (well_below || is_on_alternate_stack())
 }
 
 /// Whether the word at an address of one of this thread's stacks is unchanged.
 #[inline(always)]
-unsafe fn is_unchanged(block: *mut ThreadBlock, address: usize, word: usize) -> bool {
+fn is_unchanged(block: &ThreadBlock, address: usize, word: usize) -> bool {
     // AArch64 keeps return addresses in a register, so there only the order of addresses decides.
     if cfg!(not(target_arch = "x86_64")) {
         return true;
@@ -163,11 +144,7 @@ unsafe fn is_unchanged(block: *mut ThreadBlock, address: usize, word: usize) -> 
     // kernel has just been asked. (If another thread unmaps the stack of this thread's open call
     // meanwhile, the program is at fault.)
     unsafe {
-        if (*block).own_stack.is_empty() {
-            let _own = OwnWork::begin();
-            (*block).own_stack = own_stack::find();
-        }
-        ((*block).own_stack.contains(&address) || is_readable(address))
+        (own_stack::of(block).contains(&address) || is_readable(address))
             && (address as *const usize).read_volatile() == word
     }
 }
@@ -206,22 +183,19 @@ fn is_on_alternate_stack() -> bool {
 }
 
 /// Marks the open call as abandoned: longjmp or an exception left it.
-///
-/// # Safety
-/// `block` is the calling thread's.
 #[cold]
 #[inline(never)]
-unsafe fn mark_abandoned(block: *mut ThreadBlock) {
+fn mark_abandoned(block: &ThreadBlock) {
     // SAFETY: no other event begins while a call is open. So its slot, if it has one, is the last
     // before the cursor that is not a continuation, and its window is still mapped.
     unsafe {
         leave(block);
         // A handler of a fault (SIGSEGV, SIGBUS) may have left the recorder's own work.
-        (*block).held_off = 0;
-        let first = (*block).window as usize + CHUNK_HEADER_BYTES;
-        let last = (*block).window as usize + (*block).window_bytes;
-        let mut slot = (*block).cursor;
-        if (*block).window.is_null() || !(first..=last).contains(&(slot as usize)) {
+        block.held_off.set(0);
+        let first = block.window.get() as usize + CHUNK_HEADER_BYTES;
+        let last = block.window.get() as usize + block.window_bytes.get();
+        let mut slot = block.cursor.get();
+        if block.window.get().is_null() || !(first..=last).contains(&(slot as usize)) {
             return;
         }
         while slot as usize > first {

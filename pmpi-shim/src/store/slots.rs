@@ -13,7 +13,7 @@ use crate::state::thread_block::ThreadBlock;
 /// This thread owns `slot`.
 #[inline(always)]
 pub unsafe fn publish(slot: *mut Slot, word: u64) {
-    // SAFETY: the caller's promise; the field is an aligned u64 that only this thread writes.
+    // SAFETY: the field is an aligned u64 that only the slot's owner, this thread, writes.
     unsafe { AtomicU64::from_ptr(&raw mut (*slot).word) }.store(word, Release);
 }
 
@@ -24,7 +24,8 @@ pub unsafe fn publish(slot: *mut Slot, word: u64) {
 #[inline(always)]
 pub unsafe fn put(slot: *mut Slot, more: Continuation) {
     let Slot { begin, word, peer, detail, bytes, request, site } = more.slot();
-    // SAFETY: as for `publish`. A published slot stays so: its word is not cleared in between.
+    // SAFETY: only this thread writes its own slot. A published slot stays so: its word is not
+    // cleared in between.
     unsafe {
         (*slot).begin = begin;
         (*slot).peer = peer;
@@ -39,14 +40,14 @@ pub unsafe fn put(slot: *mut Slot, more: Continuation) {
 /// Appends a continuation to the thread's last event and returns its slot.
 ///
 /// # Safety
-/// `block` is the calling thread's, with a free slot at its cursor, as one of the reserved ones is.
+/// There is a free slot at the thread's cursor, as one of the reserved ones is.
 #[inline(always)]
-pub unsafe fn append(block: *mut ThreadBlock, more: Continuation) -> *mut Slot {
+pub unsafe fn append(block: &ThreadBlock, more: Continuation) -> *mut Slot {
     // SAFETY: the cursor of the thread's own block points into its window.
     unsafe {
-        let slot = (*block).cursor;
+        let slot = block.cursor.get();
         put(slot, more);
-        (*block).cursor = slot.add(1);
+        block.cursor.set(slot.add(1));
         slot
     }
 }
@@ -54,15 +55,15 @@ pub unsafe fn append(block: *mut ThreadBlock, more: Continuation) -> *mut Slot {
 /// Empties the thread's last slots, from this one on.
 ///
 /// # Safety
-/// `block` is the calling thread's, and `from` is one of its window's slots in use.
-pub unsafe fn take_back(block: *mut ThreadBlock, from: *mut Slot) {
+/// `from` is one of the slots in use of the thread's window.
+pub unsafe fn take_back(block: &ThreadBlock, from: *mut Slot) {
     // SAFETY: the slots from there to the cursor are the thread's own.
     unsafe {
-        while (*block).cursor > from {
-            let last = (*block).cursor.sub(1);
+        while block.cursor.get() > from {
+            let last = block.cursor.get().sub(1);
             publish(last, 0);
             last.write(Slot::default());
-            (*block).cursor = last;
+            block.cursor.set(last);
         }
     }
 }
@@ -73,7 +74,7 @@ pub unsafe fn take_back(block: *mut ThreadBlock, from: *mut Slot) {
 /// This thread owns `slot`.
 #[inline(always)]
 pub unsafe fn open(slot: *mut Slot, begin: u64, function: u16, communicator: u16) {
-    // SAFETY: the caller's promise.
+    // SAFETY: only this thread writes its own slot.
     unsafe {
         (&raw mut (*slot).begin).write_volatile(begin);
         publish(slot, slot_word(0, function | FUNCTION_OPEN, communicator));
@@ -83,16 +84,16 @@ pub unsafe fn open(slot: *mut Slot, begin: u64, function: u16, communicator: u16
 /// Completes an event.
 ///
 /// # Safety
-/// `block` is the calling thread's, and `slot` is that of the last event it took.
+/// `slot` is that of the last event that the thread took.
 #[inline(always)]
 pub unsafe fn close(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     duration: u64,
     function: u16,
     communicator: u16,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the slot is the thread's own, and the reserved ones behind it are free.
     unsafe {
         if duration < u64::from(DURATION_ESCAPE) {
             publish(slot, slot_word(duration as u32, function, communicator));
@@ -108,13 +109,13 @@ pub unsafe fn close(
 /// As for [`close`].
 #[inline(always)]
 pub unsafe fn close_call(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     duration: u64,
     (function, communicator): (u16, u16),
     result: usize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the slot is the thread's own, and the reserved ones behind it are free.
     unsafe {
         // One comparison covers both: an error code is above every duration that fits.
         if duration | (result as u64) << 32 < u64::from(DURATION_ESCAPE) {
@@ -129,13 +130,13 @@ pub unsafe fn close_call(
 #[cold]
 #[inline(never)]
 unsafe fn close_long(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     duration: u64,
     function: u16,
     communicator: u16,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the slot is the thread's own, and the reserved ones behind it are free.
     unsafe { close_with_more(block, slot, duration, (function, communicator), 0) };
 }
 
@@ -144,13 +145,13 @@ unsafe fn close_long(
 #[cold]
 #[inline(never)]
 unsafe fn close_with_more(
-    block: *mut ThreadBlock,
+    block: &ThreadBlock,
     slot: *mut Slot,
     duration: u64,
     (function, communicator): (u16, u16),
     code: i32,
 ) {
-    // SAFETY: the promises of `close`; one of the reserved slots behind the event is still free.
+    // SAFETY: the slot is the thread's own, and one of the reserved ones behind it is free.
     unsafe {
         let error = if code == 0 { 0 } else { abi::error_class(code) };
         append(block, Continuation::Duration { ticks: duration, error });
@@ -163,16 +164,16 @@ mod tests {
     use super::*;
 
     /// A block whose cursor is behind the first of some slots.
-    fn with_slots(work: impl FnOnce(*mut ThreadBlock, *mut Slot)) -> ([Slot; 4], usize) {
+    fn with_slots(work: impl FnOnce(&ThreadBlock, *mut Slot)) -> ([Slot; 4], usize) {
         let mut slots = [Slot::default(); 4];
         // SAFETY: a thread's block is all zero when the thread starts.
-        let mut block: Box<ThreadBlock> = unsafe { Box::new(std::mem::zeroed()) };
+        let block: Box<ThreadBlock> = unsafe { Box::new(std::mem::zeroed()) };
         let first = slots.as_mut_ptr();
         // SAFETY: inside the array.
-        block.cursor = unsafe { first.add(1) };
-        work(&raw mut *block, first);
+        block.cursor.set(unsafe { first.add(1) });
+        work(&block, first);
         // SAFETY: both lie in the array.
-        let used = unsafe { block.cursor.offset_from_unsigned(first) };
+        let used = unsafe { block.cursor.get().offset_from_unsigned(first) };
         (slots, used)
     }
 

@@ -68,12 +68,10 @@ pub fn is_due(end: u64) -> bool {
 
 /// Takes a reading that is due when a call ends. With `as_event`, its time is an event behind those
 /// of that call; among polls it is not, because an event would end their run.
-///
-/// # Safety
-/// `block` is the calling thread's, inside its outermost call, whose event is complete.
+/// The event of the thread's outermost call is complete.
 #[cold]
 #[inline(never)]
-pub unsafe fn take(block: *mut ThreadBlock, end: u64, as_event: bool) {
+pub fn take(block: &ThreadBlock, end: u64, as_event: bool) {
     let due = DUE.load(Relaxed);
     // One thread takes it; the time of the next is not known yet.
     if end < due || DUE.compare_exchange(due, u64::MAX, Relaxed, Relaxed).is_err() {
@@ -83,17 +81,13 @@ pub unsafe fn take(block: *mut ThreadBlock, end: u64, as_event: bool) {
         return;
     }
     // The call may have been followed by events of its own, such as a definition's.
-    // SAFETY: the caller's promise.
-    let begin = unsafe { counter::read(block) };
+    let begin = counter::read(block);
     let _own = OwnWork::begin();
     let _ = std::panic::catch_unwind(|| {
         let _ = replace_definition(&Definition::UsageReading(read(Phase::During)));
     });
     schedule_next(end);
-    // SAFETY: the caller's promise.
-    unsafe {
-        if as_event && (*block).paused_at == 0 {
-            window::tool_event(block, ToolReason::Usage, begin);
-        }
+    if as_event && block.paused_at.get() == 0 {
+        window::tool_event(block, ToolReason::Usage, begin);
     }
 }

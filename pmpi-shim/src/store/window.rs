@@ -144,64 +144,50 @@ impl Recorder {
 
 /// Takes the thread's next slot, with `RESERVED_SLOTS` free behind it. Moves to a new window if the
 /// current one is full.
-///
-/// # Safety
-/// `block` is the calling thread's block.
 #[inline(always)]
-pub unsafe fn take_slot(block: *mut ThreadBlock) -> *mut Slot {
+pub fn take_slot(block: &ThreadBlock) -> *mut Slot {
     // SAFETY: the block is the thread's own; between `cursor` and `end` lie slots of a granted,
     // writable mapping (or the block's scratch slots).
     unsafe {
-        if (*block).cursor >= (*block).end {
+        if block.cursor.get() >= block.end.get() {
             next(block, 0, None);
         }
-        let slot = (*block).cursor;
-        (*block).cursor = slot.add(1);
+        let slot = block.cursor.get();
+        block.cursor.set(slot.add(1));
         slot
     }
 }
 
 /// Moves to a new window unless an event and this many more slots fit in the current one.
-///
-/// # Safety
-/// `block` is the calling thread's.
 #[inline(always)]
-pub unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
-        if left < (slots + 1) * size_of::<Slot>() {
-            next(block, slots + 1, None);
-        }
+pub fn make_room(block: &ThreadBlock, slots: usize) {
+    let left = (block.end.get() as usize).saturating_sub(block.cursor.get() as usize);
+    if left < (slots + 1) * size_of::<Slot>() {
+        next(block, slots + 1, None);
     }
 }
 
 /// Gives the thread slots to write to, at least `slots` in addition to the reserved ones: its next
 /// window, or scratch if nothing is recorded. The window opens when the recorder's work began, now
 /// unless `since` says otherwise: no event in it may begin earlier.
-///
-/// # Safety
-/// `block` is the calling thread's, and its window is full or it has none.
+/// The window is full or there is none.
 #[cold]
 #[inline(never)]
-unsafe fn next(block: *mut ThreadBlock, slots: usize, since: Option<u64>) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !state::is_recording() || (*block).paused_at != 0 {
+fn next(block: &ThreadBlock, slots: usize, since: Option<u64>) {
+    if !state::is_recording() || block.paused_at.get() != 0 {
+        state::count_lost_event();
+        scratch(block);
+        return;
+    }
+    let _own = OwnWork::begin();
+    block.counter_slow.set(u32::from(counter::is_slow()));
+    let begin = since.unwrap_or_else(|| counter::read(block));
+    match open(block, begin, slots) {
+        Ok(()) => tool_event(block, ToolReason::Window, begin),
+        Err(reason) => {
+            stop(begin, &reason);
             state::count_lost_event();
             scratch(block);
-            return;
-        }
-        let _own = OwnWork::begin();
-        (*block).counter_slow = u32::from(counter::is_slow());
-        let begin = since.unwrap_or_else(|| counter::read(block));
-        match open(block, begin, slots) {
-            Ok(()) => tool_event(block, ToolReason::Window, begin),
-            Err(reason) => {
-                stop(begin, &reason);
-                state::count_lost_event();
-                scratch(block);
-            }
         }
     }
 }
@@ -218,134 +204,105 @@ fn stop(ticks: u64, reason: &str) {
 /// The thread's table of call addresses.
 ///
 /// # Safety
-/// `block` is the calling thread's, which has a window.
+/// The thread has a window.
 #[inline(always)]
-pub unsafe fn sites(block: *mut ThreadBlock) -> *mut SiteTable {
-    // SAFETY: the caller's promise.
+pub unsafe fn sites(block: &ThreadBlock) -> *mut SiteTable {
+    // SAFETY: a thread with a window has a recorder, which lives as long as the window.
     unsafe { &raw mut (*recorder_of(block)).sites }
 }
 
-/// # Safety
-/// `block` is the calling thread's.
 #[inline(always)]
-unsafe fn recorder_of(block: *mut ThreadBlock) -> *mut Recorder {
-    // SAFETY: the caller's promise; only `open` stores there.
-    unsafe { (*block).recorder.cast() }
+fn recorder_of(block: &ThreadBlock) -> *mut Recorder {
+    block.recorder.get().cast()
 }
 
 /// Directs the thread's events to the scratch slots, so that they are dropped.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn scratch(block: *mut ThreadBlock) {
+pub fn scratch(block: &ThreadBlock) {
     // SAFETY: the two slots are inside the block; the cursor reaches the end after each event.
     unsafe {
-        (*block).level = 0;
-        (*block).polls = (null_mut(), null_mut());
-        (*block).cursor = &raw mut (*block).scratch[0];
-        (*block).end = &raw mut (*block).scratch[1];
+        block.level.set(0);
+        block.polls.set((null_mut(), null_mut()));
+        let slots: *mut Slot = block.scratch.get().cast();
+        block.cursor.set(slots);
+        block.end.set(slots.add(1));
     }
 }
 
 /// In a forked process, abandons the windows: they belong to the parent, even if recording was
 /// paused there.
-///
-/// # Safety
-/// `block` is that of the calling thread, the only one.
-pub unsafe fn leave_to_parent(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise. The mapping and the recorder stay where they are: this process
-    // neither stores to them nor frees them.
-    unsafe {
-        scratch(block);
-        (*block).paused_at = 0;
-        (*block).paused = (null_mut(), null_mut());
-        (*block).window = null_mut();
-        (*block).window_bytes = 0;
-        (*block).recorder = null_mut();
-    }
+pub fn leave_to_parent(block: &ThreadBlock) {
+    scratch(block);
+    block.paused_at.set(0);
+    block.paused.set((null_mut(), null_mut()));
+    // Mapping and recorder stay where they are: this process neither stores to them nor frees them.
+    block.window.set(null_mut());
+    block.window_bytes.set(0);
+    block.recorder.set(null_mut());
 }
 
 /// Stops recording the calling thread (MPI_Pcontrol with level 0).
-///
-/// # Safety
-/// `block` is the calling thread's, and no call of the program is open.
-pub unsafe fn pause(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !state::is_recording() || (*block).paused_at != 0 || (*block).window.is_null() {
-            return;
-        }
-        let _own = OwnWork::begin();
-        // The event of the pause begins now, and is written when the pause ends.
-        ensure_slot(block);
-        if state::is_recording() {
-            (*block).paused_at = counter::read(block);
-            (*block).paused = ((*block).cursor, (*block).end);
-            scratch(block);
-        }
+/// No call of the program is open.
+pub fn pause(block: &ThreadBlock) {
+    if !state::is_recording() || block.paused_at.get() != 0 || block.window.get().is_null() {
+        return;
+    }
+    let _own = OwnWork::begin();
+    // The event of the pause begins now, and is written when the pause ends.
+    ensure_slot(block);
+    if state::is_recording() {
+        block.paused_at.set(counter::read(block));
+        block.paused.set((block.cursor.get(), block.end.get()));
+        scratch(block);
     }
 }
 
 /// Resumes recording the calling thread. The time between is an event of the tool.
-///
-/// # Safety
-/// As for [`pause`].
-pub unsafe fn resume(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise: nothing has touched the window since.
-    unsafe {
-        let paused_at = (*block).paused_at;
-        if paused_at != 0 {
-            let _own = OwnWork::begin();
-            (*block).paused_at = 0;
-            ((*block).cursor, (*block).end) = (*block).paused;
-            (*block).level = LEVEL.load(Relaxed);
-            tool_event(block, ToolReason::Paused, paused_at);
-        }
+pub fn resume(block: &ThreadBlock) {
+    let paused_at = block.paused_at.get();
+    if paused_at != 0 {
+        let _own = OwnWork::begin();
+        block.paused_at.set(0);
+        let (first, second) = block.paused.get();
+        block.cursor.set(first);
+        block.end.set(second);
+        block.level.set(LEVEL.load(Relaxed));
+        tool_event(block, ToolReason::Paused, paused_at);
     }
 }
 
 /// Bytes of slots that the thread has used in its current window.
-///
-/// # Safety
-/// `block` is the calling thread's.
-unsafe fn used_bytes(block: *mut ThreadBlock) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let first = (*block).window as usize + CHUNK_HEADER_BYTES;
-        let used = ((*block).cursor as usize).wrapping_sub(first);
-        // A thread that stopped recording has its cursor elsewhere; then the whole window counts.
-        let most = (*block).window_bytes.saturating_sub(CHUNK_HEADER_BYTES);
-        if used <= most { used } else { most / SLOT_BYTES * SLOT_BYTES }
-    }
+fn used_bytes(block: &ThreadBlock) -> usize {
+    let first = block.window.get() as usize + CHUNK_HEADER_BYTES;
+    let used = (block.cursor.get() as usize).wrapping_sub(first);
+    // A thread that stopped recording has its cursor elsewhere; then the whole window counts.
+    let most = block.window_bytes.get().saturating_sub(CHUNK_HEADER_BYTES);
+    if used <= most { used } else { most / SLOT_BYTES * SLOT_BYTES }
 }
 
 /// Opens the thread's next window.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), String> {
+pub fn open(block: &ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), String> {
     // Room for the event itself, a long duration, and the tool's own events before or behind it.
     let needed = CHUNK_HEADER_BYTES + (slots + 5 + RESERVED_SLOTS) * SLOT_BYTES;
     let needed = needed.next_multiple_of(PAGE_BYTES);
-    // SAFETY: the caller's promise; recorder and windows are the thread's own.
+    // SAFETY: recorder and windows are the thread's own; a window has room for the reserved slots.
     unsafe {
-        let is_first = (*block).recorder.is_null();
+        let is_first = block.recorder.get().is_null();
         if is_first {
             let recorder = Box::new(begin_thread(needed, opened_ticks)?);
-            (*block).recorder = Box::into_raw(recorder).cast();
+            block.recorder.set(Box::into_raw(recorder).cast());
         } else {
             (*recorder_of(block)).advance(used_bytes(block), opened_ticks, needed)?;
         }
         let current = &(*recorder_of(block)).current;
-        (*block).window = current.memory.mapping;
-        (*block).window_bytes = current.memory.bytes;
+        block.window.set(current.memory.mapping);
+        block.window_bytes.set(current.memory.bytes);
         let slots = (current.memory.bytes - CHUNK_HEADER_BYTES) / SLOT_BYTES;
-        (*block).cursor = current.memory.mapping.add(CHUNK_HEADER_BYTES).cast();
-        (*block).end = (*block).cursor.add(slots - RESERVED_SLOTS);
-        (*block).polls = (null_mut(), null_mut());
-        (*block).level = LEVEL.load(Relaxed);
+        block.cursor.set(current.memory.mapping.add(CHUNK_HEADER_BYTES).cast());
+        block.end.set(block.cursor.get().add(slots - RESERVED_SLOTS));
+        block.polls.set((null_mut(), null_mut()));
+        block.level.set(LEVEL.load(Relaxed));
         if let Some(key) = THREAD_END.get() {
-            libc::pthread_setspecific(*key, block.cast());
+            libc::pthread_setspecific(*key, (&raw const *block).cast());
         }
         if is_first && let Some(since) = (*recorder_of(block)).record.continues_since {
             let slot = take_slot(block);
@@ -367,32 +324,31 @@ fn begin_thread(needed: usize, opened_ticks: u64) -> Result<Recorder, String> {
 /// Runs when a thread ends: its events are written to the file, its windows are given to other
 /// threads, and its resource usage is recorded.
 unsafe extern "C" fn thread_ended(block: *mut c_void) {
-    let block: *mut ThreadBlock = block.cast();
     let _own = OwnWork::begin();
     // SAFETY: the C library passes the value that the ending thread itself stored: its block, which
     // lives as long as the thread.
-    unsafe { within(block, || end_thread(block)) };
+    let block = unsafe { &*block.cast::<ThreadBlock>() };
+    within(block, || end_thread(block));
 }
 
-/// # Safety
-/// `block` is the calling thread's. The thread is ending: nothing is open any more. A later
-/// destructor that calls MPI gets a recorder of its own.
-unsafe fn end_thread(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise.
+/// The thread is ending: nothing is open any more. A later destructor that calls MPI gets a
+/// recorder of its own.
+fn end_thread(block: &ThreadBlock) {
+    // SAFETY: recorder and buffer are the thread's own, and its block no longer names them.
     unsafe {
         let recorder = recorder_of(block);
-        let (used, handles) = (used_bytes(block), (*block).handles);
-        (*block).recorder = null_mut();
-        (*block).cursor = null_mut();
-        (*block).end = null_mut();
-        (*block).polls = (null_mut(), null_mut());
-        (*block).level = 0;
-        (*block).window = null_mut();
-        (*block).handles = null_mut();
+        let (used, handles) = (used_bytes(block), block.handles.get());
+        block.recorder.set(null_mut());
+        block.cursor.set(null_mut());
+        block.end.set(null_mut());
+        block.polls.set((null_mut(), null_mut()));
+        block.level.set(0);
+        block.window.set(null_mut());
+        block.handles.set(null_mut());
         if !handles.is_null() {
-            libc::munmap(handles.cast(), (*block).handle_capacity * size_of::<usize>());
+            libc::munmap(handles.cast(), block.handle_capacity.get() * size_of::<usize>());
         }
-        (*block).handle_capacity = 0;
+        block.handle_capacity.set(0);
         if recorder.is_null() || !state::is_recording() {
             return;
         }
@@ -429,16 +385,14 @@ pub fn watch_threads() {
 ///
 /// # Errors
 /// As for [`trace_file::finish`].
-///
-/// # Safety
-/// `block` is the calling thread's. Nothing is recorded any more.
-pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), String> {
-    // SAFETY: the caller's promise; after this the thread has no window.
+/// Nothing is recorded any more.
+pub fn finish(block: &ThreadBlock, lost_events: u64) -> Result<(), String> {
+    // SAFETY: recorder and mappings are the thread's own, and its block no longer names them.
     unsafe {
         let (recorder, used) = (recorder_of(block), used_bytes(block));
         scratch(block);
-        (*block).window = null_mut();
-        (*block).recorder = null_mut();
+        block.window.set(null_mut());
+        block.recorder.set(null_mut());
         if recorder.is_null() {
             return trace_file::finish(None, counter::now(), lost_events);
         }
@@ -468,13 +422,10 @@ pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), St
 }
 
 /// Resumes recording in a thread that begins its next window now.
-///
-/// # Safety
-/// `block` is the calling thread's, whose window was closed by [`finish`] or which has none.
-pub unsafe fn reopen(block: *mut ThreadBlock, opened_ticks: u64) -> Result<(), String> {
+/// The window was closed by [`finish`], or there is none.
+pub fn reopen(block: &ThreadBlock, opened_ticks: u64) -> Result<(), String> {
     forget_recycled();
-    // SAFETY: the caller's promise.
-    unsafe { open(block, opened_ticks, 0) }
+    open(block, opened_ticks, 0)
 }
 
 impl Recorder {
@@ -489,14 +440,11 @@ impl Recorder {
 ///
 /// # Safety
 /// `block` is the calling thread's, and `slot` is that of the last event it took.
-pub unsafe fn with_room(
-    block: *mut ThreadBlock,
-    slot: *mut Slot,
-    slots: usize,
-) -> Option<*mut Slot> {
-    // SAFETY: the caller's promise. The old window stays mapped as the older one.
+pub unsafe fn with_room(block: &ThreadBlock, slot: *mut Slot, slots: usize) -> Option<*mut Slot> {
+    // SAFETY: from the slot to the cursor all slots are the thread's own; the old window stays
+    // mapped as the older one.
     unsafe {
-        let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
+        let left = (block.end.get() as usize).saturating_sub(block.cursor.get() as usize);
         if left >= slots * SLOT_BYTES {
             return Some(slot);
         }
@@ -506,7 +454,7 @@ pub unsafe fn with_room(
         let _own = OwnWork::begin();
         let event = slot.read();
         let first_more = slot.add(1);
-        let more = (*block).cursor.offset_from_unsigned(first_more);
+        let more = block.cursor.get().offset_from_unsigned(first_more);
         if let Err(reason) = open(block, event.begin, more + slots) {
             stop(event.begin, &reason);
             return None;
@@ -524,43 +472,25 @@ pub unsafe fn with_room(
 
 /// Ensures that the thread has a free slot: what begins from now on lies behind the opening of its
 /// window.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn ensure_slot(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*block).cursor >= (*block).end {
-            next(block, 0, None);
-        }
+pub fn ensure_slot(block: &ThreadBlock) {
+    if block.cursor.get() >= block.end.get() {
+        next(block, 0, None);
     }
 }
 
 /// Records time that the recorder spent since `begin`. No event of the thread may have begun later.
 /// If the window is full, the time is part of opening the next one, and the event, at its end, has
 /// no length.
-///
-/// # Safety
-/// `block` is the calling thread's.
-pub unsafe fn tool_event(block: *mut ThreadBlock, reason: ToolReason, begin: u64) {
-    // SAFETY: the caller's promise.
-    unsafe { tool_event_with(block, reason, 0, begin) };
+pub fn tool_event(block: &ThreadBlock, reason: ToolReason, begin: u64) {
+    tool_event_with(block, reason, 0, begin);
 }
 
 /// Like [`tool_event`], with a number that belongs to the reason.
-///
-/// # Safety
-/// As for [`tool_event`].
-pub unsafe fn tool_event_with(
-    block: *mut ThreadBlock,
-    reason: ToolReason,
-    number: u32,
-    begin: u64,
-) {
-    // SAFETY: the caller's promise.
+pub fn tool_event_with(block: &ThreadBlock, reason: ToolReason, number: u32, begin: u64) {
+    // SAFETY: a slot that was taken is the thread's own.
     unsafe {
         let mut begin = begin;
-        if (*block).cursor >= (*block).end {
+        if block.cursor.get() >= block.end.get() {
             next(block, 0, Some(begin));
             begin = counter::read(block);
         }
