@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trace_format::encoding::{checksum, encode, framed_bytes};
+use trace_format::encoding::checksum;
 use trace_format::functions;
 use trace_format::header::{
     ClockAnchor, ClockExchange, Definition, FileHeader, Phase, ProcessUsage, ThreadUsage,
@@ -14,7 +14,7 @@ use trace_format::header::{
 };
 use trace_format::layout::*;
 use trace_format::totals::*;
-use trace_format::writer::{chunk, chunk_of_slots};
+use trace_format::writer::{chunk, chunk_of_slots, definition_chunk, header_area};
 
 /// A unique directory that is removed when the value is dropped.
 #[derive(Debug)]
@@ -405,24 +405,8 @@ impl SyntheticRank {
 
     /// The bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
-        let payload = encode(&self.header).unwrap();
-        let mut fixed = self.fixed;
-        fixed.payload_bytes = payload.len() as u32;
-        fixed.payload_crc = checksum(&payload);
-        fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
-        let mut file = bytes_of(&fixed).to_vec();
-        file.extend(payload);
-        file.resize(HEADER_BYTES as usize, 0);
-        let mut records = Vec::new();
-        for definition in &self.definitions {
-            let payload = encode(definition).unwrap();
-            let end = records.len() + framed_bytes(payload.len());
-            records.extend((payload.len() as u32).to_le_bytes());
-            records.extend(checksum(&payload).to_le_bytes());
-            records.extend(payload);
-            records.resize(end, 0);
-        }
-        file.extend(chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records));
+        let mut file = header_area(&self.fixed, &self.header).unwrap();
+        file.extend(definition_chunk(&self.definitions).unwrap());
         if let Some((header, entries)) = &self.totals {
             let header = SnapshotHeader {
                 entries: entries.len() as u32,

@@ -17,13 +17,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trace_format::encoding::{checksum, encode, framed_bytes};
 use trace_format::functions;
 use trace_format::header::{
     ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase,
 };
 use trace_format::layout::*;
-use trace_format::writer::{chunk, chunk_of_slots};
+use trace_format::writer::{chunk, chunk_of_slots, definition_chunk, header_area};
 
 /// Size of the recorder's windows in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -326,8 +325,7 @@ impl RankWriter {
             numa_node: 0,
             function_names: names.join("\n"),
         };
-        let payload = encode(&header).unwrap_or_default();
-        let mut fixed = FixedHeader {
+        let fixed = FixedHeader {
             magic: MAGIC,
             version: FORMAT_VERSION,
             level: 1,
@@ -336,27 +334,14 @@ impl RankWriter {
             world_size: size,
             world: 0,
             pid: 1000 + rank,
-            payload_bytes: payload.len() as u32,
-            payload_crc: checksum(&payload),
+            payload_bytes: 0,
+            payload_crc: 0,
             fixed_crc: 0,
             reserved: [0; 8],
             run_id: [7; 16],
         };
-        fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
-        self.file.write_all(bytes_of(&fixed))?;
-        self.file.write_all(&payload)?;
-        self.file
-            .write_all(&vec![0; HEADER_BYTES as usize - FIXED_HEADER_BYTES - payload.len()])?;
-        let mut records = Vec::new();
-        for definition in definitions(rank, size, end, self.apart) {
-            let payload = encode(&definition).unwrap_or_default();
-            let framed = records.len() + framed_bytes(payload.len());
-            records.extend((payload.len() as u32).to_le_bytes());
-            records.extend(checksum(&payload).to_le_bytes());
-            records.extend(payload);
-            records.resize(framed, 0);
-        }
-        self.file.write_all(&chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records))
+        self.file.write_all(&header_area(&fixed, &header)?)?;
+        self.file.write_all(&definition_chunk(&definitions(rank, size, end, self.apart))?)
     }
 }
 

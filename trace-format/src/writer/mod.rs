@@ -169,7 +169,11 @@ impl RankFileWriter {
     }
 }
 
-fn header_area(fixed: &FixedHeader, header: &FileHeader) -> io::Result<Vec<u8>> {
+/// Makes a header area. Fills in the lengths and checksums of `fixed`.
+///
+/// # Errors
+/// If the header is longer than the area.
+pub fn header_area(fixed: &FixedHeader, header: &FileHeader) -> io::Result<Vec<u8>> {
     let payload = encode(header)
         .filter(|payload| payload.len() + FIXED_HEADER_BYTES <= HEADER_BYTES as usize)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the header is too long"))?;
@@ -183,7 +187,11 @@ fn header_area(fixed: &FixedHeader, header: &FileHeader) -> io::Result<Vec<u8>> 
     Ok(area)
 }
 
-fn definition_chunk(definitions: &[Definition]) -> io::Result<Vec<u8>> {
+/// Makes a chunk of definitions.
+///
+/// # Errors
+/// If a definition is too long.
+pub fn definition_chunk(definitions: &[Definition]) -> io::Result<Vec<u8>> {
     let mut records = Vec::new();
     for definition in definitions {
         let payload = encode(definition).ok_or_else(|| {
