@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::{OutputOptions, Results, aligned, row, seconds};
+use crate::output::OutputOptions;
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
@@ -190,24 +190,4 @@ fn loop_of_calls(world: &World) {
         }
     }
     world.barrier();
-}
-
-impl Results for Report {
-    fn text(&self) -> String {
-        let mut text = format!("{}\n{}\n\n", self.mpi, self.conditions.lines().join("\n"));
-        let mut rows =
-            vec![row(&["case", "bytes", "send, median", "least", "receive, median", "least"])];
-        for one in &self.rows {
-            rows.push(vec![
-                one.case.to_string(),
-                one.bytes.to_string(),
-                seconds(one.send_s.median),
-                seconds(one.send_s.min),
-                seconds(one.receive_s.median),
-                seconds(one.receive_s.min),
-            ]);
-        }
-        text += &aligned(&rows);
-        text + &format!("A: receive {} s late; B: send {} s late\n", self.delay_s, self.delay_s)
-    }
 }

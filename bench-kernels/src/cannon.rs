@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::blas::Blas;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::{OutputOptions, Results, aligned, row, seconds};
+use crate::output::OutputOptions;
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{Request, World, library_name};
@@ -441,39 +441,4 @@ fn check(torus: &Torus, l: usize, n: usize, c: &[f64]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-impl Results for Report {
-    fn text(&self) -> String {
-        let mut text = format!(
-            "{}, {} x {} ranks, N = {}, blocks of {}\n{}\n\n",
-            self.mpi,
-            self.grid,
-            self.grid,
-            self.n,
-            self.block,
-            self.conditions.lines().join("\n")
-        );
-        text += &format!(
-            "computation alone {} = {} products of {} ({})\n\n",
-            seconds(self.computation_s),
-            self.grid,
-            seconds(self.block_product_s.median),
-            self.blas.as_deref().unwrap_or("three loops")
-        );
-        let mut rows =
-            vec![row(&["strategy", "blocks held", "elapsed", "±", "skew", "not hidden"])];
-        for one in &self.strategies {
-            let elapsed = &one.elapsed_s;
-            rows.push(vec![
-                one.strategy.label(),
-                one.blocks_held.to_string(),
-                seconds(elapsed.median),
-                format!("{:.1} %", (elapsed.high - elapsed.low) / 2.0 / elapsed.median * 100.0),
-                seconds(one.skew_s.median),
-                seconds(one.not_hidden_s),
-            ]);
-        }
-        text + &aligned(&rows) + &format!("every product right: {}\n", self.checked)
-    }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::blocking::{be_late, delay, sizes};
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::{OutputOptions, Results, aligned, row, seconds};
+use crate::output::OutputOptions;
 use crate::progress::ProgressOption;
 use crate::world::{World, library_name};
 
@@ -246,31 +246,5 @@ impl Buffers {
             expected(at as u64).is_some_and(|expected| expected != *word)
         };
         self.into.iter().enumerate().filter(|pair| differs(*pair)).count() as u64
-    }
-}
-
-impl Results for Report {
-    fn text(&self) -> String {
-        let mut text = format!(
-            "{}, {} ranks\n{}\n\n",
-            self.mpi,
-            self.ranks,
-            self.conditions.lines().join("\n")
-        );
-        let mut rows =
-            vec![row(&["operation", "case", "bytes", "loop", "rank", "longest call", "rank 0"])];
-        for call in &self.calls {
-            rows.push(vec![
-                format!("{:?}", call.function),
-                call.case.to_string(),
-                call.bytes.to_string(),
-                call.number.to_string(),
-                call.longest_rank.to_string(),
-                seconds(call.longest_s),
-                seconds(call.rank0_s),
-            ]);
-        }
-        text += &aligned(&rows);
-        text + &format!("C: all at the same time; D: rank 0 {} s late\n", self.delay_s)
     }
 }

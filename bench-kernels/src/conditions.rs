@@ -143,28 +143,6 @@ impl Conditions {
     pub fn oversubscribed(&self) -> bool {
         self.hosts.iter().any(|host| host.ranks.len() > host.processors)
     }
-
-    /// Lines for the terminal.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for host in &self.hosts {
-            let load = host.load_1min.map_or("unknown".into(), |load| format!("{load:.2}"));
-            let pinned = if host.pinned { "pinned" } else { "not pinned" };
-            let kind = if host.virtual_machine { ", virtual machine" } else { "" };
-            lines.push(format!(
-                "{}: {} ranks {pinned}, {} processors ({}{kind}), load {load} at the start",
-                host.name,
-                host.ranks.len(),
-                host.processors,
-                host.processor
-            ));
-        }
-        match self.noisy {
-            true => lines.extend(self.reasons.iter().map(|reason| format!("NOISY: {reason}"))),
-            false => lines.push("quiet: nothing disturbed the ranks noticeably".into()),
-        }
-        lines
-    }
 }
 
 fn reasons(hosts: &[Host], off_cpu: Option<f64>, spread: Option<f64>) -> Vec<String> {

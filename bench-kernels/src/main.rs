@@ -1,8 +1,8 @@
 //! MPI programs that exercise and calibrate a machine, one subcommand each.
 //!
 //! They are ordinary MPI programs and know nothing about the recorder: tools that measure them are
-//! applied from outside (`experiments/overhead/measure-overhead`). Rank 0 prints a table, or JSON with `--json`,
-//! to standard output.
+//! applied from outside (`experiments/overhead/measure-overhead`). Rank 0 prints one JSON
+//! document to standard output, which the command's `calibrate` and `roofline` show as tables.
 //!
 //! Exit codes: 0 success, 1 wrong result or unsuitable machine, 2 wrong usage.
 

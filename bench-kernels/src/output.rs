@@ -1,4 +1,4 @@
-//! Prints the results of rank 0 to standard output: as a document or a table.
+//! Prints the results of rank 0 to standard output.
 
 use std::io::{self, Write};
 
@@ -7,59 +7,26 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// The form of the results.
-#[derive(Args, Clone, Copy, Debug)]
+/// The form of the results. There is one; the command's `calibrate` and `roofline` make tables of it.
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OutputOptions {
-    /// Print one JSON document (keys: docs/reference/machine-json.md)
+    /// Print one JSON document, as without this (keys: docs/reference/machine-json.md)
     #[arg(long)]
     json: bool,
 }
 
-/// The results of a kernel.
-pub trait Results: Serialize {
-    /// Text for a terminal.
-    fn text(&self) -> String;
-}
-
 impl OutputOptions {
-    /// Prints the results in the chosen form.
-    pub fn print(self, results: &impl Results) -> Result<(), Failure> {
-        let text = match self.json {
-            true => serde_json::to_string(results).map_err(io::Error::from)? + "\n",
-            false => results.text(),
-        };
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        Ok(out.flush()?)
+    /// Prints the results.
+    pub fn print(self, results: &impl Serialize) -> Result<(), Failure> {
+        print(&(serde_json::to_string(results).map_err(io::Error::from)? + "\n"))
     }
 }
 
-/// A row of texts.
-pub fn row<T: ToString>(cells: &[T]) -> Vec<String> {
-    cells.iter().map(ToString::to_string).collect()
-}
-
-/// Rows with their columns right-aligned (the first one left-aligned), titles first.
-pub fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| match at {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        text += cells.collect::<Vec<_>>().join("  ").trim_end();
-        text.push('\n');
-    }
-    text
+/// Prints a text at once.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
 }
 
 /// Three significant digits and a decimal prefix: `12.3 G`, `4.50 µ`.

@@ -19,7 +19,7 @@ use crate::blocks::{Blocks, Plan, Summary};
 use crate::counter::{self, Moment};
 use crate::failure::Failure;
 use crate::floor::Floor;
-use crate::output::{OutputOptions, Results};
+use crate::output::{OutputOptions, print};
 use crate::world::library_name;
 
 const TAG: libc::c_int = 7;
@@ -57,8 +57,9 @@ pub struct Arguments {
     /// one]
     #[arg(long, value_name = "DIR")]
     floor_dir: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputOptions,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// The loops, in the order in which they run.
@@ -162,7 +163,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             finalize_at_s: monotonic_s(),
             wrong_results: wrong,
         };
-        arguments.output.print(&report)?;
+        match arguments.json {
+            true => OutputOptions::default().print(&report)?,
+            false => print(&report.text())?,
+        }
     }
     if wrong == 0 { Ok(()) } else { Err(Failure::WrongResults(wrong)) }
 }
@@ -321,7 +325,7 @@ fn monotonic_s() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-impl Results for Report {
+impl Report {
     fn text(&self) -> String {
         let Report { mpi, ranks, counter, .. } = self;
         let noun = if *ranks == 1 { "rank" } else { "ranks" };

@@ -17,7 +17,7 @@ use crate::buffer::Buffer;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::partner_across;
-use crate::output::{OutputOptions, Results, aligned, prefixed, row};
+use crate::output::OutputOptions;
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{Request, World, library_name, wait_all};
@@ -27,9 +27,6 @@ const TAG: i32 = 61;
 const PROBES: usize = 5;
 /// Approximate duration of a point in seconds.
 const POINT_S: f64 = 0.02;
-/// A point clearly above this share of its roof was not measured under the same conditions as the
-/// roof.
-const ABOVE_ROOF: f64 = 1.05;
 /// Maximum order of the matrices.
 const MAX_ORDER: usize = 256;
 
@@ -403,55 +400,6 @@ impl<'w> Bench<'w> {
                 self.world.start_send(self.out.as_ptr(), bytes, self.partner, TAG)
             });
         }
-    }
-}
-
-impl Results for Report {
-    fn text(&self) -> String {
-        let text = format!(
-            "{}, {} ranks in {} pairs, messages of up to {} bytes, {}\n{}\n\n",
-            self.mpi,
-            self.ranks,
-            self.pairs,
-            self.message_bytes,
-            self.blas,
-            self.conditions.lines().join("\n")
-        );
-        let mut rows = vec![row(&[
-            "flop/B",
-            "attained",
-            "overlap roof",
-            "of it",
-            "no overlap",
-            "compute alone",
-            "comm. alone",
-        ])];
-        for point in &self.points {
-            rows.push(vec![
-                prefixed(point.flops_per_byte).trim_end().to_owned(),
-                prefixed(point.flops_per_s.median) + "flop/s",
-                prefixed(point.overlap_roof_flops_per_s) + "flop/s",
-                format!("{:.0} %", point.share_of_roof.median * 100.0),
-                prefixed(point.no_overlap_flops_per_s) + "flop/s",
-                prefixed(point.computation_alone_flops_per_s.median) + "flop/s",
-                prefixed(point.communication_alone_bytes_per_s.median) + "B/s",
-            ]);
-        }
-        let above: Vec<String> = (self.points.iter())
-            .filter(|point| point.share_of_roof.low > ABOVE_ROOF)
-            .map(|point| prefixed(point.flops_per_byte).trim_end().to_owned())
-            .collect();
-        let doubt = match above.is_empty() {
-            true => String::new(),
-            false => format!(
-                "ABOVE THE ROOF by more than 5 %: at {} flop/B; the machine's speed changed during the runs of \
-                 a round, so these points are meaningless\n",
-                above.join(", ")
-            ),
-        };
-        text + &aligned(&rows)
-            + "operations per byte sent and received by a rank; time of the slowest rank\n"
-            + &doubt
     }
 }
 

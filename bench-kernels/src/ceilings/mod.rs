@@ -15,7 +15,7 @@ use crate::blas::{self, Blas};
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::{Edge, FlowBuffers, flow_window, partner_across, run_flow};
-use crate::output::{OutputOptions, Results, aligned, prefixed, row};
+use crate::output::OutputOptions;
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
@@ -422,60 +422,4 @@ fn measure_communication(
         wrong => Err(Failure::WrongResults(wrong)),
     })?;
     Ok(samples)
-}
-
-impl Results for Report {
-    fn text(&self) -> String {
-        let mut text = format!(
-            "{}, {} ranks, {} rounds after {} of warm-up\n",
-            self.mpi, self.ranks, self.repetitions, self.warmup_rounds
-        );
-        text += &(self.conditions.lines().join("\n") + "\n\n");
-        let mut rows = vec![row(&[
-            "ceiling",
-            "rank 0 alone",
-            "per rank, all at once",
-            "per host",
-            "±",
-            "outliers",
-        ])];
-        for ceiling in &self.ceilings {
-            let show = |figure: &Figure| prefixed(figure.median) + ceiling.unit;
-            let host = &ceiling.per_host;
-            rows.push(vec![
-                ceiling.name.to_owned(),
-                ceiling.alone.as_ref().map_or("-".into(), show),
-                show(&ceiling.per_rank),
-                show(host),
-                format!("{:.1} %", (host.high - host.low) / 2.0 / host.median * 100.0),
-                host.outliers.to_string(),
-            ]);
-        }
-        text += &aligned(&rows);
-        text += &format!("\nfma: {}", self.instructions);
-        if let Some(note) = self.instructions_note {
-            text += &format!("; {note}");
-        }
-        match (&self.blas.library, &self.blas.note) {
-            (Some(library), _) => {
-                let threads = self
-                    .blas
-                    .threads
-                    .map_or("threads unknown".into(), |t| format!("{t} threads per rank"));
-                text += &format!("\ndgemm: order {}, {library}, {threads}", self.blas.n);
-            }
-            (None, note) => {
-                text += &format!("\ndgemm: not measured: {}", note.as_deref().unwrap_or_default())
-            }
-        }
-        text += &format!(
-            "\ntriad: arrays of {}B, 24 bytes counted per element; 32 are moved, so the memory's own rate is 4/3 of this\n",
-            prefixed(self.triad.array_bytes as f64)
-        );
-        text += &format!(
-            "communication: all pairs both ways at once, messages of {} bytes; sent and received bytes count\n",
-            self.message_bytes
-        );
-        text
-    }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::{OutputOptions, Results, aligned, row, seconds};
+use crate::output::OutputOptions;
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
@@ -27,7 +27,7 @@ const MAX_CHECK_WORK: usize = 200_000_000;
 
 /// Exchange halos on a 4-D periodic lattice, split in 1 to 4 dimensions
 ///
-/// Every split must give the same result, which is checked. The table shows time, messages and
+/// Every split must give the same result, which is checked. The document has time, messages and
 /// bytes of an iteration, the time predicted from the measured network, and the most suitable
 /// split.
 #[derive(Args)]
@@ -250,49 +250,4 @@ fn sum_over_ranks(world: &World, own: u64) -> u64 {
     let high = world.share((own >> 32) as f64);
     let words = low.into_iter().zip(high).map(|(low, high)| (high as u64) << 32 | low as u64);
     words.fold(0, u64::wrapping_add)
-}
-
-impl Results for Report {
-    fn text(&self) -> String {
-        let mut text = format!(
-            "{}, {} ranks, lattice {}, {} iterations after one of warm-up\n{}\n\n",
-            self.mpi,
-            self.ranks,
-            self.lattice,
-            self.iterations,
-            self.conditions.lines().join("\n")
-        );
-        let mut rows = vec![row(&[
-            "split",
-            "local",
-            "messages",
-            "bytes",
-            "exchange",
-            "iteration",
-            "predicted exchange",
-        ])];
-        for one in &self.splits {
-            rows.push(vec![
-                one.split.clone(),
-                one.local.clone(),
-                one.messages.to_string(),
-                one.bytes.to_string(),
-                seconds(one.exchange_s.median),
-                seconds(one.iteration_s.median),
-                seconds(one.predicted_exchange_s),
-            ]);
-        }
-        text += &aligned(&rows);
-        text += "messages and bytes that a rank sends per iteration\n";
-        text += &match self.checked {
-            true => format!("all splits give {}, as without a split\n", self.splits[0].checksum),
-            false => format!("all splits give {}\n", self.splits[0].checksum),
-        };
-        text + &match &self.suits {
-            Some(split) => format!("on the measured network, {split} suits best\n"),
-            None => "times are MEANINGLESS and the best split is unknown, because ranks share processors; \
-                     results, messages and bytes are correct\n"
-                .into(),
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! The output of `kernels network`: document, rows and tables, made from the samples of each class.
+//! The document of `kernels network`, made from the samples of each class.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::classes::Class;
 use super::pair::SizeSamples;
 use super::queue::{EagerLimit, Held, QueueSize};
 use crate::conditions::Conditions;
-use crate::output::{self, Results, aligned, prefixed, row, seconds};
+use crate::output::seconds;
 use crate::pieces::{Piece, Point, pieces};
 use crate::sample::{Figure, Sample};
 use crate::world::{World, bytes_of, bytes_of_mut};
@@ -312,153 +312,4 @@ fn move_to_zero(world: &World, from: i32, measured: Option<ClassSamples>) -> Opt
         }
     }
     Some(ClassSamples { eager, sizes: samples, queues: queues.collect() })
-}
-
-impl Results for Report {
-    fn text(&self) -> String {
-        let mut text = format!(
-            "{}, {} ranks, counter {} at {:.1} MHz, {} rounds after {} of warm-up\n",
-            self.mpi,
-            self.ranks,
-            self.counter,
-            self.counter_hz / 1e6,
-            self.repetitions,
-            self.warmup_rounds
-        );
-        text += &(self.conditions.lines().join("\n") + "\n");
-        self.classes.iter().for_each(|class| text += &class.text());
-        text
-    }
-}
-
-impl ClassReport {
-    fn text(&self) -> String {
-        let mut text = format!(
-            "\n{}: ranks {} and {} ({}, {})\n",
-            self.class, self.ranks[0], self.ranks[1], self.hosts[0], self.hosts[1]
-        );
-        let mut rows = vec![row(&[
-            "bytes",
-            "RTT/2",
-            "±",
-            "o_s",
-            "o_r",
-            "gap",
-            "one way",
-            "both ways",
-            "outliers",
-        ])];
-        for size in &self.sizes {
-            let half = &size.half_rtt_s;
-            rows.push(vec![
-                size.bytes.to_string(),
-                seconds(half.median),
-                format!("{:.1} %", (half.high - half.low) / 2.0 / half.median * 100.0),
-                seconds(size.send_overhead_s.median),
-                seconds(size.receive_overhead_s.median),
-                seconds(size.gap_s.median),
-                prefixed(size.one_way_bytes_per_s.median) + "B/s",
-                prefixed(size.both_ways_bytes_per_s.median) + "B/s",
-                half.outliers.to_string(),
-            ]);
-        }
-        text += &output::aligned(&rows);
-        text += &self.protocol_text();
-        let mut rows = vec![row(&[
-            "piece of",
-            "from",
-            "to bytes",
-            "fixed",
-            "per byte",
-            "bandwidth",
-            "worst misfit",
-        ])];
-        for (name, pieces) in [("RTT/2", &self.fits.half_rtt), ("gap g + (s-1)G", &self.fits.gap)] {
-            for piece in pieces {
-                rows.push(vec![
-                    name.to_owned(),
-                    piece.from_bytes.to_string(),
-                    piece.to_bytes.to_string(),
-                    seconds(piece.fixed_s),
-                    seconds(piece.per_byte_s),
-                    match piece.per_byte_s > 0.0 {
-                        true => prefixed(1.0 / piece.per_byte_s) + "B/s",
-                        false => "-".into(),
-                    },
-                    format!("{:.0} %", piece.worst_misfit * 100.0),
-                ]);
-            }
-        }
-        text += &("\n".to_owned() + &aligned(&rows));
-        text += &self.queues_text();
-        if self.flows.iter().any(|flow| flow.partners > 1) {
-            let mut rows =
-                vec![row(&["several partners", "partners", "bytes", "together", "each"])];
-            for flow in &self.flows {
-                let rate = flow.bytes_per_s.median;
-                rows.push(vec![
-                    flow.shape.to_owned(),
-                    flow.partners.to_string(),
-                    flow.bytes.to_string(),
-                    prefixed(rate) + "B/s",
-                    prefixed(rate / flow.partners as f64) + "B/s",
-                ]);
-            }
-            text += &("\n".to_owned() + &aligned(&rows));
-        }
-        text
-    }
-
-    fn protocol_text(&self) -> String {
-        let limit = match self.eager_limit {
-            EagerLimit { bytes, at_least: true } => {
-                format!("eager up to the largest size tried, {bytes} bytes: no switch found")
-            }
-            EagerLimit { bytes: 0, .. } => {
-                "no message is sent eagerly: every send waits for its receive".into()
-            }
-            EagerLimit { bytes, .. } => format!("eager up to {bytes} bytes, rendezvous above"),
-        };
-        let latency = match (&self.latency.reason, self.latency.latency_s) {
-            (None, Some(latency)) => {
-                format!("L = {} for {} bytes", seconds(latency), self.latency.bytes)
-            }
-            (reason, _) => {
-                format!("L cannot be identified: {}", reason.as_deref().unwrap_or_default())
-            }
-        };
-        let others: Vec<String> = (self.switches.iter().filter(|switch| switch.kind == "slope"))
-            .map(|switch| format!("{} to {}", switch.after_bytes, switch.before_bytes))
-            .collect();
-        let others = match others.is_empty() {
-            true => String::new(),
-            false => format!("further changes of slope between {} bytes\n", others.join(", ")),
-        };
-        format!("\n{limit}\n{others}{latency}\n")
-    }
-
-    fn queues_text(&self) -> String {
-        if self.queues.is_empty() {
-            return String::new();
-        }
-        let held = |held: Held| {
-            let least = if held.at_least { ">=" } else { "" };
-            format!("{least}{} ({least}{}B)", held.messages, prefixed(held.bytes as f64))
-        };
-        let mut rows = vec![row(&[
-            "queues, bytes",
-            "SQ + TQ: receiver outside MPI",
-            "with RQ: receiver in MPI",
-        ])];
-        for queue in &self.queues {
-            rows.push(vec![
-                queue.bytes.to_string(),
-                held(queue.receiver_outside_mpi),
-                held(queue.receiver_in_mpi),
-            ]);
-        }
-        "\n".to_owned()
-            + &aligned(&rows)
-            + "messages that complete on the sender's side with no receive posted\n"
-    }
 }
