@@ -309,7 +309,6 @@ impl RankWriter {
         let header = FileHeader {
             recorder_version: env!("CARGO_PKG_VERSION").into(),
             program: "/opt/bin/synthetic".into(),
-            build_id: String::new(),
             arguments: vec!["synthetic".into()],
             directory: "/opt".into(),
             host: format!("n{host}"),
@@ -317,13 +316,11 @@ impl RankWriter {
             mpi_library: "Open MPI v4.1.4 (synthetic)".into(),
             mpi_family: "openmpi".into(),
             mpi_version: (3, 1),
-            thread_level: 0,
             counter_invariant: true,
             compute: "outside".into(),
-            parameters: Vec::new(),
             affinity: vec![rank],
-            numa_node: 0,
             function_names: names.join("\n"),
+            ..FileHeader::default()
         };
         let fixed = FixedHeader {
             magic: MAGIC,
@@ -332,13 +329,9 @@ impl RankWriter {
             counter: CounterKind::Tsc as u8,
             rank,
             world_size: size,
-            world: 0,
             pid: 1000 + rank,
-            payload_bytes: 0,
-            payload_crc: 0,
-            fixed_crc: 0,
-            reserved: [0; 8],
             run_id: [7; 16],
+            ..FixedHeader::default()
         };
         self.file.write_all(&header_area(&fixed, &header)?)?;
         self.file.write_all(&definition_chunk(&definitions(rank, size, end, self.apart))?)

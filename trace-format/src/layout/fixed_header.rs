@@ -11,7 +11,7 @@ pub const FIXED_HEADER_BYTES: usize = 64;
 
 /// The fixed part of the header area, bytes 0 to 63.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FixedHeader {
     /// [`MAGIC`].
     pub magic: [u8; 8],

@@ -15,7 +15,7 @@ pub const COMMUNICATOR_WORLD: u16 = 1;
 pub const COMMUNICATOR_SELF: u16 = 2;
 
 /// The encoded payload of the header area: the recorder, the program, the host and the settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FileHeader {
     /// Version of the recorder, such as `0.1.0`.
     pub recorder_version: String,

@@ -71,34 +71,10 @@ mod tests {
             counter: CounterKind::MonotonicRaw as u8,
             rank,
             world_size: 2,
-            world: 0,
-            pid: 0,
-            payload_bytes: 0,
-            payload_crc: 0,
-            fixed_crc: 0,
-            reserved: [0; 8],
-            run_id: [1; 16],
+            ..FixedHeader::default()
         };
-        let text = String::new;
-        let header = FileHeader {
-            recorder_version: text(),
-            program: text(),
-            build_id: text(),
-            arguments: Vec::new(),
-            directory: text(),
-            host: text(),
-            boot_id: text(),
-            mpi_library: text(),
-            mpi_family: "abi".into(),
-            mpi_version: (4, 0),
-            thread_level: 0,
-            counter_invariant: true,
-            compute: "outside".into(),
-            parameters: Vec::new(),
-            affinity: Vec::new(),
-            numa_node: -1,
-            function_names: crate::functions::names().join("\n"),
-        };
+        let function_names = crate::functions::names().join("\n");
+        let header = FileHeader { function_names, ..FileHeader::default() };
         RankFileWriter::create(run, &fixed, &header).unwrap()
     }
 
