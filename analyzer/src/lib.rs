@@ -54,6 +54,7 @@ pub mod replay;
 pub mod shell_word;
 pub mod simulated_run;
 pub mod spill;
+pub mod statistics;
 pub mod tables;
 pub mod timeline;
 pub mod trace;

@@ -67,11 +67,6 @@ impl<T: Record> Spill<T> {
         if self.memory.len() >= self.run_records { self.write_run() } else { Ok(()) }
     }
 
-    /// Number of records added so far.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     fn write_run(&mut self) -> io::Result<()> {
         self.memory.sort_unstable_by_key(Record::key);
         let file = match &mut self.file {

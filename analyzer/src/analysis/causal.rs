@@ -1,6 +1,6 @@
 //! A corrected timeline on which no message arrives before it is sent.
 
-use crate::timeline::matching::{self, MatchSink, Message, Unmatched};
+use crate::timeline::matching::{self, MatchFinding, MatchSink};
 use crate::timeline::{GlobalTimeline, Link};
 use crate::trace::Run;
 
@@ -13,7 +13,8 @@ struct Links<'a> {
 }
 
 impl MatchSink for Links<'_> {
-    fn message(&mut self, message: &Message) {
+    fn take(&mut self, finding: &MatchFinding) {
+        let MatchFinding::Message(message) = finding else { return };
         let (send, receive) = (&message.send, &message.receive);
         let position = |rank| self.run.position_of(rank);
         let ends = receive.end_ticks.zip(receive.end_s);
@@ -27,8 +28,6 @@ impl MatchSink for Links<'_> {
             });
         }
     }
-
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
 }
 
 impl Analysis<'_> {

@@ -34,10 +34,7 @@ use trace_format::reader::{Event, Position};
 use crate::processes::Processes;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::matching::{
-    self, Access, ActiveOperation, CollectiveInstance, Epoch, MatchSink, MatchingSummary, Message,
-    Polls, Probed, ProcessShare, Unmatched, Wants,
-};
+use crate::timeline::matching::{self, MatchSink, MatchingSummary, ProcessShare};
 use crate::trace::Run;
 
 use spans::{PlainCall, Span, SpanObserver, Spans};
@@ -196,119 +193,6 @@ impl<'a, A: RankObserver<'a>> RankObserver<'a> for Option<A> {
         if let Some(observer) = self {
             observer.end_thread();
         }
-    }
-}
-
-/// Two observers of matches as one.
-impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
-    fn message(&mut self, message: &Message) {
-        self.0.message(message);
-        self.1.message(message);
-    }
-
-    fn collective(&mut self, instance: &CollectiveInstance) {
-        self.0.collective(instance);
-        self.1.collective(instance);
-    }
-
-    fn unmatched(&mut self, unmatched: &Unmatched) {
-        self.0.unmatched(unmatched);
-        self.1.unmatched(unmatched);
-    }
-
-    fn active(&mut self, operation: &ActiveOperation) {
-        self.0.active(operation);
-        self.1.active(operation);
-    }
-
-    fn access(&mut self, access: &Access) {
-        self.0.access(access);
-        self.1.access(access);
-    }
-
-    fn polls(&mut self, polls: &Polls) {
-        self.0.polls(polls);
-        self.1.polls(polls);
-    }
-
-    fn probed(&mut self, probed: &Probed) {
-        self.0.probed(probed);
-        self.1.probed(probed);
-    }
-
-    fn together(&mut self, instance: &CollectiveInstance) {
-        self.0.together(instance);
-        self.1.together(instance);
-    }
-
-    fn epoch(&mut self, epoch: &Epoch) {
-        self.0.epoch(epoch);
-        self.1.epoch(epoch);
-    }
-
-    fn wants(&self) -> Wants {
-        self.0.wants().or(self.1.wants())
-    }
-}
-
-/// An optional observer of matches.
-impl<A: MatchSink> MatchSink for Option<A> {
-    fn message(&mut self, message: &Message) {
-        if let Some(sink) = self {
-            sink.message(message);
-        }
-    }
-
-    fn collective(&mut self, instance: &CollectiveInstance) {
-        if let Some(sink) = self {
-            sink.collective(instance);
-        }
-    }
-
-    fn unmatched(&mut self, unmatched: &Unmatched) {
-        if let Some(sink) = self {
-            sink.unmatched(unmatched);
-        }
-    }
-
-    fn active(&mut self, operation: &ActiveOperation) {
-        if let Some(sink) = self {
-            sink.active(operation);
-        }
-    }
-
-    fn access(&mut self, access: &Access) {
-        if let Some(sink) = self {
-            sink.access(access);
-        }
-    }
-
-    fn polls(&mut self, polls: &Polls) {
-        if let Some(sink) = self {
-            sink.polls(polls);
-        }
-    }
-
-    fn probed(&mut self, probed: &Probed) {
-        if let Some(sink) = self {
-            sink.probed(probed);
-        }
-    }
-
-    fn together(&mut self, instance: &CollectiveInstance) {
-        if let Some(sink) = self {
-            sink.together(instance);
-        }
-    }
-
-    fn epoch(&mut self, epoch: &Epoch) {
-        if let Some(sink) = self {
-            sink.epoch(epoch);
-        }
-    }
-
-    fn wants(&self) -> Wants {
-        self.as_ref().map(MatchSink::wants).unwrap_or_default()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use trace_format::clock_estimate::{TwoWay, estimate};
 
+use crate::statistics::nearest_rank;
+
 /// A way to estimate an offset from exchanges.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator {
@@ -40,7 +42,7 @@ fn minimum(samples: &[TwoWay]) -> Option<f64> {
 fn median(samples: &[TwoWay]) -> Option<f64> {
     let mut offsets: Vec<f64> = samples.iter().map(offset).collect();
     offsets.sort_by(f64::total_cmp);
-    offsets.get(offsets.len() / 2).copied()
+    nearest_rank(&offsets, 0.5)
 }
 
 /// Middle of the interval of offsets that all exchanges allow.

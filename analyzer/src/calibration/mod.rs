@@ -10,6 +10,8 @@ mod stamps;
 
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::nearest_rank;
+
 pub use estimators::{ESTIMATORS, Estimator};
 pub use stamps::{Exchange, PairStamps, RankHost, Stamps, StampsError};
 
@@ -127,10 +129,9 @@ impl Calibration {
     }
 }
 
-/// A quantile of ascending values.
-fn quantile(sorted: &[f64], quantile: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    sorted.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
+/// The value nearest to a share of ascending values; not a number for none.
+fn rank(sorted: &[f64], share: f64) -> f64 {
+    nearest_rank(sorted, share).unwrap_or(f64::NAN)
 }
 
 /// From exchanges that the child started: the parent's counter less the child's in whole ticks, the
@@ -165,7 +166,7 @@ fn pair_calibration(stamps: &Stamps, pair: &PairStamps) -> PairCalibration {
         counted.extend(first.iter().map(|trial| relative_ns(trial.0)));
     }
     counted.sort_by(f64::total_cmp);
-    let reference_ns = quantile(&counted, 0.5);
+    let reference_ns = rank(&counted, 0.5);
     let later = trials(1);
     let drift = drift_ppm(&first, &later);
     PairCalibration {
@@ -206,7 +207,7 @@ fn round_trips(stamps: &Stamps, pair: &PairStamps) -> RoundTrips {
     let mut sorted = of(&pair.forward, pair.child);
     sorted.extend(of(&pair.reverse, pair.parent));
     sorted.sort_by(f64::total_cmp);
-    let (min_ns, p99_ns) = (quantile(&sorted, 0.0), quantile(&sorted, 0.99));
+    let (min_ns, p99_ns) = (rank(&sorted, 0.0), rank(&sorted, 0.99));
     let width = ((p99_ns - min_ns) / BINS as f64).max(1.0);
     let mut bins: Vec<(f64, f64, u64)> = (0..BINS)
         .map(|bin| (min_ns + bin as f64 * width, min_ns + (bin + 1) as f64 * width, 0))
@@ -217,9 +218,9 @@ fn round_trips(stamps: &Stamps, pair: &PairStamps) -> RoundTrips {
     RoundTrips {
         count: sorted.len(),
         min_ns,
-        median_ns: quantile(&sorted, 0.5),
+        median_ns: rank(&sorted, 0.5),
         p99_ns,
-        max_ns: quantile(&sorted, 1.0),
+        max_ns: rank(&sorted, 1.0),
         bins,
     }
 }
@@ -243,9 +244,9 @@ fn estimator_errors(stamps: &Stamps) -> Vec<EstimatorErrors> {
         (!absolute.is_empty()).then(|| EstimatorErrors {
             name: estimator.name.into(),
             count: absolute.len(),
-            p50_ns: quantile(&absolute, 0.5),
-            p95_ns: quantile(&absolute, 0.95),
-            max_ns: quantile(&absolute, 1.0),
+            p50_ns: rank(&absolute, 0.5),
+            p95_ns: rank(&absolute, 0.95),
+            max_ns: rank(&absolute, 1.0),
         })
     };
     ESTIMATORS.iter().filter_map(errors).collect()

@@ -8,8 +8,8 @@ use trace_format::meaning::{Meaning, Synchronises};
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{CollectiveInstance, CollectiveMember};
 
-use super::conditions::Finder;
-use super::found::{CollectiveSync, Condition};
+use super::conditions::ConditionCollector;
+use super::matched_conditions::{CollectiveSync, Condition};
 use super::side::Side;
 use super::states::State;
 
@@ -48,7 +48,7 @@ fn has_counts_by_partner(function: &str) -> bool {
     name.ends_with("alltoallv") || name.ends_with("alltoallw")
 }
 
-impl Finder<'_, '_> {
+impl ConditionCollector<'_, '_> {
     /// Adds the conditions of a collective operation.
     pub(super) fn collective_conditions(&mut self, instance: &CollectiveInstance) {
         if instance.missing > 0 || instance.mismatched {
@@ -115,7 +115,7 @@ impl Finder<'_, '_> {
     }
 
     /// Adds the conditions of an operation that all members did together.
-    pub(super) fn together_conditions(&mut self, instance: &CollectiveInstance) {
+    pub(super) fn implicit_collective_conditions(&mut self, instance: &CollectiveInstance) {
         let members = self.members(instance).filter(|_| instance.missing == 0);
         let Some(members) = members else {
             self.found.incomplete += 1;

@@ -9,33 +9,36 @@ use trace_format::meaning::SendMode;
 
 use crate::analysis::Analysis;
 use crate::timeline::matching::{
-    Access, Call, CollectiveInstance, Epoch, MatchSink, Message, MessageEnd, Polls, Probed, Wants,
+    Access, Call, CollectiveInstance, Epoch, MatchFinding, MatchInterest, MatchSink, Message,
+    MessageEnd, Polls, ProbedMessage,
 };
 use crate::trace::Run;
 
-use super::found::{Condition, Entry, Found, Limits, PollRun, Unexplained};
+use super::integer_timeline::IntegerTimeline;
 use super::lines::Lines;
+use super::matched_conditions::{
+    Condition, Entry, Limits, MatchedConditions, PollRun, Unexplained,
+};
 use super::neighbours::Neighbours;
 use super::semantics::{CallKind, CallSemantics};
 use super::side::Side;
 use super::states::State;
-use super::whole_ticks::WholeTicks;
 use super::windows::Windows;
 
 /// Shorter unexplained parts of calls are not examined for late progress.
 const MIN_UNEXPLAINED_S: f64 = 100e-6;
 
 /// Least ticks by which a call outlasts its explained part for it to be examined for late progress.
-pub(super) fn min_unexplained_ticks(clock: &WholeTicks) -> i64 {
+pub(super) fn min_unexplained_ticks(clock: &IntegerTimeline) -> i64 {
     (MIN_UNEXPLAINED_S * clock.ticks_per_s) as i64
 }
 
 /// Collects conditions from the matcher.
 #[derive(Debug)]
-pub(super) struct Finder<'f, 'a> {
+pub(super) struct ConditionCollector<'f, 'a> {
     pub(super) run: &'a Run,
     pub(super) analysis: &'f Analysis<'a>,
-    clock: &'f WholeTicks<'a>,
+    clock: &'f IntegerTimeline<'a>,
     lines: &'f Lines,
     semantics: &'f CallSemantics,
     pub(super) neighbours: &'f Neighbours,
@@ -46,7 +49,7 @@ pub(super) struct Finder<'f, 'a> {
     min_unexplained_ticks: i64,
     /// Calls that receive a probed message which has not been matched yet.
     awaited: FxHashSet<Entry>,
-    pub(super) found: Found,
+    pub(super) found: MatchedConditions,
 }
 
 /// What calls refer to.
@@ -58,11 +61,11 @@ pub(super) struct Objects<'f> {
     pub windows: &'f Windows,
 }
 
-impl<'f, 'a> Finder<'f, 'a> {
+impl<'f, 'a> ConditionCollector<'f, 'a> {
     /// Has found nothing yet.
     pub fn new(
         analysis: &'f Analysis<'a>,
-        clock: &'f WholeTicks<'a>,
+        clock: &'f IntegerTimeline<'a>,
         objects: Objects<'f>,
         limits: &Limits,
     ) -> Self {
@@ -79,19 +82,19 @@ impl<'f, 'a> Finder<'f, 'a> {
             sync_lines: FxHashMap::default(),
             min_unexplained_ticks: min_unexplained_ticks(clock),
             awaited: FxHashSet::default(),
-            found: Found::within(limits),
+            found: MatchedConditions::within(limits),
         }
     }
 
     /// What it found in its share.
-    pub fn into_found(mut self) -> Found {
+    pub fn into_found(mut self) -> MatchedConditions {
         self.found.conditions.end_share();
         self.found.unexplained.end_share();
         self.found
     }
 
     /// Adds the conditions that need what all shares have found.
-    pub fn resolve(mut self, found: Found) -> Found {
+    pub fn resolve(mut self, found: MatchedConditions) -> MatchedConditions {
         self.found = found;
         self.resolve_probes();
         self.resolve_epochs();
@@ -213,11 +216,26 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 }
 
-impl MatchSink for Finder<'_, '_> {
-    fn wants(&self) -> Wants {
-        Wants { completions: true, polls: true, waiting: true }
+impl MatchSink for ConditionCollector<'_, '_> {
+    fn wants(&self) -> MatchInterest {
+        MatchInterest { completions: true, polls: true, waiting: true }
     }
 
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            MatchFinding::ImplicitCollective(instance) => self.implicit_collective(instance),
+            MatchFinding::Epoch(epoch) => self.epoch(epoch),
+            MatchFinding::Access(access) => self.access(access),
+            MatchFinding::Probed(probed) => self.probed(probed),
+            MatchFinding::Polls(polls) => self.polls(polls),
+            _ => {}
+        }
+    }
+}
+
+impl ConditionCollector<'_, '_> {
     fn message(&mut self, message: &Message) {
         let (send, receive) = (&message.send, &message.receive);
         let (Some(sent), Some(posted)) =
@@ -253,8 +271,8 @@ impl MatchSink for Finder<'_, '_> {
         self.collective_conditions(instance);
     }
 
-    fn together(&mut self, instance: &CollectiveInstance) {
-        self.together_conditions(instance);
+    fn implicit_collective(&mut self, instance: &CollectiveInstance) {
+        self.implicit_collective_conditions(instance);
     }
 
     fn epoch(&mut self, epoch: &Epoch) {
@@ -265,7 +283,7 @@ impl MatchSink for Finder<'_, '_> {
         self.add_access(access);
     }
 
-    fn probed(&mut self, probed: &Probed) {
+    fn probed(&mut self, probed: &ProbedMessage) {
         let probe = self.side(probed.rank, probed.probe);
         let posted = self.side(probed.rank, probed.posted);
         if let (Some(probe), Some(posted)) = (probe, posted) {

@@ -66,7 +66,7 @@ impl Reasons {
         ticks_of: &(dyn Fn(u32) -> i64 + Sync),
         mut name_delay: impl FnMut(u32, u32) -> u32,
     ) -> Self {
-        let finder = Finder { waits, sync_points, order, profiles };
+        let finder = DelaySearch { waits, sync_points, order, profiles };
         // Piece by piece, so that the profiles fit into the processor's caches; within a piece by
         // delaying rank and interval, because several lines often wait for the same.
         let ends = waits.all.iter().map(|wait| wait.fulfilled);
@@ -149,14 +149,14 @@ struct Times {
     divider: Divider,
 }
 
-pub(super) struct Finder<'c> {
+pub(super) struct DelaySearch<'c> {
     pub waits: &'c Waits,
     pub sync_points: &'c [SyncPoint],
     order: &'c Order,
     pub profiles: &'c [Profile],
 }
 
-impl Finder<'_> {
+impl DelaySearch<'_> {
     /// Adds the delays of waits that share an interval of one delaying rank.
     fn interval(&self, group: &[Interval], times: &mut Times, part: &mut PieceReasons) {
         let Interval { delayed_by: line, from, to, .. } = group[0];

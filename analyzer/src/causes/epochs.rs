@@ -13,7 +13,7 @@ use trace_format::meaning::EpochCall;
 
 use crate::timeline::matching::{Access, Epoch};
 
-use super::conditions::Finder;
+use super::conditions::ConditionCollector;
 use super::side::Side;
 use super::states::State;
 use super::windows::{AccessPart, EpochPart};
@@ -36,7 +36,7 @@ type Pair = (u32, u32, u32, usize);
 /// An access epoch and an exposure epoch, by their positions.
 type Matched = (usize, usize);
 
-impl Finder<'_, '_> {
+impl ConditionCollector<'_, '_> {
     /// Adds the conditions of the calls that begin and end access and exposure epochs for groups,
     /// and of the accesses in them.
     pub(super) fn resolve_epochs(&mut self) {
@@ -192,7 +192,7 @@ fn epochs(parts: &[EpochPart]) -> (Vec<GroupEpoch>, Vec<GroupEpoch>) {
     (access, exposure)
 }
 
-impl Finder<'_, '_> {
+impl ConditionCollector<'_, '_> {
     /// Adds a call of an epoch. The waits are found when those of all ranks are known.
     pub(super) fn add_epoch(&mut self, epoch: &Epoch) {
         let Epoch { what, group, target, exclusive, .. } = *epoch;

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::contexts::{Context, Contexts};
-use super::delay::Finder;
+use super::delay::DelaySearch;
 use super::profile::{Hint, Profile};
 use super::reasons::{InCalls, Reasons};
 
@@ -18,7 +18,7 @@ impl InCalls {
     /// Compares the calls of delaying lines with those of the lines that waited.
     pub fn new(
         reasons: &Reasons,
-        finder: &Finder,
+        finder: &DelaySearch,
         ticks_of: &dyn Fn(u32) -> i64,
         name_delay: &mut impl FnMut(u32, u32) -> u32,
     ) -> Self {

@@ -6,9 +6,9 @@ use crate::analysis::spans::{Activity, Span, SpanKind};
 use super::contexts::{
     LocalContext, LocalContexts, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
+use super::integer_timeline::IntegerTimeline;
 use super::local_site::{LocalSite, ReplacedModules};
 use super::wait::Wait;
-use super::whole_ticks::WholeTicks;
 
 /// A stretch of a line in one context, from where the stretch before it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) struct Stretch {
 /// What is needed to read the spans of a rank.
 #[derive(Debug, Clone)]
 pub(super) struct SpanReader<'c> {
-    pub clock: &'c WholeTicks<'c>,
+    pub clock: &'c IntegerTimeline<'c>,
     /// Position of the rank in the run.
     pub position: usize,
     pub functions: Functions,

@@ -11,19 +11,18 @@ use crate::analysis::{Analysis, RankView};
 use super::callers::PathCounts;
 use super::contexts::{Contexts, LocalContext, LocalContexts, NO_CONTEXT};
 use super::iterations::Phase;
-use super::lines::Lines;
+use super::lines::{CommonAxis, Lines};
 use super::part::Part;
 use super::profile::{Profile, Profiler, ProfilerOfRank, Profiles, RankProfile, Together};
 use super::sync_points::SyncPoint;
 use super::together::{Axis, has_several_threads};
 use super::wait::Wait;
 use super::waits::Waits;
-use super::whole_ticks::WholeTicks;
 
 /// What the profiles are asked for: of all lines on the first process, of a process's own lines on
 /// others.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ProfileRequest {
     pub waits: Waits,
     /// By line the moments between which its time is summed up, with repetitions; in a few long
     /// ascending runs, which are sorted quickly.
@@ -32,7 +31,7 @@ pub(super) struct Asked {
     ended: Vec<Vec<(i64, u32)>>,
 }
 
-impl Asked {
+impl ProfileRequest {
     /// The moments that later steps ask for. Of several processes, the first makes them and sends
     /// each the part of its own lines.
     pub fn new(
@@ -99,7 +98,7 @@ impl Asked {
     pub fn profiles(
         self,
         analysis: &Analysis,
-        (clock, lines): (&WholeTicks, &Lines),
+        CommonAxis { clock, lines }: CommonAxis,
     ) -> (Vec<RankProfile>, Waits) {
         let Self { waits, moments, ended } = self;
         let profiler = Profiler { clock, lines, waits: &waits, moments: &moments, ended: &ended };

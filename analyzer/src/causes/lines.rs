@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 
-use super::whole_ticks::WholeTicks;
+use super::integer_timeline::IntegerTimeline;
 
 /// A thread of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +31,16 @@ pub struct Lines {
     first: Vec<u32>,
 }
 
+/// What gives moments of all lines on one axis.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommonAxis<'c> {
+    pub clock: &'c IntegerTimeline<'c>,
+    pub lines: &'c Lines,
+}
+
 impl Lines {
     /// The lines of a run.
-    pub fn new(analysis: &Analysis, clock: &WholeTicks) -> Self {
+    pub fn new(analysis: &Analysis, clock: &IntegerTimeline) -> Self {
         let mut lines = Self::default();
         for position in 0..analysis.run.ranks.len() {
             lines.first.push(lines.all.len() as u32);
@@ -98,7 +105,7 @@ impl Lines {
 pub(super) type EndBounds = Vec<[i64; 2]>;
 
 /// The errors of all ranks, by position.
-pub(super) fn end_bounds(analysis: &Analysis, clock: &WholeTicks) -> EndBounds {
+pub(super) fn end_bounds(analysis: &Analysis, clock: &IntegerTimeline) -> EndBounds {
     let ranks = || 0..analysis.run.ranks.len();
     let begin = |position: usize| analysis.rank(position).time.begin_ticks;
     let end = |position: usize| analysis.rank(position).time.end_ticks;

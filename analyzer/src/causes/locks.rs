@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use trace_format::meaning::EpochCall;
 
-use super::conditions::Finder;
+use super::conditions::ConditionCollector;
 use super::side::Side;
 use super::states::State;
 use super::windows::EpochPart;
@@ -44,7 +44,7 @@ type Releases = Vec<Release>;
 #[derive(Debug, Default)]
 struct Holders(FxHashMap<u32, FxHashMap<(Option<u32>, bool), Releases>>);
 
-impl Finder<'_, '_> {
+impl ConditionCollector<'_, '_> {
     /// Adds the conditions of calls that waited for a lock.
     pub(super) fn resolve_locks(&mut self) {
         let mut parts = std::mem::take(&mut self.found.windows.epochs);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 /// Something with a length, ticks.
-pub(super) trait Length {
+pub(super) trait Duration {
     fn length(&self) -> i64;
 
     /// Whether it may be dropped if it is short.
@@ -15,7 +15,7 @@ pub(super) trait Length {
 
 /// What was dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Dropped {
+pub(super) struct DroppedWaits {
     pub count: u64,
     /// Sum of their lengths.
     pub ticks: i64,
@@ -102,7 +102,7 @@ pub(super) struct Longest<T> {
     of_process: CountsOfProcess,
 }
 
-impl<T: Length> Longest<T> {
+impl<T: Duration> Longest<T> {
     /// Keeps at most `most` optional items of a run of which a process has this many shares.
     pub fn new(most: usize, shares: usize, of_process: &CountsOfProcess) -> Self {
         Self {
@@ -164,18 +164,18 @@ impl<T: Length> Longest<T> {
     }
 
     /// What is kept, and what is not.
-    pub fn finish(mut self) -> (Vec<T>, Dropped) {
+    pub fn finish(mut self) -> (Vec<T>, DroppedWaits) {
         self.count_recent();
         self.drop_below(self.counts.limit(self.most));
         let kept = self.all.iter().filter(|item| item.is_optional());
         let (count, ticks) =
             kept.fold((0, 0), |(count, ticks), item| (count + 1, ticks + item.length()));
         let count = self.counts.count() - count;
-        (self.all, Dropped { count, ticks: self.counts.ticks - ticks, below: self.below })
+        (self.all, DroppedWaits { count, ticks: self.counts.ticks - ticks, below: self.below })
     }
 }
 
-impl<T: Length> Default for Longest<T> {
+impl<T: Duration> Default for Longest<T> {
     fn default() -> Self {
         Self::new(0, 1, &CountsOfProcess::default())
     }
@@ -188,7 +188,7 @@ mod tests {
     #[derive(Debug, Clone, Copy, PartialEq)]
     struct Item(i64, bool);
 
-    impl Length for Item {
+    impl Duration for Item {
         fn length(&self) -> i64 {
             self.0
         }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     /// What is kept if the items are divided among shares in turn.
-    fn kept(items: &[Item], most: usize, shares: usize) -> (Vec<Item>, Dropped) {
+    fn kept(items: &[Item], most: usize, shares: usize) -> (Vec<Item>, DroppedWaits) {
         let counts = CountsOfProcess::default();
         let mut of_shares: Vec<Longest<Item>> =
             (0..shares).map(|_| Longest::new(most, shares, &counts)).collect();
@@ -219,7 +219,7 @@ mod tests {
     fn short_ones_are_dropped_and_counted() {
         let items = (0..10_000i64).map(|at| Item(at * 7919 % 1000, at % 50 != 0));
         let items: Vec<Item> = items.collect();
-        let (all, Dropped { count, ticks, below }) = kept(&items, 100, 1);
+        let (all, DroppedWaits { count, ticks, below }) = kept(&items, 100, 1);
         assert_eq!(all.len() as u64 + count, 10_000);
         let sum: i64 = items.iter().map(|item| item.0).sum();
         assert_eq!(all.iter().map(|item| item.0).sum::<i64>() + ticks, sum);
@@ -234,7 +234,7 @@ mod tests {
     fn what_is_kept_does_not_depend_on_the_shares() {
         let items = (0..10_000i64).map(|at| Item(at * at * 7919 % 100_003, at % 50 != 0));
         let items: Vec<Item> = items.collect();
-        let sorted = |(mut all, dropped): (Vec<Item>, Dropped)| {
+        let sorted = |(mut all, dropped): (Vec<Item>, DroppedWaits)| {
             all.sort_by_key(|item| (item.0, item.1));
             (all, dropped)
         };

@@ -3,7 +3,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `whole_ticks` | times as integers |
+//! | `integer_timeline` | times as integers |
 //! | `lines` | the threads of all ranks |
 //! | `states` | kinds of waiting, and what cannot be explained |
 //! | `semantics` | when a call has to wait, by the name of its function |
@@ -51,10 +51,10 @@ mod critical_path;
 mod delay;
 mod divider;
 mod epochs;
-mod found;
 mod groups;
 mod hinted_search;
 mod in_calls;
+mod integer_timeline;
 mod iterations;
 mod line_contexts;
 mod line_profiles;
@@ -62,6 +62,7 @@ mod lines;
 pub(crate) mod local_site;
 mod locks;
 mod longest;
+mod matched_conditions;
 mod merged_contexts;
 mod neighbours;
 mod off_cpu;
@@ -82,7 +83,6 @@ mod together;
 mod tree;
 mod wait;
 mod waits;
-mod whole_ticks;
 mod windows;
 
 use std::cmp::Reverse;
@@ -95,16 +95,18 @@ use crate::metrics::{self, ComputeMode, Metrics};
 use crate::trace::Run;
 
 use callers::DelayPlaces;
-use conditions::{Finder, Objects};
+use conditions::{ConditionCollector, Objects};
 pub use contexts::{CallSite, Context, Contexts, NO_CONTEXT};
 pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost};
-use found::{Found, Limits};
 pub use groups::{Group, LateBy};
+pub use integer_timeline::IntegerTimeline;
 pub use iterations::{Iteration, Period, Phase, Statistics};
-use line_profiles::{Asked, Profiled};
+use line_profiles::{ProfileRequest, Profiled};
+use lines::CommonAxis;
 pub use lines::{Line, Lines};
-use longest::Dropped;
+use longest::DroppedWaits;
+use matched_conditions::{Limits, MatchedConditions};
 use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
@@ -118,14 +120,13 @@ pub use states::{State, Unknown};
 pub use tree::Tree;
 pub use wait::{DELAYED_BY_UNKNOWN, Wait};
 use waits::Waits;
-pub use whole_ticks::WholeTicks;
 use windows::Windows;
 
 /// Why the ranks of a run waited.
 #[derive(Debug)]
 pub struct Causes<'a> {
     /// The common time axis.
-    pub clock: WholeTicks<'a>,
+    pub clock: IntegerTimeline<'a>,
     /// The threads of all ranks.
     pub lines: Lines,
     /// Earliest begin and latest end of any rank, ticks.
@@ -178,6 +179,28 @@ pub struct Causes<'a> {
     pub compute: ComputeMode,
 }
 
+/// Which waits are explained.
+#[derive(Debug, Clone, Copy)]
+pub struct CausesOptions<'m> {
+    /// Metrics of the part of the run to which waits are clipped; `None` for all of it.
+    pub part: Option<&'m Metrics>,
+    /// Of more waits, about this many of the longest are explained.
+    pub max_waits: usize,
+}
+
+impl Default for CausesOptions<'_> {
+    fn default() -> Self {
+        Self { part: None, max_waits: MAX_WAITS }
+    }
+}
+
+impl<'m> CausesOptions<'m> {
+    /// Those of the part of a run that metrics are for.
+    pub fn of_part(metrics: &'m Metrics) -> Self {
+        Self { part: Some(metrics), ..Self::default() }
+    }
+}
+
 /// A context on the critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnPath {
@@ -199,15 +222,8 @@ const MAX_WAITS: usize = 1 << 21;
 impl<'a> Causes<'a> {
     /// Explains all waits of a run.
     pub fn new(analysis: &Analysis<'a>) -> Self {
-        let causes = Self::within(analysis, None, MAX_WAITS);
+        let causes = Self::with_options(analysis, CausesOptions::default());
         causes.unwrap_or_else(|| unreachable!("only the first of several processes has them"))
-    }
-
-    /// Explains the waits in the part of a run that metrics are for, clipped to it, by the delays
-    /// that led to them. The analysis may be divided among processes, which all call this: each
-    /// reads the events of its own ranks. The first gets the causes, others `None`.
-    pub fn of_divided(analysis: &Analysis<'a>, metrics: &Metrics) -> Option<Self> {
-        Self::within(analysis, Some(metrics), MAX_WAITS)
     }
 
     /// Begin and end, on the counter of each rank, of an iteration of the longest phase.
@@ -215,28 +231,30 @@ impl<'a> Causes<'a> {
     /// # Errors
     /// The number of iterations, if it has no such one.
     pub fn iteration(analysis: &Analysis, number: usize) -> Result<metrics::Iteration, usize> {
-        let clock = WholeTicks::new(analysis.run, analysis.timeline);
+        let clock = IntegerTimeline::new(analysis.run, analysis.timeline);
         let lines = Lines::new(analysis, &clock);
         let whole = lines.extent().unwrap_or((0, 0));
-        let found = Phase::iteration(analysis, (&clock, &lines), whole, number);
+        let found =
+            Phase::iteration(analysis, CommonAxis { clock: &clock, lines: &lines }, whole, number);
         // Only the first process has the phases.
         let mut of_processes = analysis.processes.share(found);
         let of_ranks = of_processes.swap_remove(0)?;
         Ok(metrics::Iteration { number, of_ranks })
     }
 
-    /// As [`Causes::of_divided`], or of the whole run, with at most this many waits that may be left
-    /// out.
-    fn within(analysis: &Analysis<'a>, of: Option<&Metrics>, most: usize) -> Option<Self> {
+    /// Explains waits by the delays that led to them. The analysis may be divided among processes,
+    /// which all call this: each reads the events of its own ranks. The first gets the causes,
+    /// others `None`.
+    pub fn with_options(analysis: &Analysis<'a>, options: CausesOptions) -> Option<Self> {
         let (run, timeline) = (analysis.run, analysis.timeline);
-        let clock = WholeTicks::new(run, timeline);
+        let clock = IntegerTimeline::new(run, timeline);
         let lines = Lines::new(analysis, &clock);
-        let axis = (&clock, &lines);
+        let axis = CommonAxis { clock: &clock, lines: &lines };
         let whole = lines.extent().unwrap_or((0, 0));
-        let part = of.and_then(|metrics| Part::new(metrics, axis, whole));
+        let part = options.part.and_then(|metrics| Part::new(metrics, axis, whole));
         let mut unknown = Vec::new();
-        // What only the first process knows is empty on the others up to `Asked`.
-        let mut found = found(analysis, axis, most, &mut unknown);
+        // What only the first process knows is empty on the others up to `ProfileRequest`.
+        let mut found = found(analysis, axis, options.max_waits, &mut unknown);
         let violations = found.violations;
         let (unexplained, _) = std::mem::take(&mut found.unexplained).finish();
         let least = conditions::min_unexplained_ticks(&clock);
@@ -255,7 +273,8 @@ impl<'a> Causes<'a> {
         let (sync_points, order) =
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
         let mut phases = Phase::find(analysis, axis, whole);
-        let asked = Asked::new(analysis, &lines, waits, (&sync_points, &phases, part.as_ref()));
+        let asked =
+            ProfileRequest::new(analysis, &lines, waits, (&sync_points, &phases, part.as_ref()));
         let (of_ranks, waits) = asked.profiles(analysis, axis);
         let regions = Regions::new(analysis, axis, &waits);
         if !analysis.processes.is_first() {
@@ -320,7 +339,7 @@ impl<'a> Causes<'a> {
         }
         let inside = (0u32..).zip(&waits.all).map(|(number, wait)| (wait, ticks_of(number)));
         let inside = inside.filter(|(_, ticks)| *ticks > 0);
-        let off_cpu = OffCpu::new(run, (&clock, &lines), inside);
+        let off_cpu = OffCpu::new(run, axis, inside);
         let (uncertain, for_own_threads) = (waits.uncertain, waits.for_own_threads);
         let waits = waits.all;
         Some(Self {
@@ -371,7 +390,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Length of the part of the run that is explained (T).
+    /// Duration of the part of the run that is explained (T).
     pub fn elapsed(&self) -> i64 {
         self.part.as_ref().map_or(self.whole.1 - self.whole.0, |part| part.ticks)
     }
@@ -494,10 +513,10 @@ impl<'a> Causes<'a> {
 /// What matching finds in the whole run, on the first process; nothing on others.
 fn found(
     analysis: &Analysis,
-    (clock, lines): (&WholeTicks, &Lines),
+    CommonAxis { clock, lines }: CommonAxis,
     most: usize,
     unknown: &mut Vec<Unknown>,
-) -> Found {
+) -> MatchedConditions {
     let run = analysis.run;
     let semantics = CallSemantics::new(run);
     let neighbours = Neighbours::new(run, analysis.communicators());
@@ -505,15 +524,16 @@ fn found(
     let objects =
         Objects { lines, semantics: &semantics, neighbours: &neighbours, windows: &windows };
     let limits = Limits::new(most);
-    let finder = || Finder::new(analysis, clock, objects, &limits);
+    let finder = || ConditionCollector::new(analysis, clock, objects, &limits);
     let Some((_, finders)) = analysis.matches(finder) else {
         unknown.push(Unknown::NoAttributes);
-        return Found::default();
+        return MatchedConditions::default();
     };
-    let own = finders.into_iter().map(Finder::into_found).reduce(Found::merge);
+    let own =
+        finders.into_iter().map(ConditionCollector::into_found).reduce(MatchedConditions::merge);
     let own = own.unwrap_or_else(|| finder().into_found());
-    let Some(found) = analysis.processes.reduce(own, Found::merge) else {
-        return Found::default();
+    let Some(found) = analysis.processes.reduce(own, MatchedConditions::merge) else {
+        return MatchedConditions::default();
     };
     let found = finder().resolve(found);
     let counted = [
@@ -542,14 +562,14 @@ fn unsupported_calls(contexts: &Contexts) -> Vec<Unknown> {
 }
 
 /// Waits that are only counted.
-fn short_waits(clock: &WholeTicks, dropped: Dropped) -> Option<Unknown> {
+fn short_waits(clock: &IntegerTimeline, dropped: DroppedWaits) -> Option<Unknown> {
     let ns = |ticks: i64| (clock.seconds(ticks) * 1e9) as u64;
-    let Dropped { count, ticks, below } = dropped;
+    let DroppedWaits { count, ticks, below } = dropped;
     (count > 0).then(|| Unknown::Short { count, sum_ns: ns(ticks), below_ns: ns(below) })
 }
 
 /// Calls that had not returned: line, begin, function.
-fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u32, i64, u16)> {
+fn open_calls(analysis: &Analysis, clock: &IntegerTimeline, lines: &Lines) -> Vec<(u32, i64, u16)> {
     let mut open = Vec::new();
     for position in 0..analysis.run.ranks.len() {
         for thread in analysis.rank(position).threads() {

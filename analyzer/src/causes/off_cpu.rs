@@ -10,10 +10,9 @@ use rustc_hash::FxHashMap;
 
 use crate::trace::Run;
 
-use super::lines::Lines;
+use super::lines::CommonAxis;
 use super::states::State;
 use super::wait::Wait;
-use super::whole_ticks::WholeTicks;
 
 /// Time in which lines were ready to run but had no core.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +29,7 @@ impl OffCpu {
     /// From the kernel's figures and the waits, each with its ticks that count.
     pub(super) fn new<'w>(
         run: &Run,
-        (clock, lines): (&WholeTicks, &Lines),
+        CommonAxis { clock, lines }: CommonAxis,
         waits: impl Iterator<Item = (&'w Wait, i64)>,
     ) -> Self {
         let of_line = lines.all.iter().map(|line| {

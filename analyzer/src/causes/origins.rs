@@ -33,7 +33,7 @@ impl Origins {
     pub fn new(waits: &Waits, order: &Order, reasons: &Reasons) -> Self {
         let of_wait = vec![(0, 0); waits.all.len()];
         let mut origins = Self { of_wait, parts: Vec::new() };
-        let mut finder = Finder::default();
+        let mut finder = OriginSearch::default();
         for &number in &order.forward {
             let parts = finder.parts(number, waits, (reasons, &origins));
             let many = origins.parts.len() > MEAN_PARTS * waits.all.len();
@@ -70,7 +70,7 @@ struct Inherited {
 
 /// Finds the parts of waits, reusing its memory.
 #[derive(Debug, Default)]
-struct Finder {
+struct OriginSearch {
     divider: Divider,
     inherited: Vec<Inherited>,
     /// Context and ticks of the delaying rank's time that delays of the line excuse.
@@ -78,7 +78,7 @@ struct Finder {
     parts: Vec<Part>,
 }
 
-impl Finder {
+impl OriginSearch {
     fn parts(
         &mut self,
         number: u32,

@@ -3,9 +3,8 @@
 
 use crate::metrics::{Bound, Metrics, Selection};
 
-use super::lines::Lines;
+use super::lines::{CommonAxis, Lines};
 use super::wait::Wait;
-use super::whole_ticks::WholeTicks;
 
 /// A part of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,7 +24,7 @@ impl Part {
     /// The part that metrics are for; `None` if that is the whole run, from `whole.0` to `whole.1`.
     pub(super) fn new(
         metrics: &Metrics,
-        (clock, lines): (&WholeTicks, &Lines),
+        CommonAxis { clock, lines }: CommonAxis,
         whole: (i64, i64),
     ) -> Option<Self> {
         let in_seconds = match &metrics.selection {

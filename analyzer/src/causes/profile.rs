@@ -17,11 +17,11 @@ use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use super::callers::PathCounts;
 use super::contexts::{LocalContext, LocalContexts};
 use super::hinted_search;
+use super::integer_timeline::IntegerTimeline;
 use super::line_contexts::{LineContexts, OwnCall, SpanReader, Stretch};
 use super::lines::Lines;
 use super::local_site::{LocalSite, ReplacedModules};
 use super::waits::Waits;
-use super::whole_ticks::WholeTicks;
 
 /// Positions of the two moments that the last search found.
 #[derive(Debug, Clone, Copy, Default)]
@@ -195,7 +195,7 @@ impl ProfileBuilder {
 /// Builds the profiles of all lines.
 #[derive(Debug)]
 pub(super) struct Profiler<'c> {
-    pub clock: &'c WholeTicks<'c>,
+    pub clock: &'c IntegerTimeline<'c>,
     pub lines: &'c Lines,
     pub waits: &'c Waits,
     /// Moments of each line, in any order.

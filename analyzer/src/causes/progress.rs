@@ -12,10 +12,10 @@ use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
-use super::found::{Condition, Unexplained};
-use super::lines::Lines;
+use super::integer_timeline::IntegerTimeline;
+use super::lines::CommonAxis;
+use super::matched_conditions::{Condition, Unexplained};
 use super::states::State;
-use super::whole_ticks::WholeTicks;
 
 /// The partner's stretch outside MPI is at least this many times as long as the unexplained time
 /// before it, and as the rest of the call after it.
@@ -26,7 +26,7 @@ const MIN_RATIO: i64 = 4;
 /// the conditions; each process looks at the partners that are its own.
 pub(super) fn conditions(
     analysis: &Analysis,
-    axis: (&WholeTicks, &Lines),
+    axis: CommonAxis,
     mut unexplained: Vec<Unexplained>,
     least: i64,
 ) -> Vec<Condition> {
@@ -46,7 +46,7 @@ pub(super) fn conditions(
 /// The same for calls whose partners are read here, ordered by partner and end.
 fn of_own_partners(
     analysis: &Analysis,
-    (clock, lines): (&WholeTicks, &Lines),
+    CommonAxis { clock, lines }: CommonAxis,
     unexplained: &[Unexplained],
     least: i64,
 ) -> Vec<Condition> {
@@ -112,14 +112,14 @@ fn late_progress(of: &Unexplained, (left, entered): (i64, i64), least: i64) -> O
 
 /// Finds each rank's last entry into MPI before the given moments.
 struct Entries<'e> {
-    clock: &'e WholeTicks<'e>,
+    clock: &'e IntegerTimeline<'e>,
     /// By the partner's position, ordered by the end of the call.
     asked: &'e [&'e [Unexplained]],
 }
 
 /// The entries of one rank.
 struct EntriesOfRank<'e> {
-    clock: &'e WholeTicks<'e>,
+    clock: &'e IntegerTimeline<'e>,
     asked: &'e [Unexplained],
     position: usize,
     functions: Functions,

@@ -13,11 +13,11 @@ use crate::analysis::union::Clipper;
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
 use super::contexts::LocalContexts;
-use super::lines::Lines;
+use super::integer_timeline::IntegerTimeline;
+use super::lines::{CommonAxis, Lines};
 use super::together::{Axis, Does, for_each_stretch, has_several_threads};
 use super::tree::Tree;
 use super::waits::Waits;
-use super::whole_ticks::WholeTicks;
 
 /// Most occurrences of a region per rank whose begins and ends are kept.
 const MAX_OCCURRENCES: usize = 100_000;
@@ -101,7 +101,7 @@ struct LineTotals {
 
 /// What was found on the rank at a position.
 #[derive(Debug, Serialize, Deserialize)]
-struct Found {
+struct RegionOccurrences {
     position: usize,
     inside: BTreeMap<u32, Inside>,
     /// Waits that lie in a region.
@@ -109,14 +109,14 @@ struct Found {
 }
 
 struct Observer<'c> {
-    clock: &'c WholeTicks<'c>,
+    clock: &'c IntegerTimeline<'c>,
     lines: &'c Lines,
     waits: &'c Waits,
 }
 
 struct OfRank<'a, 'c> {
     rank: RankView<'a>,
-    clock: &'c WholeTicks<'c>,
+    clock: &'c IntegerTimeline<'c>,
     lines: &'c Lines,
     waits: &'c Waits,
     /// Begin and end of the rank.
@@ -194,12 +194,12 @@ impl OfRank<'_, '_> {
     }
 
     /// What was found, when all events are read.
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> RegionOccurrences {
         if let Some(of_threads) = self.of_threads.take() {
             self.add_of_threads(of_threads);
         }
         let Self { rank, inside, of_waits, .. } = self;
-        Found { position: rank.position, inside, of_waits }
+        RegionOccurrences { position: rank.position, inside, of_waits }
     }
 
     /// Adds what the threads of a rank did together in its regions.
@@ -306,7 +306,7 @@ impl Regions {
     /// here, except on the first process, which gets the regions of the whole run.
     pub(super) fn new(
         analysis: &Analysis,
-        (clock, lines): (&WholeTicks, &Lines),
+        CommonAxis { clock, lines }: CommonAxis,
         waits: &Waits,
     ) -> Self {
         let run = analysis.run;

@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::found::CollectiveSync;
 use super::hinted_search;
 use super::lines::Lines;
+use super::matched_conditions::CollectiveSync;
 use super::wait::Wait;
 use super::waits::Waits;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use trace_format::header::{Definition, Phase};
 
 use super::*;
-use crate::metrics::Selection;
+use crate::metrics::{Question, Selection};
 use crate::processes::in_threads;
 use crate::synthetic_messages::{completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -63,10 +63,15 @@ fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
     });
 }
 
+fn at_most(max_waits: usize) -> CausesOptions<'static> {
+    CausesOptions { max_waits, ..CausesOptions::default() }
+}
+
 /// The causes of a part of a run.
 fn of_part<'a>(analysis: &Analysis<'a>, selection: &Selection) -> Causes<'a> {
-    let metrics = Metrics::without_messages(analysis.run, analysis.timeline, selection).unwrap();
-    Causes::of_divided(analysis, &metrics).unwrap()
+    let metrics =
+        Metrics::for_question(analysis, Question::about(selection).without_messages()).unwrap();
+    Causes::with_options(analysis, CausesOptions::of_part(&metrics)).unwrap()
 }
 
 /// The causes of an iteration.
@@ -83,7 +88,7 @@ fn assert_same_in_processes(path: &Path, most: usize, expected: &Causes) {
             let run = Run::open_in(path, &processes).unwrap();
             let timeline = GlobalTimeline::new(&run);
             let analysis = Analysis::divided(&run, &timeline);
-            Causes::within(&analysis, None, most).map(|causes| format!("{causes:#?}"))
+            Causes::with_options(&analysis, at_most(most)).map(|causes| format!("{causes:#?}"))
         });
         let (first, others) = of_processes.split_first().unwrap();
         let differs = first.iter().flat_map(|text| text.lines()).zip(expected.lines());
@@ -160,7 +165,7 @@ fn of_too_many_waits_the_longest_are_explained() {
     }
     with_analysis(&[a, b], |analysis| {
         let all = waits(&Causes::new(analysis));
-        let causes = Causes::within(analysis, None, 100).unwrap();
+        let causes = Causes::with_options(analysis, at_most(100)).unwrap();
         assert_sums(&causes);
         assert_same_in_processes(&analysis.run.directory, 100, &causes);
         let Unknown::Short { count, sum_ns, below_ns } = causes.unknown[0] else {

@@ -14,12 +14,12 @@ use crate::analysis::spans::Spans;
 use super::contexts::{
     LocalContext, LocalContexts, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
+use super::integer_timeline::IntegerTimeline;
 use super::line_contexts::{LineContexts, SpanReader, Stretch};
 use super::lines::Lines;
 use super::local_site::ReplacedModules;
 use super::profile::{ProfileBuilder, Together};
 use super::waits::Waits;
-use super::whole_ticks::WholeTicks;
 
 /// What a rank does, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ pub(super) fn has_several_threads(rank: RankView<'_>) -> bool {
 /// What was found of the whole run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis<'c> {
-    pub clock: &'c WholeTicks<'c>,
+    pub clock: &'c IntegerTimeline<'c>,
     pub lines: &'c Lines,
     pub waits: &'c Waits,
 }

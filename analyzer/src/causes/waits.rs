@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::found::{CollectiveSync, Condition, Found, PollRun};
 use super::lines::{EndBounds, Lines};
+use super::matched_conditions::{CollectiveSync, Condition, MatchedConditions, PollRun};
 use super::states::State;
 use super::wait::{DELAYED_BY_UNKNOWN, Wait};
 
@@ -32,12 +32,12 @@ impl Waits {
     /// The waits that follow from what matching found. `open` lists the lines whose last call did
     /// not return, with its begin and function.
     pub fn new(
-        (mut conditions, found): (Vec<Condition>, Found),
+        (mut conditions, found): (Vec<Condition>, MatchedConditions),
         (lines, bounds): (&Lines, &EndBounds),
         open: &[(u32, i64, u16)],
         whole: (i64, i64),
     ) -> Self {
-        let Found { collective_syncs, mut polls, .. } = found;
+        let MatchedConditions { collective_syncs, mut polls, .. } = found;
         // A call may send to and receive from the same call of its partner.
         conditions.par_sort_unstable_by_key(|c| {
             let of_call = (c.line, c.entered, c.left);

@@ -13,7 +13,7 @@ use crate::plain_text::for_terminal;
 use crate::present::dump::{Dump, event_titles, message_titles};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::matching::{self, MatchSink, Message, Unmatched};
+use crate::timeline::matching::{self, MatchFinding, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
 /// Prints every recorded call, or every message, one per line.
@@ -190,6 +190,16 @@ struct MessageLines<'a, W: Write> {
 }
 
 impl<W: Write> MatchSink for MessageLines<'_, W> {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
+            _ => {}
+        }
+    }
+}
+
+impl<W: Write> MessageLines<'_, W> {
     fn message(&mut self, message: &Message) {
         let ends = [message.send.rank, message.receive.rank];
         if self.arguments.rank.is_none_or(|rank| ends.contains(&rank))

@@ -14,7 +14,7 @@ use super::selection_arguments::SelectionArguments;
 use super::several_processes::agreed;
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::{Causes, CausesOptions, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
@@ -130,7 +130,9 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     if let Some(file) = &arguments.html {
         return page(&run, &timeline, &selection, (file, arguments));
     }
-    let metrics = Metrics::of_analysis(&divided, &selection, !arguments.no_messages)?;
+    let messages = !arguments.no_messages;
+    let question = Question { messages, ..Question::about(&selection) };
+    let metrics = Metrics::for_question(&divided, question)?;
     let causes = causes_of(&divided, &metrics, arguments);
     run.check_readable_in_all()?;
     if !processes.is_first() {
@@ -187,7 +189,7 @@ fn causes_of<'a>(
     let calls: u64 = threads.map(|thread| thread.calls).sum();
     let asked = !arguments.from_start && !arguments.no_messages;
     let asked = asked && calls <= MAX_CALLS_FOR_SUMMARY;
-    asked.then(|| Causes::of_divided(analysis, metrics)).flatten()
+    asked.then(|| Causes::with_options(analysis, CausesOptions::of_part(metrics))).flatten()
 }
 
 /// Writes the page and prints its size.

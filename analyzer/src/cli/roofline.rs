@@ -250,7 +250,7 @@ fn place(
             findings.work = exchanges.work();
             findings.notes.extend(notes(run, &exchanges, machine));
         }
-        for point in Point::of(name, &exchanges) {
+        for point in Point::from_exchanges(name, &exchanges) {
             let size = (point.ranks, point.hosts);
             let roofs = Roofs::new(machine, sheet, size, point.locality, &point.sizes);
             let verdict = Verdict::new(&point, &roofs);

@@ -14,7 +14,7 @@ use crate::analysis::Analysis;
 use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::ledger::{Predictor, Subject};
-use crate::metrics::{Metrics, Selection};
+use crate::metrics::{self, Metrics, Selection};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sentence};
 use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, replayed_aside};
@@ -70,7 +70,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let tolerances: Vec<Tolerance> =
         SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
-    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true)?;
+    let metrics = Metrics::for_question(&analysis, metrics::Question::about(&Selection::Whole))?;
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
     let is_small = calls <= MAX_CALLS_FOR_SUMMARY;
     let causes = is_small.then(|| Causes::new(&analysis));

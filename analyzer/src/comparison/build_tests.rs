@@ -3,7 +3,7 @@
 use super::cause::{CauseKind, WhichRanks};
 use super::counts::CountKind;
 use super::guard::{Check, Verdict};
-use super::place::{Place, Site, Spot};
+use super::place::{CodeLocation, Place, Site};
 use super::record::{Kind, Part};
 use super::synthetic_runs::{RunGenerator, SMOOTH};
 use super::*;
@@ -58,7 +58,7 @@ fn slower_program_in_renamed_file_shows_true_change() {
     let of = comparison(&before, &after);
     let cause = of.cause.as_ref().expect("a cause");
     assert_eq!((cause.kind, &cause.ranks), (CauseKind::Computing, &Some(WhichRanks::All)));
-    assert!(matches!(&cause.spot, Some(Spot::Between(Some(from), Some(_)))
+    assert!(matches!(&cause.spot, Some(CodeLocation::Between(Some(from), Some(_)))
         if from.function == "MPI_Sendrecv" && from.file.as_deref() == Some("another.c")));
     let of_iteration = cause.ns.unwrap() / 128.0;
     assert!((of_iteration - 0.15 * SMOOTH).abs() < 0.1 * 0.15 * SMOOTH, "{of_iteration}");
@@ -123,7 +123,9 @@ fn what_an_inserted_call_divides_is_compared_as_a_whole() {
     assert!(!screen(&with, false).contains("the same"));
     // The other way round a call is gone.
     let back = comparison(&after, &before);
-    assert!(back.differences.parts.iter().all(|part| !matches!(part.key.spot, Spot::Around(_))));
+    assert!(
+        back.differences.parts.iter().all(|part| !matches!(part.key.spot, CodeLocation::Around(_)))
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use super::counts::Change;
-use super::place::Spot;
+use super::place::CodeLocation;
 
 /// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ pub struct Cause {
     /// The kind of change.
     pub kind: CauseKind,
     /// Place in the program, for counts with a call site and for times.
-    pub spot: Option<Spot>,
+    pub spot: Option<CodeLocation>,
     /// The ranks; unknown for counts.
     pub ranks: Option<WhichRanks>,
     /// How much longer a changed rank takes in the run, nanoseconds; unknown for counts.

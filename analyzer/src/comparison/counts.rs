@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::place::Spot;
+use super::place::CodeLocation;
 use super::record::RunRecord;
 
 /// Something that is counted.
@@ -19,7 +19,7 @@ pub enum CountKind {
     /// Calls of a function.
     Calls(String),
     /// Calls of a function from a call site.
-    CallsAt(Spot),
+    CallsAt(CodeLocation),
     /// Messages.
     Messages,
     /// Bytes of all messages.
@@ -61,7 +61,7 @@ fn counts_of(record: &RunRecord) -> BTreeMap<CountKind, u64> {
         add(CountKind::Bytes(function.clone()), *bytes);
     }
     for (site, count) in &counts.sites {
-        let spot = Spot::key(&super::place::Place::Inside(*site), &record.sites);
+        let spot = CodeLocation::key(&super::place::Place::Inside(*site), &record.sites);
         add(CountKind::CallsAt(spot), *count);
     }
     for (function, lines) in poll_lines(record) {
@@ -181,7 +181,7 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<C
         })
         .collect();
     found.retain(|change| match &change.what {
-        CountKind::CallsAt(Spot::Inside(site)) => functions.contains(&site.function),
+        CountKind::CallsAt(CodeLocation::Inside(site)) => functions.contains(&site.function),
         _ => true,
     });
     for change in &mut found {
@@ -194,11 +194,11 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<C
 }
 
 /// A call site with its line in a run that has it.
-fn with_line(spot: &Spot, side: &[RunRecord]) -> Option<Spot> {
+fn with_line(spot: &CodeLocation, side: &[RunRecord]) -> Option<CodeLocation> {
     side.iter().find_map(|record| {
         let places = record.counts.sites.iter().map(|(site, _)| super::place::Place::Inside(*site));
-        let mut same = places.filter(|place| Spot::key(place, &record.sites) == *spot);
-        same.next().map(|place| Spot::of(&place, &record.sites))
+        let mut same = places.filter(|place| CodeLocation::key(place, &record.sites) == *spot);
+        same.next().map(|place| CodeLocation::of(&place, &record.sites))
     })
 }
 

@@ -7,7 +7,7 @@ use super::cause::{Cause, CauseKind, WhichRanks};
 use super::compared::Comparison;
 use super::counts::{Change, CountKind};
 use super::parts::{Difference, Differences};
-use super::place::Spot;
+use super::place::CodeLocation;
 use super::quantities::Tested;
 use super::record::Kind;
 
@@ -61,7 +61,7 @@ pub(super) fn cause_in_counts(changes: &[Change]) -> Option<Cause> {
         _ => CauseKind::Calls,
     };
     let at = |what: &CountKind| match what {
-        CountKind::CallsAt(spot @ Spot::Inside(site)) => {
+        CountKind::CallsAt(spot @ CodeLocation::Inside(site)) => {
             let is_it =
                 matches!(&found.what, CountKind::Calls(function) if *function == site.function);
             is_it.then(|| spot.clone())

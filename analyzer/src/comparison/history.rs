@@ -2,7 +2,7 @@
 //! Where ranks lacked cores, a change is judged as a comparison is ([`Basis`]).
 
 use super::basis::Basis;
-use super::place::Spot;
+use super::place::CodeLocation;
 use super::record::RunRecord;
 use super::statistics::{self, ALPHA, Estimate, Location};
 use super::{alignment, counts};
@@ -58,7 +58,7 @@ impl<'r> Series<'r> {
     fn new(runs: Vec<&'r RunRecord>) -> Self {
         let anchor = |run: &RunRecord| {
             let of = run.iterations.as_ref()?;
-            Some((Spot::key(&of.anchor, &run.sites), run.share_of_iterations() >= 0.8))
+            Some((CodeLocation::key(&of.anchor, &run.sites), run.share_of_iterations() >= 0.8))
         };
         let mut aligned: Vec<RunRecord> = runs.iter().map(|run| (*run).clone()).collect();
         alignment::align(aligned.iter_mut().rev());

@@ -7,17 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::place::{Place, Site, Spot};
+use super::place::{CodeLocation, Place, Site};
 use super::record::{Kind, Part, RunRecord};
 
 /// Sets of places that are compared as one.
 #[derive(Debug, Default)]
 struct Sets {
-    parents: BTreeMap<Spot, Spot>,
+    parents: BTreeMap<CodeLocation, CodeLocation>,
 }
 
 impl Sets {
-    fn of(&self, spot: &Spot) -> Spot {
+    fn of(&self, spot: &CodeLocation) -> CodeLocation {
         let mut spot = spot;
         while let Some(parent) = self.parents.get(spot) {
             spot = parent;
@@ -25,7 +25,7 @@ impl Sets {
         spot.clone()
     }
 
-    fn join(&mut self, one: &Spot, other: &Spot) {
+    fn join(&mut self, one: &CodeLocation, other: &CodeLocation) {
         let (one, other) = (self.of(one), self.of(other));
         if one != other {
             self.parents.insert(one, other);
@@ -38,7 +38,7 @@ impl Sets {
 struct SideTimes {
     sites: BTreeSet<Site>,
     /// Nanoseconds by place between two calls.
-    places: BTreeMap<Spot, i64>,
+    places: BTreeMap<CodeLocation, i64>,
 }
 
 impl SideTimes {
@@ -47,7 +47,9 @@ impl SideTimes {
         for record in records {
             this.sites.extend(record.sites.iter().map(Site::key));
             for part in record.parts.iter().filter(|part| part.kind == Kind::Computing) {
-                if let spot @ Spot::Between(..) = Spot::key(&part.place, &record.sites) {
+                if let spot @ CodeLocation::Between(..) =
+                    CodeLocation::key(&part.place, &record.sites)
+                {
                     *this.places.entry(spot).or_default() += part.ns;
                 }
             }
@@ -57,9 +59,9 @@ impl SideTimes {
 }
 
 /// The calls that a place lies between.
-fn ends(spot: &Spot) -> Option<[&Option<Site>; 2]> {
+fn ends(spot: &CodeLocation) -> Option<[&Option<Site>; 2]> {
     match spot {
-        Spot::Between(from, to) => Some([from, to]),
+        CodeLocation::Between(from, to) => Some([from, to]),
         _ => None,
     }
 }
@@ -77,7 +79,7 @@ impl Sides {
         end.as_ref().filter(|site| !self.has_both(site))
     }
 
-    fn places(&self) -> impl Iterator<Item = &Spot> {
+    fn places(&self) -> impl Iterator<Item = &CodeLocation> {
         self.0.iter().flat_map(|side| side.places.keys())
     }
 
@@ -87,10 +89,10 @@ impl Sides {
         for spot in self.places() {
             let Some(ends) = ends(spot) else { continue };
             for site in ends.iter().filter_map(|end| self.one_sided(end)) {
-                sets.join(spot, &Spot::Around(site.clone()));
+                sets.join(spot, &CodeLocation::Around(site.clone()));
             }
         }
-        let mut around: BTreeMap<Spot, [BTreeSet<Option<Site>>; 2]> = BTreeMap::new();
+        let mut around: BTreeMap<CodeLocation, [BTreeSet<Option<Site>>; 2]> = BTreeMap::new();
         for spot in self.places() {
             let Some([from, to]) = ends(spot) else { continue };
             let [is_from_new, is_to_new] = [from, to].map(|end| self.one_sided(end).is_some());
@@ -102,11 +104,13 @@ impl Sides {
         }
         // Calls that are all on one side alone meet no call of the other side: all of this is one.
         let isolated = around.iter().filter(|(_, ends)| ends.iter().all(BTreeSet::is_empty));
-        let isolated: Vec<&Spot> = isolated.map(|(set, _)| set).collect();
+        let isolated: Vec<&CodeLocation> = isolated.map(|(set, _)| set).collect();
         isolated.windows(2).for_each(|sets_of_two| sets.join(sets_of_two[0], sets_of_two[1]));
         for (set, [froms, tos]) in &around {
             for from in froms {
-                tos.iter().for_each(|to| sets.join(&Spot::Between(from.clone(), to.clone()), set));
+                tos.iter().for_each(|to| {
+                    sets.join(&CodeLocation::Between(from.clone(), to.clone()), set)
+                });
             }
             // The other end is among the places that are too small to be listed.
             let is_open = froms.is_empty() || tos.is_empty();
@@ -138,12 +142,12 @@ impl Sides {
     }
 
     /// The place that stands for each of those that are joined.
-    fn joined(&self) -> BTreeMap<Spot, Spot> {
+    fn joined(&self) -> BTreeMap<CodeLocation, CodeLocation> {
         let mut sets = Sets::default();
         self.join_around_calls(&mut sets);
         self.join_reordered(&mut sets);
-        let mut members: BTreeMap<Spot, BTreeSet<Spot>> = BTreeMap::new();
-        let all: BTreeSet<&Spot> = self.places().chain(sets.parents.keys()).collect();
+        let mut members: BTreeMap<CodeLocation, BTreeSet<CodeLocation>> = BTreeMap::new();
+        let all: BTreeSet<&CodeLocation> = self.places().chain(sets.parents.keys()).collect();
         for spot in all.into_iter().filter(|spot| ends(spot).is_some()) {
             members.entry(sets.of(spot)).or_default().insert(spot.clone());
         }
@@ -157,11 +161,11 @@ impl Sides {
 
     /// The name of a joined place: the two calls that both sides make around it, else the call
     /// around which most of its time is.
-    fn name(&self, set: &BTreeSet<Spot>) -> Spot {
-        let is_common = |spot: &&Spot| {
+    fn name(&self, set: &BTreeSet<CodeLocation>) -> CodeLocation {
+        let is_common = |spot: &&CodeLocation| {
             ends(spot).is_some_and(|ends| ends.iter().all(|end| self.one_sided(end).is_none()))
         };
-        let common: Vec<&Spot> = set.iter().filter(is_common).collect();
+        let common: Vec<&CodeLocation> = set.iter().filter(is_common).collect();
         if let [only] = common[..] {
             return only.clone();
         }
@@ -173,7 +177,7 @@ impl Sides {
             }
         }
         let most = near.into_iter().max_by_key(|((is_new, _), ns)| (*is_new, *ns));
-        most.map_or(Spot::Elsewhere, |((_, site), _)| Spot::Around(site.clone()))
+        most.map_or(CodeLocation::Elsewhere, |((_, site), _)| CodeLocation::Around(site.clone()))
     }
 }
 
@@ -196,22 +200,22 @@ impl Renaming<'_> {
         })
     }
 
-    fn place(&mut self, spot: &Spot) -> Place {
+    fn place(&mut self, spot: &CodeLocation) -> Place {
         match spot {
-            Spot::Between(from, to) => {
+            CodeLocation::Between(from, to) => {
                 let from = from.as_ref().map(|site| self.position(site));
                 Place::Between(from, to.as_ref().map(|site| self.position(site)))
             }
-            Spot::Around(site) => Place::Around(self.position(site)),
+            CodeLocation::Around(site) => Place::Around(self.position(site)),
             _ => Place::Elsewhere,
         }
     }
 
-    fn apply(&mut self, joined: &BTreeMap<Spot, Spot>) {
+    fn apply(&mut self, joined: &BTreeMap<CodeLocation, CodeLocation>) {
         let mut sums: BTreeMap<Place, Part> = BTreeMap::new();
         let mut parts = Vec::new();
         for mut part in std::mem::take(&mut self.record.parts) {
-            let name = joined.get(&Spot::key(&part.place, &self.record.sites));
+            let name = joined.get(&CodeLocation::key(&part.place, &self.record.sites));
             let Some(name) = name.filter(|_| part.kind == Kind::Computing) else {
                 parts.push(part);
                 continue;
@@ -232,7 +236,8 @@ impl Renaming<'_> {
         // times do not add up.
         let sites = &self.record.sites;
         if let Some(of) = &mut self.record.iterations {
-            of.places.retain(|series| !joined.contains_key(&Spot::key(&series.place, sites)));
+            of.places
+                .retain(|series| !joined.contains_key(&CodeLocation::key(&series.place, sites)));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::place::Spot;
+use super::place::CodeLocation;
 use super::record::{Factors, Kind, Part, RunRecord};
 use super::statistics::{self, Estimate, Location};
 
@@ -14,14 +14,14 @@ pub struct Key {
     /// Wait state, for waiting.
     pub state: Option<String>,
     /// Place in the program, without lines.
-    pub spot: Spot,
+    pub spot: CodeLocation,
     /// Rank that was waited for, for waiting.
     pub delayed_by: Option<u32>,
 }
 
 impl Key {
     fn of(part: &Part, record: &RunRecord) -> Self {
-        let spot = Spot::key(&part.place, &record.sites);
+        let spot = CodeLocation::key(&part.place, &record.sites);
         Self { kind: part.kind, state: part.state.clone(), spot, delayed_by: part.delayed_by }
     }
 }
@@ -32,7 +32,7 @@ pub struct Difference {
     /// The part.
     pub key: Key,
     /// Place with line numbers, of the runs after if known, otherwise before.
-    pub shown: Spot,
+    pub shown: CodeLocation,
     /// Nanoseconds of the mean rank, after minus before; these add up.
     pub ns: i64,
     /// Means and interval, nanoseconds.
@@ -180,14 +180,14 @@ fn integer_quotients(numerators: &[i128], denominator: i128, sum: i128) -> Vec<i
 struct PartTime {
     ns: i64,
     by_ranks: Vec<i64>,
-    shown: Spot,
+    shown: CodeLocation,
 }
 
 /// The parts of a run by key; parts with the same key are combined.
 fn parts_by_key(record: &RunRecord) -> BTreeMap<Key, PartTime> {
     let mut all: BTreeMap<Key, PartTime> = BTreeMap::new();
     for part in &record.parts {
-        let shown = Spot::of(&part.place, &record.sites);
+        let shown = CodeLocation::of(&part.place, &record.sites);
         let found = all.entry(Key::of(part, record)).or_insert_with(|| PartTime {
             ns: 0,
             by_ranks: vec![0; part.by_ranks.len()],
@@ -221,7 +221,7 @@ fn difference(
             run.get(&key).and_then(|of| of.by_ranks.get(group).copied())
         };
         let mut values: Vec<f64> = side.iter().map(|run| ns(run).unwrap_or(0) as f64).collect();
-        statistics::median(&mut values) / f64::from(in_group(group))
+        crate::statistics::median(&mut values).unwrap_or(0.0) / f64::from(in_group(group))
     };
     let by_ranks = match key.kind {
         Kind::Computing => {

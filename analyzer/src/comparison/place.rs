@@ -80,7 +80,7 @@ impl Site {
 
 /// A place including its call sites, the same in all records of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Spot {
+pub enum CodeLocation {
     /// As [`Place::None`].
     None,
     /// As [`Place::Elsewhere`].
@@ -95,7 +95,7 @@ pub enum Spot {
     Around(Site),
 }
 
-impl Spot {
+impl CodeLocation {
     fn with(place: &Place, site: impl Fn(u32) -> Site) -> Self {
         match place {
             Place::None => Self::None,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::place::Spot;
+use super::place::CodeLocation;
 use super::record::{Iterations, Kind, RunRecord};
 use super::statistics::{self, ALPHA, Estimate, Location};
 
@@ -16,7 +16,7 @@ const MIN_PART: f64 = 0.01;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested {
     /// The part, without lines.
-    pub spot: Spot,
+    pub spot: CodeLocation,
     /// Whether this is the time of the slowest rank, not of the mean rank.
     pub most: bool,
     /// Whether this is the time per iteration, not per run.
@@ -41,9 +41,9 @@ pub fn elapsed(before: &[RunRecord], after: &[RunRecord]) -> Estimate {
 fn has_one_loop(before: &[RunRecord], after: &[RunRecord]) -> bool {
     let anchor = |record: &RunRecord| {
         let of = record.iterations.as_ref()?;
-        Some(Spot::key(&of.anchor, &record.sites))
+        Some(CodeLocation::key(&of.anchor, &record.sites))
     };
-    let anchors: BTreeSet<Option<Spot>> = before.iter().chain(after).map(anchor).collect();
+    let anchors: BTreeSet<Option<CodeLocation>> = before.iter().chain(after).map(anchor).collect();
     anchors.len() == 1 && !anchors.contains(&None)
 }
 
@@ -85,7 +85,7 @@ pub fn of_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<(Kind, Est
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseTime {
     /// The call that begins an iteration.
-    pub anchor: Spot,
+    pub anchor: CodeLocation,
     /// Number of iterations before and after.
     pub iterations: (u64, u64),
     /// The estimate, nanoseconds.
@@ -94,9 +94,9 @@ pub struct PhaseTime {
 
 /// The loops that all runs have.
 pub fn phases(before: &[RunRecord], after: &[RunRecord]) -> Vec<PhaseTime> {
-    let of = |record: &RunRecord| -> BTreeMap<Spot, (u64, f64)> {
+    let of = |record: &RunRecord| -> BTreeMap<CodeLocation, (u64, f64)> {
         let phases = record.phases.iter().map(|phase| {
-            let anchor = Spot::key(&phase.anchor, &record.sites);
+            let anchor = CodeLocation::key(&phase.anchor, &record.sites);
             (anchor, (phase.iterations, phase.ns as f64))
         });
         phases.collect()
@@ -106,7 +106,7 @@ pub fn phases(before: &[RunRecord], after: &[RunRecord]) -> Vec<PhaseTime> {
     let anchors = sides[0].first().into_iter().flat_map(BTreeMap::keys);
     let common = anchors.filter(|anchor| all().all(|run| run.contains_key(*anchor)));
     let compared = common.map(|anchor| {
-        let values = |side: &[BTreeMap<Spot, (u64, f64)>]| -> Vec<Vec<f64>> {
+        let values = |side: &[BTreeMap<CodeLocation, (u64, f64)>]| -> Vec<Vec<f64>> {
             side.iter().map(|run| vec![run[anchor].1]).collect()
         };
         PhaseTime {
@@ -132,13 +132,13 @@ pub fn regions(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
     tested
 }
 
-type Figures = BTreeMap<Spot, (Vec<f64>, Vec<f64>)>;
+type Figures = BTreeMap<CodeLocation, (Vec<f64>, Vec<f64>)>;
 
 fn by_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
     let of = |record: &RunRecord| -> Figures {
         let places = record.iterations.iter().flat_map(|of| &of.places);
         let figures = places.map(|series| {
-            let spot = Spot::key(&series.place, &record.sites);
+            let spot = CodeLocation::key(&series.place, &record.sites);
             (spot, (numbers(&series.mean), numbers(&series.most)))
         });
         figures.collect()
@@ -176,10 +176,10 @@ fn by_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
 }
 
 fn by_run(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
-    let of = |record: &RunRecord| -> BTreeMap<Spot, (f64, f64)> {
-        let mut sums: BTreeMap<Spot, (f64, f64)> = BTreeMap::new();
+    let of = |record: &RunRecord| -> BTreeMap<CodeLocation, (f64, f64)> {
+        let mut sums: BTreeMap<CodeLocation, (f64, f64)> = BTreeMap::new();
         for part in record.parts.iter().filter(|part| part.kind == Kind::Computing) {
-            let sum = sums.entry(Spot::key(&part.place, &record.sites)).or_default();
+            let sum = sums.entry(CodeLocation::key(&part.place, &record.sites)).or_default();
             sum.0 += part.ns as f64 / f64::from(record.ranks);
             let most = part.by_ranks.iter().max().copied().unwrap_or(0) as f64;
             sum.1 += most / f64::from(record.ranks_per_group);
@@ -187,14 +187,15 @@ fn by_run(before: &[RunRecord], after: &[RunRecord]) -> Vec<Tested> {
         sums
     };
     let sides = [before, after].map(|side| side.iter().map(of).collect::<Vec<_>>());
-    let spots: BTreeSet<&Spot> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
+    let spots: BTreeSet<&CodeLocation> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
     let length = elapsed(before, after).before;
     let mut tested = Vec::new();
-    for spot in spots.into_iter().filter(|spot| **spot != Spot::Elsewhere) {
+    for spot in spots.into_iter().filter(|spot| **spot != CodeLocation::Elsewhere) {
         for most in [false, true] {
-            let values = |side: &[BTreeMap<Spot, (f64, f64)>]| -> Vec<Vec<f64>> {
-                let of =
-                    |run: &BTreeMap<Spot, (f64, f64)>| run.get(spot).copied().unwrap_or_default();
+            let values = |side: &[BTreeMap<CodeLocation, (f64, f64)>]| -> Vec<Vec<f64>> {
+                let of = |run: &BTreeMap<CodeLocation, (f64, f64)>| {
+                    run.get(spot).copied().unwrap_or_default()
+                };
                 side.iter().map(|run| vec![if most { of(run).1 } else { of(run).0 }]).collect()
             };
             let estimate =

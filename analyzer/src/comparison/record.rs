@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::partners::Partners;
 use super::place::{Place, Site};
-use super::statistics::median;
 use crate::diagnosis::Finding;
+use crate::statistics::median;
 
 /// Value of the key `format`.
 pub const FORMAT: &str = "gammachi-record";
@@ -210,7 +210,8 @@ impl Iterations {
     }
 
     fn median_of_figures(&self) -> f64 {
-        median(&mut self.elapsed.iter().map(|ns| *ns as f64).collect::<Vec<_>>())
+        let mut lengths: Vec<f64> = self.elapsed.iter().map(|ns| *ns as f64).collect();
+        median(&mut lengths).unwrap_or(0.0)
     }
 
     /// Lengths of iterations whose median is that of all of them. A figure is the mean of several

@@ -8,6 +8,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
+use crate::statistics;
+
 /// Coverage of intervals if their assumptions hold: each end is exceeded once in a hundred cases.
 pub const CONFIDENCE: f64 = 0.98;
 /// Probability that an end of an interval is exceeded.
@@ -37,18 +39,8 @@ impl Location {
     fn of(self, values: &mut [f64]) -> f64 {
         match self {
             Self::Mean => values.iter().sum::<f64>() / values.len().max(1) as f64,
-            Self::Median => median(values),
+            Self::Median => statistics::median(values).unwrap_or(0.0),
         }
-    }
-}
-
-/// The median of some values; 0 for none.
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
     }
 }
 

@@ -7,7 +7,7 @@ use super::cause::{CauseKind, WhichRanks};
 use super::counts::CountKind;
 use super::guard::{Check, Matching, Verdict};
 use super::history::Series;
-use super::place::Spot;
+use super::place::CodeLocation;
 use super::record::{Kind, RecordError};
 use super::statistics::{Location, compare, discoveries};
 use super::synthetic_runs::{NORM, RunGenerator, SMOOTH};
@@ -31,8 +31,8 @@ fn verdict(before: &[RunRecord], after: &[RunRecord], at_most: f64) -> Verdict {
     compared(before, after, |of| check(of, at_most).verdict)
 }
 
-fn smooth() -> Option<Spot> {
-    Some(Spot::Region("smooth".to_owned()))
+fn smooth() -> Option<CodeLocation> {
+    Some(CodeLocation::Region("smooth".to_owned()))
 }
 
 #[test]
@@ -110,7 +110,9 @@ fn counts_take_precedence_over_time() {
         calls.change.map(|change| change.what),
         Some(CountKind::Calls("MPI_Allreduce".into()))
     );
-    assert!(matches!(calls.spot, Some(Spot::Inside(site)) if site.function == "MPI_Allreduce"));
+    assert!(
+        matches!(calls.spot, Some(CodeLocation::Inside(site)) if site.function == "MPI_Allreduce")
+    );
     let order = cause(RunGenerator { order: [0, 2, 1, 3], ..RunGenerator::default() });
     assert_eq!(order.kind, CauseKind::Partners);
     assert_eq!(

@@ -52,7 +52,7 @@ fn loss(of_rank: &RankMetrics, of: &Evidence) -> Loss {
         _ if of.metrics.selection != Selection::Whole => LostTo::RestOfStretch,
         Ending::Damaged | Ending::Stopped => LostTo::NotRecorded,
         Ending::LastStamp => LostTo::AfterLastEvent,
-        Ending::Finalize | Ending::LastSign => LostTo::StartAndEnd,
+        Ending::Finalize | Ending::LastActivity => LostTo::StartAndEnd,
     };
     let mut parts = vec![
         (LostTo::Mpi, of_rank.mpi_s),

@@ -94,8 +94,6 @@ pub struct Content<'a> {
     pub run: &'a Run,
     /// Its timeline.
     pub timeline: &'a GlobalTimeline,
-    /// Its communicators.
-    pub communicators: &'a CommunicatorTable,
     /// The selected part.
     pub choice: &'a Choice,
     /// Participants, and the meaning of numbers.
@@ -176,7 +174,7 @@ impl<'a> Content<'a> {
         let readings =
             ranks.map(|(position, trace)| EventReader::new(position, trace, communicators));
         let readings = readings.collect();
-        Self { run, timeline, communicators, choice, head, readings, exported }
+        Self { run, timeline, choice, head, readings, exported }
     }
 
     /// Position among [`Head::ranks`] of a rank of MPI_COMM_WORLD.

@@ -17,7 +17,9 @@ use serde::de::DeserializeOwned;
 use crate::analysis::Analysis;
 use crate::processes::Processes;
 use crate::spill::{Merged, Record, Sorted, Spill};
-use crate::timeline::matching::{CollectiveInstance, MatchSink, Message, Side, Unmatched, Wants};
+use crate::timeline::matching::{
+    CollectiveInstance, MatchFinding, MatchInterest, MatchSink, Message, Side, Unmatched,
+};
 use crate::timeline::whole_ns;
 
 use super::content::Content;
@@ -102,11 +104,22 @@ impl Sink<'_, '_> {
 }
 
 impl MatchSink for Sink<'_, '_> {
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> MatchInterest {
         // The completions of non-blocking collective operations.
-        Wants { completions: true, ..Wants::default() }
+        MatchInterest { completions: true, ..MatchInterest::default() }
     }
 
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
+            _ => {}
+        }
+    }
+}
+
+impl Sink<'_, '_> {
     fn message(&mut self, message: &Message) {
         self.progress.advance(1);
         let (send, receive) = (&message.send, &message.receive);

@@ -8,7 +8,9 @@ use trace_format::plain::Plain;
 
 use crate::analysis::Analysis;
 use crate::spill::{Record, Sorted, Spill};
-use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, MessageEnd};
+use crate::timeline::matching::{
+    self, CollectiveInstance, MatchFinding, MatchSink, Message, MessageEnd,
+};
 use crate::timeline::whole_ns;
 
 use super::content::Content;
@@ -126,6 +128,16 @@ fn end_ns(seconds: Option<f64>) -> i64 {
 }
 
 impl MatchSink for Sink<'_, '_> {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            _ => {}
+        }
+    }
+}
+
+impl Sink<'_, '_> {
     fn message(&mut self, message: &Message) {
         self.progress.advance(1);
         let number = self.matched;

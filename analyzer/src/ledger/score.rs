@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::file::Ledger;
 use super::prediction::{Answer, Prediction, Predictor};
+use crate::statistics::median;
 
 /// A prediction and its measured value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,10 +30,9 @@ impl<'a> Standing<'a> {
         let own = answers.iter().filter(|answer| answer.prediction == prediction.id);
         let (runs, mut seconds): (Vec<&str>, Vec<f64>) =
             own.map(|answer| (answer.run.as_str(), answer.seconds)).unzip();
-        seconds.sort_unstable_by(f64::total_cmp);
         let measured_s = match prediction.by {
-            Predictor::WhatIf => median(&seconds),
-            Predictor::Scaling | Predictor::Model => seconds.first().copied(),
+            Predictor::WhatIf => median(&mut seconds),
+            Predictor::Scaling | Predictor::Model => seconds.into_iter().min_by(f64::total_cmp),
         };
         let error = measured_s.map(|measured_s| prediction.seconds / measured_s - 1.0);
         let interval = prediction.lo_s.zip(prediction.hi_s).zip(measured_s);
@@ -82,27 +82,17 @@ impl<'a> Score<'a> {
     pub fn summary(&self) -> Summary {
         let mut errors: Vec<f64> =
             self.standings.iter().filter_map(|of| of.error).map(f64::abs).collect();
-        errors.sort_unstable_by(f64::total_cmp);
         let within: Vec<bool> = self.standings.iter().filter_map(|of| of.within_interval).collect();
         let within_interval = within.iter().filter(|within| **within).count();
         let coverage = within_interval as f64 / within.len() as f64;
         Summary {
             predictions: self.standings.len(),
             answered: errors.len(),
-            median_error: median(&errors),
+            median_error: median(&mut errors),
             intervals: within.len(),
             within_interval,
             coverage: coverage.is_finite().then_some(coverage),
         }
-    }
-}
-
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(sorted[middle]),
-        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::timeline::matching::MatchingSummary;
 
 use super::activity::detail::{Budget, Detail, MatchCollector};
 use super::activity::{Activity, Bins};
-use super::combined::Matched;
+use super::combined::{CombinedParts, Matched};
 use super::exchanges::{self, Exchanges};
 use super::figures::Metrics;
 use super::messages::{MessageMetrics, Tally, TallySums};
@@ -28,6 +28,20 @@ pub struct Question<'q> {
     pub exchanges: &'q [Selection],
     /// The timeline of a page, if there is to be one.
     pub page: Option<Page<'q>>,
+}
+
+impl<'q> Question<'q> {
+    /// A selection's figures, with its messages.
+    pub fn about(selection: &'q Selection) -> Self {
+        Self { selection, messages: true, exchanges: &[], page: None }
+    }
+
+    /// Without messages, unless some rank did not finish: then matching shows which rank each one
+    /// waits for.
+    #[must_use]
+    pub fn without_messages(self) -> Self {
+        Self { messages: false, ..self }
+    }
 }
 
 /// The timeline of a page: what each thread did when, and the single calls of some windows.
@@ -86,7 +100,8 @@ impl Answer {
         let bins = page.map(|page| Bins::new(analysis.timeline, page.bins));
         let (mut passes, binned) = Passes::with_observer(analysis, &selections, &bins);
         let page = page.zip(bins).map(|(page, bins)| {
-            let activity = Activity::of(analysis, &bins, binned.into_iter().flatten().collect());
+            let activity =
+                Activity::from_bins(analysis, &bins, binned.into_iter().flatten().collect());
             let detail = Detail::of_events(analysis, &activity, page.windows, page.budget);
             (activity, detail, page.budget)
         });
@@ -118,7 +133,7 @@ impl Answer {
                 let sums = sums.or_else(|| Some(Tally::new(analysis, &main).into_sums()));
                 let found = summary.zip(sums);
                 let found = found.and_then(|own| analysis.processes.reduce(own, merged));
-                let found = found.map(|(s, sums)| MessageMetrics::of(analysis, s, sums));
+                let found = found.map(|(s, sums)| MessageMetrics::from_sums(analysis, s, sums));
                 Matched::Found(found.map(Box::new))
             }
             false => Matched::NotRequested,
@@ -131,9 +146,16 @@ impl Answer {
             detail.add_matches(collected, budget);
             (activity, detail)
         });
-        let counters = passes.counters(analysis.run, 0);
-        let parts = (counters, passes.sites.take(), matched);
-        let metrics = Metrics::of(analysis, (selection, &main), &passes.sums[0], parts);
+        let sites = passes.sites.take();
+        let parts = CombinedParts {
+            selection,
+            resolved: &main,
+            passes: &passes.sums[0],
+            counters: passes.counters(analysis.run, 0),
+            sites,
+            matched,
+        };
+        let metrics = Metrics::combine(analysis, parts);
         Ok(Self { metrics, exchanges, page })
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn rank_metrics(
         read_until_s: before_death
             .filter(|_| readings_apply)
             .map(|last| time.clock.seconds(last.ticks)),
-        memory: Memory::of(trace).filter(|_| resolved.whole),
+        memory: Memory::at_end(trace).filter(|_| resolved.whole),
         involuntary_switches: system.involuntary_switches.filter(|_| readings_apply),
         core: system.core,
         events: pass.calls.iter().map(|call| call.count).fold(0, u64::saturating_add),
@@ -114,14 +114,21 @@ pub(super) fn rank_metrics(
     }
 }
 
+/// What metrics are combined from.
+pub(super) struct CombinedParts<'p> {
+    pub selection: &'p Selection,
+    pub resolved: &'p Resolved,
+    /// The sums of each rank.
+    pub passes: &'p [RankPass],
+    pub counters: Vec<CounterMetrics>,
+    pub sites: Option<SiteMetrics>,
+    pub matched: Matched,
+}
+
 impl Metrics {
     /// Combines the sums of a selection, its messages, and the operations that matching left open.
-    pub(super) fn of(
-        analysis: &Analysis,
-        (selection, resolved): (&Selection, &Resolved),
-        passes: &[RankPass],
-        (counters, sites, matched): (Vec<CounterMetrics>, Option<SiteMetrics>, Matched),
-    ) -> Self {
+    pub(super) fn combine(analysis: &Analysis, parts: CombinedParts) -> Self {
+        let CombinedParts { selection, resolved, passes, counters, sites, matched } = parts;
         let Analysis { run, timeline, .. } = *analysis;
         let mut notes = Vec::new();
         let compute = compute_mode(run, &mut notes);

@@ -90,7 +90,7 @@ fn of(ranks: &[SyntheticRank], selection: &Selection) -> (Metrics, Exchanges) {
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).unwrap();
-    (metrics, Exchanges::of(&Analysis::of(&run, &timeline), selection).unwrap())
+    (metrics, Exchanges::for_selection(&Analysis::of(&run, &timeline), selection).unwrap())
 }
 
 fn region(name: &str) -> Selection {
@@ -175,7 +175,7 @@ fn counts_are_unknown_without_readings() {
 fn points_use_counted_operations_only_if_all_ranks_were_read() {
     let ranks = [marked(0), marked(1)];
     let point = |ranks: &[SyntheticRank], selection: &Selection| {
-        Point::of("p", &of(ranks, selection).1).remove(0)
+        Point::from_exchanges("p", &of(ranks, selection).1).remove(0)
     };
     let whole = point(&ranks, &Selection::Whole);
     assert_eq!((whole.flops, whole.flops_counted), (Some(2000.0), true));
@@ -194,7 +194,7 @@ fn points_use_counted_operations_only_if_all_ranks_were_read() {
     let whole = point(&mixed, &Selection::Whole);
     assert_eq!((whole.flops, whole.flops_counted), (Some(24.0), false));
     // By itself, the host that was read has its count.
-    let hosts = Point::of("p", &of(&mixed, &Selection::Whole).1);
+    let hosts = Point::from_exchanges("p", &of(&mixed, &Selection::Whole).1);
     let each: Vec<_> = hosts.iter().map(|point| (point.flops, point.flops_counted)).collect();
     assert_eq!(each, [(Some(24.0), false), (Some(1000.0), true), (Some(12.0), false)]);
     let (metrics, _) = of(&mixed, &Selection::Whole);

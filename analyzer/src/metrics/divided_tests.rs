@@ -17,7 +17,7 @@ pub(super) fn assert_same_in_processes(path: &Path, selection: &Selection, expec
             let run = Run::open_in(path, &processes).unwrap();
             let timeline = GlobalTimeline::new(&run);
             let analysis = Analysis::divided(&run, &timeline);
-            let metrics = Metrics::of_analysis(&analysis, selection, true).unwrap();
+            let metrics = Metrics::for_question(&analysis, Question::about(selection)).unwrap();
             run.check_readable_in_all().unwrap();
             metrics
         });

@@ -15,7 +15,9 @@ use trace_format::meaning::{Class, Meaning};
 use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::Peer;
-use crate::timeline::matching::{Access, CollectiveInstance, MatchSink, Message, Unmatched};
+use crate::timeline::matching::{
+    Access, CollectiveInstance, MatchFinding, MatchSink, Message, Unmatched,
+};
 use crate::trace::Run;
 
 use super::counters::CounterMetrics;
@@ -206,7 +208,10 @@ impl Exchanges {
     ///
     /// # Errors
     /// The selection names something that the run does not have.
-    pub fn of(analysis: &Analysis, selection: &Selection) -> Result<Self, SelectionError> {
+    pub fn for_selection(
+        analysis: &Analysis,
+        selection: &Selection,
+    ) -> Result<Self, SelectionError> {
         let mut all = Self::of_all(analysis, std::slice::from_ref(selection));
         all.pop().unwrap_or_else(|| unreachable!("one selection was given"))
     }
@@ -446,6 +451,18 @@ fn share_elsewhere(
 }
 
 impl MatchSink for Tally<'_> {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            MatchFinding::Access(access) => self.access(access),
+            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
+            _ => {}
+        }
+    }
+}
+
+impl Tally<'_> {
     fn message(&mut self, message: &Message) {
         let (send, receive) = (&message.send, &message.receive);
         if send.rank == receive.rank {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::matching::{
-    CollectiveInstance, MatchSink, Message, MessageEnd, Unmatched, is_possible,
+    CollectiveInstance, MatchFinding, MatchSink, Message, MessageEnd, is_possible,
 };
 use crate::trace::Run;
 
@@ -130,6 +130,16 @@ struct Calls {
 }
 
 impl MatchSink for Calls {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            _ => {}
+        }
+    }
+}
+
+impl Calls {
     fn message(&mut self, message: &Message) {
         let case = CASE_TAGS.iter().find(|(_, tags)| tags.contains(&message.tag));
         if let Some((case, _)) = case {
@@ -141,8 +151,6 @@ impl MatchSink for Calls {
             self.receives.extend(times(&message.receive));
         }
     }
-
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
 
     fn collective(&mut self, instance: &CollectiveInstance) {
         self.instances.push(instance.clone());

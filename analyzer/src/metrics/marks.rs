@@ -21,7 +21,7 @@ pub(super) struct Targets {
 
 impl Targets {
     /// The needs of a selection, which combines at most one region and one window.
-    pub fn of(selection: &Selection) -> Self {
+    pub fn for_selection(selection: &Selection) -> Self {
         let call = |bound: &Bound| match bound {
             Bound::Seconds(_) => None,
             Bound::Occurrence { function, number } => Some((function.clone(), *number)),

@@ -18,7 +18,7 @@ pub struct Memory {
 
 impl Memory {
     /// From the rank's readings; `None` in older traces and where the system tells nothing.
-    pub(super) fn of(trace: &RankTrace) -> Option<Self> {
+    pub(super) fn at_end(trace: &RankTrace) -> Option<Self> {
         let readings = || trace.facts.usage_readings.iter().filter(|one| one.resident_bytes > 0);
         let first = readings().min_by_key(|reading| reading.ticks)?;
         let last = readings().max_by_key(|reading| reading.ticks)?;

@@ -201,6 +201,6 @@ fn several_selections_in_one_pass_agree_with_each_alone() {
     let analysis = Analysis::of(&run, &timeline);
     let together = Exchanges::of_all(&analysis, &all);
     for (selection, found) in all.iter().zip(together) {
-        assert_eq!(found, Exchanges::of(&analysis, selection), "{selection:?}");
+        assert_eq!(found, Exchanges::for_selection(&analysis, selection), "{selection:?}");
     }
 }

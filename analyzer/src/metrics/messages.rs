@@ -15,8 +15,8 @@ use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable, Members};
 use crate::timeline::matching::{
-    Access, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason,
-    Sides, Unmatched,
+    Access, ActiveOperation, CollectiveInstance, MatchFinding, MatchSink, MatchingSummary, Message,
+    Reason, Sides, Unmatched,
 };
 use crate::trace::Run;
 
@@ -213,7 +213,7 @@ impl MessageMetrics {
     }
 
     /// The figures of a whole run; also returns the operations that matching left open.
-    pub(super) fn of(
+    pub(super) fn from_sums(
         analysis: &Analysis,
         summary: MatchingSummary,
         sums: TallySums,
@@ -502,6 +502,19 @@ impl TallySums {
 }
 
 impl MatchSink for Tally<'_> {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Access(access) => self.access(access),
+            MatchFinding::Active(operation) => self.active(operation),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
+            _ => {}
+        }
+    }
+}
+
+impl Tally<'_> {
     fn message(&mut self, message: &Message) {
         let (send, receive) = (&message.send, &message.receive);
         if !self.selects(send.rank, send.begin_ticks) {

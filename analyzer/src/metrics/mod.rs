@@ -82,42 +82,15 @@ impl Metrics {
         timeline: &GlobalTimeline,
         selection: &Selection,
     ) -> Result<Self, SelectionError> {
-        Self::with(run, timeline, selection, true)
+        Self::for_question(&Analysis::of(run, timeline), Question::about(selection))
     }
 
-    /// Like [`Metrics::new`], but does not match messages unless some rank did not finish; matching
-    /// then shows which rank each one waits for. Without matching, [`Metrics::messages`] is `None`.
+    /// The figures that a question is about, of an analysis that may be divided among processes:
+    /// see [`Answer::new`]. Without matching, [`Metrics::messages`] is `None`.
     ///
     /// # Errors
     /// As [`Metrics::new`].
-    pub fn without_messages(
-        run: &Run,
-        timeline: &GlobalTimeline,
-        selection: &Selection,
-    ) -> Result<Self, SelectionError> {
-        Self::with(run, timeline, selection, false)
-    }
-
-    fn with(
-        run: &Run,
-        timeline: &GlobalTimeline,
-        selection: &Selection,
-        messages: bool,
-    ) -> Result<Self, SelectionError> {
-        Self::of_analysis(&Analysis::of(run, timeline), selection, messages)
-    }
-
-    /// Like [`Metrics::new`], or without `messages` like [`Metrics::without_messages`], of an
-    /// analysis that may be divided among processes: see [`Answer::new`].
-    ///
-    /// # Errors
-    /// As [`Metrics::new`].
-    pub fn of_analysis(
-        analysis: &Analysis,
-        selection: &Selection,
-        messages: bool,
-    ) -> Result<Self, SelectionError> {
-        let question = Question { selection, messages, exchanges: &[], page: None };
+    pub fn for_question(analysis: &Analysis, question: Question) -> Result<Self, SelectionError> {
         Answer::new(analysis, &question).map(|answer| answer.metrics)
     }
 }

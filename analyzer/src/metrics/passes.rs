@@ -80,7 +80,7 @@ impl Passes {
             passes.counts.iter_mut().zip(counts).for_each(|(all, one)| all.push(one));
         }
         let sites = (processes.join_at_first(sites), processes.join_at_first(paths));
-        passes.sites = SiteMetrics::of(analysis.run, analysis.timeline, sites);
+        passes.sites = SiteMetrics::from_ranks(analysis.run, analysis.timeline, sites);
         (passes, others)
     }
 

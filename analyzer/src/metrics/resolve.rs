@@ -141,7 +141,7 @@ impl Resolved {
     /// some selection names a region or a call.
     pub fn all(analysis: &Analysis, selections: &[Selection]) -> Vec<Result<Self, SelectionError>> {
         let Analysis { run, timeline, .. } = *analysis;
-        let targets: Vec<Targets> = selections.iter().map(Targets::of).collect();
+        let targets: Vec<Targets> = selections.iter().map(Targets::for_selection).collect();
         let found: Vec<Vec<Found>> = match targets.iter().all(Targets::is_empty) {
             true => run
                 .ranks

@@ -188,7 +188,7 @@ impl<'a> RankObserver<'a> for RankSites<'a, '_> {
 
 impl SiteMetrics {
     /// Merges the ranks; `None` if no call site was recorded.
-    pub(super) fn of(
+    pub(super) fn from_ranks(
         run: &Run,
         timeline: &GlobalTimeline,
         (per_rank, paths): (Vec<SiteSums>, Vec<PathSums>),

@@ -646,7 +646,7 @@ fn an_open_call_lasts_to_the_last_sign_of_life_of_the_job() {
     assert_eq!(ms(metrics.elapsed_s), 5000.0);
     let waits = &metrics.ranks[1];
     assert_eq!([waits.compute_s, waits.mpi_s].map(ms), [32.0, 20.0 + 4938.0]);
-    assert_eq!(waits.ending, Ending::LastSign);
+    assert_eq!(waits.ending, Ending::LastActivity);
     assert_eq!(call(&metrics, "MPI_Recv").map(|c| ms(c.max_s)), Some(4938.0));
     let dead = &metrics.ranks[0];
     assert_eq!((ms(dead.elapsed_s), dead.ending), (40.0, Ending::LastStamp));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::analysis::Analysis;
 use crate::causes::tests::{finished, generated};
-use crate::causes::{Causes, RankTime, Tree};
+use crate::causes::{Causes, CausesOptions, RankTime, Tree};
 use crate::comparison::RunRecord;
 use crate::comparison::record::Kind;
 use crate::diagnosis::{Diagnosis, Evidence};
@@ -116,7 +116,7 @@ fn check_window_of_all(analysis: &Analysis, all: &Causes) {
     let end_s = all.clock.seconds(all.whole.1 - all.whole.0) + 1.0;
     let window = Selection::Window { from: Bound::Seconds(0.0), to: Bound::Seconds(end_s) };
     let metrics = Metrics::new(analysis.run, analysis.timeline, &window).unwrap();
-    let causes = Causes::of_divided(analysis, &metrics).unwrap();
+    let causes = Causes::with_options(analysis, CausesOptions::of_part(&metrics)).unwrap();
     let tree = |causes: &Causes| {
         let ideal = ideal_time_of(analysis, causes.part.as_ref()).ok();
         causes.tree(analysis.run, ideal).unwrap()
@@ -141,7 +141,7 @@ fn check_selection(analysis: &Analysis, selection: &Selection) {
             return;
         }
     };
-    let causes = Causes::of_divided(analysis, &metrics).unwrap();
+    let causes = Causes::with_options(analysis, CausesOptions::of_part(&metrics)).unwrap();
     let ideal = ideal_time_of(analysis, causes.part.as_ref());
     let (metrics, causes) = (&metrics, Some(&causes));
     let diagnosis =

@@ -12,10 +12,10 @@ use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView
 use crate::causes::contexts::{Contexts, LocalContext, LocalContexts};
 use crate::causes::local_site::{LocalSite, ReplacedModules};
 use crate::causes::semantics::CallSemantics;
-use crate::causes::{Lines, Part, WholeTicks};
+use crate::causes::{IntegerTimeline, Lines, Part};
 use crate::timeline::mpi_constants::MpiConstants;
 
-use super::find::{Finder, LinkedCall, Matches};
+use super::find::{LinkedCall, MatchCollector, Matches};
 use super::graph::{
     Collective, Graph, GraphLine, Link, LinkKind, Member, Message, NO_OP, Op, OpNumber, Recorded,
 };
@@ -40,7 +40,7 @@ const BUSY_POLLING_S: f64 = 2e-6;
 
 /// Builds the operations of all ranks.
 struct OpBuilder<'l, 'a> {
-    clock: &'l WholeTicks<'a>,
+    clock: &'l IntegerTimeline<'a>,
     lines: &'l Lines,
     begin: i64,
     /// By line, sorted by begin.
@@ -449,15 +449,15 @@ impl<'a> Graph<'a> {
         if run.ranks.iter().any(|rank| rank.file.threads.iter().any(|t| t.totals.is_some())) {
             return Err(NotReplayable::NotWhole);
         }
-        let clock = WholeTicks::new(run, analysis.timeline);
+        let clock = IntegerTimeline::new(run, analysis.timeline);
         let lines = Lines::new(analysis, &clock);
         let Some((begin, end)) = lines.extent().filter(|(begin, end)| end > begin) else {
             return Err(NotReplayable::NoTime);
         };
         let semantics = CallSemantics::new(run);
-        let new_finder = || Finder::new(analysis, &clock, (&lines, &semantics));
+        let new_finder = || MatchCollector::new(analysis, &clock, (&lines, &semantics));
         let (_, found) = analysis.matches(new_finder).ok_or(NotReplayable::NoAttributes)?;
-        let found = found.into_iter().map(Finder::into_found).collect();
+        let found = found.into_iter().map(MatchCollector::into_found).collect();
         let (found, groups) = Matches::merge(found, lines.all.len());
         let (clock, lines, keys) = (&clock, &lines, &found.keys[..]);
         let (members, meetings) = (&found.members[..], &found.meetings[..]);
@@ -494,7 +494,7 @@ impl<'a> Graph<'a> {
         mut self,
         mut ranks: Vec<RankOps>,
         numbers: &[Vec<u32>],
-        (clock, lines, begin): (&WholeTicks, &Lines, i64),
+        (clock, lines, begin): (&IntegerTimeline, &Lines, i64),
     ) -> Self {
         self.set_begins(&ranks);
         let whole_message = |m: &Message| m.send != NO_OP && m.receive != NO_OP;

@@ -7,10 +7,11 @@ use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
 use crate::causes::semantics::CallSemantics;
-use crate::causes::{Lines, WholeTicks};
+use crate::causes::{IntegerTimeline, Lines};
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{
-    Call, CollectiveInstance, CollectiveMember, MatchSink, Message as Matched, Unmatched, Wants,
+    Call, CollectiveInstance, CollectiveMember, MatchFinding, MatchInterest, MatchSink,
+    Message as Matched, Unmatched,
 };
 
 use super::algorithm::usual;
@@ -78,9 +79,9 @@ pub(super) struct Matches {
 }
 
 /// Collects the results of matching.
-pub(super) struct Finder<'f, 'a> {
+pub(super) struct MatchCollector<'f, 'a> {
     analysis: &'f Analysis<'a>,
-    clock: &'f WholeTicks<'a>,
+    clock: &'f IntegerTimeline<'a>,
     lines: &'f Lines,
     semantics: &'f CallSemantics,
     /// The local number of each communicator.
@@ -88,10 +89,10 @@ pub(super) struct Finder<'f, 'a> {
     found: Matches,
 }
 
-impl<'f, 'a> Finder<'f, 'a> {
+impl<'f, 'a> MatchCollector<'f, 'a> {
     pub fn new(
         analysis: &'f Analysis<'a>,
-        clock: &'f WholeTicks<'a>,
+        clock: &'f IntegerTimeline<'a>,
         (lines, semantics): (&'f Lines, &'f CallSemantics),
     ) -> Self {
         let (groups, found) = Default::default();
@@ -151,11 +152,23 @@ fn movement(function: &str) -> Movement {
     }
 }
 
-impl MatchSink for Finder<'_, '_> {
-    fn wants(&self) -> Wants {
-        Wants { completions: true, waiting: true, ..Wants::default() }
+impl MatchSink for MatchCollector<'_, '_> {
+    fn wants(&self) -> MatchInterest {
+        MatchInterest { completions: true, waiting: true, ..MatchInterest::default() }
     }
 
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            MatchFinding::ImplicitCollective(instance) => self.implicit_collective(instance),
+            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
+            _ => {}
+        }
+    }
+}
+
+impl MatchCollector<'_, '_> {
     fn message(&mut self, message: &Matched) {
         let (send, receive) = (&message.send, &message.receive);
         let ends = (self.line(send.rank, send.thread), self.line(receive.rank, receive.thread));
@@ -204,7 +217,7 @@ impl MatchSink for Finder<'_, '_> {
         self.add(instance, (needs, movement(&instance.function)), root);
     }
 
-    fn together(&mut self, instance: &CollectiveInstance) {
+    fn implicit_collective(&mut self, instance: &CollectiveInstance) {
         let at = |member: &CollectiveMember, ticks: u64| {
             let position = self.analysis.run.position_of(member.rank)?;
             Some(self.clock.at(position, ticks))
@@ -226,7 +239,7 @@ impl MatchSink for Finder<'_, '_> {
     }
 }
 
-impl Finder<'_, '_> {
+impl MatchCollector<'_, '_> {
     /// Adds an operation; `root` is an index into the members.
     fn add(
         &mut self,

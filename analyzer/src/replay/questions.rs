@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use trace_format::meaning::{Class, Meaning};
 
 use crate::causes::{Context, Part};
+use crate::statistics::median;
 
 use super::backward::{Path, critical_path};
 use super::calibrate::{MAX_ERROR, MAX_OFF_S, calibrate};
@@ -13,7 +14,7 @@ use super::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay, re
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
 use super::part::Bounds;
-use super::what_if::{Answer, Asked, NoIdeal, WhatIf};
+use super::what_if::{Answer, NoIdeal, PredictedTime, WhatIf};
 
 /// Conditions of a replay that some changes make.
 #[derive(Debug)]
@@ -81,16 +82,6 @@ const MIN_NOISE_S: f64 = 20e-6;
 const MAX_NOISE: f64 = 0.1;
 /// … and if there are at least this many of its kind.
 const MIN_OF_KIND: usize = 20;
-
-/// The mean of the two middle values if there is an even number of them.
-fn median(values: &mut [f64]) -> f64 {
-    let is_even = values.len().is_multiple_of(2);
-    let (below, upper, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
-    match below.iter().copied().reduce(f64::max).filter(|_| is_even) {
-        Some(lower) => f64::midpoint(lower, *upper),
-        None => *upper,
-    }
-}
 
 impl<'a> WhatIf<'a> {
     /// Calibrates the network of a graph and replays it.
@@ -180,7 +171,7 @@ impl<'a> WhatIf<'a> {
         let path = self
             .transfers_matter(changes)
             .then(|| critical_path(&self.graph, &conditions, &replayed));
-        let asked = Asked {
+        let asked = PredictedTime {
             changes,
             elapsed_s,
             network: &changed.network,
@@ -255,7 +246,7 @@ impl<'a> WhatIf<'a> {
                 Change::Balance(region) => self.balance(&mut own, region.as_deref()),
                 Change::MedianRank => {
                     let sums = self.own_of_ranks();
-                    let middle = median(&mut sums.clone());
+                    let middle = median(&mut sums.clone()).unwrap_or(0.0);
                     for line in &graph.lines {
                         let sum = sums[line.position];
                         if sum > middle {
@@ -375,9 +366,10 @@ impl<'a> WhatIf<'a> {
             let kinds = self.by_context(line, computes);
             for ops in kinds.values().filter(|ops| ops.len() >= MIN_OF_KIND) {
                 let mut lengths: Vec<f64> = ops.iter().map(|op| own[*op]).collect();
-                let middle = median(&mut lengths);
+                let middle = median(&mut lengths).unwrap_or(0.0);
                 lengths.iter_mut().for_each(|length| *length = (*length - middle).abs());
-                let noise = (NOISE_DEVIATIONS * median(&mut lengths)).max(MIN_NOISE_S);
+                let noise =
+                    (NOISE_DEVIATIONS * median(&mut lengths).unwrap_or(0.0)).max(MIN_NOISE_S);
                 let over = lengths.iter().filter(|deviation| **deviation > noise).sum::<f64>();
                 if over > MAX_NOISE * middle * lengths.len() as f64 {
                     continue;

@@ -5,7 +5,7 @@ use super::backward::Transfers;
 use super::change::Change;
 use super::network::Network;
 use super::questions::changed_network;
-use super::what_if::{Asked, WhatIf};
+use super::what_if::{PredictedTime, WhatIf};
 
 /// Relative difference of two runs of the same program, in nine of ten cases.
 const OF_RUNS: f64 = 0.012;
@@ -65,7 +65,7 @@ impl WhatIf<'_> {
     /// The shortest and the longest time with the networks that the run does not exclude, seconds.
     /// Each is multiplied by the factor with which the recorded critical path takes as long as
     /// recorded; the critical path with the changes is taken to stay the same.
-    pub(super) fn divided(&self, asked: &Asked) -> (f64, f64) {
+    pub(super) fn divided(&self, asked: &PredictedTime) -> (f64, f64) {
         let time = asked.elapsed_s;
         let Some(path) = asked.path else { return (time, time) };
         let recorded = Transfers::new(&self.calibration.network, self.path()).all;
@@ -83,7 +83,7 @@ impl WhatIf<'_> {
 
     /// The interval that contains the time in nine of ten cases, seconds. It contains no time in
     /// which a rank cannot compute what it computes.
-    pub(super) fn interval(&self, asked: &Asked, (lo, hi): (f64, f64)) -> (f64, f64) {
+    pub(super) fn interval(&self, asked: &PredictedTime, (lo, hi): (f64, f64)) -> (f64, f64) {
         let possible = asked.computing_s.min(asked.elapsed_s) * (1.0 - OF_RUNS);
         let lowest = (lo - self.uncertainty(asked, lo)).max(possible);
         (lowest, hi + self.uncertainty(asked, hi))
@@ -91,7 +91,7 @@ impl WhatIf<'_> {
 
     /// The distance from a time within which the time is in nine of ten cases if the costs of
     /// transfers are divided in one way, seconds.
-    fn uncertainty(&self, asked: &Asked, time_s: f64) -> f64 {
+    fn uncertainty(&self, asked: &PredictedTime, time_s: f64) -> f64 {
         let before = Transfers::new(&self.calibration.network, self.path());
         let after = asked.path.map_or(before, |path| Transfers::new(asked.network, path));
         let shares = self.shares(asked.changes);

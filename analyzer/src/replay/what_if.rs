@@ -72,7 +72,7 @@ pub struct WhatIf<'a> {
 }
 
 /// An answer whose interval is wanted.
-pub(super) struct Asked<'a> {
+pub(super) struct PredictedTime<'a> {
     pub changes: &'a [Change],
     pub elapsed_s: f64,
     /// The network with the changes.

@@ -21,7 +21,7 @@ use trace_format::reader::RankFile;
 use trace_format::writer::RankFileWriter;
 
 use crate::analysis::Analysis;
-use crate::causes::{Lines, WholeTicks};
+use crate::causes::{IntegerTimeline, Lines};
 use crate::import::run_id;
 use crate::replay::{Change, Mapping, WhatIf};
 use crate::trace::{RankTrace, SIMULATED};
@@ -35,7 +35,7 @@ const ZERO_NS: f64 = 1e15;
 pub struct SimulatedRun<'i, 'a> {
     what_if: &'i WhatIf<'a>,
     analysis: &'i Analysis<'a>,
-    clock: WholeTicks<'i>,
+    clock: IntegerTimeline<'i>,
     /// Begin of the run on this clock.
     begin: i64,
     /// The changes, in words.
@@ -55,7 +55,7 @@ impl<'i, 'a> SimulatedRun<'i, 'a> {
         question: String,
         out: &Path,
     ) -> Self {
-        let clock = WholeTicks::new(analysis.run, analysis.timeline);
+        let clock = IntegerTimeline::new(analysis.run, analysis.timeline);
         let begin = Lines::new(analysis, &clock).extent().map_or(0, |(begin, _)| begin);
         let mut warps: Vec<Vec<Warp>> = vec![Vec::new(); analysis.run.ranks.len()];
         for (line, moments) in what_if.graph.lines.iter().zip(what_if.moments(changes)) {

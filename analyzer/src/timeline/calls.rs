@@ -193,17 +193,6 @@ impl<'r> Call<'r> {
         self.reading.constants.filter(|_| self.meaning.class != Class::Compute)
     }
 
-    /// Name of the error that it returned.
-    pub fn error(&self) -> Option<String> {
-        (self.event.error != 0).then(|| self.reading.error_name(self.event.error))
-    }
-
-    /// Whether the operation took place: it succeeded, or its error says that it was carried out
-    /// nevertheless.
-    pub fn took_place(&self) -> bool {
-        self.meaning.operation.took_place(self.event.error, self.reading.errors)
-    }
-
     /// Whether it has a communicator argument, known or not.
     pub fn has_communicator(&self) -> bool {
         self.constants().is_some() && self.meaning.fields.communicator

@@ -28,7 +28,7 @@ pub struct NotedRanks {
 }
 
 impl NotedRanks {
-    pub(super) fn of(ranks: impl IntoIterator<Item = u32>) -> Option<Self> {
+    pub(super) fn from_ranks(ranks: impl IntoIterator<Item = u32>) -> Option<Self> {
         let mut ranks = ranks.into_iter();
         let first = ranks.next()?;
         Some(Self { first, count: 1 + ranks.count() })

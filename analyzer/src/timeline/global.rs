@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::trace::FileDiagnosis;
 
 use super::fault::{TimeFault, TimeNote};
-use super::last_sign::LastSign;
+use super::last_activity::LastActivity;
 use super::offset_estimate::OffsetEstimate;
 use super::rank_time::RankTime;
 use super::utc::Utc;
@@ -38,7 +38,7 @@ pub struct GlobalTimeline {
     /// Where the timeline lies in UTC, according to the reference rank's system clock.
     pub utc: Option<Utc>,
     /// The job's last sign of life; `None` if every rank finished.
-    pub last_sign: Option<LastSign>,
+    pub last_activity: Option<LastActivity>,
     /// Whether every rank is aligned.
     pub aligned: bool,
     /// What the ranks' stretches cover.

@@ -7,7 +7,7 @@
 //!
 //! This module also determines each rank's stretch τ_i: from the return of MPI_Init to the entry of
 //! MPI_Finalize. For a rank that never called MPI_Finalize, the stretch ends at its last time stamp
-//! or, if it was inside a call, at the job's last sign of life ([`LastSign`]).
+//! or, if it was inside a call, at the job's last sign of life ([`LastActivity`]).
 
 mod alignment;
 pub mod calls;
@@ -21,7 +21,7 @@ mod fault;
 mod frequency;
 mod global;
 mod known_rates;
-mod last_sign;
+mod last_activity;
 pub mod matching;
 pub mod mpi_constants;
 mod notes;
@@ -43,7 +43,7 @@ pub use fault::{NotedRanks, TimeFault, TimeNote};
 pub use frequency::{Frequency, FrequencyBasis};
 pub use global::{CausalCorrection, ElapsedScope, GlobalTimeline};
 pub use known_rates::KnownRates;
-pub use last_sign::LastSign;
+pub use last_activity::LastActivity;
 pub use offset_estimate::OffsetEstimate;
 use offsets::Estimated;
 pub use rank_clock::{BoundLine, ClockPiece, RankClock, whole_ns};
@@ -94,7 +94,7 @@ impl GlobalTimeline {
             timeline.diagnoses.extend(fault.map(diagnosis));
         }
         timeline.diagnoses.extend(chains.diagnoses);
-        timeline.notes = TimeNote::of(&timeline, run);
+        timeline.notes = TimeNote::all_for(&timeline, run);
         timeline
     }
 }
@@ -115,9 +115,9 @@ impl Counters<'_> {
         let mut ranks = ranks_on_timeline(run, stretches, frequencies, maps, root_seconds_per_tick);
         place_unaligned(run, &mut ranks);
         shift_to_earliest_begin(&mut ranks);
-        let last_sign = LastSign::of(run, &ranks);
-        if let Some(last_sign) = &last_sign {
-            last_sign.extend(run, &mut ranks);
+        let last_activity = LastActivity::find(run, &ranks);
+        if let Some(last_activity) = &last_activity {
+            last_activity.extend(run, &mut ranks);
         }
         let at_ends = |rank: &RankTime| {
             let bound = rank.clock.bound.as_ref()?;
@@ -129,7 +129,7 @@ impl Counters<'_> {
             utc: utc::of_run(run, &ranks).filter(|_| !run.anonymous),
             estimate: None,
             causal: None,
-            last_sign,
+            last_activity,
             aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),
             ranks,
             scope,

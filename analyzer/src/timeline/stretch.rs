@@ -19,7 +19,7 @@ pub enum Ending {
     /// It did not, but was inside a call or its process is running: the stretch ends at the job's
     /// last sign of life.
     #[serde(rename = "last sign of life")]
-    LastSign,
+    LastActivity,
     /// Recording stopped before the program ended, because there was no space left.
     #[serde(rename = "stopped")]
     Stopped,
@@ -84,7 +84,7 @@ pub(super) fn of_process(rank: &RankTrace, ticks_per_s: f64) -> Stretch {
     let begin_ticks = begin.or(first).unwrap_or(inside.begin_ticks).min(inside.begin_ticks);
     let end = life.map(|life| life.end_ticks).filter(|end| *end > 0).or(last);
     let end_ticks = match inside.ending {
-        Ending::Finalize | Ending::LastStamp | Ending::LastSign => {
+        Ending::Finalize | Ending::LastStamp | Ending::LastActivity => {
             end.unwrap_or(inside.end_ticks).max(inside.end_ticks)
         }
         Ending::Stopped | Ending::Damaged => inside.end_ticks,

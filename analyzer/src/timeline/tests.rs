@@ -220,7 +220,7 @@ fn ending_tells_why_a_rank_ended() {
     killed.call(0, "MPI_Send", BASE + 200 * MS, BASE + 300 * MS).killed();
     assert_eq!(end_of(&killed), (300 * MS, Ending::LastStamp));
     killed.open_call(0, "MPI_Recv", BASE + 400 * MS);
-    assert_eq!(end_of(&killed), (400 * MS, Ending::LastSign));
+    assert_eq!(end_of(&killed), (400 * MS, Ending::LastActivity));
 
     let mut stopped = killed.clone();
     let reason = "no space left on device".to_owned();

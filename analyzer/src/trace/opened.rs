@@ -58,12 +58,6 @@ impl RankTrace {
     pub fn is_imported(&self) -> bool {
         self.file.fixed.pid == 0
     }
-
-    /// Whether two ranks run on the same host and kernel.
-    pub fn shares_host_with(&self, other: &Self) -> bool {
-        let (a, b) = (&self.file.header, &other.file.header);
-        a.host == b.host && a.boot_id == b.boot_id
-    }
 }
 
 /// An opened run directory.

@@ -85,7 +85,8 @@ fn output(
 
 fn of_report(analysis: &Analysis) -> Output {
     let (run, timeline) = (analysis.run, analysis.timeline);
-    let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
+    let metrics =
+        Metrics::for_question(analysis, Question::about(&Selection::Whole)).expect("a whole run");
     let causes = Causes::new(analysis);
     let (metrics, causes) = (&metrics, Some(&causes));
     let replayed = whatif::ForReport::new(analysis, causes);
@@ -131,7 +132,8 @@ fn of_view(analysis: &Analysis) -> Option<Served> {
 
 fn of_why(analysis: &Analysis) -> Output {
     let (run, timeline) = (analysis.run, analysis.timeline);
-    let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
+    let metrics =
+        Metrics::for_question(analysis, Question::about(&Selection::Whole)).expect("a whole run");
     let causes = Causes::new(analysis);
     let ((ideal, replay), metrics) = (ideal_and_replay(analysis, None), &metrics);
     let why = Why { run, timeline, causes: &causes, ideal, rank: None };
@@ -146,7 +148,8 @@ fn of_whatif(analysis: &Analysis) -> Option<Output> {
     let what_if = WhatIf::new(Graph::new(analysis).ok()?);
     let asked = if what_if.is_accurate() { what_if.standard() } else { Vec::new() };
     let answers: Vec<_> = asked.iter().map(|question| what_if.ask(question)).collect();
-    let metrics = Metrics::of_analysis(analysis, &Selection::Whole, true).expect("a whole run");
+    let metrics =
+        Metrics::for_question(analysis, Question::about(&Selection::Whole)).expect("a whole run");
     let causes = Causes::new(analysis);
     let ideal = replayed_aside(run).and_then(|()| what_if.ideal_if_exact());
     let causes = Some(&causes);

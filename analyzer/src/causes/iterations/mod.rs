@@ -26,11 +26,11 @@ use crate::trace::Run;
 
 use super::contexts::{Contexts, NO_CONTEXT, WAITING};
 use super::hinted_search;
-use super::lines::Lines;
+use super::integer_timeline::IntegerTimeline;
+use super::lines::{CommonAxis, Lines};
 use super::profile::{Hint, Profiles};
 use super::tree::Tree;
 use super::wait::Wait;
-use super::whole_ticks::WholeTicks;
 
 pub use phase::{Iteration, Phase};
 pub use statistics::{Period, Statistics};
@@ -76,12 +76,8 @@ struct Candidate {
 impl Phase {
     /// Finds the phases of a run, longest first. [`Phase::fill_iterations`] adds their iterations
     /// later. If the analysis is divided, only the first process gets them.
-    pub(super) fn find(
-        analysis: &Analysis,
-        (clock, lines): (&WholeTicks, &Lines),
-        whole: (i64, i64),
-    ) -> Vec<Self> {
-        Self::found(analysis, (clock, lines), whole).into_iter().map(|(phase, _)| phase).collect()
+    pub(super) fn find(analysis: &Analysis, axis: CommonAxis, whole: (i64, i64)) -> Vec<Self> {
+        Self::found(analysis, axis, whole).into_iter().map(|(phase, _)| phase).collect()
     }
 
     /// Begin and end of an iteration of the longest phase on the counter of each rank.
@@ -90,7 +86,7 @@ impl Phase {
     /// The number of its iterations, if it has fewer; on all but the first process.
     pub(super) fn iteration(
         analysis: &Analysis,
-        axis: (&WholeTicks, &Lines),
+        axis: CommonAxis,
         whole: (i64, i64),
         number: usize,
     ) -> Result<Vec<(u64, u64)>, usize> {
@@ -106,7 +102,7 @@ impl Phase {
     /// The phases with the begins of their iterations on each rank's own counter.
     fn found(
         analysis: &Analysis,
-        (clock, lines): (&WholeTicks, &Lines),
+        CommonAxis { clock, lines }: CommonAxis,
         whole: (i64, i64),
     ) -> Vec<(Self, Vec<Vec<u64>>)> {
         let of_ranks = analysis.calls_then(&Symbols { lines }, |rank| rank.loops());
@@ -145,7 +141,7 @@ impl Phase {
         phases
     }
 
-    fn new(candidate: &Candidate, begins: &[Vec<u64>], clock: &WholeTicks) -> Self {
+    fn new(candidate: &Candidate, begins: &[Vec<u64>], clock: &IntegerTimeline) -> Self {
         let begins = begins.iter().enumerate().map(|(rank, begins)| {
             let begins = begins.iter().map(|ticks| clock.at(rank, *ticks));
             begins.collect()
@@ -335,7 +331,11 @@ fn are_alike(turns: &[Vec<FoundTurns>], number: usize) -> bool {
 }
 
 /// The loops that all ranks have, in order of preference.
-fn candidates(of_ranks: &[Vec<Loop>], clock: &WholeTicks, whole: (i64, i64)) -> Vec<Candidate> {
+fn candidates(
+    of_ranks: &[Vec<Loop>],
+    clock: &IntegerTimeline,
+    whole: (i64, i64),
+) -> Vec<Candidate> {
     let ranks = of_ranks.len() as f64;
     let elapsed = (whole.1 - whole.0).max(1) as f64;
     // Loops with equally many turns are matched by their order.

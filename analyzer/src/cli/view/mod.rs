@@ -27,7 +27,7 @@ use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::checkpoints::CheckpointedMatching;
-use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, Unmatched};
+use crate::timeline::matching::{self, CollectiveInstance, MatchFinding, MatchSink, Message};
 use crate::trace::{Run, host_name};
 
 use self::server::{Answer, Loopback, random_token};
@@ -305,6 +305,16 @@ struct StretchSink {
 }
 
 impl MatchSink for StretchSink {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            _ => {}
+        }
+    }
+}
+
+impl StretchSink {
     fn message(&mut self, message: &Message) {
         let inside = |at: Option<f64>| at.is_some_and(|at| self.from_s <= at && at <= self.to_s);
         let (send, receive) = (&message.send, &message.receive);
@@ -317,8 +327,6 @@ impl MatchSink for StretchSink {
             false => self.left_out = true,
         }
     }
-
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
 
     fn collective(&mut self, instance: &CollectiveInstance) {
         let touches = |begin_s: f64, end_s: f64| begin_s <= self.to_s && self.from_s <= end_s;

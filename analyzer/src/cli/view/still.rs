@@ -8,7 +8,7 @@ use crate::cli::error::{CommandError, print};
 use crate::cli::newest_run::named_or_newest;
 use crate::cli::{output_file, terminal};
 use crate::diagnosis::{Diagnosis, Evidence};
-use crate::metrics::{Metrics, Selection};
+use crate::metrics::{Metrics, Question, Selection};
 use crate::present::text_timeline::{self, TextTimeline};
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
@@ -35,7 +35,7 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
     let colour = terminal::has_colours();
     let drawn = TextTimeline { seconds: part.seconds, rows, columns, colour };
     let analysis = Analysis::of(&run, &timeline);
-    let metrics = Metrics::of_analysis(&analysis, &Selection::Whole, true)?;
+    let metrics = Metrics::for_question(&analysis, Question::about(&Selection::Whole))?;
     let causes = causes_for_summary(&analysis, &metrics);
     let diagnosis = Diagnosis::new(Evidence {
         run: &run,

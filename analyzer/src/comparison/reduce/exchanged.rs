@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::partners::Partners;
 use super::super::record::Counts;
 use crate::analysis::Analysis;
-use crate::timeline::matching::{CollectiveInstance, MatchSink, Message};
+use crate::timeline::matching::{CollectiveInstance, MatchFinding, MatchSink, Message};
 use crate::trace::Run;
 
 /// Counts of messages and collective operations.
@@ -26,6 +26,16 @@ fn class(bytes: u64) -> u64 {
 }
 
 impl MatchSink for Exchanged {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            _ => {}
+        }
+    }
+}
+
+impl Exchanged {
     fn message(&mut self, message: &Message) {
         *self.pairs.entry((message.send.rank, message.receive.rank)).or_default() += 1;
         *self.sizes.entry(class(message.bytes)).or_default() += 1;

@@ -22,7 +22,7 @@ use super::record::{Counts, FORMAT, FORMAT_VERSION, Factors, Machine, RunRecord}
 use crate::analysis::Analysis;
 use crate::causes::{CallSite, Causes};
 use crate::diagnosis::{Diagnosis, Evidence, Finding};
-use crate::metrics::{Metrics, Selection};
+use crate::metrics::{Metrics, Question, Selection};
 use crate::replay::{NoIdeal, WhatIf, ideal_and_replay, replayed_aside};
 use crate::timeline::GlobalTimeline;
 use crate::trace::{Run, TraceError};
@@ -95,7 +95,8 @@ impl RunRecord {
         let parts = time::parts(&causes, (elapsed, elapsed_ns), ranks_per_group, &mut sites);
         let (iterations, phases) = iterations::loops(&causes, &mut sites);
         let exchanged = Exchanged::of(&analysis);
-        let metrics = Metrics::without_messages(run, timeline, &Selection::Whole).ok();
+        let question = Question::about(&Selection::Whole).without_messages();
+        let metrics = Metrics::for_question(&analysis, question).ok();
         let mut counts = metrics.as_ref().map(|of| counts(of, &mut sites)).unwrap_or_default();
         let partners = exchanged.map(|found| found.into_counts(run, &mut counts));
         for region in &causes.regions.all {

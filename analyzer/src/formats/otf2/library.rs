@@ -135,8 +135,6 @@ functions! {
     fn Archive_SetSerialCollectiveCallbacks(Object) -> Code;
     /// Sets the creator.
     fn Archive_SetCreator(Object, *const c_char) -> Code;
-    /// Sets the description.
-    fn Archive_SetDescription(Object, *const c_char) -> Code;
     /// Opens the event files.
     fn Archive_OpenEvtFiles(Object) -> Code;
     /// Closes them.

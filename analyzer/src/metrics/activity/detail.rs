@@ -10,7 +10,7 @@ use trace_format::reader::{Event, EventKind, Thread};
 use crate::analysis::{Analysis, RankView};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::matching::{
-    CollectiveInstance, CollectiveMember, MatchSink, Message, Unmatched,
+    CollectiveInstance, CollectiveMember, MatchFinding, MatchSink, Message,
 };
 use crate::trace::Run;
 
@@ -386,6 +386,16 @@ impl MatchCollector {
 }
 
 impl MatchSink for MatchCollector {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            _ => {}
+        }
+    }
+}
+
+impl MatchCollector {
     fn message(&mut self, message: &Message) {
         let sent_s = message.send.end_s.unwrap_or(message.send.begin_s);
         let received_s = message.receive.end_s.unwrap_or(message.receive.begin_s);
@@ -410,8 +420,6 @@ impl MatchSink for MatchCollector {
             }
         }
     }
-
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
 }
 
 impl DetailEvent {

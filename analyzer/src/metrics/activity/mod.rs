@@ -37,11 +37,11 @@ impl Activity {
         let analysis = Analysis::of(run, timeline);
         let observer = Bins::new(timeline, bins);
         let ranks = analysis.calls(&observer);
-        Self::of(&analysis, &observer, ranks)
+        Self::from_bins(&analysis, &observer, ranks)
     }
 
     /// Merges what an observer kept of the ranks.
-    pub fn of(analysis: &Analysis, observer: &Bins, ranks: Vec<RankBins>) -> Self {
+    pub fn from_bins(analysis: &Analysis, observer: &Bins, ranks: Vec<RankBins>) -> Self {
         let mut activity = Self {
             rows: Vec::new(),
             bins: observer.bins,

@@ -18,7 +18,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::{Analysis, RankView};
-use crate::timeline::LastSign;
+use crate::timeline::LastActivity;
 use crate::timeline::calls::EventReader;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::symbols::{SourceLocation, Symbols};
@@ -31,7 +31,7 @@ use open_collective::{MAX_RANKS, members};
 pub use open_collective::{OpenCollective, Ranks};
 pub(super) use open_operations::OpenOperations;
 pub use position::{Arguments, CallRecord, Partner};
-use position::{RankContext, Tail};
+use position::{RankContext, RecentCalls};
 
 /// The position of a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -200,19 +200,19 @@ impl Unfinished {
         if run.world_size > MAX_RANKS {
             return None;
         }
-        let LastSign { at_s: until_s, at_least, running } = timeline.last_sign?;
+        let LastActivity { at_s: until_s, at_least, running } = timeline.last_activity?;
         let communicators = analysis.communicators();
         let context = |position: usize| {
             let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
             RankContext { reading: EventReader::new(position, trace, communicators), time }
         };
         let begin = |rank: RankView<'_>| {
-            unfinished(&rank.trace).then(|| (rank.position, Tail::of_threads(rank.trace)))
+            unfinished(&rank.trace).then(|| (rank.position, RecentCalls::of_threads(rank.trace)))
         };
         let tails = analysis.events(begin, |(_, tails), thread, event| tails[thread].add(event));
         let tails = analysis.processes.join(tails).into_iter();
         let tails = tails.map(|(position, tails)| (context(position), tails));
-        let tails: Vec<(RankContext, Vec<Tail>)> = tails.collect();
+        let tails: Vec<(RankContext, Vec<RecentCalls>)> = tails.collect();
         let mut needs = Needs::new(analysis, open_operations, &tails, running);
         let mut symbols = Symbols::default();
         let mut ranks: Vec<UnfinishedRank> = tails

@@ -14,7 +14,7 @@ use crate::trace::{ProcessState, RankTrace, Run};
 
 use super::open_collective::{OpenCollective, Ranks, members};
 use super::open_operations::OpenOperations;
-use super::position::{Partner, RankContext, Tail};
+use super::position::{Partner, RankContext, RecentCalls};
 
 /// What a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,7 +121,7 @@ impl<'a> Needs<'a> {
     pub fn new(
         analysis: &Analysis<'a>,
         open_operations: OpenOperations,
-        tails: &[(RankContext, Vec<Tail>)],
+        tails: &[(RankContext, Vec<RecentCalls>)],
         running: bool,
     ) -> Self {
         let mut needs = Self {
@@ -134,7 +134,7 @@ impl<'a> Needs<'a> {
         };
         let mut open: BTreeSet<Synchronising> = BTreeSet::new();
         for (at, tails) in tails {
-            let inside = tails.iter().filter_map(Tail::inside);
+            let inside = tails.iter().filter_map(RecentCalls::inside);
             for event in inside {
                 if !running || at.reading.trace.process != ProcessState::Gone {
                     needs.inside.insert(at.reading.trace.rank);

@@ -19,13 +19,13 @@ const LAST_CALLS: usize = 5;
 
 /// The end of a thread's sequence of events.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Tail {
+pub(super) struct RecentCalls {
     pub thread: u32,
     /// The last calls, oldest first.
     pub calls: VecDeque<Event>,
 }
 
-impl Tail {
+impl RecentCalls {
     /// Empty tails for the threads of a rank.
     pub fn of_threads(trace: &RankTrace) -> Vec<Self> {
         let calls = || VecDeque::with_capacity(LAST_CALLS + 1);

@@ -18,9 +18,11 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+use crate::statistics::{nearest_rank, normal};
 pub use measured::{Computation, Measured};
 pub use neighbours::Contradiction;
 use neighbours::Neighbours;
+
 use part::{Curve, PartPoint};
 pub use terms::Shape;
 use terms::{COMPUTATION, Family, IMBALANCE, OVERHEAD};
@@ -114,7 +116,7 @@ impl Evidence {
     /// Weighs the points; `None` for fewer than [`MIN_POINTS`]. `noise` is the relative noise of
     /// their times, if repetitions give it. A time that alone contradicts all others does not bend
     /// the curves.
-    pub fn of(points: &[Measured], noise: Option<f64>) -> Option<Self> {
+    pub fn fit(points: &[Measured], noise: Option<f64>) -> Option<Self> {
         if points.len() < MIN_POINTS {
             return None;
         }
@@ -316,14 +318,8 @@ fn departure(random: &mut fastrand::Rng) -> f64 {
     z * if z > 0.0 { up } else { down }
 }
 
-/// The middle of values that are not empty.
+/// The middle of values that are not empty; of two middle ones the larger.
 fn median(mut values: Vec<f64>) -> f64 {
-    let middle = values.len() / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
-}
-
-/// A standard normal deviate (Box and Muller 1958).
-fn normal(random: &mut fastrand::Rng) -> f64 {
-    let (u, v) = (1.0 - random.f64(), random.f64());
-    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    values.sort_unstable_by(f64::total_cmp);
+    nearest_rank(&values, 0.5).unwrap_or(f64::NAN)
 }

@@ -27,20 +27,6 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Shared,
-        Self::SharedLog,
-        Self::Faces,
-        Self::Edges,
-        Self::Constant,
-        Self::OthersShare,
-        Self::Log,
-        Self::Root,
-        Self::Linear,
-        Self::LinearLog,
-    ];
-
     /// Value at p ranks with work w.
     pub fn at(self, p: f64, w: f64) -> f64 {
         match self {

@@ -2,6 +2,7 @@
 
 use super::error::ObservationsError;
 use super::table::{Observations, P, REP};
+use crate::statistics::median;
 
 /// Rows that are repetitions of one configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +31,9 @@ impl Spread {
     ///
     /// # Panics
     /// `values` is empty.
-    pub fn of(values: &[f64]) -> Self {
+    pub fn from_values(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        let median = match sorted.len() % 2 {
-            0 => (sorted[middle - 1] + sorted[middle]) / 2.0,
-            _ => sorted[middle],
-        };
+        let median = median(&mut sorted).expect("there is at least one value");
         Self { number: sorted.len(), min: sorted[0], median, max: sorted[sorted.len() - 1] }
     }
 
@@ -57,7 +53,7 @@ impl Repetitions {
 
     /// The spread over these rows. `values` has one entry per row of the table.
     pub fn spread(&self, values: &[f64]) -> Spread {
-        Spread::of(&self.rows.iter().map(|row| values[*row]).collect::<Vec<_>>())
+        Spread::from_values(&self.rows.iter().map(|row| values[*row]).collect::<Vec<_>>())
     }
 }
 

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use super::method::{self, Method, ReplicaColumns};
 use super::points::Excess;
 use super::problem::Residual;
+use crate::statistics::{normal, quantile};
 
 /// A fit that replicas are drawn from.
 #[derive(Debug, Clone)]
@@ -104,13 +105,6 @@ pub(super) fn interval(values: &mut [f64]) -> Option<(f64, f64)> {
     Some((quantile(values, TAIL), quantile(values, 1.0 - TAIL)))
 }
 
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let rank = share * (sorted.len() - 1) as f64;
-    let (below, part) = (rank.floor() as usize, rank.fract());
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + part * (sorted[above] - sorted[below])
-}
-
 /// Seed of a replica. Neighbouring seeds must not share replicas, hence the golden-ratio steps, as
 /// in SplitMix64.
 fn mixed(seed: u64, replica: usize) -> u64 {
@@ -127,10 +121,4 @@ fn drawn(excess: Excess, random: &mut fastrand::Rng) -> f64 {
 /// An exponential deviate of mean 1.
 fn exponential(random: &mut fastrand::Rng) -> f64 {
     -(1.0 - random.f64()).ln()
-}
-
-/// A standard normal deviate (Box and Muller 1958).
-fn normal(random: &mut fastrand::Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.f64()).cos()
 }

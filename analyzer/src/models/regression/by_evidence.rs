@@ -36,7 +36,7 @@ impl Part {
             });
         }
         let noise = points.excess.map(|excess| excess.mean);
-        let evidence = Evidence::of(&all, noise).ok_or_else(|| RegressionError::TooFewPoints {
+        let evidence = Evidence::fit(&all, noise).ok_or_else(|| RegressionError::TooFewPoints {
             source_name: source_name.to_owned(),
             points: points.len(),
             required: MIN_POINTS,
@@ -55,7 +55,7 @@ impl Part {
         Ok(Self {
             label: String::new(),
             factor: 1.0,
-            identifiability: Identifiability::of(&matrix, &points.times),
+            identifiability: Identifiability::analyse(&matrix, &points.times),
             basis,
             coefficients,
             // The typical curve has them all, so they count as selected whatever their share.

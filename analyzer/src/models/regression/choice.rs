@@ -8,6 +8,7 @@ use super::error::RegressionError;
 use super::method::Method;
 use super::model::{Model, Options, Part};
 use super::points::Points;
+use crate::statistics::nearest_rank;
 
 /// How well a method or model extrapolates: relative errors at points that were held back.
 #[derive(Debug, Clone)]
@@ -71,12 +72,12 @@ pub fn inner_splits(points: &Points) -> Vec<Split> {
 }
 
 fn score(name: &str, points: &Points, splits: &[Split], basis: &Basis, method: Method) -> Score {
-    let options = Options { replicas: 0, ..Options::of(method) };
+    let options = Options { replicas: 0, ..Options::for_method(method) };
     let mut errors = Vec::new();
     let mut failure = None;
     for (fit, held) in splits {
         let outcome = Part::fit(&points.select(fit), basis, &options, "the small configurations")
-            .and_then(|part| Model::of(part, method).times_at(&points.select(held)));
+            .and_then(|part| Model::from_part(part, method).times_at(&points.select(held)));
         match outcome {
             Ok(times) => {
                 let pairs = times.iter().zip(held);
@@ -86,10 +87,7 @@ fn score(name: &str, points: &Points, splits: &[Split], basis: &Basis, method: M
         }
     }
     errors.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        (!errors.is_empty() && failure.is_none())
-            .then(|| errors[((errors.len() - 1) as f64 * share).round() as usize])
-    };
+    let at = |share| nearest_rank(&errors, share).filter(|_| failure.is_none());
     Score { name: name.to_owned(), median: at(0.5), p95: at(0.95), largest: at(1.0), failure }
 }
 

@@ -70,7 +70,7 @@ impl Term {
 impl Findings {
     /// Quality of the fit, over the points of all parts.
     pub fn quality(&self) -> FitQuality {
-        FitQuality::of(&self.model)
+        FitQuality::measure(&self.model)
     }
 
     /// Measured times that contradict the curves through the points of a part: the part's label, the

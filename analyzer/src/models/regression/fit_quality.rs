@@ -17,7 +17,7 @@ pub struct FitQuality {
 
 impl FitQuality {
     /// The quality of a model.
-    pub fn of(model: &Model) -> Self {
+    pub fn measure(model: &Model) -> Self {
         let pairs: Vec<(f64, f64)> = model
             .parts
             .iter()

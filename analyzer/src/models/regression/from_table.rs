@@ -107,7 +107,7 @@ pub fn points_from(
         points.lacks.push(table.rows()[row].lack);
         points.computations.extend(computations.as_ref().map(|all| all[row]));
     }
-    points.excess = Excess::of(repetitions.iter().map(Vec::as_slice));
+    points.excess = Excess::from_repetitions(repetitions.iter().map(Vec::as_slice));
     Ok(points)
 }
 

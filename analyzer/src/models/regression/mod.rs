@@ -102,7 +102,7 @@ impl Part {
             label: String::new(),
             factor: 1.0,
             basis: basis.clone(),
-            identifiability: Identifiability::of(&matrix, &points.times),
+            identifiability: Identifiability::analyse(&matrix, &points.times),
             coefficients: coefficients.iter().copied().collect(),
             support: found.support,
             replica_share,
@@ -187,7 +187,7 @@ fn check(
 
 impl Model {
     /// A model of one part.
-    pub fn of(part: Part, method: Method) -> Self {
+    pub fn from_part(part: Part, method: Method) -> Self {
         Self { method, parts: vec![part] }
     }
 
@@ -212,7 +212,7 @@ impl Model {
         let matrices: Vec<DMatrix<f64>> =
             self.parts.iter().map(|part| points.matrix(&part.basis)).collect::<Result<_, _>>()?;
         let times = self.times_at(points)?;
-        let poor = Some(FitQuality::of(self).misfit).filter(|misfit| *misfit > MAX_MISFIT);
+        let poor = Some(FitQuality::measure(self).misfit).filter(|misfit| *misfit > MAX_MISFIT);
         let at = |i: usize| {
             let mut warnings = self.distance(&points.values[i]);
             if let Some(misfit) = poor {

@@ -26,7 +26,7 @@ pub struct Options {
 
 impl Options {
     /// A method with its default residuals and 200 replicas.
-    pub fn of(method: Method) -> Self {
+    pub fn for_method(method: Method) -> Self {
         Self { method, residual: method.residual(), replicas: 200, seed: 1 }
     }
 }

@@ -53,7 +53,7 @@ pub struct Excess {
 impl Excess {
     /// Estimates it from the repetitions of each point, seconds. Points with fewer than two are
     /// ignored.
-    pub fn of<'a>(repetitions: impl IntoIterator<Item = &'a [f64]>) -> Option<Self> {
+    pub fn from_repetitions<'a>(repetitions: impl IntoIterator<Item = &'a [f64]>) -> Option<Self> {
         let (mut sum, mut points) = (0.0, 0);
         for times in repetitions {
             let mut times = times.to_vec();
@@ -158,13 +158,6 @@ impl Points {
         }
         Ok(matrix)
     }
-
-    /// Largest value of each variable.
-    pub fn largest(&self) -> Vec<f64> {
-        (0..self.variables.len())
-            .map(|v| self.values.iter().map(|point| point[v]).fold(f64::NEG_INFINITY, f64::max))
-            .collect()
-    }
 }
 
 /// Which columns a matrix of basis functions can tell apart.
@@ -184,7 +177,7 @@ pub struct Identifiability {
 impl Identifiability {
     /// Analyses a matrix of points × columns. Rows are divided by the times, so that small runs
     /// count.
-    pub fn of(matrix: &DMatrix<f64>, times: &[f64]) -> Self {
+    pub fn analyse(matrix: &DMatrix<f64>, times: &[f64]) -> Self {
         let (rows, columns) = matrix.shape();
         let mut scaled = matrix.clone();
         for (mut row, time) in scaled.row_iter_mut().zip(times) {
@@ -268,7 +261,7 @@ mod tests {
 
     #[test]
     fn excess_comes_from_the_two_smallest_times_of_each_point() {
-        let excess = |repetitions: &[&[f64]]| Excess::of(repetitions.iter().copied());
+        let excess = |repetitions: &[&[f64]]| Excess::from_repetitions(repetitions.iter().copied());
         assert_eq!(excess(&[&[3.0], &[7.0]]), None, "nothing was repeated");
         let found = excess(&[&[5.0, 2.0, 2.2, 9.0], &[1.0], &[4.0, 4.4]]).unwrap();
         // 0.1·3/4 and 0.1·1/2.

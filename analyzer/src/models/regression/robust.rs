@@ -13,6 +13,7 @@ use nalgebra::DVector;
 use super::candidates::Candidates;
 use super::problem::Problem;
 use super::{lasso, linear_program, nonnegative};
+use crate::statistics::median;
 
 /// Residuals below this are rounding.
 const MIN_SCALE: f64 = 1e-9;
@@ -87,12 +88,7 @@ fn spread(residuals: &DVector<f64>, coefficients: f64) -> f64 {
 fn scale(residuals: &DVector<f64>, coefficients: f64) -> f64 {
     let n = residuals.len() as f64;
     let mut magnitudes: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
-    magnitudes.sort_by(f64::total_cmp);
-    let middle = magnitudes.len() / 2;
-    let median = match magnitudes.len() % 2 {
-        1 => magnitudes[middle],
-        _ => 0.5 * (magnitudes[middle - 1] + magnitudes[middle]),
-    };
+    let median = median(&mut magnitudes).expect("there is at least one residual");
     let correction = (n / (n - coefficients).max(1.0)).sqrt();
     (1.4826 * median * correction).max(MIN_SCALE)
 }

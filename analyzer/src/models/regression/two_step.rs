@@ -92,7 +92,7 @@ fn first_step(
             Method::Sparse if slice.len() < MIN_POINTS_FOR_AICC => Method::Nnls,
             method => method,
         };
-        let options = Options { replicas: 0, ..Options::of(method) };
+        let options = Options { replicas: 0, ..Options::for_method(method) };
         let fit = Part::fit(&part, &candidates, &options, source_name)?;
         slices += 1;
         for (count, coefficient) in counts.iter_mut().zip(&fit.coefficients) {

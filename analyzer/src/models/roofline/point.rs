@@ -95,7 +95,7 @@ impl Point {
     }
 
     /// The point of the job, then one for each host where there are several.
-    pub fn of(name: &str, exchanges: &Exchanges) -> Vec<Self> {
+    pub fn from_exchanges(name: &str, exchanges: &Exchanges) -> Vec<Self> {
         let ranks: Vec<&RankExchanges> = exchanges.participants().collect();
         let several = exchanges.hosts.len() > 1;
         let locality = if several { Locality::OtherHost } else { Locality::SameHost };

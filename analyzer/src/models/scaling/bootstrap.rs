@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::curve::Curve;
 use super::least_squares::Quadratic;
+use crate::statistics::{nearest_rank, normal};
 
 /// Share of the replicas inside an interval.
 pub const CONFIDENCE: f64 = 0.90;
@@ -42,7 +43,7 @@ pub struct Noise {
 impl Noise {
     /// Combines the scatter about the fit and that of the repetitions, each a standard deviation
     /// with its degrees of freedom. `None` where both have none.
-    pub(super) fn of(scatter: (f64, usize), repetitions: (f64, usize)) -> Option<Self> {
+    pub(super) fn combine(scatter: (f64, usize), repetitions: (f64, usize)) -> Option<Self> {
         let noise = |(relative, freedom), source| Self { relative, freedom, source };
         match (scatter.1, repetitions.1) {
             (0, 0) => None,
@@ -107,12 +108,6 @@ impl Replicas {
 
 fn interval(mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);
-    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+    let at = |share| nearest_rank(&values, share).unwrap_or(f64::INFINITY);
     Interval { lo: at((1.0 - CONFIDENCE) / 2.0), hi: at((1.0 + CONFIDENCE) / 2.0) }
-}
-
-/// A standard normal deviate (Box and Muller 1958).
-fn normal(random: &mut fastrand::Rng) -> f64 {
-    let (u, v) = (1.0 - random.f64(), random.f64());
-    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }

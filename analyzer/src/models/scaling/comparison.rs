@@ -35,7 +35,7 @@ pub struct Step {
 impl Comparison {
     /// `None` unless the fits differ in exactly one parameter, it is a positive number, and at
     /// least two fits have a model.
-    pub(super) fn of(fits: &[Fit]) -> Option<Self> {
+    pub(super) fn between_fits(fits: &[Fit]) -> Option<Self> {
         let first = fits.first()?;
         let differs = |at: &usize| {
             fits.iter().any(|fit| fit.series.params[*at].1 != first.series.params[*at].1)

@@ -59,7 +59,7 @@ impl Fit {
         fit.unbalanced = findings::unbalanced(&fit.series);
         fit.model = fit.solve(options);
         fit.predict(options);
-        fit.warnings = Warning::of(&fit, options);
+        fit.warnings = Warning::all_for(&fit, options);
         Ok(fit)
     }
 
@@ -102,7 +102,7 @@ impl Fit {
         let problem = Quadratic::new(&p, &weights)?;
         let curve = Curve { s: self.s, c: problem.solve(&y) };
         let fitted: Vec<f64> = p.iter().map(|p| curve.y(*p)).collect();
-        let noise = Noise::of(scatter(&y, &fitted), self.repetition_noise());
+        let noise = Noise::combine(scatter(&y, &fitted), self.repetition_noise());
         let noisy: Vec<bool> = self.fitted.iter().map(|point| point.measured).collect();
         let replicas = noise.map(|noise| Replicas::draw(&problem, &curve, &noisy, noise));
         let strong = self.series.work.is_constant();

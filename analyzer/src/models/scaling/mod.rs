@@ -53,7 +53,7 @@ impl Scaling {
             .into_iter()
             .map(|series| Fit::new(series, options))
             .collect::<Result<_, _>>()?;
-        let comparison = Comparison::of(&fits);
+        let comparison = Comparison::between_fits(&fits);
         Ok(Self { source: table.source().to_owned(), fits, comparison })
     }
 }

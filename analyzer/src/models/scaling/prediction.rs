@@ -87,7 +87,7 @@ impl Fit {
         let (relative, freedom) = pooled_noise(self.used_points());
         let runs: usize = self.used_points().map(|point| point.spread.number).sum();
         let repetitions = runs as f64 / self.used_points().count().max(1) as f64;
-        Evidence::of(&points, (freedom > 0).then(|| noise_of_minimum(relative, repetitions)))
+        Evidence::fit(&points, (freedom > 0).then(|| noise_of_minimum(relative, repetitions)))
     }
 
     fn predicted(&self, p: u32) -> Prediction {

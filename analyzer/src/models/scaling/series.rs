@@ -256,8 +256,9 @@ impl Columns {
             source_name: table.source().to_owned(),
             params: following.join(", "),
         };
-        let spread =
-            Spread::of(&counted.filter(|all| all.iter().all(|f| *f > 0.0)).ok_or_else(unclear)?);
+        let spread = Spread::from_values(
+            &counted.filter(|all| all.iter().all(|f| *f > 0.0)).ok_or_else(unclear)?,
+        );
         match spread.relative() < 0.05 {
             true => Ok(Work::Constant("the counted operations are the same at every rank count")),
             false => Ok(Work::Flops),

@@ -9,7 +9,7 @@ const FAR: f64 = 2.0;
 
 impl Warning {
     /// All warnings about a fit.
-    pub(super) fn of(fit: &Fit, options: &Options) -> Vec<Self> {
+    pub(super) fn all_for(fit: &Fit, options: &Options) -> Vec<Self> {
         let mut all = Vec::new();
         let points = &fit.series.points;
         let listed = |wanted: &dyn Fn(LeftOut) -> bool| -> Vec<u32> {

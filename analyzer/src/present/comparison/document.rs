@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::comparison::basis::{Basis, lacked_cores};
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::parts::Key;
-use crate::comparison::place::Spot;
+use crate::comparison::place::CodeLocation;
 use crate::comparison::record::{Kind, Machine};
 use crate::comparison::statistics::{CONFIDENCE, Estimate};
 use crate::comparison::subject::Difference;
@@ -273,11 +273,11 @@ fn parts(of: &Comparison) -> Vec<PartPart> {
             .then(|| (key.kind, key.state.clone().unwrap_or_else(|| "not_told_apart".to_owned())))
     });
     level("region", &|key| match (&key.spot, key.kind) {
-        (Spot::Region(name), Kind::Computing) => Some((key.kind, name.clone())),
+        (CodeLocation::Region(name), Kind::Computing) => Some((key.kind, name.clone())),
         _ => None,
     });
     level("function", &|key| match (&key.spot, key.kind) {
-        (Spot::Inside(site), Kind::Waiting | Kind::Transfer) => {
+        (CodeLocation::Inside(site), Kind::Waiting | Kind::Transfer) => {
             Some((key.kind, site.function.clone()))
         }
         _ => None,
@@ -306,11 +306,11 @@ fn part(
 }
 
 /// `late_sender at MPI_Recv heat.c:42 for rank 2`.
-fn place_name(key: &Key, shown: &Spot) -> String {
+fn place_name(key: &Key, shown: &CodeLocation) -> String {
     let mut words = Vec::new();
     words.extend(key.state.clone());
     match shown {
-        Spot::None => {}
+        CodeLocation::None => {}
         spot if words.is_empty() => words.push(words::spot(spot)),
         spot => words.push(format!("at {}", words::spot(spot))),
     }
@@ -331,7 +331,7 @@ fn tested(of: &crate::comparison::quantities::Tested) -> TestedPart {
 
 fn cause_part(of: &Comparison, cause: &Cause) -> CausePart {
     let region = match &cause.spot {
-        Some(Spot::Region(name)) => Some(name.clone()),
+        Some(CodeLocation::Region(name)) => Some(name.clone()),
         _ => None,
     };
     let ranks = match &cause.ranks {

@@ -6,7 +6,7 @@ use crate::comparison::basis::Basis;
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::doubts::{self, Doubt};
-use crate::comparison::place::Spot;
+use crate::comparison::place::CodeLocation;
 use crate::comparison::statistics::ASSUMED_SPREAD;
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
@@ -116,7 +116,7 @@ pub(super) fn cause(of: &Comparison, cause: &Cause) -> String {
 fn of_count(cause: &Cause, change: &Change) -> String {
     let Change { what, before, after } = change;
     let place = match &cause.spot {
-        Some(spot @ Spot::Inside(_)) => format!(" ({})", words::spot(spot)),
+        Some(spot @ CodeLocation::Inside(_)) => format!(" ({})", words::spot(spot)),
         _ => String::new(),
     };
     match what {

@@ -2,7 +2,7 @@
 
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::guard::Verdict;
-use crate::comparison::place::{Site, Spot};
+use crate::comparison::place::{CodeLocation, Site};
 use crate::comparison::record::{Kind, RunRecord};
 use crate::comparison::statistics::Estimate;
 use crate::comparison::subject::{Difference, Mixed};
@@ -30,28 +30,30 @@ fn call(site: &Site) -> String {
 }
 
 /// A place in a table.
-pub(super) fn spot(spot: &Spot) -> String {
+pub(super) fn spot(spot: &CodeLocation) -> String {
     match spot {
-        Spot::None => "-".to_owned(),
-        Spot::Elsewhere => "elsewhere".to_owned(),
-        Spot::Region(name) => format!("region {name}"),
-        Spot::Between(None, None) => "the whole run".to_owned(),
-        Spot::Between(None, Some(to)) => format!("before {}", call(to)),
-        Spot::Between(Some(from), None) => format!("after {}", call(from)),
-        Spot::Between(Some(from), Some(to)) => format!("{} to {}", call(from), call(to)),
-        Spot::Inside(site) => call(site),
-        Spot::Around(site) => format!("around {}", call(site)),
+        CodeLocation::None => "-".to_owned(),
+        CodeLocation::Elsewhere => "elsewhere".to_owned(),
+        CodeLocation::Region(name) => format!("region {name}"),
+        CodeLocation::Between(None, None) => "the whole run".to_owned(),
+        CodeLocation::Between(None, Some(to)) => format!("before {}", call(to)),
+        CodeLocation::Between(Some(from), None) => format!("after {}", call(from)),
+        CodeLocation::Between(Some(from), Some(to)) => format!("{} to {}", call(from), call(to)),
+        CodeLocation::Inside(site) => call(site),
+        CodeLocation::Around(site) => format!("around {}", call(site)),
     }
 }
 
 /// A place in a sentence.
-pub(super) fn at(place: &Spot) -> String {
+pub(super) fn at(place: &CodeLocation) -> String {
     match place {
-        Spot::Region(_) => format!("in {}", spot(place)),
-        Spot::Between(Some(from), Some(to)) => format!("between {} and {}", call(from), call(to)),
-        Spot::Inside(_) => format!("in {}", spot(place)),
-        Spot::Elsewhere => "outside the larger places".to_owned(),
-        Spot::None => String::new(),
+        CodeLocation::Region(_) => format!("in {}", spot(place)),
+        CodeLocation::Between(Some(from), Some(to)) => {
+            format!("between {} and {}", call(from), call(to))
+        }
+        CodeLocation::Inside(_) => format!("in {}", spot(place)),
+        CodeLocation::Elsewhere => "outside the larger places".to_owned(),
+        CodeLocation::None => String::new(),
         _ => spot(place),
     }
 }

@@ -188,8 +188,9 @@ fn shows_the_numbers_of_the_roofline_document() {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let exchanges = Exchanges::of(&Analysis::of(&run, &timeline), &Selection::Whole).unwrap();
-    let placed = Point::of("whole run <b>", &exchanges).into_iter().map(|point| {
+    let exchanges =
+        Exchanges::for_selection(&Analysis::of(&run, &timeline), &Selection::Whole).unwrap();
+    let placed = Point::from_exchanges("whole run <b>", &exchanges).into_iter().map(|point| {
         let size = (point.ranks, point.hosts);
         let roofs =
             Roofs::new(Some(&machine()), &DataSheet::default(), size, point.locality, &point.sizes);

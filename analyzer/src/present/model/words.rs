@@ -121,14 +121,14 @@ mod tests {
         let runs = [run(1, 0.25, None), run(2, 0.13, None), run(4, 3.98, Some(lack))];
         let table = Observations::from_runs("study", &runs).unwrap();
         let points = points_from(&table, Some(TAU_S), &["p".to_owned()], &[]).unwrap();
-        let options = Options::of(Method::Robust);
+        let options = Options::for_method(Method::Robust);
         let part = Part::by_evidence(&points, &options, "study").unwrap();
         let findings = Findings {
             source: "study".into(),
             rows: runs.len(),
             minimum_over: Vec::new(),
             response: TAU_S.into(),
-            model: Model::of(part, Method::Robust),
+            model: Model::from_part(part, Method::Robust),
             predictions: Vec::new(),
             held: None,
             comparison: None,

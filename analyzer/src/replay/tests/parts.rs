@@ -1,7 +1,7 @@
 //! Parts of a run on an ideal network.
 
 use super::*;
-use crate::causes::Causes;
+use crate::causes::{Causes, CausesOptions};
 use crate::metrics::{Bound, Metrics, Selection};
 
 /// Ticks that each of the two ranks computes per turn, and that a message takes.
@@ -38,7 +38,7 @@ fn factors(selection: &Selection) -> Option<(f64, f64)> {
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::of(&run, &timeline);
     let metrics = Metrics::new(&run, &timeline, selection).unwrap();
-    let causes = Causes::of_divided(&analysis, &metrics).unwrap();
+    let causes = Causes::with_options(&analysis, CausesOptions::of_part(&metrics)).unwrap();
     let ideal = ideal_time_of(&analysis, causes.part.as_ref()).unwrap();
     let tree = causes.tree(&run, Some(ideal)).unwrap();
     tree.serialisation.zip(tree.transfer)

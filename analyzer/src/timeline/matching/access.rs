@@ -5,7 +5,7 @@ use trace_format::meaning::EpochCall;
 use trace_format::reader::StoredEvent;
 
 use super::call::Call;
-use super::findings::{Access, Epoch};
+use super::findings::{Access, Epoch, MatchFinding};
 use super::rank_state::RankState;
 use super::state::Matching;
 
@@ -60,6 +60,6 @@ impl RankState<'_> {
             target: if names_target { target() } else { None },
             exclusive,
         };
-        m.emitter.epoch(epoch);
+        m.emitter.add(MatchFinding::Epoch(epoch));
     }
 }

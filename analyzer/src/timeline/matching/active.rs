@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::channel_key::Address;
 use super::fate::Fate;
-use super::findings::{ActiveOperation, ActiveWork, Reason};
+use super::findings::{ActiveOperation, ActiveWork, MatchFinding, Reason};
 use super::in_flight::accepts;
 use super::rank_state::RankState;
 use super::requests::{Posted, Queue, Work};
@@ -102,7 +102,7 @@ impl Matching<'_> {
             }
             for (begin_ticks, work) in works {
                 let operation = ActiveOperation { rank, request, begin_ticks, work };
-                self.emitter.active(&operation);
+                self.emitter.add(MatchFinding::Active(operation));
             }
         }
     }

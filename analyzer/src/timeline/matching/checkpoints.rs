@@ -11,7 +11,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::global::GlobalTimeline;
 use crate::trace::Run;
 
-use super::findings::{MatchSink, Message, Unmatched};
+use super::findings::{MatchFinding, MatchSink};
 use super::matcher::Matcher;
 
 /// Initial number of events between two checkpoints.
@@ -37,8 +37,7 @@ pub struct CheckpointedMatching<'a> {
 struct Discard;
 
 impl MatchSink for Discard {
-    fn message(&mut self, _message: &Message) {}
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
+    fn take(&mut self, _finding: &MatchFinding) {}
 }
 
 impl<'a> CheckpointedMatching<'a> {

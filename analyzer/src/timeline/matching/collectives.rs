@@ -16,7 +16,7 @@ pub(super) struct SequenceKey {
     /// Position of the communicator in the table.
     pub communicator: u32,
     /// 0; for a persistent operation 1 + its number in order of initialisation; see also
-    /// [`SequenceKey::together`].
+    /// [`SequenceKey::implicit`].
     pub lane: u32,
 }
 
@@ -24,7 +24,7 @@ impl SequenceKey {
     /// The sequence of an operation that ranks do together without being a collective operation, by
     /// the number of its name. Each function is counted separately, because ranks may use windows
     /// and files of one communicator in different orders.
-    pub fn together(communicator: u32, function: u16) -> Self {
+    pub fn implicit(communicator: u32, function: u16) -> Self {
         Self { communicator, lane: u32::MAX - u32::from(function) }
     }
 }

@@ -9,27 +9,12 @@ use super::channel_key::ChannelKey;
 use super::clocks::Clocks;
 use super::collectives::{Contribution, OpenInstance, OpenMember};
 use super::findings::{
-    Access, ActiveOperation, CollectiveInstance, CollectiveMember, Epoch, MatchSink,
-    MatchingSummary, Message, Polls, Probed, Reason, Side, Unmatched, Wants,
+    Access, CollectiveInstance, CollectiveMember, MatchFinding, MatchInterest, MatchSink,
+    MatchingSummary, Message, Reason, Side, Unmatched,
 };
 use super::in_flight::{MAX_STATUS_BYTES, Receive, Send};
 use super::operations::CollectiveNames;
 use super::pairs::Pair;
-
-/// A finding that was not passed on yet.
-#[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant)] // Most are messages, and all are short-lived.
-enum Finding {
-    Message(Message),
-    Collective(CollectiveInstance),
-    Together(CollectiveInstance),
-    Unmatched(Unmatched),
-    Active(ActiveOperation),
-    Access(Access),
-    Epoch(Epoch),
-    Polls(Polls),
-    Probed(Probed),
-}
 
 /// Builds the findings and counts them.
 #[derive(Debug, Clone)]
@@ -37,11 +22,10 @@ pub(super) struct Emitter<'a> {
     run: &'a Run,
     clocks: Clocks<'a>,
     names: CollectiveNames,
-    findings: Vec<Finding>,
-    /// The last message and instance, whose memory is reused.
-    message: Message,
+    findings: Vec<MatchFinding>,
+    /// The last instance, whose memory is reused.
     instance: CollectiveInstance,
-    pub wants: Wants,
+    pub wants: MatchInterest,
     /// Counts so far.
     pub summary: MatchingSummary,
 }
@@ -51,11 +35,11 @@ impl<'a> Emitter<'a> {
         run: &'a Run,
         timeline: &'a GlobalTimeline,
         names: CollectiveNames,
-        wants: Wants,
+        wants: MatchInterest,
     ) -> Self {
         let clocks = Clocks::new(run, timeline);
-        let (findings, message, instance, summary) = Default::default();
-        Self { run, clocks, names, findings, message, instance, wants, summary }
+        let (findings, instance, summary) = Default::default();
+        Self { run, clocks, names, findings, instance, wants, summary }
     }
 
     /// Whether a collective operation, by the number of its name, has a root.
@@ -76,24 +60,14 @@ impl<'a> Emitter<'a> {
 
     /// Passes the findings since the last drain to the sink.
     pub fn drain(&mut self, sink: &mut (impl MatchSink + ?Sized)) {
-        for found in self.findings.drain(..) {
-            match found {
-                Finding::Message(message) => sink.message(&message),
-                Finding::Collective(instance) => sink.collective(&instance),
-                Finding::Together(instance) => sink.together(&instance),
-                Finding::Unmatched(unmatched) => sink.unmatched(&unmatched),
-                Finding::Active(operation) => sink.active(&operation),
-                Finding::Polls(polls) => sink.polls(&polls),
-                Finding::Probed(probed) => sink.probed(&probed),
-                Finding::Access(access) => sink.access(&access),
-                Finding::Epoch(epoch) => sink.epoch(&epoch),
-            }
+        for finding in self.findings.drain(..) {
+            sink.take(&finding);
         }
     }
 
     /// The message of a pair; `None` if it is not certain that it was transferred.
     #[inline]
-    pub fn message(&mut self, pair: &Pair) -> Option<&Message> {
+    pub fn message(&mut self, pair: &Pair) -> Option<Message> {
         let Pair { key, send, sent, receive } = pair;
         if let Some(reason) = receive.lost() {
             // It is known which message the receive would take, but not when it did, or whether.
@@ -106,7 +80,7 @@ impl<'a> Emitter<'a> {
         let received = receive.bytes.filter(|bytes| *bytes < MAX_STATUS_BYTES);
         self.summary.size_mismatches +=
             u64::from(received.is_some_and(|bytes| bytes != send.bytes));
-        let message = &mut self.message;
+        let mut message = Message::default();
         (message.communicator, message.tag) = (key.communicator, key.tag);
         (message.bytes, message.wildcard) = (send.bytes, receive.wildcard);
         message.truncated = receive.truncated;
@@ -132,17 +106,12 @@ impl<'a> Emitter<'a> {
     /// Adds an access by the rank at a position of the run; fills in `begin_s`.
     pub fn access(&mut self, rank: usize, access: Access) {
         let begin_s = self.clocks.at(rank).seconds(access.call.begin_ticks);
-        self.findings.push(Finding::Access(Access { begin_s, ..access }));
+        self.findings.push(MatchFinding::Access(Access { begin_s, ..access }));
     }
 
-    /// Adds a call of an epoch.
-    pub fn epoch(&mut self, epoch: Epoch) {
-        self.findings.push(Finding::Epoch(epoch));
-    }
-
-    /// Adds a message.
-    pub fn add_message(&mut self, message: Message) {
-        self.findings.push(Finding::Message(message));
+    /// Adds a finding that is complete.
+    pub fn add(&mut self, finding: MatchFinding) {
+        self.findings.push(finding);
     }
 
     /// Adds a send without a partner.
@@ -200,43 +169,35 @@ impl<'a> Emitter<'a> {
         self.summary.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
         let Unmatched { rank, begin_ticks, .. } = unmatched;
         let begin_s = self.clocks.of_rank(rank).map_or(0.0, |mut clock| clock.seconds(begin_ticks));
-        self.findings.push(Finding::Unmatched(Unmatched { begin_s, ..unmatched }));
-    }
-
-    /// Adds an operation that is not complete.
-    pub fn active(&mut self, operation: &ActiveOperation) {
-        self.findings.push(Finding::Active(*operation));
-    }
-
-    /// Adds a run of polls.
-    pub fn polls(&mut self, polls: Polls) {
-        self.findings.push(Finding::Polls(polls));
-    }
-
-    /// Adds a probe whose message is received.
-    pub fn probed(&mut self, probed: Probed) {
-        self.findings.push(Finding::Probed(probed));
+        self.findings.push(MatchFinding::Unmatched(Unmatched { begin_s, ..unmatched }));
     }
 
     /// Adds a collective instance that has all its members.
     pub fn instance(&mut self, open: &OpenInstance) {
         let mut instance = CollectiveInstance::default();
         self.fill_instance(open, &mut instance);
-        self.findings.push(match self.names.is_together(open.function) {
-            true => Finding::Together(instance),
-            false => Finding::Collective(instance),
-        });
+        let finding = self.finding(open, instance);
+        self.findings.push(finding);
     }
 
     /// Like [`Emitter::instance`], but passes it to the sink at once.
     pub fn emit_instance(&mut self, open: &OpenInstance, sink: &mut impl MatchSink) {
         let mut instance = std::mem::take(&mut self.instance);
         self.fill_instance(open, &mut instance);
-        match self.names.is_together(open.function) {
-            true => sink.together(&instance),
-            false => sink.collective(&instance),
+        let finding = self.finding(open, instance);
+        sink.take(&finding);
+        if let MatchFinding::Collective(instance) | MatchFinding::ImplicitCollective(instance) =
+            finding
+        {
+            self.instance = instance;
         }
-        self.instance = instance;
+    }
+
+    fn finding(&self, open: &OpenInstance, instance: CollectiveInstance) -> MatchFinding {
+        match self.names.is_implicit(open.function) {
+            true => MatchFinding::ImplicitCollective(instance),
+            false => MatchFinding::Collective(instance),
+        }
     }
 
     /// Fills `instance` from a complete one, and counts it.
@@ -268,7 +229,7 @@ impl<'a> Emitter<'a> {
         (instance.communicator, instance.number) = (open.communicator, open.number);
         instance.lane = open.lane;
         (instance.missing, instance.mismatched) = (open.missing, open.mismatched);
-        if self.names.is_together(open.function) {
+        if self.names.is_implicit(open.function) {
             return;
         }
         if instance.missing > 0 {

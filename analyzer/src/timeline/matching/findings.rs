@@ -28,7 +28,7 @@ pub struct MessageEnd {
     /// The call that sends (for a persistent operation its start) or posts the receive.
     pub posted: Call,
     /// The call that completed it, which for a blocking call is the same. Always known for a
-    /// receive; for a send only if [`Wants::completions`] was set and it completed.
+    /// receive; for a send only if [`MatchInterest::completions`] was set and it completed.
     pub completed: Option<Call>,
 }
 
@@ -316,7 +316,7 @@ impl MatchingSummary {
 
 /// Optional findings that a sink asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wants {
+pub struct MatchInterest {
     /// The calls that completed sends and, when matching in shares, non-blocking collective
     /// operations. A message is passed on only when both its sides are complete or will never be.
     pub completions: bool,
@@ -327,7 +327,7 @@ pub struct Wants {
     pub waiting: bool,
 }
 
-impl Wants {
+impl MatchInterest {
     /// Everything that one of the two asks for.
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -356,7 +356,7 @@ pub struct Polls {
 
 /// A probe, and the call that receives the message that it found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probed {
+pub struct ProbedMessage {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
     /// The probe.
@@ -375,31 +375,65 @@ pub struct Probed {
 /// on the order.
 pub trait MatchSink {
     /// Optional findings that this sink asks for.
-    fn wants(&self) -> Wants {
-        Wants::default()
+    fn wants(&self) -> MatchInterest {
+        MatchInterest::default()
     }
-    /// A run of polls, if asked for.
-    fn polls(&mut self, _polls: &Polls) {}
-    /// A probe whose message is received; precedes the message.
-    fn probed(&mut self, _probed: &Probed) {}
-    /// A call of an epoch of one-sided communication, if asked for. Those of a rank, and its
-    /// accesses, arrive in the rank's own order.
-    fn epoch(&mut self, _epoch: &Epoch) {}
+
+    /// Takes a finding.
+    fn take(&mut self, finding: &MatchFinding);
+}
+
+/// Two sinks as one.
+impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
+    fn wants(&self) -> MatchInterest {
+        self.0.wants().or(self.1.wants())
+    }
+
+    fn take(&mut self, finding: &MatchFinding) {
+        self.0.take(finding);
+        self.1.take(finding);
+    }
+}
+
+/// An optional sink.
+impl<A: MatchSink> MatchSink for Option<A> {
+    fn wants(&self) -> MatchInterest {
+        self.as_ref().map(MatchSink::wants).unwrap_or_default()
+    }
+
+    fn take(&mut self, finding: &MatchFinding) {
+        if let Some(sink) = self {
+            sink.take(finding);
+        }
+    }
+}
+
+/// Something that matching found.
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)] // Most are messages, and all are short-lived.
+pub enum MatchFinding {
     /// A message.
-    fn message(&mut self, message: &Message);
+    Message(Message),
     /// A collective operation.
-    fn collective(&mut self, _instance: &CollectiveInstance) {}
+    Collective(CollectiveInstance),
     /// An operation that all members of a communicator, window or file did together
     /// ([`Operation::Together`]), if asked for.
     ///
     /// [`Operation::Together`]: trace_format::meaning::Operation::Together
-    fn together(&mut self, _instance: &CollectiveInstance) {}
+    ImplicitCollective(CollectiveInstance),
     /// A send or receive without a partner.
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
+    Unmatched(Unmatched),
     /// An access to another rank's memory or to the rank's own.
-    fn access(&mut self, _access: &Access) {}
+    Access(Access),
+    /// A call of an epoch of one-sided communication, if asked for. Those of a rank, and its
+    /// accesses, arrive in the rank's own order.
+    Epoch(Epoch),
+    /// A run of polls, if asked for.
+    Polls(Polls),
+    /// A probe whose message is received; precedes the message.
+    Probed(ProbedMessage),
     /// An operation that was not complete when its rank's events ended. These come last.
-    fn active(&mut self, _operation: &ActiveOperation) {}
+    Active(ActiveOperation),
 }
 
 /// An operation that was not complete when its rank's events ended.

@@ -11,7 +11,7 @@ use crate::timeline::global::GlobalTimeline;
 use crate::trace::Run;
 
 use super::call::Call;
-use super::findings::{MatchSink, MatchingSummary, Polls, Wants};
+use super::findings::{MatchFinding, MatchInterest, MatchSink, MatchingSummary, Polls};
 use super::operations::Operations;
 use super::rank_state::RankState;
 use super::start::Start;
@@ -52,7 +52,7 @@ impl<'a> Matcher<'a> {
         timeline: &'a GlobalTimeline,
         communicators: &'a CommunicatorTable,
     ) -> Self {
-        Self::wanting(run, timeline, communicators, Wants::default())
+        Self::wanting(run, timeline, communicators, MatchInterest::default())
     }
 
     /// Starts before the first event, with the optional findings that `wants` asks for.
@@ -60,7 +60,7 @@ impl<'a> Matcher<'a> {
         run: &'a Run,
         timeline: &'a GlobalTimeline,
         communicators: &'a CommunicatorTable,
-        wants: Wants,
+        wants: MatchInterest,
     ) -> Self {
         let Start { operations, matching, ranks } = Start::new(run, timeline, communicators, wants);
         let wanted = MatchingFilter { operations: operations.clone(), polls: wants.polls };
@@ -122,7 +122,8 @@ impl Matching<'_> {
             Some((count, inside_ticks)) if self.emitter.wants.polls => {
                 let (rank, call) = (state.rank, Call::of(thread, event));
                 let request = event.head.request();
-                self.emitter.polls(Polls { rank, call, count, inside_ticks, request });
+                let polls = Polls { rank, call, count, inside_ticks, request };
+                self.emitter.add(MatchFinding::Polls(polls));
             }
             Some(_) => {}
         }

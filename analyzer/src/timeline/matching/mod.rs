@@ -78,8 +78,9 @@ use super::global::GlobalTimeline;
 
 pub use call::Call;
 pub use findings::{
-    Access, ActiveOperation, ActiveWork, CollectiveInstance, CollectiveMember, Epoch, MatchSink,
-    MatchingSummary, Message, MessageEnd, Polls, Probed, Reason, Side, Sides, Unmatched, Wants,
+    Access, ActiveOperation, ActiveWork, CollectiveInstance, CollectiveMember, Epoch, MatchFinding,
+    MatchInterest, MatchSink, MatchingSummary, Message, MessageEnd, Polls, ProbedMessage, Reason,
+    Side, Sides, Unmatched,
 };
 pub use matcher::Matcher;
 pub use shares::{ProcessShare, match_in_shares};

@@ -18,7 +18,7 @@ pub(super) struct CollectiveNames {
 struct CollectiveName {
     name: String,
     rooted: bool,
-    together: bool,
+    implicit: bool,
 }
 
 impl CollectiveNames {
@@ -27,9 +27,9 @@ impl CollectiveNames {
         let base = meaning.blocking_form.clone();
         let next = self.names.len() as u16;
         *self.numbers.entry(base).or_insert_with_key(|base| {
-            let together = meaning.operation == Operation::Together;
-            let rooted = !together && meaning.fields.peer == Peer::Root;
-            self.names.push(CollectiveName { name: base.clone(), rooted, together });
+            let implicit = meaning.operation == Operation::Together;
+            let rooted = !implicit && meaning.fields.peer == Peer::Root;
+            self.names.push(CollectiveName { name: base.clone(), rooted, implicit });
             next
         })
     }
@@ -45,8 +45,8 @@ impl CollectiveNames {
     }
 
     /// Whether it is [`Operation::Together`].
-    pub fn is_together(&self, number: u16) -> bool {
-        self.names.get(usize::from(number)).is_some_and(|of| of.together)
+    pub fn is_implicit(&self, number: u16) -> bool {
+        self.names.get(usize::from(number)).is_some_and(|of| of.implicit)
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// The operations of a file with these functions. Probes, operations that ranks do together, and epochs are left
+    /// The operations of a file with these functions. Probes, implicit collectives, and epochs are left
     /// out unless `waiting` is set.
     pub fn new(functions: &[String], names: &mut CollectiveNames, waiting: bool) -> Self {
         let table = functions.iter().map(|name| {

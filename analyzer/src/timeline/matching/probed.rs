@@ -4,8 +4,8 @@
 use trace_format::reader::StoredEvent;
 
 use super::call::Call;
-use super::findings::{Probed, Reason, Side};
-use super::rank_state::{ProbedMessage, RankState, Status};
+use super::findings::{MatchFinding, ProbedMessage, Reason, Side};
+use super::rank_state::{RankState, Status, TakenMessage};
 use super::requests::{Posted, Work};
 use super::state::Matching;
 
@@ -27,7 +27,8 @@ impl RankState<'_> {
         if !self.probes.is_empty()
             && let Some(probe) = self.probes.remove(&self.routes.address(route).0)
         {
-            m.emitter.probed(Probed { rank: self.rank, probe, posted: call });
+            let probed = ProbedMessage { rank: self.rank, probe, posted: call };
+            m.emitter.add(MatchFinding::Probed(probed));
         }
     }
 
@@ -39,7 +40,7 @@ impl RankState<'_> {
         }
         let arguments = self.arguments(event, m);
         let posted = self.post_receive(call, &arguments, m);
-        let taken = posted.map(|posted| ProbedMessage { posted, probe: call });
+        let taken = posted.map(|posted| TakenMessage { posted, probe: call });
         self.messages.entry(handle).or_default().push_back(taken);
     }
 
@@ -52,8 +53,9 @@ impl RankState<'_> {
             self.messages.remove(&handle);
         }
         let first = first?;
-        Some(first.map(|ProbedMessage { posted, probe }| {
-            m.emitter.probed(Probed { rank: self.rank, probe, posted: call });
+        Some(first.map(|TakenMessage { posted, probe }| {
+            let probed = ProbedMessage { rank: self.rank, probe, posted: call };
+            m.emitter.add(MatchFinding::Probed(probed));
             posted
         }))
     }

@@ -33,7 +33,7 @@ pub(super) struct RankState<'a> {
     pub(super) errors: Option<ErrorClasses>,
     pub(super) requests: Requests<Work, Template>,
     /// Messages taken by matched probes, by handle; `None` is MPI_MESSAGE_NO_PROC.
-    pub(super) messages: HashMap<u32, VecDeque<Option<ProbedMessage>>>,
+    pub(super) messages: HashMap<u32, VecDeque<Option<TakenMessage>>>,
     /// For each channel the first probe of its next message, if that was not received yet.
     pub(super) probes: FxHashMap<ChannelKey, Call>,
     /// Operations of calls that never returned.
@@ -50,7 +50,7 @@ pub(super) struct RankState<'a> {
 
 /// A message that a matched probe took.
 #[derive(Debug, Clone)]
-pub(super) struct ProbedMessage {
+pub(super) struct TakenMessage {
     pub posted: Posted,
     /// The probe.
     pub probe: Call,
@@ -199,7 +199,7 @@ impl<'a> RankState<'a> {
             },
             Operation::Together => {
                 if let Some(membership) = self.membership(event, m) {
-                    let key = SequenceKey::together(membership.communicator, function);
+                    let key = SequenceKey::implicit(membership.communicator, function);
                     let contribution =
                         Contribution { sent_bytes: 0, received_bytes: 0, root: None };
                     self.collective(call, key, function, false, contribution, m);

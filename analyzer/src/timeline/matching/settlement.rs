@@ -4,7 +4,7 @@
 //! Most sinks do not ask when a send completed, and most sends are neither cancelled nor fail. Then
 //! nothing is stored or forwarded. The exceptions are:
 //!
-//! - A sink asks for [`Wants::completions`](super::Wants). Then a pair waits until both its sides
+//! - A sink asks for [`MatchInterest::completions`](super::MatchInterest). Then a pair waits until both its sides
 //!   are complete.
 //! - The run has ranks that did not finish. Then the end reports what is still open, and whether it
 //!   met its partner.

@@ -12,7 +12,7 @@ use super::channels::Channels;
 use super::collectives::Collectives;
 use super::emitter::Emitter;
 use super::fate::Unsettled;
-use super::findings::{Reason, Wants};
+use super::findings::{MatchInterest, Reason};
 use super::operations::{CollectiveNames, Operations};
 use super::rank_state::RankState;
 use super::state::{Matching, Partner};
@@ -41,7 +41,7 @@ impl<'a> Start<'a> {
         run: &'a Run,
         timeline: &'a GlobalTimeline,
         communicators: &'a CommunicatorTable,
-        wants: Wants,
+        wants: MatchInterest,
     ) -> Self {
         let mut names = CollectiveNames::default();
         let of_functions =

@@ -8,7 +8,7 @@ use super::channels::Channels;
 use super::collectives::{CallCounts, Collectives};
 use super::emitter::Emitter;
 use super::fate::{SendTracking, Unsettled};
-use super::findings::Reason;
+use super::findings::{MatchFinding, Reason};
 use super::in_flight::Send;
 use super::pairs::Pair;
 use super::requests::{Posted, Queue};
@@ -100,8 +100,7 @@ impl Matching<'_> {
         if !self.channels.matched.is_empty() || !self.settled.is_empty() {
             self.take_ready(|m, pair| {
                 if let Some(message) = m.emitter.message(pair) {
-                    let message = *message;
-                    m.emitter.add_message(message);
+                    m.emitter.add(MatchFinding::Message(message));
                 }
             });
         }

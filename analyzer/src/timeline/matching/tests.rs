@@ -32,6 +32,18 @@ struct Found {
 }
 
 impl MatchSink for Found {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
+            MatchFinding::Active(operation) => self.active(operation),
+            _ => {}
+        }
+    }
+}
+
+impl Found {
     fn message(&mut self, message: &Message) {
         self.messages.push(*message);
     }

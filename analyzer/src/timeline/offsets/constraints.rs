@@ -11,7 +11,7 @@ use super::domains::Domains;
 use super::envelope::Constraint;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
-    CollectiveInstance, CollectiveMember, MatchSink, Message, Unmatched,
+    CollectiveInstance, CollectiveMember, MatchFinding, MatchSink, Message,
 };
 use crate::trace::Run;
 
@@ -247,6 +247,16 @@ impl<'a> Collector<'a> {
 }
 
 impl MatchSink for Collector<'_> {
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Message(message) => self.message(message),
+            MatchFinding::Collective(instance) => self.collective(instance),
+            _ => {}
+        }
+    }
+}
+
+impl Collector<'_> {
     fn message(&mut self, message: &Message) {
         let (send, receive) = (&message.send, &message.receive);
         let position = |rank| self.run.position_of(rank);
@@ -295,6 +305,4 @@ impl MatchSink for Collector<'_> {
         }
         self.collectives += u64::from(is_new);
     }
-
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
 }

@@ -53,9 +53,9 @@ fn intervals_are_reproducible_by_seed() {
     let (points, basis) = noisy(1);
     let at = grid(&[("p", &[16384.0]), ("N", &[1e5])], &[("s", 1.0)]);
     let interval = |seed| {
-        let options = Options { seed, replicas: 100, ..Options::of(Method::Robust) };
+        let options = Options { seed, replicas: 100, ..Options::for_method(Method::Robust) };
         let part = Part::fit(&points, &basis, &options, "test").expect("it can be fitted");
-        let found = Model::of(part, Method::Robust).predict(&at).expect("it has a value");
+        let found = Model::from_part(part, Method::Robust).predict(&at).expect("it has a value");
         (
             found[0].lo.expect("an end"),
             found[0].value.expect("a time"),

@@ -6,6 +6,7 @@ mod published;
 
 use super::model::{Model, Options, Part};
 use super::{Basis, Method, Points};
+use crate::statistics::{median, normal, quantile};
 
 /// Points of two or more variables on a grid, in the order of the names.
 fn grid(variables: &[(&str, &[f64])], constants: &[(&str, f64)]) -> Points {
@@ -34,20 +35,10 @@ fn timed(mut points: Points, basis: &Basis, coefficients: &[f64]) -> Points {
 }
 
 fn fit(points: &Points, basis: &Basis, method: Method) -> Part {
-    let options = Options { replicas: 0, ..Options::of(method) };
+    let options = Options { replicas: 0, ..Options::for_method(method) };
     Part::fit(points, basis, &options, "test").expect("it can be fitted")
 }
 
 fn predict(part: &Part, method: Method, at: &Points) -> Vec<f64> {
-    Model::of(part.clone(), method).times_at(at).expect("columns have values")
-}
-
-/// A standard normal deviate.
-fn normal(random: &mut fastrand::Rng) -> f64 {
-    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
-}
-
-fn quantile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[((values.len() - 1) as f64 * share).round() as usize]
+    Model::from_part(part.clone(), method).times_at(at).expect("columns have values")
 }

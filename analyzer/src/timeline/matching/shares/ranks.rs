@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 use trace_format::reader::{Head, StoredEvent};
 
 use crate::timeline::event_streams::{RankEventObserver, RankEvents};
-use crate::timeline::matching::findings::MatchSink;
+use crate::timeline::matching::findings::{MatchFinding, MatchSink};
 use crate::timeline::matching::share::Forwarded;
 use crate::timeline::matching::state::Matching;
 use crate::timeline::rank_clock::RankClock;
@@ -116,7 +116,7 @@ impl Matching<'_> {
         self.emitter.drain(sink);
         self.take_ready(|m, pair| {
             if let Some(message) = m.emitter.message(pair) {
-                sink.message(message);
+                sink.take(&MatchFinding::Message(message));
             }
         });
         let Self { collectives, emitter, .. } = self;

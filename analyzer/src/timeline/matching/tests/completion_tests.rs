@@ -10,24 +10,16 @@ struct All {
 }
 
 impl MatchSink for All {
-    fn wants(&self) -> Wants {
-        Wants { completions: true, polls: true, waiting: false }
+    fn wants(&self) -> MatchInterest {
+        MatchInterest { completions: true, polls: true, waiting: false }
     }
 
-    fn message(&mut self, message: &Message) {
-        self.found.message(message);
-    }
-
-    fn collective(&mut self, instance: &CollectiveInstance) {
-        self.found.collective(instance);
-    }
-
-    fn unmatched(&mut self, unmatched: &Unmatched) {
-        self.found.unmatched(unmatched);
-    }
-
-    fn polls(&mut self, polls: &Polls) {
-        self.polls.push(*polls);
+    fn take(&mut self, finding: &MatchFinding) {
+        match finding {
+            MatchFinding::Polls(polls) => self.polls.push(*polls),
+            MatchFinding::Active(_) => {}
+            other => self.found.take(other),
+        }
     }
 }
 

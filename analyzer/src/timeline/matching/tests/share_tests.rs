@@ -133,11 +133,12 @@ fn rank_with_more_events_than_a_turn_does_not_hold_up_others() {
 struct Completions(Vec<Message>);
 
 impl MatchSink for Completions {
-    fn wants(&self) -> Wants {
-        Wants { completions: true, ..Wants::default() }
+    fn wants(&self) -> MatchInterest {
+        MatchInterest { completions: true, ..MatchInterest::default() }
     }
 
-    fn message(&mut self, message: &Message) {
+    fn take(&mut self, finding: &MatchFinding) {
+        let MatchFinding::Message(message) = finding else { return };
         self.0.push(*message);
     }
 }

@@ -10,7 +10,7 @@ const UNKNOWN_BOUND: i64 = i64::MAX;
 
 /// The ranks' counters on one axis of whole ticks; 0 is the earliest begin of a rank.
 #[derive(Debug, Clone)]
-pub struct WholeTicks<'a> {
+pub struct IntegerTimeline<'a> {
     ranks: &'a [RankTime],
     /// Ticks per second of the axis, which are those of the reference counter.
     pub ticks_per_s: f64,
@@ -22,7 +22,7 @@ pub struct WholeTicks<'a> {
 /// along different paths, and must not fall below the same whole tick.
 const ROUNDING: f64 = 1.0 / 64.0;
 
-impl<'a> WholeTicks<'a> {
+impl<'a> IntegerTimeline<'a> {
     /// The ranks' counters of a run, aligned by its timeline.
     pub fn new(run: &Run, timeline: &'a GlobalTimeline) -> Self {
         let ranks = timeline.ranks.as_slice();

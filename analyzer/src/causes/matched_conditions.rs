@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::longest::{CountsOfProcess, Length, Longest};
+use super::longest::{CountsOfProcess, Duration, Longest};
 use super::receipts::{CountOfProcess, Receipts};
 use super::semantics::CallKind;
 use super::side::Side;
@@ -45,7 +45,7 @@ pub(super) struct Unexplained {
     pub condition: Condition,
 }
 
-impl Length for Condition {
+impl Duration for Condition {
     /// How long the call would wait if nothing else were later.
     fn length(&self) -> i64 {
         self.fulfilled - self.entered
@@ -57,7 +57,7 @@ impl Length for Condition {
     }
 }
 
-impl Length for Unexplained {
+impl Duration for Unexplained {
     fn length(&self) -> i64 {
         self.condition.left - self.since
     }
@@ -95,7 +95,7 @@ pub(super) const RECEIPTS_FOR_EACH_WAIT: usize = 8;
 
 /// What one share of the run yielded.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(super) struct MatchedConditions {
     pub conditions: Longest<Condition>,
     #[serde(with = "sync_lists")]
     pub collective_syncs: Vec<CollectiveSync>,
@@ -177,7 +177,7 @@ impl Limits {
     }
 }
 
-impl Found {
+impl MatchedConditions {
     pub(super) fn within(limits: &Limits) -> Self {
         let Limits { most_waits, shares, conditions, unexplained, receipts } = limits;
         Self {

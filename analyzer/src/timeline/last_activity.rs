@@ -20,7 +20,7 @@ const MAX_SECONDS: f64 = 1e7;
 
 /// The last sign of life of a job that did not finish.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LastSign {
+pub struct LastActivity {
     /// Global seconds: the current time, the end of the launcher, or the last stamp of any rank.
     pub at_s: f64,
     /// Whether it is only the last stamp, so that the run may have continued after it.
@@ -29,10 +29,10 @@ pub struct LastSign {
     pub running: bool,
 }
 
-impl LastSign {
+impl LastActivity {
     /// The last sign of life of a run; `None` if every rank that left a file returned from
     /// MPI_Finalize.
-    pub(super) fn of(run: &Run, ranks: &[RankTime]) -> Option<Self> {
+    pub(super) fn find(run: &Run, ranks: &[RankTime]) -> Option<Self> {
         run.ranks.iter().find(|trace| !trace.facts.finalized())?;
         let running = run.ranks.iter().any(|trace| trace.process.runs());
         let last_s = ranks.iter().map(RankTime::end_s).fold(0.0, f64::max);
@@ -51,7 +51,7 @@ impl LastSign {
                 continue;
             }
             time.end_ticks = time.end_ticks.max(time.clock.ticks_at(self.at_s));
-            time.ending = Ending::LastSign;
+            time.ending = Ending::LastActivity;
             time.clock.bound_ns = time
                 .clock
                 .bound
