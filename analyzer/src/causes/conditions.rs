@@ -9,8 +9,8 @@ use trace_format::meaning::SendMode;
 
 use crate::analysis::Analysis;
 use crate::timeline::matching::{
-    Access, Call, CollectiveInstance, Epoch, MatchFinding, MatchInterest, MatchSink, Message,
-    MessageEnd, Polls, ProbedMessage,
+    Call, MatchFinding, MatchInterest, MatchSink, Message, MessageEnd, Polls,
+    ProbedMessage,
 };
 use crate::trace::Run;
 
@@ -224,10 +224,12 @@ impl MatchSink for ConditionCollector<'_, '_> {
     fn take(&mut self, finding: &MatchFinding) {
         match finding {
             MatchFinding::Message(message) => self.message(message),
-            MatchFinding::Collective(instance) => self.collective(instance),
-            MatchFinding::ImplicitCollective(instance) => self.implicit_collective(instance),
-            MatchFinding::Epoch(epoch) => self.epoch(epoch),
-            MatchFinding::Access(access) => self.access(access),
+            MatchFinding::Collective(instance) => self.collective_conditions(instance),
+            MatchFinding::ImplicitCollective(instance) => {
+                self.implicit_collective_conditions(instance)
+            }
+            MatchFinding::Epoch(epoch) => self.add_epoch(epoch),
+            MatchFinding::Access(access) => self.add_access(access),
             MatchFinding::Probed(probed) => self.probed(probed),
             MatchFinding::Polls(polls) => self.polls(polls),
             _ => {}
@@ -265,22 +267,6 @@ impl ConditionCollector<'_, '_> {
             self.late_receiver(message, &sender, &posted);
             self.unexplained(&sender, &posted, State::LateReceiver);
         }
-    }
-
-    fn collective(&mut self, instance: &CollectiveInstance) {
-        self.collective_conditions(instance);
-    }
-
-    fn implicit_collective(&mut self, instance: &CollectiveInstance) {
-        self.implicit_collective_conditions(instance);
-    }
-
-    fn epoch(&mut self, epoch: &Epoch) {
-        self.add_epoch(epoch);
-    }
-
-    fn access(&mut self, access: &Access) {
-        self.add_access(access);
     }
 
     fn probed(&mut self, probed: &ProbedMessage) {

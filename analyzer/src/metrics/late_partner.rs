@@ -133,7 +133,7 @@ impl MatchSink for Calls {
     fn take(&mut self, finding: &MatchFinding) {
         match finding {
             MatchFinding::Message(message) => self.message(message),
-            MatchFinding::Collective(instance) => self.collective(instance),
+            MatchFinding::Collective(instance) => self.instances.push(instance.clone()),
             _ => {}
         }
     }
@@ -150,10 +150,6 @@ impl Calls {
             self.sends.extend(times(&message.send));
             self.receives.extend(times(&message.receive));
         }
-    }
-
-    fn collective(&mut self, instance: &CollectiveInstance) {
-        self.instances.push(instance.clone());
     }
 }
 

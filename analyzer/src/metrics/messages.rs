@@ -15,8 +15,8 @@ use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable, Members};
 use crate::timeline::matching::{
-    Access, ActiveOperation, CollectiveInstance, MatchFinding, MatchSink, MatchingSummary, Message,
-    Reason, Sides, Unmatched,
+    Access, CollectiveInstance, MatchFinding, MatchSink, MatchingSummary, Message, Reason, Sides,
+    Unmatched,
 };
 use crate::trace::Run;
 
@@ -506,7 +506,7 @@ impl MatchSink for Tally<'_> {
         match finding {
             MatchFinding::Message(message) => self.message(message),
             MatchFinding::Access(access) => self.access(access),
-            MatchFinding::Active(operation) => self.active(operation),
+            MatchFinding::Active(operation) => self.sums.open_operations.active(operation),
             MatchFinding::Collective(instance) => self.collective(instance),
             MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
             _ => {}
@@ -546,10 +546,6 @@ impl Tally<'_> {
                 self.sums.pairs.entry(pair).or_default().add(Traffic { count: 1, bytes });
             }
         }
-    }
-
-    fn active(&mut self, operation: &ActiveOperation) {
-        self.sums.open_operations.active(operation);
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {

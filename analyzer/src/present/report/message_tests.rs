@@ -11,7 +11,7 @@ use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::matching::{MatchFinding, MatchSink, Message, Unmatched, match_run};
+use crate::timeline::matching::{MatchFinding, MatchSink, match_run};
 use crate::trace::Run;
 
 use super::{json, screen};
@@ -69,22 +69,16 @@ impl Lines<'_> {
 impl MatchSink for Lines<'_> {
     fn take(&mut self, finding: &MatchFinding) {
         match finding {
-            MatchFinding::Message(message) => self.message(message),
-            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
+            MatchFinding::Message(message) => {
+                let line = self.dump.message(message);
+                self.add(&line.text(), &line);
+            }
+            MatchFinding::Unmatched(unmatched) => {
+                let line = self.dump.unmatched(unmatched);
+                self.add(&line.text(), &line);
+            }
             _ => {}
         }
-    }
-}
-
-impl Lines<'_> {
-    fn message(&mut self, message: &Message) {
-        let line = self.dump.message(message);
-        self.add(&line.text(), &line);
-    }
-
-    fn unmatched(&mut self, unmatched: &Unmatched) {
-        let line = self.dump.unmatched(unmatched);
-        self.add(&line.text(), &line);
     }
 }
 

@@ -34,30 +34,12 @@ struct Found {
 impl MatchSink for Found {
     fn take(&mut self, finding: &MatchFinding) {
         match finding {
-            MatchFinding::Message(message) => self.message(message),
-            MatchFinding::Collective(instance) => self.collective(instance),
-            MatchFinding::Unmatched(unmatched) => self.unmatched(unmatched),
-            MatchFinding::Active(operation) => self.active(operation),
+            MatchFinding::Message(message) => self.messages.push(*message),
+            MatchFinding::Collective(instance) => self.instances.push(instance.clone()),
+            MatchFinding::Unmatched(unmatched) => self.unmatched.push(*unmatched),
+            MatchFinding::Active(operation) => self.active.push(*operation),
             _ => {}
         }
-    }
-}
-
-impl Found {
-    fn message(&mut self, message: &Message) {
-        self.messages.push(*message);
-    }
-
-    fn collective(&mut self, instance: &CollectiveInstance) {
-        self.instances.push(instance.clone());
-    }
-
-    fn unmatched(&mut self, unmatched: &Unmatched) {
-        self.unmatched.push(*unmatched);
-    }
-
-    fn active(&mut self, operation: &ActiveOperation) {
-        self.active.push(*operation);
     }
 }
 
