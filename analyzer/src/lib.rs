@@ -31,6 +31,8 @@
 //! Comparisons of times across ranks are only as good as the clock bound that every report states.
 //! Of a damaged trace, the valid part is reported: look at the diagnoses before trusting a figure.
 
+// A library for ourselves: what a name says is not said again.
+#![allow(missing_docs)]
 // All output goes through `cli::error`, which keeps control characters from terminals.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

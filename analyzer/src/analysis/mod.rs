@@ -81,13 +81,11 @@ pub trait CallObserver<'a>: Sync {
     /// Observes the calls of one rank, and is its result.
     type OfRank: RankObserver<'a> + Send;
 
-    /// Begins a rank.
     fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank;
 }
 
 /// Observes the calls of one rank, thread by thread, and within a thread in order of their start.
 pub trait RankObserver<'a> {
-    /// Begins a thread.
     fn begin_thread(&mut self, thread: ThreadView<'a>);
 
     /// Any event but a plain call.

@@ -24,7 +24,6 @@ pub struct RankView<'a> {
 /// A thread whose events are read.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadView<'a> {
-    /// Its rank.
     pub rank: RankView<'a>,
     /// Its chunks and totals.
     pub thread: &'a Thread,
@@ -37,9 +36,7 @@ pub struct ThreadView<'a> {
 /// A run whose events observers read.
 #[derive(Debug)]
 pub struct Analysis<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its timeline.
     pub timeline: &'a GlobalTimeline,
     /// The processes that read it together; this one alone unless the analysis is divided.
     pub processes: Processes,

@@ -76,7 +76,6 @@ pub(super) struct CalledSite {
 
 /// The callers of a run's libraries.
 pub(super) struct Callers<'r> {
-    /// By rank.
     ranks: Vec<RankCallers<'r>>,
     /// Of functions that are called from one place, as far as is known.
     sole: FxHashMap<FunctionKey, FrameKey>,

@@ -9,8 +9,7 @@ use trace_format::meaning::SendMode;
 
 use crate::analysis::Analysis;
 use crate::timeline::matching::{
-    Call, MatchFinding, MatchInterest, MatchSink, Message, MessageEnd, Polls,
-    ProbedMessage,
+    Call, MatchFinding, MatchInterest, MatchSink, Message, MessageEnd, Polls, ProbedMessage,
 };
 use crate::trace::Run;
 

@@ -11,7 +11,6 @@ use super::waits::Waits;
 /// A stretch of the path on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathStretch {
-    /// The line.
     pub line: u32,
     /// From when.
     pub from: i64,

@@ -10,7 +10,6 @@ use super::wait::Wait;
 /// What a rank did, ticks; it adds up to the rank's time in the run, or in a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RankTime {
-    /// It computed.
     pub computing: i64,
     /// It waited; also before its begin and, unless it was killed, after its end, until the run's.
     pub waiting: i64,

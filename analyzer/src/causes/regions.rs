@@ -25,7 +25,6 @@ const MAX_OCCURRENCES: usize = 100_000;
 /// A region of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Region {
-    /// Its name.
     pub name: String,
     /// Number of occurrences, over all threads.
     pub count: u64,

@@ -20,7 +20,6 @@ pub enum CountKind {
     Calls(String),
     /// Calls of a function from a call site.
     CallsAt(CodeLocation),
-    /// Messages.
     Messages,
     /// Bytes of all messages.
     MessageBytes,

@@ -52,7 +52,6 @@ pub struct Differences {
     pub parts: Vec<Difference>,
     /// The difference that no part explains.
     pub unexplained_ns: i64,
-    /// Ranks per group.
     pub ranks_per_group: u32,
 }
 

@@ -90,9 +90,7 @@ pub struct Attributes {
 
 /// A run that is exported.
 pub struct Content<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its timeline.
     pub timeline: &'a GlobalTimeline,
     /// The selected part.
     pub choice: &'a Choice,

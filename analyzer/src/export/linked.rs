@@ -14,7 +14,6 @@ use super::traffic::Traffic;
 /// A beginning or end with the messages that leave and arrive at it.
 #[derive(Debug)]
 pub struct LinkedStep {
-    /// The step.
     pub step: Step,
     /// Messages that leave at a beginning.
     pub sent: Vec<Link>,

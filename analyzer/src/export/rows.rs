@@ -12,7 +12,6 @@ use crate::spill::Record;
 pub struct MessageRow {
     /// Beginning of the call that sends.
     pub send_begin_ns: i64,
-    /// Its end.
     pub send_end_ns: i64,
     /// Beginning of the call that posts the receive.
     pub receive_begin_ns: i64,
@@ -28,7 +27,6 @@ pub struct MessageRow {
     pub destination: u32,
     /// Position of the communicator.
     pub communicator: u32,
-    /// Tag.
     pub tag: i32,
     /// Thread that sent.
     pub send_thread: u32,
@@ -152,13 +150,10 @@ impl Record for UnmatchedRow {
 pub struct RegionRow {
     /// Its beginning.
     pub begin_ns: i64,
-    /// Its end.
     pub end_ns: i64,
     /// Position among the regions of its part, outer ones before those inside them.
     pub number: u64,
-    /// Its rank.
     pub rank: u32,
-    /// Its thread.
     pub thread: u32,
     /// Number among [`super::content::Head::regions`].
     pub region: u32,

@@ -230,13 +230,11 @@ pub struct Link {
     pub ticks: u64,
     /// Number of the message or of the operation.
     pub number: u64,
-    /// Bytes.
     pub bytes: u64,
     /// Position of its rank among the exported ones.
     pub rank: u32,
     /// Position of the other end's rank.
     pub other: u32,
-    /// Tag.
     pub tag: i32,
     /// Position of the communicator.
     pub communicator: u32,

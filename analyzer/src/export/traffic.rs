@@ -43,7 +43,6 @@ pub struct MessageRecord {
     pub number: u64,
     /// Position of the communicator among [`super::content::Head::communicators`].
     pub communicator: u32,
-    /// Tag.
     pub tag: i32,
     /// Positions of source and destination among [`super::content::Head::ranks`].
     pub source: u32,
@@ -78,7 +77,6 @@ pub struct MemberRecord {
     pub begin_ticks: u64,
     /// Beginning of the member's call.
     pub begin_ns: i64,
-    /// Bytes that it sent.
     pub sent_bytes: u64,
     /// Position among [`super::content::Head::ranks`].
     pub rank: u32,

@@ -29,7 +29,6 @@ pub const PROC_NULL: i32 = -3;
 /// A communicator of the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct ImportedCommunicator {
-    /// Its name.
     pub name: String,
     /// World rank of each member.
     pub members: Vec<u32>,
@@ -52,7 +51,6 @@ pub struct World {
     pub compute: String,
     /// Names of functions, numbered from [`FIRST_FUNCTION`] on.
     pub functions: Vec<String>,
-    /// Communicators.
     pub communicators: Vec<ImportedCommunicator>,
     /// Nanoseconds since 1970 at the file's earliest time.
     pub zero_unix_ns: u64,

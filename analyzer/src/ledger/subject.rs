@@ -30,7 +30,6 @@ pub struct Subject {
 /// How a run differs from the subject of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// The rank count.
     RankCount,
     /// The program's name.
     Program,

@@ -19,7 +19,6 @@ use super::resolve::{RankSelection, Resolved};
 /// A counter over the ranks of a selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterMetrics {
-    /// Its name.
     pub name: String,
     /// The events that it adds up, such as `raw 0x1f03`, from a rank that knows them; empty if none
     /// does.
@@ -35,7 +34,6 @@ pub struct CounterMetrics {
 pub struct RankCount {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Its host.
     pub host: String,
     /// The count, or why it is unknown.
     pub count: Result<Count, NoCount>,
@@ -144,7 +142,6 @@ pub(super) type Counts = Vec<Result<Count, NoCount>>;
 
 /// Observes the counter readings of all ranks, for several selections.
 pub(super) struct Readings<'s> {
-    /// The selections.
     pub selections: Vec<&'s Resolved>,
 }
 

@@ -150,7 +150,6 @@ impl RankExchanges {
 /// What the ranks computed and exchanged in a selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchanges {
-    /// The selection.
     pub selection: Selection,
     /// τ of the selection.
     pub elapsed_s: f64,

@@ -67,7 +67,6 @@ pub struct MessageRow {
 pub struct CollectiveRow {
     /// `C`: at the same time; `D`: rank 0 late.
     pub case: char,
-    /// Function.
     pub function: String,
     /// Largest number of bytes that a rank sent or received.
     pub bytes: u64,
@@ -75,7 +74,6 @@ pub struct CollectiveRow {
     pub number: u32,
     /// The longest call, seconds.
     pub longest_s: f64,
-    /// Its rank.
     pub longest_rank: u32,
     /// Rank 0's call, seconds.
     pub rank0_s: Option<f64>,

@@ -37,9 +37,7 @@ impl Memory {
 /// A rank whose memory grew far more than that of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grown {
-    /// The rank.
     pub rank: u32,
-    /// Its memory.
     pub memory: Memory,
     /// By how much the median of the other ranks grew.
     pub others_bytes: u64,

@@ -406,7 +406,6 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Its sums.
     pub fn into_sums(self) -> TallySums {
         self.sums
     }

@@ -68,7 +68,6 @@ const CACHE_SLOTS: usize = 256;
 
 /// Sums the calls of a selection by site.
 pub(super) struct Sites<'s> {
-    /// The selection.
     pub selection: &'s Resolved,
 }
 

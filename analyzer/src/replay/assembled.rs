@@ -19,7 +19,6 @@ pub enum Origin {
 /// A network, and the sources of its parameters. Arrays: within hosts, between hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assembled {
-    /// The network.
     pub network: Network,
     /// Source of the latencies.
     pub latency: [Origin; 2],

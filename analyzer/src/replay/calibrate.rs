@@ -25,7 +25,6 @@ use sizes::{BySize, LARGE, Row, SMALL};
 /// The network of a run, and how it was determined.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// The network.
     pub network: Network,
     /// The factor by which all its times were finally multiplied, so that the replay takes as long
     /// as the run.

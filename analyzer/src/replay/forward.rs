@@ -12,7 +12,6 @@ use super::part::{Bounds, Ends, Pin};
 /// The conditions of a replay.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions<'c, P> {
-    /// The network.
     pub network: &'c Network,
     /// The hosts of the ranks.
     pub placement: &'c Placement,
@@ -48,7 +47,6 @@ pub struct Replayed {
 /// A time that is not known yet.
 const UNKNOWN: f64 = f64::NAN;
 
-/// No line.
 const NO_LINE: u32 = u32::MAX;
 
 /// What a line waits for.

@@ -51,7 +51,6 @@ pub(super) enum LinkKind {
     CompleteSend,
     /// Receives.
     Receive,
-    /// Posts a receive.
     PostReceive,
     /// Completes a receive that an earlier call posted.
     CompleteReceive,
@@ -118,7 +117,6 @@ pub(super) struct Collective {
     pub bytes: f64,
     /// Its members, in the order of their ranks in the communicator if that matters.
     pub members: Range<u32>,
-    /// The root.
     pub root: u32,
     /// Its communicator's index in the groups.
     pub group: u32,
@@ -148,7 +146,6 @@ pub struct GraphLine {
 /// A run that can be replayed.
 #[derive(Debug)]
 pub struct Graph<'a> {
-    /// The run.
     pub run: &'a Run,
     /// Threads, rank by rank.
     pub lines: Vec<GraphLine>,

@@ -31,7 +31,6 @@ pub enum NoIdeal {
 /// The effect of some changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The changes.
     pub changes: Vec<Change>,
     /// Time of the run with the changes, seconds.
     pub elapsed_s: f64,

@@ -101,7 +101,6 @@ pub struct Outcome {
 /// What a call created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// A communicator.
     Communicator(Membership),
     /// A window, a file or an otherwise unknown communicator, by its number on the rank.
     Number(u64),
@@ -112,9 +111,7 @@ pub enum Created {
 pub struct Received {
     /// Source.
     pub peer: PeerArgument,
-    /// Tag.
     pub tag: Tag,
-    /// Bytes.
     pub bytes: u64,
 }
 

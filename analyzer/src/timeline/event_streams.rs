@@ -18,7 +18,6 @@ use super::global::GlobalTimeline;
 /// The moment of an event that determines its position among the events of other ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Its begin.
     Begin,
     /// Its end; for a call that did not return its begin.
     End,
@@ -42,7 +41,6 @@ pub enum Step<E> {
         rank: usize,
         /// The thread's number.
         thread: u32,
-        /// The event.
         event: E,
     },
     /// The rank at this position has no more events.

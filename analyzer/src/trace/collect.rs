@@ -39,11 +39,9 @@ pub struct RunKey {
 /// A rank file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Its path.
     pub path: PathBuf,
     /// The run it belongs to.
     pub key: RunKey,
-    /// World and rank.
     pub world_and_rank: (u32, u32),
     /// The measured program, for messages.
     pub program: String,

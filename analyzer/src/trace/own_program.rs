@@ -16,7 +16,6 @@ const PACKAGE_FOLDERS: [&str; 2] = ["site-packages", "dist-packages"];
 /// What belongs to a rank's own program.
 #[derive(Debug)]
 pub struct OwnProgram {
-    /// The executable.
     executable: PathBuf,
     /// Folders whose shared libraries belong to the program, too.
     folders: Vec<PathBuf>,

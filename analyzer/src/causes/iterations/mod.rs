@@ -63,7 +63,6 @@ const MUCH_LONGER: i64 = 50;
 /// A loop that all ranks have.
 struct Candidate {
     turns: u64,
-    /// By rank.
     of_ranks: Vec<Loop>,
     /// Begin and end, mean over the ranks.
     stretch: (f64, f64),

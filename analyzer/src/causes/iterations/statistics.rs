@@ -17,7 +17,6 @@ const TREND_PART: f64 = 0.05;
 const TREND_PAIRS: f64 = 0.5;
 /// Most iterations that are compared in pairs for a trend.
 const MAX_FOR_TREND: usize = 500;
-/// Longest period.
 const LONGEST_PERIOD: usize = 100;
 /// A period must occur at least this often.
 const MIN_PERIODS: usize = 4;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 use super::finding::{Finding, Mark};
-use crate::comparison::statistics::median;
+use crate::statistics::median;
 
 /// How long the counter is compared with the system's clock, nanoseconds.
 const COMPARISON_NS: u64 = 50_000_000;
@@ -266,7 +266,7 @@ fn cost_ticks(read: impl Fn() -> u64) -> f64 {
         }
         read().wrapping_sub(from) as f64 / f64::from(READS)
     });
-    median(&mut costs.collect::<Vec<_>>())
+    median(&mut costs.collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
 /// The largest number that divides all observed steps.

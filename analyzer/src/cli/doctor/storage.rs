@@ -9,7 +9,7 @@ use memmap2::{Advice, MmapMut};
 use trace_format::files::WINDOW_EVENT_BYTES;
 
 use super::finding::{Finding, Mark};
-use crate::comparison::statistics::median;
+use crate::statistics::median;
 
 const PAGE_BYTES: usize = 4096;
 /// Pages granted in one trial.
@@ -157,7 +157,7 @@ fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
         }
         costs.push(began.elapsed().as_nanos() as f64 / PAGES as f64);
     }
-    Ok(Grant { populate, ns_per_page: median(&mut costs) })
+    Ok(Grant { populate, ns_per_page: median(&mut costs).unwrap_or(f64::NAN) })
 }
 
 fn file_system(path: &Path) -> io::Result<FileSystem> {

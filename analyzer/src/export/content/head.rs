@@ -12,7 +12,6 @@ use crate::timeline::communicators::{CommunicatorTable, Peer};
 pub struct Function {
     /// Name in C.
     pub name: String,
-    /// Its class.
     pub class: Class,
     /// Its effect on messages and requests.
     pub operation: Operation,
@@ -77,7 +76,6 @@ pub struct Head {
     pub world_size: u32,
     /// The exported ranks, ascending.
     pub ranks: Vec<HeadRank>,
-    /// Functions.
     pub functions: Vec<Function>,
     /// Names of regions.
     pub regions: Vec<String>,

@@ -26,7 +26,6 @@ pub const FILES: u32 = 50_000_005;
 pub const MPI_TYPES: RangeInclusive<u32> = POINT_TO_POINT..=50_000_009;
 /// Bytes that a rank sends in a collective operation.
 pub const SENT_BYTES: u32 = 50_100_001;
-/// Bytes that it receives.
 pub const RECEIVED_BYTES: u32 = 50_100_002;
 /// 1 on the root of a collective operation; the other ranks have no such event.
 pub const IS_ROOT: u32 = 50_100_003;

@@ -62,7 +62,6 @@ pub struct Budget {
     pub regions: usize,
 }
 
-/// The budget of a page.
 pub const PAGE_BUDGET: Budget = Budget { events: 16_000, messages: 6_000, regions: 1_000 };
 
 /// Windows around the longest waits.
@@ -423,7 +422,6 @@ impl MatchCollector {
 }
 
 impl DetailEvent {
-    /// Its kind.
     pub fn kind(&self, run: &Run, activity: &Activity) -> Kind {
         self.kind_at(run, activity.rows[self.row].position)
     }

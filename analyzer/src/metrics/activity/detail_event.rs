@@ -19,7 +19,6 @@ pub struct DetailEvent {
     /// Seconds from the start that belong to its kind: its length, or the time inside polls for a
     /// run of polls.
     pub inside_s: f64,
-    /// The event.
     pub event: Event,
 }
 

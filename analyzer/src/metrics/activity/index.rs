@@ -476,11 +476,8 @@ impl Walker<'_> {
 /// Reads a run through its index.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexReader<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its timeline.
     pub timeline: &'a GlobalTimeline,
-    /// Its index.
     pub index: &'a ActivityIndex,
 }
 

@@ -60,7 +60,6 @@ struct Facts {
 #[derive(Debug)]
 pub struct StoredIndex {
     facts: Facts,
-    /// The index.
     pub index: ActivityIndex,
 }
 

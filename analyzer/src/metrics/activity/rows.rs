@@ -31,7 +31,6 @@ pub struct Row {
 pub struct LongCall {
     /// Index of the row in [`Activity::rows`].
     pub row: usize,
-    /// Its kind.
     pub kind: Kind,
     /// Function number in the rank's file.
     pub function: u16,

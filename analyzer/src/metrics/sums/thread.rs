@@ -21,7 +21,6 @@ use super::together::together;
 
 /// Sums the calls of every rank over selections.
 pub(in crate::metrics) struct Sums<'s> {
-    /// The selections.
     pub selections: Vec<&'s Resolved>,
     /// What counts as computation.
     pub mode: ComputeMode,

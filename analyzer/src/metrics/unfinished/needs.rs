@@ -19,7 +19,6 @@ use super::position::{Partner, RankContext, RecentCalls};
 /// What a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Awaited {
-    /// This rank.
     Rank(u32),
     /// Any member of the communicator at this index of the table.
     AnyOf(u32),

@@ -85,7 +85,6 @@ pub struct Curves {
     pub send_s: f64,
     /// o_r.
     pub receive_s: f64,
-    /// Gap.
     pub gap_s: f64,
 }
 

@@ -43,7 +43,6 @@ impl Predicted {
 /// One rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankPrediction {
-    /// Rank.
     pub rank: u32,
     /// Number of messages sent and received that the models cover.
     pub messages: u64,

@@ -8,7 +8,6 @@ use crate::models::machine::{Measured, PairClass, Piece, SizeTimes};
 /// A value with half the width of its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Estimate {
-    /// The value.
     pub value: f64,
     /// Half the width of its 95 % interval; 0 for a given value.
     pub half_width: f64,
@@ -157,7 +156,6 @@ pub enum ParameterNote {
 pub struct Parameters {
     /// `same-host`, `other-host`, or the name of an example.
     pub class: String,
-    /// Bytes of a word.
     pub word_bytes: u64,
     /// Words m of the message that [`Self::message`] was measured at.
     pub words: u64,

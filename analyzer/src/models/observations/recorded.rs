@@ -18,7 +18,6 @@ pub struct RunFigures {
     pub p: u32,
     /// τ of the selection, seconds.
     pub tau_s: f64,
-    /// Its ranks.
     pub ranks: Vec<RankTimes>,
     /// Floating-point operations, where counted.
     pub flops: Option<f64>,

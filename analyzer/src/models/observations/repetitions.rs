@@ -20,7 +20,6 @@ pub struct Spread {
     pub number: usize,
     /// The smallest; models are fitted to it.
     pub min: f64,
-    /// The median.
     pub median: f64,
     /// The largest.
     pub max: f64,

@@ -20,7 +20,6 @@ pub struct Findings {
     pub minimum_over: Vec<String>,
     /// Columns of the table that were modelled, such as `compute + mpi`.
     pub response: String,
-    /// The model.
     pub model: Model,
     /// The predictions asked for.
     pub predictions: Vec<Prediction>,
@@ -48,7 +47,6 @@ pub struct HeldOut {
 pub struct Term {
     /// Label of its part.
     pub part: String,
-    /// Its text.
     pub text: String,
     /// Its coefficient in the model, including the factor of its part.
     pub coefficient: f64,

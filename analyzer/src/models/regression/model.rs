@@ -14,7 +14,6 @@ pub const SELECTED: f64 = 0.5;
 /// How a model is fitted.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The method.
     pub method: Method,
     /// The residuals that it minimises.
     pub residual: Residual,
@@ -95,7 +94,6 @@ pub struct Prediction {
 pub enum PredictionWarning {
     /// A variable lies above all measured values.
     Beyond {
-        /// The variable.
         variable: String,
         /// Its value over the largest measured one.
         times: f64,
@@ -104,7 +102,6 @@ pub enum PredictionWarning {
     },
     /// A variable lies below all measured values.
     Below {
-        /// The variable.
         variable: String,
         /// The smallest measured value over its value.
         times: f64,

@@ -25,7 +25,6 @@ pub struct TwoStep {
 /// Columns selected in one variable.
 #[derive(Debug, Clone)]
 pub struct FirstStep {
-    /// The variable.
     pub variable: String,
     /// Whether the candidates were the dictionary's, not columns of the basis.
     pub dictionary: bool,

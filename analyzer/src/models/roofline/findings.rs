@@ -80,9 +80,7 @@ impl WhatIf {
 /// A point with its roofs and verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
-    /// The point.
     pub point: Point,
-    /// Its roofs.
     pub roofs: Roofs,
     /// What bounds it.
     pub verdict: Verdict,
@@ -106,9 +104,7 @@ pub struct RunFindings {
 pub struct Findings {
     /// Where the ceilings come from; `None` without ceilings.
     pub source: Option<String>,
-    /// Runs.
     pub runs: Vec<RunFindings>,
-    /// Sweeps.
     pub sweeps: Vec<Sweep>,
     /// Published systems.
     pub systems: Vec<System>,

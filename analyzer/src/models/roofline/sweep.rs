@@ -72,7 +72,6 @@ impl SweepPoint {
 pub struct Sweep {
     /// MPI library.
     pub mpi: String,
-    /// Ranks.
     pub ranks: u32,
     /// Largest message.
     pub message_bytes: u64,

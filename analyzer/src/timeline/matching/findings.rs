@@ -35,13 +35,10 @@ pub struct MessageEnd {
 /// A matched send and receive.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Message {
-    /// The send.
     pub send: MessageEnd,
-    /// The receive.
     pub receive: MessageEnd,
     /// Position of the communicator in the table.
     pub communicator: u32,
-    /// Tag.
     pub tag: i32,
     /// Bytes sent.
     pub bytes: u64,
@@ -73,9 +70,7 @@ pub struct CollectiveMember {
     /// The call that completed it, which for a blocking call is the same; `None` if that was not
     /// seen.
     pub completed: Option<Call>,
-    /// Bytes that it sent.
     pub sent_bytes: u64,
-    /// Bytes that it received.
     pub received_bytes: u64,
 }
 
@@ -121,7 +116,6 @@ pub struct Access {
     pub put_bytes: u64,
     /// Bytes read from the target.
     pub got_bytes: u64,
-    /// The call.
     pub call: Call,
 }
 
@@ -131,7 +125,6 @@ pub struct Access {
 pub struct Epoch {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// The call.
     pub call: Call,
     /// What it does.
     pub what: EpochCall,
@@ -148,9 +141,7 @@ pub struct Epoch {
 /// One end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// A send.
     Send,
-    /// A receive.
     Receive,
 }
 
@@ -359,7 +350,6 @@ pub struct Polls {
 pub struct ProbedMessage {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// The probe.
     pub probe: Call,
     /// The call that posts the message's receive ([`MessageEnd::posted`]).
     pub posted: Call,
@@ -412,7 +402,6 @@ impl<A: MatchSink> MatchSink for Option<A> {
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)] // Most are messages, and all are short-lived.
 pub enum MatchFinding {
-    /// A message.
     Message(Message),
     /// A collective operation.
     Collective(CollectiveInstance),

@@ -52,7 +52,6 @@ pub(super) struct RankState<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct TakenMessage {
     pub posted: Posted,
-    /// The probe.
     pub probe: Call,
 }
 

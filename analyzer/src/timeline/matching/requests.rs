@@ -20,7 +20,6 @@ use super::in_flight::Pattern;
 /// Where a posted receive is queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Queue {
-    /// In a channel.
     Channel(Address),
     /// It will take from the channel that its status names.
     Wildcard(Box<Wildcard>),

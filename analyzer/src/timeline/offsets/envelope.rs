@@ -74,7 +74,6 @@ impl Slopes {
         Self { least: mean - uncertainty, most: mean + uncertainty }
     }
 
-    /// The mean.
     fn mean(self) -> f64 {
         (self.least + self.most) / 2.0
     }

@@ -13,18 +13,15 @@ pub struct Group {
     pub kind: u8,
     /// OTF2_Paradigm.
     pub paradigm: u8,
-    /// Members.
     pub members: Vec<u64>,
 }
 
 /// A communicator.
 #[derive(Debug, Clone, Copy)]
 pub struct Comm {
-    /// Its number.
     pub number: u32,
     /// String of its name.
     pub name: u32,
-    /// Its groups.
     pub groups: (u32, Option<u32>),
 }
 
@@ -33,7 +30,6 @@ pub struct Comm {
 pub struct Definitions {
     /// Ticks per second, offset of all times, nanoseconds since 1970 at the offset.
     pub clock: Option<(u64, u64, u64)>,
-    /// Strings.
     pub strings: HashMap<u32, String>,
     /// Name of each attribute.
     pub attributes: BTreeMap<u32, u32>,
@@ -49,9 +45,7 @@ pub struct Definitions {
     pub other_locations: u64,
     /// Name and description of each region.
     pub regions: HashMap<u32, (u32, u32)>,
-    /// Groups.
     pub groups: HashMap<u32, Group>,
-    /// Communicators.
     pub communicators: Vec<Comm>,
 }
 

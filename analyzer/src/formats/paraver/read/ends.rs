@@ -31,7 +31,6 @@ pub struct End {
     pub thread: u32,
     /// Task of the other end.
     pub peer: u32,
-    /// Tag.
     pub tag: i32,
 }
 // SAFETY: repr(C), integers only, four of 8 bytes and then four of 4: no padding.
