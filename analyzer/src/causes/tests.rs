@@ -277,50 +277,6 @@ fn wait_is_not_charged_to_a_delay_that_both_sides_had_waited_for() {
 }
 
 #[test]
-fn all_but_the_last_to_enter_an_allreduce_wait_for_it() {
-    let mut ranks = world::<4>();
-    for (rank, enters) in ranks.iter_mut().zip([10, 40, 100, 40]) {
-        // The detail holds the bytes received.
-        rank.call_with("MPI_Allreduce", at(enters), at(110 + enters / 10), on_world(0, 8, 8));
-    }
-    with_causes(&ranks, |causes| {
-        let expected = [
-            (State::WaitAtNxn, 0, Some(2), 10, 90),
-            (State::WaitAtNxn, 1, Some(2), 40, 60),
-            (State::WaitAtNxn, 3, Some(2), 40, 60),
-        ];
-        assert_eq!(waits(causes), expected);
-    });
-}
-
-#[test]
-fn ranks_in_a_barrier_wait_for_the_last() {
-    let mut ranks = world::<3>();
-    for (rank, enters) in ranks.iter_mut().zip([10, 100, 40]) {
-        rank.call_with("MPI_Barrier", at(enters), at(110), on_world(0, 0, 0));
-    }
-    with_causes(&ranks, |causes| {
-        let expected = [
-            (State::WaitAtBarrier, 0, Some(1), 10, 90),
-            (State::WaitAtBarrier, 2, Some(1), 40, 60),
-        ];
-        assert_eq!(waits(causes), expected);
-    });
-}
-
-#[test]
-fn synchronous_send_waits_for_its_receiver_and_buffered_send_does_not() {
-    let [mut a, mut b] = world();
-    a.call_with("MPI_Ssend", at(10), at(110), on_world(1, 5, 8));
-    a.call_with("MPI_Bsend", at(120), at(190), on_world(1, 5, 8));
-    b.call_with("MPI_Recv", at(100), at(112), on_world(0, 5, 8));
-    b.call_with("MPI_Recv", at(180), at(192), on_world(0, 5, 8));
-    with_causes(&[a, b], |causes| {
-        assert_eq!(waits(causes), [(State::LateReceiver, 0, Some(1), 10, 90)]);
-    });
-}
-
-#[test]
 fn standard_send_waits_if_its_receive_best_explains_its_end() {
     let [mut a, mut b] = world();
     // This send returned before its receive was posted.

@@ -190,9 +190,6 @@ impl RankWriter {
     }
 
     /// Adds a call, which must not begin before the previous call of its thread.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn call(&mut self, thread: u32, call: &NewCall) -> io::Result<Position> {
         self.note_time(call.begin);
         self.note_time(call.end.unwrap_or(call.begin));
@@ -207,9 +204,6 @@ impl RankWriter {
     }
 
     /// Adds the begin or end of a region.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn marker(&mut self, thread: u32, name: &str, begins: bool, at: u64) -> io::Result<()> {
         self.note_time(at);
         let next = self.regions.len() as u32 + 1;
@@ -221,9 +215,6 @@ impl RankWriter {
     }
 
     /// Adds time of the recorder.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn tool(&mut self, thread: u32, reason: ToolReason, at: (u64, u64)) -> io::Result<()> {
         self.note_time(at.1);
         if reason == ToolReason::Start {
@@ -234,18 +225,12 @@ impl RankWriter {
     }
 
     /// Amends a call that was already added.
-    ///
-    /// # Errors
-    /// The file cannot be read or written.
     pub fn amend(&mut self, at: Position, amendment: Amendment) -> io::Result<()> {
         self.file.amend(at, amendment)
     }
 
     /// Completes the file. `bound_ns` is the tool's error bound for the rank's clock against rank
     /// 0's, if known.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn finish(self, world: &World, bound_ns: Option<f64>) -> io::Result<()> {
         let first = self.first.unwrap_or(ZERO_TICKS);
         let last = self.last.max(first);

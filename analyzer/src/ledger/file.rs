@@ -92,9 +92,6 @@ impl Ledger {
     }
 
     /// Reads a file; a missing file is an empty ledger.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub fn read_or_empty(path: &Path) -> io::Result<Self> {
         match Self::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
@@ -162,9 +159,6 @@ impl Ledger {
 }
 
 /// Appends lines to a file: all of them, or, if the system fails, as many bytes as it wrote.
-///
-/// # Errors
-/// The error of the system.
 pub fn append(path: &Path, predictions: &[Prediction], answers: &[Answer]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;

@@ -70,9 +70,6 @@ impl<'i, 'a> SimulatedRun<'i, 'a> {
     }
 
     /// Writes the files of all ranks into a run directory.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn write(&self, run: &Path) -> io::Result<()> {
         let ranks = &self.what_if.graph.run.ranks;
         (0..ranks.len()).into_par_iter().try_for_each(|position| self.write_rank(run, position))

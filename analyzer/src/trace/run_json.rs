@@ -234,9 +234,6 @@ impl RunJson {
     }
 
     /// Writes the file into a run directory with mode 0600.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub fn write(&self, run_directory: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');

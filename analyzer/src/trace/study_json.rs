@@ -158,9 +158,6 @@ impl StudyJson {
     }
 
     /// Writes the file into a study directory with mode 0600.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub fn write(&self, study: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');

@@ -1,4 +1,4 @@
-//! Waits between the epochs of one-sided communication, and in neighbourhood collectives.
+//! Waits between the epochs of one-sided communication, and in neighbourhood collectives; `generated` has more.
 
 use super::*;
 use crate::synthetic_windows::{EXCLUSIVE, SHARED, for_group, for_target, on_window};
@@ -10,27 +10,6 @@ const G: u32 = 1;
 /// An origin that names rank 0 in its group, with a window.
 fn origin(rank: &mut SyntheticRank) -> &mut SyntheticRank {
     rank.window(W).group(G, &[0])
-}
-
-#[test]
-fn start_and_complete_wait_for_a_late_post() {
-    let [mut target, mut a, mut b] = world();
-    target.window(W).group(G, &[1, 2]);
-    target.call_with("MPI_Win_post", at(100), at(105), for_group(W, G));
-    target.call_with("MPI_Win_wait", at(200), at(210), on_window(W));
-    // In rank 1 MPI_Win_start blocks, in rank 2 MPI_Win_complete.
-    origin(&mut a).call_with("MPI_Win_start", at(10), at(104), for_group(W, G));
-    a.call_with("MPI_Win_complete", at(120), at(125), on_window(W));
-    origin(&mut b).call_with("MPI_Win_start", at(10), at(12), for_group(W, G));
-    b.call_with("MPI_Win_complete", at(30), at(110), on_window(W));
-    with_causes(&[target, a, b], |causes| {
-        let expected =
-            [(State::LatePost, 1, Some(0), 10, 90), (State::LatePost, 2, Some(0), 30, 70)];
-        assert_eq!(waits(causes), expected);
-        assert_eq!(causes.unknown, []);
-        let costs = costs(causes);
-        assert_eq!(costs.iter().map(|(.., direct, _)| direct).sum::<i64>(), 160);
-    });
 }
 
 #[test]
@@ -142,35 +121,6 @@ fn holder_whose_unlock_returns_late_had_the_lock_first() {
     b.call_with("MPI_Win_unlock", at(110), at(120), for_target(W, 2, 0));
     with_causes(&[a, b, c], |causes| {
         assert_eq!(waits(causes), [(State::Lock, 1, Some(0), 20, 80)]);
-    });
-}
-
-/// A communicator of all ranks in a row, without wrapping around.
-const ROW: u16 = 3;
-
-fn in_a_row<const RANKS: usize>(ranks: &mut [SyntheticRank; RANKS]) {
-    let size = RANKS as u32;
-    for (rank, of) in (0i32..).zip(ranks) {
-        of.communicator(ROW, 1, (55, 0), rank as u32, size, &[(0, 1, size)]);
-        let right = if rank as u32 + 1 < size { rank + 1 } else { -1 };
-        of.neighbours(ROW, &[rank - 1, right]);
-    }
-}
-
-#[test]
-fn neighbourhood_waits_for_neighbours_only() {
-    let mut ranks = world::<4>();
-    in_a_row(&mut ranks);
-    // The middle ranks return when the last rank has not entered yet.
-    for (rank, (enters, left)) in ranks.iter_mut().zip([(10, 42), (40, 47), (20, 95), (90, 96)]) {
-        let attributes = on_world(0, 8, 8).communicator(ROW);
-        rank.call_with("MPI_Neighbor_allgather", at(enters), at(left), attributes);
-    }
-    with_causes(&ranks, |causes| {
-        let expected =
-            [(State::WaitAtNxn, 0, Some(1), 10, 30), (State::WaitAtNxn, 2, Some(3), 20, 70)];
-        assert_eq!(waits(causes), expected);
-        assert_eq!(causes.unknown, []);
     });
 }
 

@@ -145,9 +145,6 @@ fn name_of(record: &RunRecord) -> String {
 }
 
 /// Adds a run to a folder, which is created if missing.
-///
-/// # Errors
-/// The folder or the file cannot be written.
 pub fn add(folder: &Path, record: &RunRecord) -> Result<Added, BaselineError> {
     if folder.join(RUN_JSON).exists() || folder.join(rank_file_path(0, 0)).exists() {
         return Err(BaselineError::IsARun(folder.to_owned()));

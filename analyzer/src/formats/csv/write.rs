@@ -24,9 +24,6 @@ impl CsvTables {
 }
 
 /// Writes a run's tables into a directory that it makes.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write(
     content: &Content,
     path: &Path,

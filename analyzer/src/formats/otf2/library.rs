@@ -360,9 +360,6 @@ impl Otf2Library {
     }
 
     /// Turns what a function returned into a result.
-    ///
-    /// # Errors
-    /// The library's description of the error.
     pub fn check(&self, code: Code) -> Result<(), Otf2Error> {
         if code == 0 {
             return Ok(());

@@ -205,9 +205,6 @@ impl Open {
 
 /// Writes a run's tables into a directory that it makes, in parts of about so many calls. All
 /// processes that opened the run call this; what is written does not depend on their number.
-///
-/// # Errors
-/// A file cannot be written.
 pub fn write(
     content: &Content,
     part_calls: u64,

@@ -81,9 +81,6 @@ impl Machine {
     }
 
     /// Writes a file atomically, so that a reader never sees half of it.
-    ///
-    /// # Errors
-    /// The operating system's error.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         whole_file::write(path, SHARED, |file| {

@@ -64,9 +64,6 @@ impl Observations {
     }
 
     /// Writes the table as CSV.
-    ///
-    /// # Errors
-    /// The writer's own error.
     pub fn write_csv(&self, out: impl Write) -> std::io::Result<()> {
         let mut writer = WriterBuilder::new().from_writer(out);
         writer.write_record(&self.names)?;

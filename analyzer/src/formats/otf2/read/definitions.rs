@@ -63,9 +63,6 @@ impl Definitions {
     }
 
     /// Reads the definitions with an open reader.
-    ///
-    /// # Errors
-    /// The library reports an error.
     pub fn read(library: &Otf2Library, reader: Object) -> Result<Self, Otf2Error> {
         let mut definitions = Self::default();
         let check = |code| library.check(code);

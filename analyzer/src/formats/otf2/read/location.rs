@@ -153,9 +153,6 @@ impl<'a> Location<'a> {
     }
 
     /// A region begins.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn enter(&mut self, at: u64, kind: &Kind, attributes: EnterAttributes) -> io::Result<()> {
         self.writer.note_time(at);
         let frame = match kind {
@@ -197,9 +194,6 @@ impl<'a> Location<'a> {
     }
 
     /// The innermost region ends.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn leave(&mut self, at: u64) -> io::Result<()> {
         self.writer.note_time(at);
         match self.frames.pop() {
@@ -242,9 +236,6 @@ impl<'a> Location<'a> {
     }
 
     /// The location has no more records: what is open stays open.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn finish(&mut self) -> io::Result<()> {
         while let Some(frame) = self.frames.pop() {
             if let Frame::Call(call) = frame {
@@ -393,9 +384,6 @@ impl<'a> Location<'a> {
     }
 
     /// A receive is complete.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn received(
         &mut self,
         (peer, communicator, tag): (u32, u32, u32),
@@ -427,9 +415,6 @@ impl<'a> Location<'a> {
     }
 
     /// A non-blocking collective operation is complete.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn collective_complete(
         &mut self,
         (communicator, root): (u32, u32),

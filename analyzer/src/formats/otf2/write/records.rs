@@ -142,9 +142,6 @@ impl<'a> Records<'a> {
     }
 
     /// Writes the records at the beginning of a call.
-    ///
-    /// # Errors
-    /// The library reports an error.
     pub fn begin(&mut self, at: At, call: &Call, function: &Function) -> Result<(), Otf2Error> {
         use Operation::*;
         let attributes = self.attributes(call);
@@ -228,9 +225,6 @@ impl<'a> Records<'a> {
     }
 
     /// Writes the records at the end of a call.
-    ///
-    /// # Errors
-    /// The library reports an error.
     pub fn end(&mut self, at: At, call: &Call, function: &Function) -> Result<(), Otf2Error> {
         use Operation::*;
         if call.end_ns.is_none() {

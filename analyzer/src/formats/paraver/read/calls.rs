@@ -365,9 +365,6 @@ impl<'a> Reading<'a> {
     }
 
     /// Completes the run.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn finish(mut self, head: &Head) -> Result<Imported, io::Error> {
         self.queue_ends_until(u64::MAX)?;
         let mut left = 0;

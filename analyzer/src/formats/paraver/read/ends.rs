@@ -59,9 +59,6 @@ impl FoundEnds {
     }
 
     /// All ends in order.
-    ///
-    /// # Errors
-    /// The temporary file cannot be written.
     pub fn sorted(self) -> io::Result<(Sorted<End>, Sorted<End>)> {
         Ok((self.sends.sorted()?, self.receives.sorted()?))
     }
@@ -77,9 +74,6 @@ impl<'a> Ahead<'a> {
     }
 
     /// The next end that is not later than a time.
-    ///
-    /// # Errors
-    /// The temporary file cannot be read.
     pub fn next_until(&mut self, at: u64) -> io::Result<Option<End>> {
         self.0.next_if(|end| end.as_ref().map_or(true, |end| end.at <= at)).transpose()
     }
