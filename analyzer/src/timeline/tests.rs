@@ -118,7 +118,7 @@ fn exchange_overrides_the_assumption_of_one_counter_per_host() {
 }
 
 #[test]
-fn without_an_exchange_a_rank_shares_the_clock_of_its_host_if_there_is_one() {
+fn unmeasured_rank_uses_host_clock() {
     let without = |rank: u32| {
         let mut rank = complete(rank, 3);
         rank.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
