@@ -57,16 +57,16 @@ struct Interval {
 }
 
 impl Reasons {
-    /// Reasons of all waits. `profiles` are indexed by line; `contexts` is the number of contexts.
-    /// `ticks_of` gives the ticks of a wait that count; `name_delay` may give another context for a wait's number and the context of its delay.
+    /// Reasons of all waits. `contexts` is the number of contexts. `ticks_of` gives the ticks of a
+    /// wait that count; `name_delay` may give another context for a wait's number and the context
+    /// of its delay.
     pub(super) fn new(
-        waits: &Waits,
-        (sync_points, order): (&[SyncPoint], &Order),
-        (profiles, contexts): (&[Profile], usize),
+        search: &DelaySearch,
+        contexts: usize,
         ticks_of: &(dyn Fn(u32) -> i64 + Sync),
         mut name_delay: impl FnMut(u32, u32) -> u32,
     ) -> Self {
-        let finder = DelaySearch { waits, sync_points, order, profiles };
+        let DelaySearch { waits, sync_points, order, profiles } = *search;
         // Piece by piece, so that the profiles fit into the processor's caches; within a piece by
         // delaying rank and interval, because several lines often wait for the same.
         let ends = waits.all.iter().map(|wait| wait.fulfilled);
@@ -97,14 +97,14 @@ impl Reasons {
                 let mut part = PieceReasons::default();
                 let key = |of: &Interval| (of.delayed_by, of.to, of.from);
                 for group in intervals.chunk_by(|a, b| key(a) == key(b)) {
-                    finder.interval(group, times, &mut part);
+                    search.interval(group, times, &mut part);
                 }
                 part
             },
         );
         let parts: Vec<PieceReasons> = parts.collect();
         let mut reasons = Self::join(&parts, waits.all.len());
-        reasons.in_calls = InCalls::new(&reasons, &finder, ticks_of, &mut name_delay);
+        reasons.in_calls = InCalls::new(&reasons, search, ticks_of, &mut name_delay);
         reasons.delays.each_mut(|number, (context, _)| *context = name_delay(number, *context));
         reasons.balanced.each_mut(|number, of| of.context = name_delay(number, of.context));
         reasons.met = sync_points.iter().map(|point| point.moment).collect();
@@ -149,10 +149,13 @@ struct Times {
     divider: Divider,
 }
 
+/// Where the delays of waits are searched.
+#[derive(Clone, Copy)]
 pub(super) struct DelaySearch<'c> {
     pub waits: &'c Waits,
     pub sync_points: &'c [SyncPoint],
-    order: &'c Order,
+    pub order: &'c Order,
+    /// By line.
     pub profiles: &'c [Profile],
 }
 

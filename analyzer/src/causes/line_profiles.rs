@@ -31,19 +31,22 @@ pub(super) struct ProfileRequest {
     ended: Vec<Vec<(i64, u32)>>,
 }
 
+/// Whose moments profiles are asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'w> {
+    pub sync_points: &'w [SyncPoint],
+    pub phases: &'w [Phase],
+    pub part: Option<&'w Part>,
+}
+
 impl ProfileRequest {
     /// The moments that later steps ask for. Of several processes, the first makes them and sends
     /// each the part of its own lines.
-    pub fn new(
-        analysis: &Analysis,
-        lines: &Lines,
-        waits: Waits,
-        (sync_points, phases, part): (&[SyncPoint], &[Phase], Option<&Part>),
-    ) -> Self {
+    pub fn new(analysis: &Analysis, lines: &Lines, waits: Waits, wanted: Wanted) -> Self {
         let processes = &analysis.processes;
         let ranks = processes.share(analysis.own_ranks());
         let first = processes.is_first();
-        let all = first.then(|| Self::of_all(lines, waits, (sync_points, phases, part)));
+        let all = first.then(|| Self::of_all(lines, waits, wanted));
         let part_of = all.as_ref().map(|all| {
             let line = |position: usize| match position < ranks_of(lines) {
                 true => lines.first_of(position) as usize,
@@ -59,11 +62,7 @@ impl ProfileRequest {
         all.or(part).unwrap_or_default()
     }
 
-    fn of_all(
-        lines: &Lines,
-        waits: Waits,
-        (sync_points, phases, part): (&[SyncPoint], &[Phase], Option<&Part>),
-    ) -> Self {
+    fn of_all(lines: &Lines, waits: Waits, Wanted { sync_points, phases, part }: Wanted) -> Self {
         let mut moments = moments(&waits, lines, sync_points);
         for position in 0..ranks_of(lines) {
             let moments = &mut moments[lines.first_of(position) as usize];

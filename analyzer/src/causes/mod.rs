@@ -98,11 +98,12 @@ use callers::DelayPlaces;
 use conditions::{ConditionCollector, Objects};
 pub use contexts::{CallSite, Context, Contexts, NO_CONTEXT};
 pub use critical_path::{CriticalPath, PathStretch};
+use delay::DelaySearch;
 pub use delay::{Charges, Cost};
 pub use groups::{Group, LateBy};
 pub use integer_timeline::IntegerTimeline;
 pub use iterations::{Iteration, Period, Phase, Statistics};
-use line_profiles::{ProfileRequest, Profiled};
+use line_profiles::{ProfileRequest, Profiled, Wanted};
 use lines::CommonAxis;
 pub use lines::{Line, Lines};
 use longest::DroppedWaits;
@@ -273,8 +274,8 @@ impl<'a> Causes<'a> {
         let (sync_points, order) =
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
         let mut phases = Phase::find(analysis, axis, whole);
-        let asked =
-            ProfileRequest::new(analysis, &lines, waits, (&sync_points, &phases, part.as_ref()));
+        let wanted = Wanted { sync_points: &sync_points, phases: &phases, part: part.as_ref() };
+        let asked = ProfileRequest::new(analysis, &lines, waits, wanted);
         let (of_ranks, waits) = asked.profiles(analysis, axis);
         let regions = Regions::new(analysis, axis, &waits);
         if !analysis.processes.is_first() {
@@ -306,13 +307,13 @@ impl<'a> Causes<'a> {
             let wait = &waits.all[number as usize];
             places.of(context, (wait.state, wait_contexts[number as usize]))
         };
-        let mut reasons = Reasons::new(
-            &waits,
-            (&sync_points, &order),
-            (&profiles.of_lines, count),
-            &ticks_of,
-            name_delay,
-        );
+        let search = DelaySearch {
+            waits: &waits,
+            sync_points: &sync_points,
+            order: &order,
+            profiles: &profiles.of_lines,
+        };
+        let mut reasons = Reasons::new(&search, count, &ticks_of, name_delay);
         reasons.name_calls(&waits, &mut contexts);
         let (charges, (groups, path)) = rayon::join(
             || Charges::new(&waits, &reasons, &ticks_of),
