@@ -4,7 +4,7 @@ use crate::analysis::Analysis;
 use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::export::error::ExportError;
-use crate::metrics::{Metrics, Selection};
+use crate::metrics::{Metrics, Question, Selection};
 use crate::present::Report;
 use crate::present::cell_text;
 use crate::present::report::tables;
@@ -19,7 +19,7 @@ pub(super) fn write(
 ) -> Result<(), ExportError> {
     let (run, timeline) = (analysis.run, analysis.timeline);
     // A selection of everything is there in every run.
-    let Ok(metrics) = Metrics::of_analysis(analysis, &Selection::Whole, true) else {
+    let Ok(metrics) = Metrics::for_question(analysis, Question::about(&Selection::Whole)) else {
         return Ok(());
     };
     let evidence = Evidence::of_metrics(run, timeline, &metrics);
