@@ -1,5 +1,5 @@
-//! All commands find the same in a run, in the same order, and none states what a finding makes invalid: shown on runs
-//! of every kind, made by seed, and on the kept ones.
+//! All commands find the same in a run, in the same order, none states what a finding makes invalid, and their documents
+//! fit their schemas: shown on runs of every kind, made by seed, and on the kept ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[path = "documents/instance.rs"]
+mod instance;
 #[path = "agreement/outputs.rs"]
 mod outputs;
 #[path = "agreement/rules.rs"]

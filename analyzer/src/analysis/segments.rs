@@ -13,6 +13,7 @@ use super::spans::{Activity, Span, SpanKind, Spans};
 
 /// What counts as computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ComputeMode {
     /// Time outside MPI calls and the recorder.

@@ -24,8 +24,9 @@ const BINS: usize = 24;
 
 /// Result of a calibration run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Calibration {
-    /// [`FORMAT`].
+    /// `gammachi clock calibration`.
     pub format: String,
     /// MPI library that the kernel ran under.
     pub mpi: String,
@@ -45,6 +46,7 @@ pub struct Calibration {
 
 /// One pair of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairCalibration {
     /// The rank whose clock is measured.
     pub child: usize,
@@ -68,6 +70,7 @@ pub struct PairCalibration {
 
 /// One trial. Offsets are relative to the pair's reference, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialCalibration {
     /// Estimate from exchanges that the child starts.
     pub forward_ns: f64,
@@ -81,6 +84,7 @@ pub struct TrialCalibration {
 
 /// A histogram of round trips.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoundTrips {
     /// Number of exchanges.
     pub count: usize,
@@ -98,6 +102,7 @@ pub struct RoundTrips {
 
 /// Absolute errors of an estimator over pairs and trials, nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EstimatorErrors {
     /// Its name.
     pub name: String,

@@ -10,6 +10,7 @@ use super::local_site::LocalSite;
 
 /// A place in the program that calls MPI.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallSite {
     /// Name of the MPI function.
     pub function: String,
@@ -39,6 +40,7 @@ impl CallSite {
 
 /// What a thread was doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
     /// It waited for a known rank.

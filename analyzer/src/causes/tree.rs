@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// The factors, between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tree {
     /// mean U / T: load balance × communication.
     pub parallel: f64,

@@ -48,6 +48,8 @@ mod roofline;
 mod run;
 mod run_directory;
 mod scaling;
+#[cfg(test)]
+mod schema;
 mod selection_arguments;
 mod several_processes;
 mod shell_files;

@@ -13,6 +13,7 @@ use super::place::CodeLocation;
 
 /// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CauseKind {
     /// Ranks exchange messages with other ranks than before.

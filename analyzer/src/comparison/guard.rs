@@ -20,6 +20,7 @@ const MIN_COST: f64 = 0.2;
 
 /// The result of a check, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Not slower, or by no more than is allowed.

@@ -13,6 +13,7 @@ const ROUNDS: usize = 4;
 
 /// A digest of messages by pair of ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Partners {
     /// Number of pairs of sender and receiver.
     pub pairs: u64,

@@ -10,6 +10,7 @@ use crate::causes::{CallSite, Context};
 
 /// A place in a program; call sites by their position in the record's table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// No place in the program: start and end, the recorder.
@@ -41,6 +42,7 @@ impl Place {
 
 /// A call site of MPI.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Site {
     /// The MPI function.
     pub function: String,

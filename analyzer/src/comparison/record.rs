@@ -20,10 +20,11 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// The figures of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRecord {
-    /// [`FORMAT`].
+    /// `gammachi-record`.
     pub format: String,
-    /// [`FORMAT_VERSION`].
+    /// 1.
     pub format_version: u32,
     /// Version of the gammachi that made it.
     pub gammachi_version: String,
@@ -87,6 +88,7 @@ fn known_findings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Finding>, D:
 
 /// The machine of a run, as far as it determines the speed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Names of some of the hosts. They are not compared, because jobs move and CI runners have a
     /// new name each time.
@@ -106,6 +108,7 @@ pub struct Machine {
 
 /// Factors of parallel efficiency; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the names are POP's")]
 pub struct Factors {
     pub parallel: f64,
@@ -120,6 +123,7 @@ pub struct Factors {
 
 /// A kind of time of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Outside MPI.
@@ -162,6 +166,7 @@ impl Kind {
 
 /// Time of all ranks of one kind at one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
     /// Kind of time.
     pub kind: Kind,
@@ -183,6 +188,7 @@ pub struct Part {
 /// A loop in condensed form: each figure is the mean of several consecutive iterations.
 /// Nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Iterations {
     /// The call that begins an iteration.
     pub anchor: Place,
@@ -225,6 +231,7 @@ impl Iterations {
 
 /// Computing at one place, by iteration. Nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
     /// The place.
     pub place: Place,
@@ -236,6 +243,7 @@ pub struct Series {
 
 /// Summary of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Phase {
     /// The call that begins an iteration.
     pub anchor: Place,
@@ -247,6 +255,7 @@ pub struct Phase {
 
 /// What does not vary from run to run if the program is the same. Over all ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Calls by function; tests and probes, which vary, are left out.
     pub calls: BTreeMap<String, u64>,

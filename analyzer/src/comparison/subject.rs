@@ -19,6 +19,7 @@ pub fn is_label(name: &str) -> bool {
 
 /// An aspect in which runs differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
     /// The program's name.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A group of figures that may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Figures {
     /// Parallel efficiency and its factors.

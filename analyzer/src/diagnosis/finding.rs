@@ -16,6 +16,7 @@ use super::why::NotRecorded;
 
 /// Something that the figures of a run mean. Shares are fractions, times seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
     /// Files of the run are damaged.
@@ -128,7 +129,7 @@ pub enum Finding {
         /// Whether it takes so much more that causes of waiting do not matter.
         dominates: bool,
     },
-    /// Many messages of few bytes take a notable part of the ranks' time.
+    /// Many messages of few bytes (at most 64) take a notable part (at least 5 %) of the ranks' time.
     SmallMessages {
         /// Point-to-point calls of the functions that move so little.
         calls: u64,
@@ -266,6 +267,7 @@ impl Finding {
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum End {
     /// A process exited with this code.
@@ -289,6 +291,7 @@ pub enum End {
 
 /// Parallel efficiency ε_p = Σγ/(p·τ), and how γ differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Efficiency {
     /// ε_p; `None` if the selected stretch has no length.
     pub parallel: Option<f64>,
@@ -310,6 +313,7 @@ pub struct Efficiency {
 
 /// How long a rank computes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Computing {
     /// The rank.
     pub rank: u32,
@@ -321,6 +325,7 @@ pub struct Computing {
 
 /// What a rank does in the time that counts as its computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Does {
     /// It computes, as far as known.
@@ -347,6 +352,7 @@ impl From<OwnTime> for Does {
 
 /// How long ranks waited for others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Waiting {
     /// Share of the ranks' time.
     pub share: f64,
@@ -363,6 +369,7 @@ pub struct Waiting {
 
 /// A rank that makes others wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Delay {
     /// The rank that is late.
     pub rank: u32,
@@ -382,6 +389,7 @@ pub struct Delay {
 
 /// A host whose ranks make others wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SlowHost {
     /// The host.
     pub host: String,
@@ -402,6 +410,7 @@ pub struct SlowHost {
 
 /// What a change would save, as a replay of the whole run predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Saves {
     /// Seconds of the run's time.
     pub seconds: f64,
@@ -415,6 +424,7 @@ pub struct Saves {
 
 /// Ranks began transfers and computed, and then waited for the transfers, which had not moved meanwhile. That is likely, not certain: a trace does not show when a message moves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NoOverlap {
     /// Calls that waited for such transfers.
     pub calls: u64,
@@ -436,6 +446,7 @@ pub struct NoOverlap {
 
 /// Ranks that exchange much are on different hosts, although as many ranks on each host could keep more inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Placement {
     /// Bytes of messages between ranks.
     pub bytes: f64,
@@ -451,6 +462,7 @@ pub struct Placement {
 
 /// A rank that reads or writes files with MPI while others wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SerialIo {
     /// The rank.
     pub rank: u32,
@@ -472,6 +484,7 @@ pub struct SerialIo {
 
 /// A rank that is asleep or blocked where others wait for it. On what is not recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Blocked {
     /// The rank.
     pub rank: u32,
@@ -487,6 +500,7 @@ pub struct Blocked {
 
 /// Ranks that slept in what counts as computing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Asleep {
     /// The rank that slept longest.
     pub rank: u32,
@@ -504,6 +518,7 @@ pub struct Asleep {
 
 /// A signal that asked the run to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Request {
     /// What `gammachi run` received.
     pub received: Termination,
@@ -517,6 +532,7 @@ pub struct Request {
 
 /// What a rank loses, and to what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Loss {
     /// The rank.
     pub rank: u32,
@@ -532,6 +548,7 @@ pub struct Loss {
 
 /// To what time is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LostTo {
     /// MPI.

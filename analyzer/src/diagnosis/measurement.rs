@@ -11,6 +11,7 @@ use super::figures::Figures;
 
 /// A measurement that says little.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Measurement {
     /// What counts as computing is a small part of what the program does.
@@ -20,7 +21,8 @@ pub enum Measurement {
         /// Share of the ranks' time in own code that does not count.
         share: f64,
     },
-    /// The recorder takes a large part of the time that it measures.
+    /// The recorder takes a large part of the time that it measures: at least a tenth of a rank's time, where the program
+    /// does not pause recording.
     RecorderTooCostly {
         /// Share of the ranks' time.
         share: f64,

@@ -93,6 +93,7 @@ impl Why<'_> {
 
 /// Why it is not recorded who waited for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NotRecorded {
     /// The run was recorded at level 0, without partners.

@@ -12,11 +12,14 @@ use super::sums::RankPass;
 
 /// One function's calls over all ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallMetrics {
     /// Name of the function.
     pub function: String,
-    /// Its class.
+    /// `point-to-point`, `completion`, `probe`, `collective`, `one-sided`, `I/O`, `communicators`, `datatypes`,
+    /// `lifetime`, `other` or `compute`.
     #[serde(serialize_with = "class_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub class: Class,
     /// Calls that began in the selection, of all threads. For the whole run every recorded call
     /// counts, including MPI_Init and MPI_Finalize.
@@ -24,7 +27,7 @@ pub struct CallMetrics {
     /// Seconds in them, clipped to the selection. For the whole run they are not clipped, so that
     /// MPI_Init and MPI_Finalize, which lie outside τ, show their time.
     pub time_s: f64,
-    /// Seconds of the longest call.
+    /// Seconds of the longest call; of merged polls the longest mean.
     pub max_s: f64,
     /// Rank of the longest call.
     pub max_rank: u32,

@@ -17,8 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serializer;
-use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use trace_format::header::{Phase, ProcessUsage, ThreadUsage, UsageReading};
 
@@ -46,17 +45,32 @@ pub struct CpuTime {
     pub slept_s: f64,
 }
 
+/// The times in a document, null if not known.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct CpuTimeKeys {
+    /// CPU time of all threads, in the whole run.
+    on_cpu_s: Option<f64>,
+    /// At most this much of `compute_s` was on a core, in the whole run.
+    compute_on_cpu_s: Option<f64>,
+    /// At least this much of `compute_s` was neither on a core nor waiting for one, in the whole run.
+    asleep_s: Option<f64>,
+    /// Time that the first thread was neither on a core nor waiting for one, inside MPI or not, in the whole run.
+    slept_s: Option<f64>,
+}
+
 /// Writes the times as keys that are always there.
 pub(super) fn with_nulls<S: Serializer>(
     of: &Option<CpuTime>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut keys = serializer.serialize_map(None)?;
-    keys.serialize_entry("on_cpu_s", &of.map(|of| of.on_cpu_s))?;
-    keys.serialize_entry("compute_on_cpu_s", &of.map(|of| of.compute_on_cpu_s))?;
-    keys.serialize_entry("asleep_s", &of.map(|of| of.asleep_s))?;
-    keys.serialize_entry("slept_s", &of.map(|of| of.slept_s))?;
-    keys.end()
+    let keys = CpuTimeKeys {
+        on_cpu_s: of.map(|of| of.on_cpu_s),
+        compute_on_cpu_s: of.map(|of| of.compute_on_cpu_s),
+        asleep_s: of.map(|of| of.asleep_s),
+        slept_s: of.map(|of| of.slept_s),
+    };
+    keys.serialize(serializer)
 }
 
 /// What a rank did in the time that counts as its computation.

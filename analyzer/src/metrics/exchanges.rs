@@ -51,6 +51,7 @@ pub type Sizes = BTreeMap<(Locality, u64), u64>;
 
 /// Work of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Work {
     /// Number of calls.
     pub calls: u64,
@@ -73,6 +74,7 @@ impl Work {
 
 /// Bytes that a rank or host sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Moved {
     /// Sent.
     pub sent: f64,

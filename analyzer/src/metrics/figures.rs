@@ -1,6 +1,5 @@
 //! The figures of a selection: of the run and of each rank.
 
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::segments::ComputeMode;
@@ -35,6 +34,7 @@ pub enum RankState {
 
 /// One thread's figures in the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadMetrics {
     /// Thread number in the file: 0 called MPI first.
     #[serde(rename = "thread")]
@@ -53,26 +53,28 @@ pub struct ThreadMetrics {
 /// One rank's figures in the selection. Seconds unless said otherwise. A document has them under the
 /// same names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankMetrics {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
     /// Its host.
     pub host: String,
-    /// Whether it takes part in the selection. A rank that never enters a selected region does not.
+    /// Whether it takes part in the selection. A rank that never enters the region or makes the call does not, and
+    /// is not among the p ranks.
     pub takes_part: bool,
     /// Number of threads that called MPI or an interposed function.
     pub threads: usize,
     /// Figures of each of them.
     pub by_thread: Vec<ThreadMetrics>,
-    /// End of its τ_i on the global timeline, over the whole run.
+    /// End of its τ_i on the global timeline, over the whole run; see `ending`.
     pub end_s: f64,
     /// τ_i, its time in the selection.
     pub elapsed_s: f64,
-    /// Computing (γ_i).
+    /// Computing (γ_i): while any of its threads computes.
     pub compute_s: f64,
-    /// Lost (χ_i).
+    /// Lost (χ_i) = `mpi_s` + `recorder_s` + `other_s` + `outside_s`.
     pub lost_s: f64,
-    /// In MPI calls while none of its threads computes.
+    /// While none of its threads computes and any is in MPI.
     pub mpi_s: f64,
     /// In the recorder, outside the recorded calls, in the rest of the time.
     pub recorder_s: f64,
@@ -80,20 +82,22 @@ pub struct RankMetrics {
     pub other_s: f64,
     /// Before its start and after its end, relative to the earliest start and latest end.
     pub outside_s: f64,
-    /// Ready to run but waiting for a core, over the whole run only.
+    /// Its first thread ready to run but waiting for a core, over the whole run only.
     pub off_cpu_s: Option<f64>,
     /// CPU time compared with computation time, over the whole run only.
     #[serde(flatten, serialize_with = "cpu_time::with_nulls")]
+    #[cfg_attr(test, schemars(with = "cpu_time::CpuTimeKeys"))]
     pub cpu_time: Option<CpuTime>,
-    /// Global seconds at the last reading of these, of a rank whose end was not read.
+    /// Last reading of `off_cpu_s`, `on_cpu_s` and `memory`, of a rank without an end; later use is not in them.
+    /// `None` if it has an end, or has no readings.
     pub read_until_s: Option<f64>,
-    /// Memory of its process, over the whole run only.
+    /// Memory of its process, over the whole run only; `None` if not known.
     pub memory: Option<Memory>,
-    /// Involuntary context switches, over the whole run only.
+    /// Involuntary context switches of its first thread, over the whole run only.
     pub involuntary_switches: Option<u64>,
     /// Core on which its first thread was last seen.
     pub core: Option<u32>,
-    /// Calls that began in the selection.
+    /// Calls that began in the selection; each poll counts.
     pub events: u64,
     /// Polls that found nothing, merged into runs.
     pub polls: PollMetrics,
@@ -101,16 +105,31 @@ pub struct RankMetrics {
     pub flops: Option<f64>,
     /// Calls left by longjmp or an exception, over the whole run.
     pub abandoned: u64,
-    /// Calls that returned an error.
+    /// Calls that began in the selection and returned an error.
     pub failed: u64,
     /// Whether it finished.
     #[serde(flatten, serialize_with = "state_with_nulls")]
+    #[cfg_attr(test, schemars(with = "StateKeys"))]
     pub state: RankState,
     /// What ends its recorded stretch.
     pub ending: Ending,
     /// The MPI functions with the most time in the selection, at most three, with their seconds.
     #[serde(skip)]
     pub top_calls: Vec<(String, f64)>,
+}
+
+/// A state in a document.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StateKeys<'a> {
+    /// MPI_Finalize returned and the file is complete.
+    finalized: bool,
+    /// The last call that began; null if finalized.
+    last_call: Option<&'a String>,
+    /// The call that has not returned.
+    inside: Option<&'a String>,
+    /// When it began, seconds of the common clock.
+    inside_since_s: Option<f64>,
 }
 
 /// Writes a state as keys that are always there.
@@ -122,17 +141,19 @@ pub(super) fn state_with_nulls<S: Serializer>(
         RankState::Finalized => (None, None),
         RankState::Unfinished { last_call, inside } => (last_call.as_ref(), inside.as_ref()),
     };
-    let mut keys = serializer.serialize_map(None)?;
-    keys.serialize_entry("finalized", &(*state == RankState::Finalized))?;
-    keys.serialize_entry("last_call", &last_call)?;
-    keys.serialize_entry("inside", &inside.map(|(function, _)| function))?;
-    keys.serialize_entry("inside_since_s", &inside.map(|(_, since_s)| since_s))?;
-    keys.end()
+    let keys = StateKeys {
+        finalized: *state == RankState::Finalized,
+        last_call,
+        inside: inside.map(|(function, _)| function),
+        inside_since_s: inside.map(|(_, since_s)| *since_s),
+    };
+    keys.serialize(serializer)
 }
 
 /// Tests and probes that found nothing, in runs of polls that began in the selection. A run of
 /// polls is one record; the time between its polls belongs to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PollMetrics {
     /// Number of calls.
     #[serde(rename = "merged_calls")]

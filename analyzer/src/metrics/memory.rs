@@ -6,6 +6,7 @@ use crate::trace::RankTrace;
 
 /// Memory that a rank's process held, in bytes (resident).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Memory {
     /// When MPI_Init returned.
     pub first_bytes: u64,

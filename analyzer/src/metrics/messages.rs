@@ -26,6 +26,7 @@ use super::unfinished::OpenOperations;
 
 /// Messages and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// Number of messages.
     pub count: u64,
@@ -42,6 +43,7 @@ impl Traffic {
 
 /// One-sided accesses to remote memory (MPI_Put, MPI_Get and similar), and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OneSided {
     /// Number of calls.
     pub accesses: u64,
@@ -112,6 +114,7 @@ impl Matrix {
 
 /// Messages of similar size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SizeClass {
     /// Smallest size in it: 0, or a power of two.
     pub from_bytes: u64,
@@ -124,6 +127,7 @@ pub struct SizeClass {
 
 /// A communicator, or several that were created in the same way on the same ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommunicatorMetrics {
     /// Its name, where it has one.
     pub name: Option<String>,
@@ -141,7 +145,7 @@ pub struct CommunicatorMetrics {
     /// Messages on it.
     #[serde(skip)]
     pub messages: Traffic,
-    /// Accesses to remote memory through its windows.
+    /// Accesses to remote memory through its windows; absent if there are none.
     #[serde(skip_serializing_if = "OneSided::is_empty")]
     pub one_sided: OneSided,
     /// Number of collective operations on it.
@@ -162,11 +166,12 @@ impl CommunicatorMetrics {
 
 /// Messages and collective operations of a selection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MessageMetrics {
     /// All messages.
     #[serde(skip)]
     pub total: Traffic,
-    /// Messages whose receive is known to have been posted with a wildcard.
+    /// Messages whose receive was posted with MPI_ANY_SOURCE or MPI_ANY_TAG; known of receives with a request only.
     pub wildcard_receives: u64,
     /// Messages that arrive before they are sent, because the clocks are off by more than the
     /// messages took.
@@ -192,7 +197,8 @@ pub struct MessageMetrics {
     /// In the order in which the lowest ranks created them.
     #[serde(skip)]
     pub communicators: Vec<CommunicatorMetrics>,
-    /// Accesses to remote memory. The matrix includes their bytes, from source to destination.
+    /// Accesses to remote memory; absent if there are none. The matrix includes their bytes, from source to
+    /// destination; `matched` and `bytes` do not.
     #[serde(skip_serializing_if = "OneSided::is_empty")]
     pub one_sided: OneSided,
     /// Summary of matching over the whole run.

@@ -95,6 +95,7 @@ pub enum MessageNote {
 
 /// Calls of one function that returned one class of error, over all ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedCalls {
     /// Name of the function.
     pub function: String,

@@ -17,6 +17,7 @@ use super::resolve::{RankSelection, Resolved};
 
 /// A function on the stack of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Frame {
     /// Path of the program or library that contains its code; empty if unknown.
     pub module: String,
@@ -28,6 +29,7 @@ pub struct Frame {
 
 /// Long calls of one function along one path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PathRow {
     /// Name of the MPI function.
     pub function: String,

@@ -18,11 +18,13 @@ use super::resolve::{RankSelection, Resolved};
 
 /// Calls of one function from one call site.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SiteRow {
     /// Name of the MPI function.
     pub function: String,
-    /// Path of the program or library that made the call; empty if unknown.
+    /// Path of the program or library that made the call; empty (in documents null) if unknown.
     #[serde(serialize_with = "unless_empty")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub module: String,
     /// Return address of the call, relative to that file; in memory if the module is unknown.
     pub address: u64,

@@ -42,6 +42,7 @@ impl SystemFacts {
 
 /// Ranks that shared cores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Oversubscription {
     /// Ranks of one host that may only run on the same single core.
@@ -76,6 +77,7 @@ pub enum Oversubscription {
 
 /// What occupied the cores that a rank waited for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Competitor {
     /// Other ranks: there are more ranks than cores, or ranks share a core.
@@ -89,6 +91,7 @@ pub enum Competitor {
 
 /// How much of the cores that a rank may use this job used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CoreUse {
     /// Average number of cores on which processes of the job ran.
     pub used: f64,

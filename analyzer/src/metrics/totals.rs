@@ -15,11 +15,14 @@ use super::note::Note;
 
 /// Calls of one function, class of peer and class of size, over all ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TotalsRow {
     /// Name of the function.
     pub function: String,
-    /// Class of the peer; `None` if several classes were merged for lack of space.
+    /// Class of the peer: `none`, `self`, `same host`, `other host` or `unknown`; `None` if several classes were
+    /// merged for lack of space.
     #[serde(serialize_with = "name_of_class")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub peer: Option<PeerClass>,
     /// Largest size of the class in bytes; `None` for any size, or sizes beyond every class.
     pub most_bytes: Option<u64>,
@@ -43,6 +46,7 @@ pub struct TotalsRow {
 
 /// Calls of similar duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bin {
     /// The lower end, seconds; the upper end is twice that.
     pub from_s: f64,
@@ -59,6 +63,7 @@ fn name_of_class<S: Serializer>(
 
 /// The totals of all ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TotalsMetrics {
     /// Number of ranks that have totals.
     pub ranks: usize,

@@ -127,12 +127,13 @@ pub(super) fn shortened(text: &str) -> String {
     format!("{start}…")
 }
 
-/// The entries that a list in a document leaves out.
+/// The entries that a list leaves out.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Omitted {
     /// Number of entries.
     pub count: usize,
-    /// Their total length.
+    /// Their total length, seconds.
     pub seconds: f64,
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// How a rank's counter was aligned with the global timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Alignment {
     /// The counter is the reference itself.
     #[serde(rename = "reference")]

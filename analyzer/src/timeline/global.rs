@@ -51,6 +51,7 @@ pub struct GlobalTimeline {
 
 /// Summary of what a correction changed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CausalCorrection {
     /// Messages examined.
     pub messages: u64,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// How offsets between counters were estimated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OffsetEstimate {
     /// Messages between ranks of different counters.
     pub messages: u64,

@@ -9,6 +9,7 @@ use super::fault::TimeFault;
 
 /// Why a rank's stretch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Ending {
     /// The rank entered MPI_Finalize.
     #[serde(rename = "finalize")]

@@ -110,6 +110,7 @@ pub enum FileFault {
 
 /// State of a rank whose MPI_Init did not return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NotBegun {
     /// Its process is gone.

@@ -25,18 +25,20 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// What was run, how, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunJson {
-    /// [`FORMAT`].
+    /// `gammachi-run`.
     pub format: String,
-    /// [`FORMAT_VERSION`].
+    /// 1.
     pub format_version: u32,
     /// Version of the command that wrote the file.
     pub gammachi_version: String,
     /// Whether the program is still running.
     pub state: RunState,
-    /// Launcher and arguments as given; invalid UTF-8 is replaced by U+FFFD.
+    /// What followed `--`: launcher and arguments as given; invalid UTF-8 is replaced by U+FFFD. No place for passwords.
     pub argv: Vec<String>,
-    /// Path of the measured program, if it could be found in `argv`.
+    /// Absolute path of the measured program, a guess: the first executable in `argv` behind wrappers, launchers and
+    /// their options; `None`: none on this host. Rank files name what ran.
     pub program: Option<String>,
     /// Working directory.
     pub directory: String,
@@ -46,15 +48,16 @@ pub struct RunJson {
     pub library: String,
     /// Detail level, 0, 1 or 2.
     pub level: u8,
-    /// What counts as computation: `outside`, `blas` or `regions`.
+    /// What counts as computation: `outside`, `blas`, `regions` or `regions=NAME,…`.
     pub compute: String,
-    /// `--param` pairs, in the order in which they were given.
+    /// `--param NAME=VALUE` in order, after those of an inherited `GAMMACHI_PARAMS`.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
     pub params: Params,
     /// When the launcher was started.
     pub start: Instant,
     /// When the launcher ended; `null` while it is running.
     pub end: Option<Instant>,
-    /// Seconds from start to end by the monotonic clock; `null` while it is running.
+    /// Seconds from start to end by the monotonic clock, longer than the elapsed time (τ); `null` while it is running.
     pub duration_s: Option<f64>,
     /// How the launcher ended; `null` while it is running.
     pub exit: Option<Exit>,
@@ -66,12 +69,13 @@ pub struct RunJson {
     /// of them.
     #[serde(default)]
     pub jobs: Option<usize>,
-    /// Environment that affects performance, sorted by name; see [`relevant_environment`].
+    /// Environment that affects performance, sorted by name (below).
     pub environment: BTreeMap<String, String>,
 }
 
 /// Whether the program is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// Started. If this remains, `gammachi run` was killed before the program ended.
@@ -80,8 +84,9 @@ pub enum RunState {
     Finished,
 }
 
-/// A moment of the wall clock.
+/// A moment of this host's wall clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Instant {
     /// RFC 3339, UTC, milliseconds.
     pub utc: String,
@@ -91,6 +96,7 @@ pub struct Instant {
 
 /// How the launcher ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Exit {
     /// Exit code of `gammachi run`: the launcher's, or 128 + signal.
     pub code: u8,
@@ -100,6 +106,7 @@ pub struct Exit {
 
 /// A signal that asked `gammachi run` to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Termination {
     /// Its number.
     pub signal: i32,
@@ -113,6 +120,7 @@ pub struct Termination {
 
 /// A process that sent a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sender {
     /// Its number; 0 if it cannot be seen from here (another container).
     pub pid: i32,

@@ -23,10 +23,11 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// The runs of a study and their state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyJson {
-    /// [`FORMAT`].
+    /// `gammachi-study`.
     pub format: String,
-    /// [`FORMAT_VERSION`].
+    /// 1.
     pub format_version: u32,
     /// Version of the command that wrote the file.
     pub gammachi_version: String,
@@ -46,6 +47,7 @@ pub struct StudyJson {
 
 /// One run of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyRun {
     /// Run directory below the study directory.
     pub directory: String,
@@ -67,6 +69,7 @@ pub struct StudyRun {
 
 /// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum StudyRunState {
     /// Not made yet, or interrupted and to be made again.

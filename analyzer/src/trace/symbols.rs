@@ -19,6 +19,7 @@ const STRIPPED: &str = "is stripped: install its debugging symbols (Debian: its 
 
 /// Location of an address in the program's source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceLocation {
     /// Name of the function; `None` if it was stripped from the module. A symbol that merely
     /// precedes the address belongs to another function.

@@ -1,7 +1,13 @@
 //! What every run's outputs must satisfy.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
+use crate::instance;
 use crate::outputs::{Output, Outputs};
 
 /// What stands beside figures that say little.
@@ -70,6 +76,23 @@ const ABOUT: [(&str, &[&str]); 4] = [
     ("predictions", &["overlap", "placement"]),
 ];
 
+/// The schemas of the documents.
+static SCHEMAS: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/schema");
+    let schema = |name: &'static str| {
+        let text =
+            fs::read_to_string(folder.join(format!("{name}.schema.json"))).expect("a schema");
+        (name, serde_json::from_str(&text).expect("JSON"))
+    };
+    ["report", "why", "whatif", "compare"].into_iter().map(schema).collect()
+});
+
+/// Where a document does not fit its schema.
+fn misfit(of: &Output) -> Option<String> {
+    let found = instance::violations(&SCHEMAS[of.command], &of.document);
+    found.first().map(|first| format!("the document of {} at {first}", of.command))
+}
+
 /// The first rule that outputs break, if they break one.
 pub fn broken(of: &Outputs) -> Option<String> {
     let found = &of.report.document["findings"];
@@ -86,6 +109,7 @@ pub fn broken(of: &Outputs) -> Option<String> {
         .or_else(|| on_screens.into_iter().flatten().find_map(long_headline))
         .or_else(|| contradicts_itself(found, &invalid))
         .or_else(|| on_screens.into_iter().flatten().find_map(|of| unmarked(of, &invalid)))
+        .or_else(|| on_screens.into_iter().flatten().find_map(misfit))
         .or_else(|| pages(of).find_map(|(name, page)| unmarked_on_page(name, page, &invalid)))
         .or_else(|| shows_other_waits(of))
         .or_else(|| promises(of, &invalid))

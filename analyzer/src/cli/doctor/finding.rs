@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
     /// Nothing limits a measurement.
@@ -15,12 +16,14 @@ pub enum Mark {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Group: `recorder`, `mpi`, `counter`, `storage`, `host`.
     pub group: &'static str,
     /// What was examined; together with the group it names the line in
     /// `docs/reference/doctor-json.md`.
     pub name: &'static str,
+    /// How much it matters.
     pub mark: Mark,
     /// What was found, for people.
     pub value: String,

@@ -5,7 +5,7 @@
 //! `docs/reference/doctor-json.md` explains every one.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::trace::host_name;
 
@@ -59,7 +59,8 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), CommandError> {
     };
     let findings: Vec<Finding> = groups.into_iter().flat_map(of_group).collect();
     let text = if arguments.json {
-        format!("{}\n", document(&findings))
+        // These types always serialise.
+        serde_json::to_string(&document(&findings)).unwrap_or_default() + "\n"
     } else {
         let title = format!("gammachi {} on {}", env!("CARGO_PKG_VERSION"), host_name());
         screen(&title, &findings, has_colours())
@@ -67,16 +68,36 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), CommandError> {
     print(&text)
 }
 
-fn document(findings: &[Finding]) -> Value {
-    json!({
-        "format": "gammachi-doctor",
-        "format_version": 1,
-        "gammachi_version": env!("CARGO_PKG_VERSION"),
-        "host": host_name(),
-        "limits": count(findings, Mark::Limit),
-        "notes": count(findings, Mark::Note),
-        "findings": findings,
-    })
+/// What was found out, in a document.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Document<'a> {
+    /// `gammachi-doctor`.
+    format: &'static str,
+    /// 1.
+    format_version: u32,
+    /// Version of the command.
+    gammachi_version: &'static str,
+    /// Name of the host.
+    host: String,
+    /// Number of findings with the mark `limit`.
+    limits: usize,
+    /// Number of findings with the mark `note`.
+    notes: usize,
+    /// What was found.
+    findings: &'a [Finding],
+}
+
+fn document(findings: &[Finding]) -> Document<'_> {
+    Document {
+        format: "gammachi-doctor",
+        format_version: 1,
+        gammachi_version: env!("CARGO_PKG_VERSION"),
+        host: host_name(),
+        limits: count(findings, Mark::Limit),
+        notes: count(findings, Mark::Note),
+        findings,
+    }
 }
 
 fn count(findings: &[Finding], mark: Mark) -> usize {

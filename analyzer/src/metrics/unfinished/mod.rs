@@ -14,7 +14,6 @@ mod position;
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::{Analysis, RankView};
@@ -25,8 +24,8 @@ use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{ProcessState, RankTrace, Run};
 
 use graph::Node;
-use needs::Needs;
 pub use needs::{Awaited, Need, WaitsFor};
+use needs::{Needs, WaitsForPart};
 use open_collective::{MAX_RANKS, members};
 pub use open_collective::{OpenCollective, Ranks};
 pub(super) use open_operations::OpenOperations;
@@ -34,7 +33,8 @@ pub use position::{Arguments, CallRecord, Partner};
 use position::{RankContext, RecentCalls};
 
 /// The position of a thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "ThreadPositionPart")]
 pub struct ThreadPosition {
     /// Thread number in the file.
     pub thread: u32,
@@ -53,16 +53,31 @@ impl ThreadPosition {
     }
 }
 
-impl Serialize for ThreadPosition {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("ThreadPosition", 6)?;
-        fields.serialize_field("thread", &self.thread)?;
-        fields.serialize_field("inside", &self.inside())?;
-        fields.serialize_field("file", &self.place.file)?;
-        fields.serialize_field("line", &self.place.line)?;
-        fields.serialize_field("waits_for", &self.waits_for)?;
-        fields.serialize_field("last_calls", &self.last_calls)?;
-        fields.end()
+/// The position of a thread.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ThreadPositionPart {
+    /// Thread number in the file: 0 called MPI first.
+    thread: u32,
+    /// The call, or the last run of polls, that it is inside.
+    inside: Option<CallRecord>,
+    /// File of the program that made this call, or else its last.
+    file: Option<String>,
+    /// Line in it.
+    line: Option<u32>,
+    /// What it waits for; null outside calls.
+    waits_for: Option<WaitsForPart>,
+    /// At most five, oldest first, including one that it is inside.
+    last_calls: Vec<CallRecord>,
+}
+
+impl From<ThreadPosition> for ThreadPositionPart {
+    fn from(from: ThreadPosition) -> Self {
+        let inside = from.inside().cloned();
+        let ThreadPosition { thread, last_calls, place, waits_for } = from;
+        let (file, line) = (place.file, place.line);
+        let waits_for = waits_for.map(WaitsForPart::from);
+        Self { thread, inside, file, line, waits_for, last_calls }
     }
 }
 
@@ -72,17 +87,20 @@ fn name_of_process<S: Serializer>(of: &ProcessState, serializer: S) -> Result<S:
 
 /// A rank that did not return from MPI_Finalize.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnfinishedRank {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// State of its process.
+    /// State of its process: `on a core`, `asleep`, `stopped`, `gone`, or `unknown` (another host).
     #[serde(serialize_with = "name_of_process")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub process: ProcessState,
     /// Whether its last event is known; false if recording ended earlier or its file is damaged.
     pub known: bool,
     /// Its last time stamp, global seconds.
     pub last_stamp_s: f64,
     /// Threads with calls.
+    #[cfg_attr(test, schemars(with = "Vec<ThreadPositionPart>"))]
     pub threads: Vec<ThreadPosition>,
     /// Whether it is stuck: it waits in a cycle, or for something that will never act.
     pub stuck: bool,
@@ -124,6 +142,7 @@ impl UnfinishedRank {
 
 /// The state of a rank that others wait for, and that waits for no other rank itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum CauseKind {
     /// It returned from MPI_Finalize.
     #[serde(rename = "finalized")]
@@ -150,6 +169,7 @@ pub enum CauseKind {
 
 /// Where a chain of waiting ranks ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cause {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
@@ -161,6 +181,7 @@ pub struct Cause {
 
 /// Ranks that wait for each other in a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Deadlock {
     /// Each waits for the next, the last for the first.
     pub ranks: Vec<u32>,
@@ -170,6 +191,7 @@ pub struct Deadlock {
 
 /// The ranks that did not finish, and which rank waits for which.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unfinished {
     /// Whether a process of the run is known to be still running.
     pub running: bool,

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use trace_format::meaning::{Class, Meaning, Synchronises};
 use trace_format::reader::Event;
 
@@ -62,39 +61,61 @@ pub enum WaitsFor {
     Aborts,
 }
 
-impl Serialize for WaitsFor {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (kind, needs) = match self {
-            Self::Needs { needs, any: false } => ("all", &needs[..]),
-            Self::Needs { needs, any: true } => ("any", &needs[..]),
-            Self::Nobody => ("nobody", &[][..]),
-            Self::Unknown => ("unknown", &[][..]),
-            Self::Aborts => ("aborts", &[][..]),
+/// What a call waits for: all or one of its needs.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct WaitsForPart {
+    /// `all` or `any` of the `needs`, `nobody` (all that it needs is there), `unknown` (not recorded) or `aborts`
+    /// (MPI_Abort, which ends the run).
+    kind: &'static str,
+    /// Its conditions.
+    needs: Vec<NeedPart>,
+}
+
+impl From<WaitsFor> for WaitsForPart {
+    fn from(from: WaitsFor) -> Self {
+        let (kind, needs) = match from {
+            WaitsFor::Needs { needs, any: false } => ("all", needs),
+            WaitsFor::Needs { needs, any: true } => ("any", needs),
+            WaitsFor::Nobody => ("nobody", Vec::new()),
+            WaitsFor::Unknown => ("unknown", Vec::new()),
+            WaitsFor::Aborts => ("aborts", Vec::new()),
         };
-        let mut fields = serializer.serialize_struct("WaitsFor", 2)?;
-        fields.serialize_field("kind", kind)?;
-        fields.serialize_field("needs", needs)?;
-        fields.end()
+        Self { kind, needs: needs.into_iter().map(NeedPart::from).collect() }
     }
 }
 
-impl Serialize for Need {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (rank, any_of, collective) = match self.awaited {
+/// A condition for a call to return. One of `rank`, `any_of` and `collective` is not null.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct NeedPart {
+    /// Operation of the waiting rank: `send`, `receive`, `probe` or `collective`.
+    operation: &'static str,
+    /// The rank that has to act.
+    rank: Option<u32>,
+    /// The communicator of which any member has to act.
+    any_of: Option<String>,
+    /// Position in `unfinished.collectives` of the operation whose missing members have to act.
+    collective: Option<usize>,
+    /// Tag of the message; null for MPI_ANY_TAG and collective operations.
+    tag: Option<i32>,
+    /// Name of the communicator.
+    communicator: String,
+    /// Whether both sides have begun, so that the other one need only call MPI.
+    begun: bool,
+    /// Number of operations with this condition.
+    count: u64,
+}
+
+impl From<Need> for NeedPart {
+    fn from(from: Need) -> Self {
+        let Need { awaited, operation, tag, communicator, begun, count } = from;
+        let (rank, any_of, collective) = match awaited {
             Awaited::Rank(rank) => (Some(rank), None, None),
-            Awaited::AnyOf(_) => (None, Some(&self.communicator), None),
+            Awaited::AnyOf(_) => (None, Some(communicator.clone()), None),
             Awaited::Missing(number) => (None, None, Some(number)),
         };
-        let mut fields = serializer.serialize_struct("Need", 8)?;
-        fields.serialize_field("operation", self.operation)?;
-        fields.serialize_field("rank", &rank)?;
-        fields.serialize_field("any_of", &any_of)?;
-        fields.serialize_field("collective", &collective)?;
-        fields.serialize_field("tag", &self.tag)?;
-        fields.serialize_field("communicator", &self.communicator)?;
-        fields.serialize_field("begun", &self.begun)?;
-        fields.serialize_field("count", &self.count)?;
-        fields.end()
+        Self { operation, rank, any_of, collective, tag, communicator, begun, count }
     }
 }
 

@@ -6,10 +6,12 @@ use crate::timeline::communicators::CommunicatorEntry;
 
 /// Ascending ranks of MPI_COMM_WORLD.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ranks(pub Vec<u32>);
 
 /// A collective operation that some member is still inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OpenCollective {
     /// Name of its blocking form.
     pub function: String,

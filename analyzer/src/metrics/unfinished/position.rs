@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
@@ -60,31 +59,24 @@ pub(super) fn is_known(trace: &RankTrace, time: &RankTime) -> bool {
 }
 
 /// The partner that a call names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Partner {
-    /// This rank of MPI_COMM_WORLD.
-    Rank(u32),
     /// MPI_ANY_SOURCE.
     Any,
     /// MPI_PROC_NULL.
     Nobody,
     /// A process of another world, or an unknown one.
     Unknown,
-}
-
-impl Serialize for Partner {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Rank(rank) => serializer.serialize_u32(*rank),
-            Self::Any => serializer.serialize_str("any"),
-            Self::Nobody => serializer.serialize_str("nobody"),
-            Self::Unknown => serializer.serialize_str("unknown"),
-        }
-    }
+    /// This rank of MPI_COMM_WORLD.
+    #[serde(untagged)]
+    Rank(u32),
 }
 
 /// The recorded arguments of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(into = "ArgumentsPart")]
 pub struct Arguments {
     /// Destination, source, root or target.
     pub peer: Option<Partner>,
@@ -100,21 +92,35 @@ pub struct Arguments {
     pub requests: Option<usize>,
 }
 
-impl Serialize for Arguments {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Arguments", 6)?;
-        fields.serialize_field("peer", &self.peer.filter(|_| !self.root))?;
-        fields.serialize_field("source", &self.source)?;
-        fields.serialize_field("root", &self.peer.filter(|_| self.root))?;
-        fields.serialize_field("tag", &self.tag)?;
-        fields.serialize_field("communicator", &self.communicator)?;
-        fields.serialize_field("requests", &self.requests)?;
-        fields.end()
+/// The arguments of a call, as documents name them.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ArgumentsPart {
+    /// Destination, source or target; null: not recorded, or none.
+    peer: Option<Partner>,
+    /// Source of a call that sends and receives.
+    source: Option<Partner>,
+    /// Root of a collective operation.
+    root: Option<Partner>,
+    /// Tag; null for MPI_ANY_TAG and for calls without a tag.
+    tag: Option<i32>,
+    /// Name of the communicator.
+    communicator: Option<String>,
+    /// Number of requests that the call completes.
+    requests: Option<usize>,
+}
+
+impl From<Arguments> for ArgumentsPart {
+    fn from(from: Arguments) -> Self {
+        let Arguments { peer, source, root, tag, communicator, requests } = from;
+        let (peer, root) = if root { (None, peer) } else { (peer, None) };
+        Self { peer, source, root, tag, communicator, requests }
     }
 }
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallRecord {
     /// Name of the function.
     pub function: String,
@@ -127,6 +133,7 @@ pub struct CallRecord {
     pub polls: Option<u64>,
     /// Its recorded arguments.
     #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "ArgumentsPart"))]
     pub arguments: Arguments,
 }
 

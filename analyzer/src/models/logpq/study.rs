@@ -95,6 +95,7 @@ pub fn parse(text: &str) -> Result<Vec<CannonRun>, CannonError> {
 
 /// One strategy at one order of the matrices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hidden {
     /// Name.
     pub strategy: String,

@@ -6,6 +6,7 @@ use super::measured::{Conditions, Measured};
 
 /// The document of `kernels ceilings`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ceilings {
     /// MPI library.
     pub mpi: String,
@@ -36,6 +37,7 @@ pub struct Ceilings {
 
 /// The library behind dgemm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlasUsed {
     /// Its file; `null` where none was found.
     pub library: Option<String>,
@@ -52,6 +54,7 @@ pub struct BlasUsed {
 
 /// How the triad was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TriadUsed {
     /// Bytes of each of the three arrays, on each rank.
     pub array_bytes: u64,
@@ -67,6 +70,7 @@ pub struct TriadUsed {
 
 /// One roof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ceiling {
     /// `fma`, `dgemm`, `triad` (bytes counted), `communication` (sent + received).
     pub name: String,

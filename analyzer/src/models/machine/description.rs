@@ -23,10 +23,11 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// A machine, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// [`FORMAT`].
+    /// `gammachi-machine`.
     pub format: String,
-    /// [`FORMAT_VERSION`].
+    /// 1.
     pub format_version: u32,
     /// Version of the command that wrote the file.
     pub gammachi_version: String,

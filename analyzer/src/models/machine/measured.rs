@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A quantity with its uncertainty and spread, in the unit that its key names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Median over the repetitions.
     pub median: f64,
@@ -30,6 +31,7 @@ pub struct Measured {
 
 /// A value far from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outlier {
     /// Which repetition, from 0.
     pub repetition: usize,
@@ -39,6 +41,7 @@ pub struct Outlier {
 
 /// The conditions under which a kernel measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Conditions {
     /// Hosts in the order of their lowest ranks.
     pub hosts: Vec<Host>,
@@ -63,6 +66,7 @@ impl Measured {
 
 /// A host of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Host {
     /// Its name.
     pub name: String,

@@ -6,6 +6,7 @@ use super::measured::{Conditions, Measured};
 
 /// The document of `kernels network`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Network {
     /// MPI library: "Open MPI v4.1.4".
     pub mpi: String,
@@ -27,6 +28,7 @@ pub struct Network {
 
 /// Pairs of ranks connected in the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairClass {
     /// `same-host` or `other-host`.
     pub class: String,
@@ -52,6 +54,7 @@ pub struct PairClass {
 
 /// Times and rates at one message size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SizeTimes {
     /// Message size.
     pub bytes: u64,
@@ -73,6 +76,7 @@ pub struct SizeTimes {
 
 /// Largest message whose send completes with no receive posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EagerLimit {
     /// Bytes; 0 when even one byte does not complete.
     pub bytes: u64,
@@ -82,6 +86,7 @@ pub struct EagerLimit {
 
 /// Piecewise linear fits of times over sizes; pieces ascend in size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fits {
     /// Half the round trip: fixed + s·per_byte.
     pub half_rtt: Vec<Piece>,
@@ -95,6 +100,7 @@ pub struct Fits {
 
 /// A straight line over a range of sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Piece {
     /// Smallest size in it.
     pub from_bytes: u64,
@@ -114,6 +120,7 @@ pub struct Piece {
 
 /// A change of protocol between two sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Switch {
     /// Largest size before it.
     pub after_bytes: u64,
@@ -127,6 +134,7 @@ pub struct Switch {
 
 /// LogP's L of one word.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Size of the word.
     pub bytes: u64,
@@ -143,6 +151,7 @@ pub struct Latency {
 
 /// Sends that completed at the sender with no receive posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BufferedSends {
     /// Number of messages.
     pub messages: u64,
@@ -154,6 +163,7 @@ pub struct BufferedSends {
 
 /// Capacity of the queues at one message size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueSize {
     /// Message size.
     pub bytes: u64,
@@ -165,6 +175,7 @@ pub struct QueueSize {
 
 /// Bandwidth over several connections at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Flow {
     /// `hub-out`, `hub-in`, `hub-both`: one rank and its partners; `pairs-one-way`, `pairs-both`:
     /// pairs without a rank in common.

@@ -24,6 +24,7 @@ pub struct Ceiling {
 
 /// Bandwidths of communication: bytes per second of all ranks together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bandwidths {
     /// How they are known: `measured, …` or `theoretical`.
     pub name: String,

@@ -10,6 +10,7 @@ use super::attainable::ridge;
 
 /// A published system: peak of a node and bandwidth between nodes, from data sheets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct System {
     /// Name on the command line.
     pub key: &'static str,

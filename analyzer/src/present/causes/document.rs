@@ -26,90 +26,160 @@ const MAX_CAUSES: usize = 1_000;
 const MAX_CONTEXTS: usize = 1_000;
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// 1.
     version: u32,
+    /// Version of the command.
     gammachi: &'static str,
+    /// The run directory.
     run: String,
+    /// Name of the program.
     program: String,
+    /// Every rank has a file and returned from MPI_Finalize.
     complete: bool,
+    /// What is not known, and why.
     missing: Vec<String>,
+    /// What the figures mean, the gravest first.
     findings: Vec<FindingPart<'a>>,
+    /// How well times of different ranks compare.
     clock: crate::present::clock::ClockPart,
+    /// Rate of the reference counter.
     ticks_per_s: f64,
+    /// Latest end less earliest begin.
     elapsed_s: f64,
+    /// The same.
     elapsed_ticks: i64,
+    /// Factors of the efficiency.
     tree: Option<Tree>,
+    /// Sums of all waiting.
     waiting: WaitingPart,
+    /// Waiting by state.
     states: Vec<StatePart>,
+    /// Time of each thread without a core, in the whole run.
     off_cpu: Vec<OffCpuPart>,
+    /// The 200 longest.
     waits: Vec<WaitPart<'a>>,
+    /// The others.
     waits_omitted: Omitted,
+    /// The 1,000 costliest.
     causes: Vec<CausePart<'a>>,
+    /// The others.
     causes_omitted: Omitted,
+    /// The chain of work and waits that determines the elapsed time.
     critical_path: PathPart<'a>,
+    /// Iterations of the longest phase; null: none found.
     iterations: Option<IterationsPart>,
+    /// The longest first.
     regions: Vec<RegionPart<'a>>,
+    /// The longest first.
     phases: Vec<PhasePart>,
 }
 
+/// Sums of waiting.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WaitingPart {
+    /// All waiting.
     total_s: f64,
+    /// The same.
     total_ticks: i64,
+    /// Beside the total: waits shorter than the clocks' error.
     uncertain_s: f64,
+    /// The same.
     uncertain_ticks: i64,
+    /// Beside the total: waits for a thread of the same rank.
     own_threads_s: f64,
+    /// The same.
     own_threads_ticks: i64,
+    /// Of the total: without a known cause.
     unattributed_s: f64,
+    /// The same.
     unattributed_ticks: i64,
+    /// Of the total: polls, without delaying rank.
     polling_s: f64,
+    /// The same.
     polling_ticks: i64,
+    /// Calls that returned before what they needed had happened, by the clocks.
     violations: u64,
 }
 
+/// Waits of a kind.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct StatePart {
+    /// `late_sender`, `late_sender_wrong_order`, `late_receiver`, `wait_at_barrier`, `wait_at_nxn`, `late_broadcast`,
+    /// `early_reduce`, `early_scan`, `one_sided` (fences, posts, completes), `lock`, `late_progress`,
+    /// `wait_at_finalize`, `start_skew`, `polling` or `open_at_end`.
     state: &'static str,
+    /// Number of waits.
     count: u64,
     #[serde(flatten)]
     length: Length,
+    /// How much of it the waiting threads can have been ready without a core; null: not known.
     off_cpu_at_most_s: Option<f64>,
+    /// The same.
     off_cpu_at_most_ticks: Option<i64>,
 }
 
 /// Time of a thread without a core, in the whole run; null where it is not known.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OffCpuPart {
+    /// Rank in MPI_COMM_WORLD.
     rank: u32,
+    /// Its thread.
     thread: u32,
+    /// That time; null: not known.
     seconds: Option<f64>,
+    /// The same.
     ticks: Option<i64>,
 }
 
+/// A wait.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WaitPart<'a> {
+    /// Its number.
     id: u32,
+    /// The rank that waits.
     rank: u32,
+    /// Its thread.
     thread: u32,
+    /// The rank that it waits for; null: not known.
     delayed_by: Option<u32>,
+    /// Its thread.
     delayed_by_thread: Option<u32>,
+    /// As in `states`.
     state: &'static str,
+    /// When it begins.
     begin_s: f64,
     #[serde(flatten)]
     length: Length,
+    /// The waiting MPI function.
     function: Option<String>,
+    /// Where it is called.
     place: Option<String>,
+    /// Of a place in a library: the place in the program that called it ([which](../causes.md#places)); null:
+    /// unknown.
     called_from: Option<PlacePart<'a>>,
+    /// Of a place in a library: the place; else null.
     library: Option<PlacePart<'a>>,
+    /// The innermost region.
     region: Option<&'a str>,
+    /// Number of the iteration, from 0.
     iteration: Option<usize>,
+    /// The call of the delaying rank that ends the wait.
     delayed_by_place: Option<String>,
+    /// What made the delaying rank late, at most 20.
     caused_by: Vec<ReasonPart>,
 }
 
 /// A place in the code.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PlacePart<'a> {
+    /// Program or library.
     module: &'a str,
     #[serde(flatten)]
     place: &'a SourceLocation,
@@ -117,62 +187,98 @@ struct PlacePart<'a> {
 
 /// What made a delaying rank late: time in a context, or a wait of its own.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ReasonPart {
+    /// What took the delaying rank longer, in words.
     context: Option<String>,
+    /// `id` of its own wait.
     wait: Option<u32>,
     #[serde(flatten)]
     length: Length,
 }
 
+/// A cause of waiting, with what it costs together.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CausePart<'a> {
+    /// The rank that makes others wait.
     rank: u32,
+    /// Its thread.
     thread: u32,
+    /// Its host.
     host: &'a str,
+    /// `computation` (also in a BLAS, LAPACK or FFTW call, which `context` names), `asleep` (nearly all of its own
+    /// time was sleep), `transfer` or `recorder`.
     kind: &'static str,
+    /// What it does, in words.
     context: String,
+    /// The call, if it is one.
     place: Option<String>,
+    /// The region.
     region: Option<&'a str>,
+    /// Waiting caused at once.
     direct_s: f64,
+    /// The same.
     direct_ticks: i64,
+    /// Waiting caused along chains.
     indirect_s: f64,
+    /// The same.
     indirect_ticks: i64,
     #[serde(flatten)]
     length: Length,
 }
 
+/// The critical path.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PathPart<'a> {
     #[serde(flatten)]
     length: Length,
+    /// How often it changes to another rank.
     switches: u64,
+    /// Time before the first begin.
     skew_s: f64,
+    /// By rank.
     ranks: Vec<OnRank>,
+    /// By host.
     hosts: Vec<OnHost<'a>>,
+    /// By what is done, at most 1,000.
     contexts: Vec<OnContext<'a>>,
 }
 
+/// The critical path on a rank.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OnRank {
+    /// Rank in MPI_COMM_WORLD.
     rank: u32,
     #[serde(flatten)]
     length: Length,
 }
 
+/// The critical path on a host.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OnHost<'a> {
+    /// Name of the host.
     host: &'a str,
     #[serde(flatten)]
     length: Length,
 }
 
+/// What is done on the critical path.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OnContext<'a> {
+    /// What is done, in words.
     context: String,
+    /// The region.
     region: Option<&'a str>,
     #[serde(flatten)]
     length: Length,
+    /// Its time on the path less its time on the mean rank.
     imbalance_s: f64,
+    /// The same.
     imbalance_ticks: i64,
 }
 
@@ -213,15 +319,23 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }
 
-/// The causes in a report's document.
+/// Causes of waiting.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Summary<'a> {
+    /// Sums of all waiting.
     waiting: WaitingPart,
+    /// Waiting by state.
     states: Vec<StatePart>,
+    /// The three costliest.
     costliest: Vec<CausePart<'a>>,
+    /// The others.
     omitted: Omitted,
+    /// The longest first, of the whole run.
     regions: Vec<RegionPart<'a>>,
+    /// The longest first, of the whole run.
     phases: Vec<PhasePart>,
+    /// What is not known, and why.
     missing: Vec<String>,
 }
 

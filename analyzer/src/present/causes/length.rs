@@ -6,8 +6,11 @@ use crate::causes::Causes;
 
 /// A length of time.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Length {
+    /// How long.
     seconds: f64,
+    /// The same in ticks of the reference counter.
     pub ticks: i64,
 }
 

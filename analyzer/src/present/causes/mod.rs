@@ -10,6 +10,8 @@ mod stretches;
 mod stretches_document;
 pub(super) mod words;
 
+#[cfg(test)]
+pub(crate) use document::Document;
 pub use document::json;
 pub(super) use document::{Summary, summary};
 pub use screen::screen;

@@ -13,61 +13,101 @@ use crate::diagnosis::Why;
 const MAX_SLOW: usize = 100;
 const MAX_EACH: usize = 10_000;
 
+/// Iterations of a loop.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct IterationsPart {
+    /// Number of iterations.
     count: usize,
+    /// The call that begins one.
     place: String,
+    /// Median length.
     median_s: f64,
+    /// Median distance from it.
     mad_s: f64,
+    /// Last less first along a line; null: none.
     trend_s: Option<f64>,
+    /// Regularly longer ones; null: none.
     every: Option<EveryPart>,
+    /// Index of a typical one.
     representative: usize,
+    /// The slowest first, at most 100.
     slow: Vec<IterationPart>,
+    /// The others.
     slow_omitted: Omitted,
+    /// All, at most 10,000.
     each: Vec<IterationPart>,
+    /// The others.
     each_omitted: Omitted,
 }
 
+/// Iterations that are longer at regular intervals.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct EveryPart {
+    /// Every how many iterations.
     period: usize,
+    /// Index of the first.
     first: usize,
+    /// How much longer they are.
     longer_s: f64,
 }
 
+/// An iteration.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct IterationPart {
+    /// From 0.
     index: usize,
+    /// When it begins.
     begin_s: f64,
     #[serde(flatten)]
     length: Length,
+    /// Over all ranks.
     computing_s: f64,
+    /// Over all ranks.
     waiting_s: f64,
     /// The rank that computes longest.
     slowest: u32,
+    /// The rank that others wait for longest.
     delayed_by: Option<u32>,
 }
 
+/// A loop.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct PhasePart {
+    /// Number of iterations.
     iterations: usize,
+    /// Earliest begin; its length is to the latest end.
     begin_s: f64,
     #[serde(flatten)]
     length: Length,
+    /// Median length of an iteration.
     median_s: f64,
+    /// Median distance from it.
     mad_s: f64,
+    /// The call that begins an iteration.
     place: String,
+    /// Factors of its efficiency.
     tree: Option<Tree>,
 }
 
+/// A region that the program marked.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct RegionPart<'a> {
+    /// Its name.
     name: &'a str,
+    /// Occurrences over all ranks.
     count: u64,
     #[serde(flatten)]
     length: Length,
+    /// Waiting in it.
     waiting_s: f64,
+    /// The same.
     waiting_ticks: i64,
+    /// Factors of its efficiency.
     tree: Option<Tree>,
 }
 

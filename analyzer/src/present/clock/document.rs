@@ -6,40 +6,68 @@ use trace_format::header::Phase;
 use crate::present::shown::Report;
 use crate::timeline::{CausalCorrection, GlobalTimeline, OffsetEstimate, WANDER};
 
-/// The value of `clock`.
+/// How well times of different ranks compare.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::present) struct ClockPart {
+    /// Largest error bound of measured ranks.
     bound_ns: Option<f64>,
+    /// The same at begin and end only.
     ends_bound_ns: Option<f64>,
+    /// All ranks are aligned.
     aligned: bool,
+    /// Growth of the bound away from an exchange.
     wander_ppm: f64,
+    /// Offsets that no exchange measured, [estimated](../guide/calibrate.md#clocks) from messages and collective
+    /// operations between hosts; null: all were measured, or nothing was recorded that could tell.
     estimated: Option<OffsetEstimate>,
+    /// Second 0 by the reference rank's system clock.
     utc: Option<UtcDocument>,
+    /// What `--causal` changed; null without it.
     causal: Option<CausalCorrection>,
 }
 
+/// Second 0 of the common clock.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct UtcDocument {
+    /// Seconds since 1970.
     zero_s: i64,
+    /// Nanoseconds beyond them.
     zero_ns: i64,
+    /// Its bound; null: nothing keeps the clock at UTC.
     bound_ns: Option<u64>,
+    /// Spread between hosts.
     spread_ns: f64,
 }
 
-/// An item of `ranks[].clock_exchanges`.
+/// A comparison of two clocks.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::present) struct ExchangeDocument {
+    /// `init`, `during` or `finalize`.
     phase: &'static str,
+    /// The rank that it was compared with.
     parent: u32,
+    /// Both are on one host.
     same_host: bool,
+    /// Messages there and back.
     rounds: u32,
+    /// Rounds that were used ([definition](trace-format.md#7-definition-records)).
     kept: u32,
+    /// When, seconds of the common clock.
     at_s: f64,
+    /// Parent's counter less the rank's.
     offset_ns: f64,
+    /// Error bound of this hop.
     bound_ns: f64,
+    /// Error bound to the reference; null: a hop above was not measured.
     root_bound_ns: Option<u64>,
+    /// Number of hops to the reference; null as above.
     hops: Option<u32>,
+    /// Shortest round trip.
     min_round_trip_ns: f64,
+    /// Median round trip.
     median_round_trip_ns: f64,
 }
 

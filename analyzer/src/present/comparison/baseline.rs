@@ -60,15 +60,23 @@ pub fn baseline_screen(all: &[Entry], folder: &Path) -> String {
     text
 }
 
+/// The runs of a baseline.
 #[derive(Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// 1.
     version: u32,
+    /// Version of the command.
     gammachi: &'static str,
+    /// The runs of the baseline.
     runs: Vec<Row<'a>>,
 }
 
+/// A run of a baseline.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Row<'a> {
+    /// The file.
     file: String,
     #[serde(flatten)]
     record: &'a RunRecord,

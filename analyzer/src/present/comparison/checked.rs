@@ -151,12 +151,19 @@ pub fn checked_screen(of: &Checked, colour: bool) -> String {
     blocks.finish()
 }
 
+/// A comparison with a baseline.
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// The outcome.
     check: Verdict,
+    /// How much slower the runs may be, as a share.
     at_most: f64,
+    /// Runs of each side that would decide; null: over 100, or none.
     runs_wanted: Option<usize>,
+    /// The outcome in words.
     sentence: String,
+    /// Number of runs of the baseline that differ too much.
     not_compared: usize,
     #[serde(flatten)]
     comparison: document::Document<'a>,

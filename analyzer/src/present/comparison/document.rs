@@ -18,55 +18,100 @@ use super::{verdict, words};
 pub(super) const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// 1.
     version: u32,
+    /// Version of the command.
     gammachi: &'static str,
+    /// Name of the program.
     program: &'a str,
+    /// `missing` is empty.
     complete: bool,
+    /// What cannot be said, and why.
     missing: Vec<String>,
+    /// Null: clocks of runs are not compared.
     clock: Option<()>,
+    /// 1e9: `_ticks` are nanoseconds.
     ticks_per_s: f64,
+    /// 0.98: `lo` and `hi` are each passed one time in a hundred.
     confidence: f64,
+    /// The runs before the change.
     before: SidePart<'a>,
+    /// The runs after it.
     after: SidePart<'a>,
+    /// In what the runs of both sides differ.
     differs_in: &'a [Difference],
+    /// `slower`, `faster`, `no_difference`, `cannot_tell` (ranks lacked cores) or `other_ranks`.
     verdict: &'static str,
+    /// Those of the screen.
     sentences: Vec<String>,
+    /// Elapsed time.
     elapsed: TimePart,
+    /// The median of iterations.
     iteration: Option<TimePart>,
+    /// `computing` and `waiting` of the mean rank in an iteration.
     iteration_parts: Vec<NamedTime>,
+    /// Loops in all runs, all their iterations.
     phases: Vec<PhasePart>,
+    /// Parts of the difference, of the mean rank and run; empty if rank counts differ. Those of level `kind` add up
+    /// to `elapsed.difference_s` less `unexplained_s`, as do those of `place`.
     parts: Vec<PartPart>,
+    /// What the parts leave of `elapsed.difference_s`.
     unexplained_s: f64,
+    /// The same.
     unexplained_ticks: i64,
+    /// Factors of the [efficiency](../causes.md#efficiency).
     tree: Vec<FactorPart>,
+    /// Kinds of time as parts of all.
     shares: Vec<FactorPart>,
+    /// Computing of the program's parts.
     tested: Vec<TestedPart>,
+    /// What differs without varying.
     counts: Vec<CountPart>,
+    /// How many counts vary.
     counts_varying: usize,
+    /// By which all computing changed alike.
     machine_factor: Option<f64>,
+    /// What changed first of all.
     cause: Option<CausePart>,
+    /// Other sentences.
     notes: Vec<String>,
 }
 
+/// Runs of a side.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SidePart<'a> {
+    /// Names of the runs.
     runs: Vec<&'a str>,
+    /// Number of ranks.
     ranks: u32,
+    /// Version of MPI.
     mpi: &'a str,
+    /// Build id of the program; empty: none.
     build_id: &'a str,
+    /// The machine.
     machine: &'a Machine,
+    /// Share of the ranks' time without a core; null: unknown.
     lacked_cores: Option<f64>,
+    /// A list for each run, as in the report; from a baseline only those that make figures invalid.
     findings: Vec<Vec<FindingPart<'a>>>,
 }
 
 /// The means of a time before and after, their difference and its interval.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Change {
+    /// Mean before.
     before_s: f64,
+    /// Mean after.
     after_s: f64,
+    /// After less before.
     difference_s: f64,
+    /// Lower end of its interval; null: one run of each.
     lo_s: Option<f64>,
+    /// Upper end.
     hi_s: Option<f64>,
 }
 
@@ -78,21 +123,31 @@ impl Change {
     }
 }
 
+/// A time before and after.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct TimePart {
     #[serde(flatten)]
     change: Change,
+    /// Difference relative to before.
     relative: f64,
+    /// Two-sided.
     p: f64,
+    /// Null: the spread is assumed.
     degrees_of_freedom: Option<f64>,
+    /// Relative standard deviation of a run.
     spread: f64,
+    /// It is not known from the runs.
     spread_is_assumed: bool,
+    /// Runs of each side that would show a difference of 1 %; null: over 100.
     runs_for_one_percent: Option<usize>,
 }
 
 /// One kind of time of the mean rank in an iteration.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct NamedTime {
+    /// `computing` or `waiting`.
     name: &'static str,
     #[serde(flatten)]
     time: TimePart,
@@ -100,9 +155,13 @@ struct NamedTime {
 
 /// A loop.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PhasePart {
+    /// The call that begins an iteration.
     anchor: String,
+    /// Number of iterations before.
     iterations_before: u64,
+    /// Number of iterations after.
     iterations_after: u64,
     #[serde(flatten)]
     time: TimePart,
@@ -110,52 +169,88 @@ struct PhasePart {
 
 /// A part of the difference of mean elapsed times.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PartPart {
+    /// `kind`; `place`; `state` (divides waiting, start and end by wait state), `delayed_by` (waiting by the rank
+    /// waited for), `region` (computing by marked region), `function` (waiting and transfer by MPI function).
     level: &'static str,
+    /// Its name.
     name: String,
+    /// Kind of time.
     kind: &'static str,
     #[serde(flatten)]
     change: Change,
+    /// The same difference.
     difference_ticks: i64,
 }
 
+/// A factor before and after.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FactorPart {
+    /// Its name.
     name: &'static str,
+    /// Mean before.
     before: f64,
+    /// Mean after.
     after: f64,
+    /// After less before.
     difference: f64,
+    /// Lower end of its interval; null: one run of each.
     lo: Option<f64>,
+    /// Upper end.
     hi: Option<f64>,
 }
 
+/// Computing of a part of the program.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct TestedPart {
+    /// The part of the program.
     name: String,
+    /// `mean_rank` or `longest_rank`.
     of: &'static str,
+    /// `iteration` or `run`.
     per: &'static str,
     #[serde(flatten)]
     change: Change,
+    /// Two-sided.
     p: f64,
+    /// It is significant among all.
     found: bool,
 }
 
+/// A count that differs.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CountPart {
+    /// What is counted.
     what: String,
+    /// Before.
     before: u64,
+    /// After.
     after: u64,
 }
 
+/// What changed.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CausePart {
+    /// What changed.
     kind: CauseKind,
+    /// Where.
     place: Option<String>,
+    /// In which region.
     region: Option<String>,
+    /// First and last of each range of ranks that changed.
     ranks: Option<Vec<(u32, u32)>>,
+    /// All ranks changed.
     all_ranks: bool,
+    /// Of a rank that changed.
     difference_s: Option<f64>,
+    /// The count that changed.
     what: Option<String>,
+    /// The same in words.
     sentence: String,
 }
 

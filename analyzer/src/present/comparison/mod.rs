@@ -21,7 +21,11 @@ mod tables;
 mod verdict;
 mod words;
 
+#[cfg(test)]
+pub(crate) use baseline::Document as Baseline;
 pub use baseline::{baseline_json, baseline_screen};
+#[cfg(test)]
+pub(crate) use document::Document;
 pub use document::json;
 pub use page::{Timelines, page};
 pub use screen::screen;

@@ -180,12 +180,15 @@ pub(crate) fn marked_by(finding: Option<&Finding>, mut lines: Vec<String>) -> Ve
     lines
 }
 
-/// A finding in a document, with what it makes invalid.
+/// A finding, with what it makes invalid: keys of all kinds, and of each.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct FindingPart<'a> {
     #[serde(flatten)]
     finding: &'a Finding,
+    /// As on the screen; null: other sentences state it.
     sentence: Option<String>,
+    /// The figures that it makes unreliable. Findings about them are left out.
     invalidates: &'static [Figures],
 }
 

@@ -15,107 +15,187 @@ use super::words::{parameter_note, product_from, study_note};
 pub const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// 1.
     version: u32,
+    /// Version of the command.
     gammachi: &'static str,
+    /// Where the parameters come from.
     source: &'a str,
+    /// By class of pairs.
     parameters: Vec<ParametersDocument<'a>>,
+    /// Cannon's product; null without orders N.
     cannon: Option<StudyDocument<'a>>,
+    /// The runs.
     runs: Vec<RunDocument<'a>>,
+    /// Other sentences.
     notes: &'a [String],
 }
 
+/// A value.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Value {
+    /// Seconds.
     value_s: f64,
+    /// Half the width of its 95 % interval.
     half_width_s: f64,
+    /// The same in ticks of the counter; null: not known.
     ticks: Option<f64>,
 }
 
+/// LogP parameters of a message.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LogPDocument {
+    /// L's interval does not reach 0.
     identified: bool,
+    /// L = RTT/2 − o_s − o_r.
     latency: Value,
+    /// o = (o_s + o_r)/2.
     overhead: Value,
+    /// g.
     gap: Value,
 }
 
+/// LogPQ parameters.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LogPqDocument {
+    /// L of a word.
     latency: Value,
+    /// o of a word.
     overhead: Value,
+    /// g of a word.
     gap: Value,
+    /// n, the fixed part of the overhead.
     fixed: Value,
 }
 
+/// Messages of a size.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SizeDocument {
+    /// Size.
     bytes: u64,
+    /// Half a round trip.
     half_rtt: Value,
     #[serde(flatten)]
     logp: LogPDocument,
 }
 
+/// Parameters of a class of pairs.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ParametersDocument<'a> {
+    /// `same-host` or `other-host`.
     class: &'a str,
+    /// Bytes of a word.
     word_bytes: u64,
+    /// m, words of a message.
     words: u64,
+    /// r, channel words in a processor word.
     ratio: f64,
+    /// Rate of the counter.
     counter_hz: Option<f64>,
+    /// L\*, o\*, g\* at m words.
     logp_message: LogPDocument,
+    /// L₀, o₀, g₀.
     logp_one_word: LogPDocument,
+    /// Equation 2: L\* + o\*, o = (o\* − n)/m, g\*/m, n (of the piece of o(s) that holds m words).
     logpq: LogPqDocument,
+    /// Equation 1: L₀ + o₀ + (r−1)g₀, o₀ + (r−1)g₀, r·g₀.
     logpq_from_link: LogPqDocument,
+    /// By size.
     sizes: Vec<SizeDocument>,
+    /// Other sentences.
     notes: Vec<String>,
 }
 
+/// Cannon's product.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct StudyDocument<'a> {
+    /// P = p².
     ranks: u64,
+    /// A product of blocks of order l takes t_M = t_f + t_s·l³.
     t_f_s: f64,
+    /// The same.
     t_s_s: f64,
+    /// Where these come from.
     product_from: &'static str,
+    /// By order.
     rows: Vec<RowDocument<'a>>,
+    /// Other sentences.
     notes: Vec<String>,
 }
 
+/// An order of the matrices.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RowDocument<'a> {
+    /// Order N.
     n: u64,
+    /// l = N/p.
     block: u64,
+    /// t_M.
     block_product_s: f64,
+    /// It was measured.
     block_product_measured: bool,
+    /// p·t_M.
     computation_s: f64,
+    /// p·(t_M + t_com) by [model](#gammachi-calibrate-logpq---json).
     predicted_s: BTreeMap<&'static str, Option<f64>>,
+    /// `hidden-both`, else the fastest strategy.
     compared_with: Option<&'a str>,
+    /// Of `predicted_s` against it.
     error: BTreeMap<&'static str, Option<f64>>,
+    /// The strategies that were measured.
     strategies: &'a [Hidden],
+    /// Of a strategy that hides fully; null: none.
     fewest_blocks: Option<u64>,
 }
 
+/// Messages of a run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RunDocument<'a> {
+    /// The run, or its region.
     name: &'a str,
+    /// By rank.
     ranks: Vec<RankDocument>,
+    /// Number of collective calls.
     collective_calls: u64,
+    /// Time in them.
     collective_s: f64,
 }
 
+/// Messages of a rank.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RankDocument {
+    /// Rank in MPI_COMM_WORLD.
     rank: u32,
+    /// Number of messages.
     messages: u64,
+    /// Their bytes.
     bytes: f64,
+    /// Messages between unmeasured places.
     not_covered: u64,
+    /// Their measured time.
     measured_s: f64,
+    /// By model.
     predicted: BTreeMap<&'static str, PredictedDocument>,
 }
 
+/// A predicted time.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PredictedDocument {
+    /// All latency is hidden.
     hidden_s: f64,
+    /// None is.
     exposed_s: f64,
 }
 

@@ -6,6 +6,8 @@ mod pictures;
 mod screen;
 mod words;
 
+#[cfg(test)]
+pub(crate) use document::Document;
 pub use document::{VERSION, json};
 pub use pictures::figures;
 pub use screen::screen;

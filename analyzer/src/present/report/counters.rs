@@ -128,24 +128,39 @@ fn reasons(counter: &CounterMetrics) -> BTreeMap<&str, (BTreeSet<&str>, Vec<u32>
     reasons
 }
 
-/// A counter in a JSON document.
+/// A counter of the processor or the kernel.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct CounterDocument<'a> {
+    /// As in [`--counters`](settings.md#counters).
     name: &'a str,
+    /// Such as `raw 0x1f03`; empty: no built-in choice.
     events: &'a str,
+    /// `events` are the built-in choice.
     built_in: bool,
+    /// Sum; null unless all ranks that take part were read to their end.
     total: Option<f64>,
+    /// The hardware was shared for a time.
     scaled: bool,
+    /// By rank.
     ranks: Vec<RankCountDocument<'a>>,
 }
 
+/// A counter of a rank.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RankCountDocument<'a> {
+    /// Rank in MPI_COMM_WORLD.
     rank: u32,
+    /// Of its threads in the selection; null in a `--window`.
     value: Option<f64>,
+    /// The hardware was shared for a time.
     scaled: bool,
+    /// Last reading, of a rank without an end.
     until_s: Option<f64>,
+    /// Threads that were not counted.
     missed_threads: u32,
+    /// Why there is no value.
     not_available: Option<&'a str>,
 }
 

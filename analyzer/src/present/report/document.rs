@@ -27,97 +27,173 @@ pub const VERSION: u32 = 1;
 const MAX_CAUSES: usize = 3;
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// 1.
     version: u32,
+    /// Version of the command.
     gammachi: &'static str,
+    /// The run directory.
     run: String,
+    /// All programs, joined by ` : `.
     program: String,
+    /// Arguments of the lowest rank.
     arguments: &'a [String],
+    /// `--param` pairs, as in [run.json](run-json.md).
     params: BTreeMap<String, String>,
+    /// Version of MPI.
     mpi_library: &'a str,
+    /// The batch job.
     job: job::Job,
+    /// Ranks that run the same; several if MPMD.
     programs: Vec<job::ProgramGroup>,
+    /// Number of all ranks.
     world_size: u32,
+    /// First and last of each range of ranks without a readable file, or that never returned from MPI_Init.
     missing_ranks: Vec<[u32; 2]>,
+    /// The part of the run that the figures describe.
     selection: SelectionDocument,
+    /// Times are those of processes, from start to exit.
     from_start: bool,
+    /// What counts as computing, as in [run.json](run-json.md).
     compute: &'static str,
+    /// τ of the selection.
     elapsed_s: f64,
+    /// τ of the whole run.
     run_elapsed_s: f64,
+    /// Parallel efficiency and its factors.
     efficiency: EfficiencyDocument,
+    /// Floating-point operations of compute calls and declared work, a lower bound.
     flops: Option<f64>,
+    /// `flops` divided by `elapsed_s`.
     flops_per_s: Option<f64>,
+    /// Counters of the processor and the kernel.
     counters: Vec<CounterDocument<'a>>,
+    /// One for each readable rank.
     ranks: Vec<RankDocument<'a>>,
+    /// Calls by function, most time first.
     calls: Vec<CallDocument<'a>>,
+    /// Calls that returned an error.
     failed_calls: &'a [FailedCalls],
+    /// Calls by call site, equal ones of all ranks together, most time first; null at level 0.
     sites: Option<Vec<SiteDocument<'a>>>,
+    /// Long calls by call path, equal ones of all ranks together, most time first; only at level 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathDocument<'a>>>,
+    /// [Calls kept as sums](../guide/record.md#how-large-traces-become). All figures but messages include them.
     totals: Option<&'a TotalsMetrics>,
     #[serde(flatten)]
     messages: MessagesPart<'a>,
+    /// Ranks that did not finish and whom they wait for ([how to read
+    /// it](../guide/read.md#a-job-that-hangs-or-was-killed)); null: all finished.
     unfinished: Option<&'a Unfinished>,
+    /// How well times of different ranks compare.
     clock: ClockPart,
+    /// How far the figures can be trusted.
     trust: Trust,
+    /// The findings as sentences.
     verdict: Vec<String>,
+    /// What the figures mean, the gravest first.
     findings: Vec<FindingPart<'a>>,
+    /// Causes of waiting, of the selection but for `regions` and `phases`. Null with `--no-messages`, `--from-start`,
+    /// or more than 2·10⁷ calls.
     causes: Option<Summary<'a>>,
+    /// What changes would save ([WHAT IF](../guide/read.md#the-report)); empty without a replay, or where predictions
+    /// are invalid.
     what_if: &'a [Saving],
+    /// Damage of files.
     diagnoses: Vec<DiagnosisDocument>,
+    /// Other sentences, also why keys are null.
     notes: Vec<String>,
 }
 
+/// The part of a run that figures describe.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SelectionDocument {
+    /// `whole`, `window`, `region`, `iteration`, or `several` of these: what they have in common.
     kind: &'static str,
+    /// Name of the region; of nested occurrences the outermost counts.
     region: Option<String>,
+    /// Begin of the window as given; of a call its end.
     from: Option<String>,
+    /// End of the window as given; of a call its begin.
     to: Option<String>,
+    /// Number of the iteration, from 0.
     iteration: Option<usize>,
+    /// Occurrences of each rank, if equally many, whose times add up; null: τ is from first begin to last end.
     occurrences: Option<usize>,
 }
 
+/// Efficiency and its factors, null if the selection has no length.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct EfficiencyDocument {
+    /// ε_p = Σγ/(p·τ) = `load_balance` × `communication`.
     parallel: Option<f64>,
+    /// Mean γ over the largest; null: no rank computes.
     load_balance: Option<f64>,
+    /// Largest γ over τ.
     communication: Option<f64>,
 }
 
+/// A rank. Times are seconds in the selection unless said otherwise.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RankDocument<'a> {
     #[serde(flatten)]
     metrics: &'a RankMetrics,
+    /// When MPI_Init returns.
     begin_s: f64,
+    /// Cores that it may run on.
     affinity: &'a [u32],
+    /// Largest error bound of its clock; null: not measured.
     clock_bound_ns: Option<f64>,
+    /// How its clock was compared with others.
     clock_exchanges: Vec<ExchangeDocument>,
+    /// How its counter was aligned with the common clock.
     clock_alignment: Alignment,
 }
 
+/// Calls of a function, of all ranks.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CallDocument<'a> {
     #[serde(flatten)]
     metrics: &'a CallMetrics,
+    /// Mean seconds of a call.
     mean_s: f64,
 }
 
+/// How far figures can be trusted.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Trust {
+    /// Σ`recorder_s` / (p·τ).
     recorder_share: Option<f64>,
+    /// Events that finalized ranks could not write.
     lost_events: u64,
+    /// Number of ranks that did not finalize MPI.
     unfinalized_ranks: usize,
+    /// Number of files with a diagnosis.
     damaged_files: usize,
+    /// Counter of the lowest rank.
     counter: Option<&'static str>,
+    /// Its rate.
     counter_hz: Option<f64>,
+    /// 1: no spread is known.
     runs: u32,
+    /// Ranks share cores, or one waited for a core over 2 % of its time.
     oversubscribed: bool,
 }
 
+/// Damage of a file.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DiagnosisDocument {
+    /// The file.
     file: String,
+    /// What is wrong with it.
     what: String,
 }
 

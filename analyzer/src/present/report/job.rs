@@ -14,8 +14,9 @@ use crate::present::table::Table;
 
 /// The batch job, as described by its environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Job {
-    /// `Slurm`, `PBS`, `LSF` or `SGE`.
+    /// `Slurm`, `PBS`, `LSF` or `SGE`; null: none.
     system: Option<&'static str>,
     /// Its number.
     id: Option<String>,
@@ -60,12 +61,19 @@ const PINNING: [&str; 12] = [
 
 /// All ranks that run the same program with the same arguments; times are means over them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ProgramGroup {
+    /// Path of the program.
     program: String,
+    /// Its arguments.
     arguments: Vec<String>,
+    /// The ranks.
     ranks: Vec<u32>,
+    /// Mean computing (γ).
     compute_s: f64,
+    /// Mean lost time (χ).
     lost_s: f64,
+    /// Mean time in MPI.
     mpi_s: f64,
 }
 

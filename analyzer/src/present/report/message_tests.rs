@@ -167,13 +167,6 @@ fn document_shows_traffic_and_communicators() {
     });
     assert_eq!(json["communicators"][2], expected);
     assert_eq!(json["sizes"][0]["from_bytes"], 64);
-    let documented = include_str!("../../../../docs/reference/report-json.md");
-    for key in json["messages"].as_object().unwrap().keys() {
-        assert!(documented.contains(&format!("`{key}`")), "report-json.md lacks {key}");
-    }
-    for key in json["communicators"][0].as_object().unwrap().keys() {
-        assert!(documented.contains(&format!("`{key}`")), "report-json.md lacks {key}");
-    }
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub use document::{VERSION, json};
 pub use screen::screen;
 
 pub(crate) use counters::counter_sentences;
+#[cfg(test)]
+pub(crate) use document::Document;
 pub(in crate::present) use document::value;
 pub(in crate::present) use messages::{communicator_table, pair_table};
 pub(in crate::present) use notes::sentence;

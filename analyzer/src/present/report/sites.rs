@@ -31,13 +31,17 @@ pub(super) fn path_lines(metrics: &Metrics, sites: &SiteMetrics) -> Vec<String> 
     lines
 }
 
-/// An item of the key `sites`.
+/// Calls of a function from a call site.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct SiteDocument<'a> {
     #[serde(flatten)]
     row: &'a SiteRow,
+    /// The calling function, by the module's symbols.
     caller: Option<&'a str>,
+    /// Source file, with debug information.
     file: Option<&'a str>,
+    /// Line in it.
     line: Option<u32>,
 }
 
@@ -48,18 +52,23 @@ impl<'a> SiteDocument<'a> {
     }
 }
 
-/// An item of the key `paths`.
+/// Calls of a function along a call path.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct PathDocument<'a> {
     #[serde(flatten)]
     row: &'a PathRow,
+    /// Innermost first, at most 64.
     frames: Vec<FrameDocument<'a>>,
 }
 
 /// A function on a call path.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FrameDocument<'a> {
+    /// Program or library; null: unknown code.
     module: Option<&'a str>,
+    /// Return address in it.
     address: u64,
     #[serde(flatten)]
     place: &'a SourceLocation,

@@ -16,112 +16,201 @@ use super::remedy::remedy;
 pub const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// 1.
     version: u32,
+    /// Version of the command.
     gammachi: &'static str,
+    /// File of the ceilings.
     machine: Option<&'a str>,
+    /// The runs.
     runs: Vec<RunDocument<'a>>,
+    /// Outputs of `kernels roofline`.
     sweeps: Vec<SweepDocument<'a>>,
+    /// Published systems (`--example`).
     systems: Vec<SystemDocument<'a>>,
+    /// Other sentences.
     notes: &'a [String],
 }
 
+/// A run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RunDocument<'a> {
+    /// The run directory.
     run: &'a str,
+    /// The job, hosts, regions.
     points: Vec<PointDocument<'a>>,
+    /// Work by function.
     flops_seen: &'a BTreeMap<String, Work>,
+    /// False: all are from a counter.
     flops_are_a_lower_bound: bool,
+    /// Other sentences.
     notes: &'a [String],
 }
 
+/// The job, a host or a region ([definitions](../guide/calibrate.md#what-bounds-a-run-roofline)).
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PointDocument<'a> {
+    /// Its name.
     name: &'a str,
+    /// The host; null: the job, or a region.
     host: Option<&'a str>,
+    /// Number of ranks.
     ranks: usize,
+    /// Number of hosts.
     hosts: usize,
+    /// τ.
     elapsed_s: f64,
+    /// Floating-point operations; null: none are known.
     flops: Option<f64>,
+    /// `counter` or `calls`.
     flops_from: &'static str,
+    /// Those of calls and declared work.
     flops_of_calls: Option<f64>,
+    /// `flops` / `elapsed_s`.
     attained_flops_per_s: Option<f64>,
+    /// Bytes between hosts.
     bytes_between_hosts: Moved,
+    /// Bytes within hosts.
     bytes_inside_hosts: Moved,
+    /// Bytes that count: `other-host`, or `same-host` on one host.
     communication: &'static str,
+    /// Partners of a rank, at most.
     partners: usize,
+    /// I, operations for a byte of communication.
     flops_per_byte: Option<f64>,
+    /// Each operand once, or as declared.
     operand_bytes: Option<f64>,
+    /// By the counter `bytes`.
     counted_bytes: Option<f64>,
+    /// Intensity towards memory.
     flops_per_operand_byte: Option<f64>,
+    /// Share of the ranks' time.
     share_computing: f64,
+    /// Operations over computing time.
     rate_while_computing_flops_per_s: Option<f64>,
+    /// Of all ranks.
     communication_time_s: f64,
+    /// The roofs above it.
     roofs: RoofsDocument<'a>,
+    /// The verdict.
     bottleneck: &'static str,
+    /// What to measure next; null: nothing.
     remedy: Option<&'static str>,
+    /// Attained rate over the roof with overlap.
     of_roof: Option<f64>,
+    /// Attained rate over the roof without overlap.
     of_no_overlap: Option<f64>,
+    /// Rate while computing over the ceiling.
     computing_of_ceiling: Option<f64>,
+    /// Rate while computing over what memory allows.
     computing_of_memory: Option<f64>,
+    /// Time that the bytes need.
     bytes_need_s: Option<f64>,
+    /// `sent`, `received` or `both`.
     bytes_bound_by: Option<&'static str>,
+    /// After changes.
     what_if: Vec<WhatIfDocument>,
 }
 
+/// Roofs over a point.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RoofsDocument<'a> {
+    /// Name, rate.
     compute_flops_per_s: Vec<(&'a str, f64)>,
+    /// Bandwidths of all ranks.
     communication_bytes_per_s: &'a [Bandwidths],
+    /// With the run's message sizes.
     own_sizes_bytes_per_s: Option<f64>,
+    /// Number of partners, rate.
     partners_bytes_per_s: &'a [(u32, f64)],
+    /// Bandwidth of memory.
     memory_bytes_per_s: Option<f64>,
+    /// Where the roofs of computing and communication meet.
     ridge_flops_per_byte: Option<f64>,
+    /// Roof at this intensity with overlap.
     overlapped_flops_per_s: Option<f64>,
+    /// Roof at this intensity without.
     no_overlap_flops_per_s: Option<f64>,
 }
 
+/// A point after a change.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WhatIfDocument {
+    /// The change.
     change: String,
+    /// Intensity after it.
     flops_per_byte: f64,
+    /// Roof with overlap after it.
     overlapped_flops_per_s: f64,
+    /// Roof without.
     no_overlap_flops_per_s: f64,
 }
 
+/// An output of `kernels roofline`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SweepDocument<'a> {
+    /// The MPI library.
     mpi: &'a str,
+    /// Number of ranks.
     ranks: u32,
+    /// With roofs of their own.
     points: Vec<SweepPointDocument>,
+    /// How many are above the roof.
     above_roof: usize,
+    /// How many are below the roof without overlap.
     below_no_overlap: usize,
+    /// Relative distance of the end from the ceiling of communication.
     end_communication: Option<f64>,
+    /// Relative distance of the end from the ceiling of computing.
     end_computation: Option<f64>,
+    /// Sentences.
     noise: &'a [String],
 }
 
+/// A point of a sweep.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SweepPointDocument {
+    /// Intensity.
     flops_per_byte: f64,
+    /// Rate.
     attained_flops_per_s: f64,
+    /// Roof with overlap.
     overlapped_flops_per_s: f64,
+    /// Roof without.
     no_overlap_flops_per_s: f64,
 }
 
+/// A published system.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SystemDocument<'a> {
     #[serde(flatten)]
     system: &'a System,
+    /// Ridge point with the bandwidth one way, flop/byte.
     ridge_one_way: f64,
+    /// The same with both ways.
     ridge_both_ways: f64,
+    /// After changes.
     what_if: Vec<RidgeDocument>,
 }
 
+/// A system after a change.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RidgeDocument {
+    /// The change.
     change: String,
+    /// Ridge point after it, one way.
     ridge_one_way: f64,
+    /// The same with both ways.
     ridge_both_ways: f64,
 }
 

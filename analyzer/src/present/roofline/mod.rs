@@ -7,6 +7,8 @@ mod pictures;
 mod remedy;
 mod screen;
 
+#[cfg(test)]
+pub(crate) use document::Document;
 pub use document::{VERSION, json};
 pub(in crate::present) use pictures::drawings;
 pub use pictures::figures;

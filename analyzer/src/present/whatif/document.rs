@@ -19,113 +19,189 @@ const VERSION: u32 = 1;
 const COVERAGE: f64 = 0.9;
 
 #[derive(Debug, Serialize)]
-struct Document<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// 1.
     version: u32,
+    /// Version of the command.
     gammachi: &'static str,
+    /// The run directory.
     run: String,
+    /// Name of the program.
     program: String,
+    /// Every rank has a file and returned from MPI_Finalize.
     complete: bool,
+    /// What is not known, and why.
     missing: Vec<String>,
+    /// What the figures mean, the gravest first.
     findings: Vec<FindingPart<'a>>,
+    /// How well times of different ranks compare.
     clock: ClockPart,
+    /// The replay of the run as it was.
     self_replay: SelfReplay,
+    /// The network, as the run shows it.
     parameters: Parameters,
-    /// The network that the question assumes, if it is not the run's.
+    /// Network of the question; null: the run's.
     asked: Option<AskedPart>,
+    /// Empty without a replay.
     answers: Vec<AnswerPart>,
+    /// How much latency the run tolerates.
     tolerance: &'a [Tolerance],
+    /// Composition of the critical path of the replay.
     sensitivities: Option<Sensitivities>,
+    /// Calls replayed unchanged, all ranks.
     fixed_s: f64,
 }
 
+/// The replay of the run as it was.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SelfReplay {
+    /// Elapsed time of the run.
     recorded_s: f64,
+    /// Elapsed time of the replay.
     elapsed_s: f64,
+    /// Relative, signed.
     error: f64,
     /// Factor on all costs of transfers that makes the replay fit the run.
     scale: f64,
+    /// It may be trusted.
     right: bool,
+    /// Number of replayed calls.
     calls: usize,
+    /// Number of calls whose needs never came.
     released: u64,
 }
 
+/// Parameters of the network.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Parameters {
+    /// Of a call.
     overhead_s: f64,
+    /// Of a byte.
     overhead_s_per_byte: f64,
+    /// Within hosts.
     within: HopPart,
+    /// Between hosts.
     between: HopPart,
+    /// Cost of a step of a collective operation against a message's.
     collective_steps: f64,
+    /// Cost of a byte of it against a message's.
     collective_bytes: f64,
 }
 
+/// Messages within hosts, or between them.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct HopPart {
+    /// Latency.
     latency_s: f64,
+    /// Seconds of a byte.
     s_per_byte: f64,
-    /// `null` if sends do not show it.
+    /// Largest message that is sent eagerly; null if sends do not show it.
     eager_bytes: Option<f64>,
+    /// Number of messages that showed it.
     messages: u64,
+    /// Latency is told from bandwidth.
     told_apart: bool,
 }
 
-/// A network with the origin of each parameter: `run`, `machine` or `given`.
+/// A network with the origin of each parameter.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct AskedPart {
+    /// The file that it comes from.
     machine: Option<String>,
+    /// Of a call.
     overhead_s: f64,
+    /// Of a byte.
     overhead_s_per_byte: f64,
+    /// `run`, `assumed` (no message shows it), `machine` or `given`.
     overhead_from: &'static str,
+    /// Within hosts.
     within: AskedHopPart,
+    /// Between hosts.
     between: AskedHopPart,
 }
 
+/// Messages of a network, with the origin of each parameter.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct AskedHopPart {
+    /// Latency.
     latency_s: f64,
+    /// As `overhead_from`.
     latency_from: &'static str,
+    /// Seconds of a byte.
     s_per_byte: f64,
+    /// As `overhead_from`.
     s_per_byte_from: &'static str,
+    /// Largest message that is sent eagerly; null: none.
     eager_bytes: Option<f64>,
+    /// As `overhead_from`.
     eager_from: &'static str,
 }
 
+/// An answer.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct AnswerPart {
+    /// `ideal_network`, `latency_xF`, `bandwidth_xF`, `overhead_xF`, `network` (values in units), `map_block_N`,
+    /// `map_cyclic_N`, `map_file`, `rank_R_xF`, `region_NAME_xF`, `balance`, `balance_NAME`, `ranks_as_median`,
+    /// `no_noise`; joined by `+`.
     question: String,
-    /// `null` if the run tells only the interval.
+    /// Null if the run tells only the interval.
     elapsed_s: Option<f64>,
+    /// Lower end of the interval.
     lo_s: f64,
+    /// Upper end.
     hi_s: f64,
+    /// 0.9: share of cases in which the interval contains the time.
     coverage: f64,
+    /// Number of calls whose needs never came.
     released: u64,
 }
 
 /// The composition of the self-replay's critical path.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Sensitivities {
-    /// ∂t/∂x.
+    /// ∂t/∂x of the overhead of a call.
     overhead: f64,
+    /// ∂t/∂x of the overhead of a byte.
     overhead_per_byte: f64,
+    /// ∂t/∂x of the latency within hosts.
     latency_within: f64,
+    /// ∂t/∂x of the latency between hosts.
     latency_between: f64,
+    /// ∂t/∂x of the time of a byte within hosts.
     bytes_within: f64,
+    /// ∂t/∂x of the time of a byte between hosts.
     bytes_between: f64,
-    /// Seconds of computing on it.
+    /// Computing on it by rank.
     ranks: Vec<RankPart>,
+    /// Computing on it by region.
     regions: Vec<RegionPart>,
 }
 
+/// Computing of a rank.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RankPart {
+    /// Rank in MPI_COMM_WORLD.
     rank: u32,
+    /// How long.
     seconds: f64,
 }
 
+/// Computing in a region.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RegionPart {
+    /// Name of the region.
     region: String,
+    /// How long.
     seconds: f64,
 }
 

@@ -7,6 +7,8 @@ pub(super) mod savings;
 mod screen;
 pub(super) mod words;
 
+#[cfg(test)]
+pub(crate) use document::Document;
 pub use document::json;
 pub use pictures::sensitivity;
 pub use results::{Tolerance, WhatIfResults};

@@ -32,6 +32,7 @@ pub struct WhatIfResults<'a> {
 
 /// The latency that a run tolerates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tolerance {
     /// How much longer the run may take, as a share.
     pub slowdown: f64,

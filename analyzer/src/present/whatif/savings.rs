@@ -17,6 +17,7 @@ const MAX_ROWS: usize = 3;
 
 /// What a change would save.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Saving {
     /// The question's key in documents.
     pub question: String,

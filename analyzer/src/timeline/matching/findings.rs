@@ -241,6 +241,7 @@ pub struct Unmatched {
 
 /// Numbers of sends and receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sides {
     /// Sends.
     pub sends: u64,

@@ -13,49 +13,84 @@ use crate::timeline::matching::Sides;
 pub(in crate::present::report) const MAX_RANKS: u32 = 256;
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::present::report) struct MessagesPart<'a> {
+    /// Matched messages; null at level 0. On one communicator between two processes the n-th send of a tag meets the
+    /// n-th receive that took this tag, in the order of posting (MPI's rule). A message counts where its send begins.
     messages: Option<Messages<'a>>,
+    /// Messages by sender (row) and receiver; null beyond 256 ranks.
     matrix: Option<MatrixDocument>,
+    /// Communicators, alike ones together.
     communicators: Vec<CommunicatorDocument<'a>>,
+    /// Messages by size.
     sizes: &'a [SizeClass],
+    /// Tests and probes that found nothing, of all ranks.
     polls: PollMetrics,
 }
 
+/// Messages of a selection.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Messages<'a> {
+    /// Number of matched messages.
     matched: u64,
+    /// Sends and receives without a partner.
     unmatched: u64,
+    /// Bytes of matched messages.
     bytes: u64,
+    /// Why they have no partner.
     unmatched_reasons: Vec<ReasonDocument>,
     #[serde(flatten)]
     metrics: &'a MessageMetrics,
+    /// Messages whose send and receive disagree on the size, in the whole run: matching or trace is wrong.
     size_mismatches: u64,
+    /// Messages truncated by the receive's buffer, in the whole run.
     truncated: u64,
+    /// Requests that were used but never made in the trace, in the whole run.
     unknown_requests: u64,
 }
 
+/// Sends and receives without a partner, for one reason.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ReasonDocument {
+    /// `cancelled`, `ended with an error`, `receive never completed`, `receive freed before its completion`, `source
+    /// of a failed wildcard receive unknown`, `partner's file missing`, `partner died or had not finished`,
+    /// `partner's recording ended early or is damaged`, `partner recorded without attributes (level 0)`, `no
+    /// partner`, `communicator unknown`, `message handle unknown`, `partner outside the world`, or `no such rank in
+    /// the communicator`.
     reason: &'static str,
     #[serde(flatten)]
     sides: Sides,
 }
 
+/// Messages by sender (row) and receiver (column).
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct MatrixDocument {
+    /// Number of messages.
     count: Vec<Vec<u64>>,
+    /// Their bytes.
     bytes: Vec<Vec<u64>>,
 }
 
+/// A communicator, or alike ones.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CommunicatorDocument<'a> {
     #[serde(flatten)]
     metrics: &'a CommunicatorMetrics,
+    /// Number of its ranks.
     size: u32,
+    /// World ranks in order, as runs of first rank (null: not known, or of another world), stride, number.
     members: Vec<Run>,
+    /// Size of the other group of an intercommunicator.
     remote_size: Option<u32>,
+    /// Its members.
     remote_members: Option<Vec<Run>>,
+    /// Messages on it.
     messages: u64,
+    /// Their bytes.
     bytes: u64,
 }
 
