@@ -35,21 +35,23 @@ const COUNTER: &str = "CLOCK_MONOTONIC_RAW";
 
 #[inline]
 fn read_counter() -> u64 {
+    let ticks: u64;
     // SAFETY: every x86-64 processor has the instruction, and Linux lets programs read AArch64's
     // virtual counter; neither touches memory.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        return std::arch::x86_64::_rdtsc();
-        #[cfg(target_arch = "aarch64")]
         {
-            let ticks: u64;
-            std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
-            return ticks;
+            ticks = std::arch::x86_64::_rdtsc();
         }
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    clock_ns()
+    {
+        ticks = clock_ns();
+    }
+    ticks
 }
 
 fn clock_ns() -> u64 {
