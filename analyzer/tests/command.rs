@@ -12,24 +12,22 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use gammachi_analyzer::trace::run_json::{RunJson, RunState};
+use tempfile::TempDir;
 use trace_format::layout::{FixedHeader, MAGIC};
 use trace_format::plain::{bytes_of, read_plain};
 use trace_format::run_id::{COMMAND_BYTES, RUN_ID_BYTES, of_command};
 
 /// A folder of its own for each test, removed at the end.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gammachi-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if name.starts_with("GAMMACHI_") || name == "LD_PRELOAD" {
@@ -45,14 +43,8 @@ impl Scratch {
     }
 
     fn entries(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
+        let entries = fs::read_dir(self.0.path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -81,7 +73,7 @@ const RECORDS_A_RANK: &str = "mkdir -p $GAMMACHI_OUT/ranks-000 && \
 
 #[test]
 fn output_and_exit_code_of_the_program_pass_through() {
-    let scratch = Scratch::new("through");
+    let scratch = Scratch::new();
     let output = scratch.run(&["run", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
     assert_eq!(code(&output), 7);
     assert_eq!(stdout(&output), "out\n");
@@ -94,23 +86,23 @@ fn output_and_exit_code_of_the_program_pass_through() {
 
 #[test]
 fn standard_input_passes_through() {
-    let scratch = Scratch::new("stdin");
-    fs::write(scratch.0.join("input"), "a line\n").unwrap();
-    let input = fs::File::open(scratch.0.join("input")).unwrap();
+    let scratch = Scratch::new();
+    fs::write(scratch.0.path().join("input"), "a line\n").unwrap();
+    let input = fs::File::open(scratch.0.path().join("input")).unwrap();
     let output = scratch.command(&["run", "--", "cat"]).stdin(input).output().unwrap();
     assert_eq!(stdout(&output), "a line\n");
 }
 
 #[test]
 fn a_program_killed_by_a_signal_gives_128_and_the_signal() {
-    let scratch = Scratch::new("killed");
+    let scratch = Scratch::new();
     let output = scratch.run(&["run", "--", "sh", "-c", "kill -SEGV $$"]);
     assert_eq!(code(&output), 128 + libc::SIGSEGV);
 }
 
 #[test]
 fn the_recorder_is_told_what_was_asked_for() {
-    let scratch = Scratch::new("told");
+    let scratch = Scratch::new();
     let output = scratch
         .command(&["run", "--out", "r", "--level", "2", "--compute", "blas", "--param", "N=7"])
         .args(["--param", "NB=80", "--", "env"])
@@ -120,7 +112,7 @@ fn the_recorder_is_told_what_was_asked_for() {
     let text = stdout(&output);
     let library = harmless_library();
     for line in [
-        format!("GAMMACHI_OUT={}", scratch.0.join("r").display()),
+        format!("GAMMACHI_OUT={}", scratch.0.path().join("r").display()),
         "GAMMACHI_LEVEL=2".into(),
         "GAMMACHI_COMPUTE=blas".into(),
         "GAMMACHI_PARAMS=N=7,NB=80".into(),
@@ -133,7 +125,7 @@ fn the_recorder_is_told_what_was_asked_for() {
 
 #[test]
 fn a_recorded_run_is_described_and_named() {
-    let scratch = Scratch::new("recorded");
+    let scratch = Scratch::new();
     let program = format!("{RECORDS_A_RANK}; exit 3");
     let output = scratch
         .command(&["run", "--out", "deep/run", "--param", "N=7", "--", "sh", "-c", &program])
@@ -146,7 +138,7 @@ fn a_recorded_run_is_described_and_named() {
         stderr(&output),
         "gammachi: run recorded in deep/run (2 ranks); see: gammachi report deep/run\n"
     );
-    let directory = scratch.0.join("deep/run");
+    let directory = scratch.0.path().join("deep/run");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
     assert_eq!(mode(&directory.join("run.json")), 0o600);
@@ -164,7 +156,7 @@ fn a_recorded_run_is_described_and_named() {
 
 #[test]
 fn the_description_is_there_while_the_program_runs() {
-    let scratch = Scratch::new("running");
+    let scratch = Scratch::new();
     let program = format!("{RECORDS_A_RANK}; cat $GAMMACHI_OUT/run.json");
     let output = scratch.run(&["run", "--", "sh", "-c", &program]);
     let run: RunJson = serde_json::from_str(&stdout(&output)).unwrap();
@@ -177,7 +169,7 @@ fn the_description_is_there_while_the_program_runs() {
 
 #[test]
 fn ranks_left_in_a_staging_directory_are_named() {
-    let scratch = Scratch::new("staged");
+    let scratch = Scratch::new();
     let program = "mkdir $GAMMACHI_OUT/ranks-000; \
                    echo n1:/local/r/rank-000000.gmc > $GAMMACHI_OUT/ranks-000/rank-000000.staged; exit 9";
     let output = scratch.run(&["run", "--out", "r", "--", "sh", "-c", program]);
@@ -187,24 +179,24 @@ fn ranks_left_in_a_staging_directory_are_named() {
     let expected = "r: the ranks' files are still in the staging directories of their hosts, one in \
                     n1:/local/r/rank-000000.gmc; join them: gammachi collect r STAGE";
     assert!(text.contains(expected), "{text}");
-    let run = RunJson::read(&scratch.0.join("r")).unwrap();
+    let run = RunJson::read(&scratch.0.path().join("r")).unwrap();
     assert_eq!((run.state, run.exit.unwrap().code), (RunState::Finished, 9));
 }
 
 #[test]
 fn a_directory_renamed_during_the_run_is_found() {
-    let scratch = Scratch::new("moved");
+    let scratch = Scratch::new();
     let program = format!("{RECORDS_A_RANK}; mv r kept");
     let output = scratch.run(&["run", "--out", "r", "--", "sh", "-c", &program]);
     let text = stderr(&output);
     assert!(text.contains("run recorded in ") && text.contains("/kept (2 ranks)"), "{text}");
     assert_eq!(scratch.entries(), ["kept"]);
-    assert_eq!(RunJson::read(&scratch.0.join("kept")).unwrap().state, RunState::Finished);
+    assert_eq!(RunJson::read(&scratch.0.path().join("kept")).unwrap().state, RunState::Finished);
 }
 
 #[test]
 fn several_jobs_of_one_run_are_all_named_and_described() {
-    let scratch = Scratch::new("jobs");
+    let scratch = Scratch::new();
     // Whose a second job's directory is, the ids in its rank files say.
     let program = format!(
         "{RECORDS_A_RANK}; echo $GAMMACHI_RUN_ID >id
@@ -213,22 +205,22 @@ fn several_jobs_of_one_run_are_all_named_and_described() {
     );
     let mut running = scratch.command(&["run", "--out", "r", "--", "sh", "-c", &program]);
     let running = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let id = wait_for_line(&scratch.0.join("id"));
+    let id = wait_for_line(&scratch.0.path().join("id"));
     let mut run_id = [7; RUN_ID_BYTES];
     run_id[..COMMAND_BYTES].copy_from_slice(&of_command(id.as_bytes()));
     let blank = vec![0; size_of::<FixedHeader>()];
     let header = FixedHeader { magic: MAGIC, run_id, ..read_plain(&blank).unwrap() };
-    fs::write(scratch.0.join("second.part"), bytes_of(&header)).unwrap();
-    fs::rename(scratch.0.join("second.part"), scratch.0.join("second")).unwrap();
+    fs::write(scratch.0.path().join("second.part"), bytes_of(&header)).unwrap();
+    fs::rename(scratch.0.path().join("second.part"), scratch.0.path().join("second")).unwrap();
     let output = running.wait_with_output().unwrap();
     let text = stderr(&output);
     assert!(text.contains("recorded in r (2 ranks), r-2 (2 ranks); see"), "{text}");
-    assert_eq!(RunJson::read(&scratch.0.join("r-2")).unwrap().state, RunState::Finished);
+    assert_eq!(RunJson::read(&scratch.0.path().join("r-2")).unwrap().state, RunState::Finished);
 }
 
 #[test]
 fn a_launcher_that_cannot_be_started_says_so_as_a_shell_would() {
-    let scratch = Scratch::new("nowhere");
+    let scratch = Scratch::new();
     for command in ["run", "exec"] {
         let output = scratch.run(&[command, "--", "no-such-launcher", "-n", "2"]);
         assert_eq!(code(&output), 127);
@@ -242,8 +234,8 @@ fn a_launcher_that_cannot_be_started_says_so_as_a_shell_would() {
 
 #[test]
 fn where_nothing_can_be_written_the_program_runs_all_the_same() {
-    let scratch = Scratch::new("unwritable");
-    fs::write(scratch.0.join("file"), "").unwrap();
+    let scratch = Scratch::new();
+    fs::write(scratch.0.path().join("file"), "").unwrap();
     for out in ["/proc/self/no", "file/below"] {
         let program = "echo out; env | grep -c GAMMACHI_OUT; exit 5";
         let output = scratch.run(&["run", "--out", out, "--", "sh", "-c", program]);
@@ -257,9 +249,9 @@ fn where_nothing_can_be_written_the_program_runs_all_the_same() {
 
 #[test]
 fn a_directory_with_something_in_it_is_refused() {
-    let scratch = Scratch::new("taken");
-    fs::create_dir(scratch.0.join("taken")).unwrap();
-    fs::write(scratch.0.join("taken/x"), "mine").unwrap();
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.0.path().join("taken")).unwrap();
+    fs::write(scratch.0.path().join("taken/x"), "mine").unwrap();
     for out in ["taken", "taken/x"] {
         let output = scratch.run(&["run", "--out", out, "--", "touch", "it-ran"]);
         assert_eq!(code(&output), 2);
@@ -267,12 +259,12 @@ fn a_directory_with_something_in_it_is_refused() {
         assert!(text.contains(out) && text.contains("name a new directory"), "{text}");
     }
     assert_eq!(scratch.entries(), ["taken"], "the program was not started");
-    assert_eq!(fs::read(scratch.0.join("taken/x")).unwrap(), b"mine");
+    assert_eq!(fs::read(scratch.0.path().join("taken/x")).unwrap(), b"mine");
 }
 
 #[test]
 fn wrong_usage_is_2_and_says_what_to_do() {
-    let scratch = Scratch::new("usage");
+    let scratch = Scratch::new();
     for (arguments, says) in [
         (&["run"] as &[&str], "Usage: gammachi run"),
         (&[], "no command was given"),
@@ -294,7 +286,7 @@ fn wrong_usage_is_2_and_says_what_to_do() {
 
 #[test]
 fn a_recorder_that_is_nowhere_is_said_with_all_places() {
-    let scratch = Scratch::new("library");
+    let scratch = Scratch::new();
     let output = scratch
         .command(&["run", "--", "true"])
         .env("GAMMACHI_LIBRARY", "/nowhere/libgammachi.so")
@@ -303,7 +295,7 @@ fn a_recorder_that_is_nowhere_is_said_with_all_places() {
     assert_eq!(code(&output), 2);
     assert!(stderr(&output).contains("GAMMACHI_LIBRARY=/nowhere/libgammachi.so"));
 
-    let alone = scratch.0.join("bin");
+    let alone = scratch.0.path().join("bin");
     fs::create_dir(&alone).unwrap();
     // By another process: children of other tests would hold a file open that this one writes, and a
     // file that is open for writing cannot be executed (ETXTBSY).
@@ -312,7 +304,7 @@ fn a_recorder_that_is_nowhere_is_said_with_all_places() {
     let output = Command::new(alone.join("gammachi"))
         .args(["run", "--", "true"])
         .env_remove("GAMMACHI_LIBRARY")
-        .current_dir(&scratch.0)
+        .current_dir(scratch.0.path())
         .output()
         .unwrap();
     assert_eq!(code(&output), 1);
@@ -322,7 +314,7 @@ fn a_recorder_that_is_nowhere_is_said_with_all_places() {
 
 #[test]
 fn exec_sets_the_environment_and_becomes_the_program() {
-    let scratch = Scratch::new("exec");
+    let scratch = Scratch::new();
     let child = scratch
         .command(&["exec", "--level", "0", "--out", "r", "--", "sh", "-c", "echo $$; env; exit 9"])
         .env("GAMMACHI_COMPUTE", "regions")
@@ -335,7 +327,7 @@ fn exec_sets_the_environment_and_becomes_the_program() {
     let text = stdout(&output);
     assert_eq!(text.lines().next().unwrap(), id.to_string(), "the process is the same");
     assert!(text.contains("GAMMACHI_LEVEL=0\n") && text.contains("GAMMACHI_COMPUTE=regions\n"));
-    assert!(text.contains(&format!("GAMMACHI_OUT={}\n", scratch.0.join("r").display())));
+    assert!(text.contains(&format!("GAMMACHI_OUT={}\n", scratch.0.path().join("r").display())));
     assert!(scratch.entries().is_empty(), "the recorder makes the directory, not exec");
 
     let output = scratch.run(&["exec", "--", "env"]);
@@ -366,7 +358,7 @@ fn pid(child: &Child) -> libc::pid_t {
 
 #[test]
 fn a_signal_sent_to_the_command_reaches_the_program_which_ends_first() {
-    let scratch = Scratch::new("signals");
+    let scratch = Scratch::new();
     for (name, signal) in [
         ("TERM", libc::SIGTERM),
         ("HUP", libc::SIGHUP),
@@ -387,22 +379,22 @@ fn a_signal_sent_to_the_command_reaches_the_program_which_ends_first() {
             })
         };
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        wait_for_line(&scratch.0.join("ready"));
+        wait_for_line(&scratch.0.path().join("ready"));
         send(pid(&child), signal);
         assert_eq!(child.wait().unwrap().code(), Some(5), "{name}");
-        assert_eq!(wait_for_line(&scratch.0.join("got")), format!("got {name}"));
-        fs::remove_file(scratch.0.join("ready")).unwrap();
-        fs::remove_file(scratch.0.join("got")).unwrap();
+        assert_eq!(wait_for_line(&scratch.0.path().join("got")), format!("got {name}"));
+        fs::remove_file(scratch.0.path().join("ready")).unwrap();
+        fs::remove_file(scratch.0.path().join("got")).unwrap();
     }
 }
 
 #[test]
 fn a_signal_that_the_program_obeys_gives_its_number() {
-    let scratch = Scratch::new("obeyed");
+    let scratch = Scratch::new();
     let program = ["run", "--", "sh", "-c", "echo ready > ready; exec sleep 600"];
     let mut command = scratch.command(&program);
     let mut child = command.process_group(0).stderr(Stdio::null()).spawn().unwrap();
-    wait_for_line(&scratch.0.join("ready"));
+    wait_for_line(&scratch.0.path().join("ready"));
     send(-pid(&child), libc::SIGTERM);
     let status = child.wait().unwrap();
     assert_eq!(status.signal(), None, "the command itself was not killed");
@@ -412,17 +404,17 @@ fn a_signal_that_the_program_obeys_gives_its_number() {
 
 #[test]
 fn the_description_names_who_sent_a_signal() {
-    let scratch = Scratch::new("sender");
+    let scratch = Scratch::new();
     let program = format!(
         "{RECORDS_A_RANK}; trap 'exit 1' TERM; echo ready > ready; \
                            while :; do sleep 0.02; done"
     );
     let mut command = scratch.command(&["run", "--out", "r", "--", "sh", "-c", &program]);
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-    wait_for_line(&scratch.0.join("ready"));
+    wait_for_line(&scratch.0.path().join("ready"));
     send(pid(&child), libc::SIGTERM);
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    let run = RunJson::read(&scratch.0.join("r")).unwrap();
+    let run = RunJson::read(&scratch.0.path().join("r")).unwrap();
     let termination = run.termination.unwrap();
     assert!(termination.signal == libc::SIGTERM && termination.forwarded, "{termination:?}");
     let sender = termination.sender.unwrap();
@@ -434,7 +426,7 @@ fn the_description_names_who_sent_a_signal() {
 
 #[test]
 fn a_signal_ignored_at_the_start_reaches_a_program_that_catches_it() {
-    let scratch = Scratch::new("ignored");
+    let scratch = Scratch::new();
     let script = "trap 'echo got > got; exit 5' INT; echo ready > ready; \
                   while :; do sleep 0.02; done";
     // As launchers do, the program installs a handler although it was started with SIGINT ignored.
@@ -448,7 +440,7 @@ fn a_signal_ignored_at_the_start_reaches_a_program_that_catches_it() {
         })
     };
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-    wait_for_line(&scratch.0.join("ready"));
+    wait_for_line(&scratch.0.path().join("ready"));
     send(pid(&child), libc::SIGINT);
     let deadline = Instant::now() + Duration::from_secs(60);
     let status = loop {
@@ -466,10 +458,10 @@ fn a_signal_ignored_at_the_start_reaches_a_program_that_catches_it() {
 
 #[test]
 fn the_program_does_not_outlive_a_command_that_is_killed() {
-    let scratch = Scratch::new("outlive");
+    let scratch = Scratch::new();
     let program = ["run", "--", "sh", "-c", "echo $$ > ready; exec sleep 600"];
     let mut child = scratch.command(&program).stderr(Stdio::null()).spawn().unwrap();
-    let program: libc::pid_t = wait_for_line(&scratch.0.join("ready")).parse().unwrap();
+    let program: libc::pid_t = wait_for_line(&scratch.0.path().join("ready")).parse().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -490,7 +482,7 @@ fn is_running(process: libc::pid_t) -> bool {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let scratch = Scratch::new("pipe");
+    let scratch = Scratch::new();
     for arguments in [&["--help"] as &[&str], &["run", "--help"], &["doctor", "--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -502,7 +494,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn the_doctor_answers_people_and_machines() {
-    let scratch = Scratch::new("doctor");
+    let scratch = Scratch::new();
     let output = scratch.run(&["doctor"]);
     assert_eq!(code(&output), 0);
     let text = stdout(&output);
@@ -539,7 +531,7 @@ fn the_doctor_answers_people_and_machines() {
 
 #[test]
 fn every_command_shows_an_example() {
-    let scratch = Scratch::new("help");
+    let scratch = Scratch::new();
     let help = stdout(&scratch.run(&["--help"]));
     // Groups have titles, and their commands are indented.
     let groups = help.split("\n\n").filter(|group| !group.starts_with("Options:"));
@@ -562,7 +554,7 @@ fn every_command_shows_an_example() {
 
 #[test]
 fn where_no_run_is_named_and_none_is_here_the_next_step_is() {
-    let scratch = Scratch::new("no-run");
+    let scratch = Scratch::new();
     for command in ["report", "why", "view", "whatif"] {
         let output = scratch.run(&[command]);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -573,7 +565,7 @@ fn where_no_run_is_named_and_none_is_here_the_next_step_is() {
 
 #[test]
 fn pictures_are_not_written_under_the_name_of_another_format() {
-    let scratch = Scratch::new("png");
+    let scratch = Scratch::new();
     let output = scratch.run(&["view", "RUN", "--kind", "tau-chi", "--svg", "a b.png"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{error}");
@@ -582,7 +574,7 @@ fn pictures_are_not_written_under_the_name_of_another_format() {
 
 #[test]
 fn an_old_name_is_answered_with_the_new_command_line() {
-    let scratch = Scratch::new("old-names");
+    let scratch = Scratch::new();
     let old = ["plot", "RUN", "--kind", "tau-chi", "--out", "a b.svg"];
     let output = scratch.run(&old);
     let new = "gammachi view RUN --kind tau-chi --svg 'a b.svg'";
@@ -594,7 +586,7 @@ fn an_old_name_is_answered_with_the_new_command_line() {
 
 #[test]
 fn what_is_hidden_works() {
-    let scratch = Scratch::new("hidden");
+    let scratch = Scratch::new();
     assert!(!stdout(&scratch.run(&["--help"])).contains("completions"));
     let completions = stdout(&scratch.run(&["completions", "bash"]));
     assert!(completions.contains("gammachi") && completions.contains("--junit"), "{completions}");
@@ -607,7 +599,7 @@ fn what_is_hidden_works() {
 
 #[test]
 fn options_of_different_tasks_of_a_command_are_refused_together() {
-    let scratch = Scratch::new("tasks");
+    let scratch = Scratch::new();
     for (line, why) in [
         ("view r --text --svg f.svg", "cannot be used with"),
         ("view r --text --no-open", "cannot be used with"),

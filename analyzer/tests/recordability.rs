@@ -3,25 +3,25 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
 
 #[path = "../../tests/src/skip.rs"]
 mod skip;
 
 /// A folder of its own, removed at the end.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gammachi-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     fn compile(&self, arguments: &[&str]) {
-        let output = Command::new("cc").args(arguments).current_dir(&self.0).output().unwrap();
+        let output =
+            Command::new("cc").args(arguments).current_dir(self.0.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
@@ -29,25 +29,19 @@ impl Scratch {
     fn run(&self, words: &[&str]) -> String {
         let output = self.gammachi(&[&["run", "--out", "r", "--"], words].concat());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        assert!(!self.0.join("r").exists());
+        assert!(!self.0.path().join("r").exists());
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     fn gammachi(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
         // Any library will do: none of these programs would be recorded.
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
         let libraries = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
         command
             .env("GAMMACHI_LIBRARY", libraries.into_iter().find(|p| p.contains("/libc")).unwrap());
         command.output().unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -58,10 +52,10 @@ fn victim(name: &str) -> String {
 
 #[test]
 fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
-    let scratch = Scratch::new("hopeless");
-    fs::write(scratch.0.join("nothing.c"), "int main(void) { return 0; }\n").unwrap();
+    let scratch = Scratch::new();
+    fs::write(scratch.0.path().join("nothing.c"), "int main(void) { return 0; }\n").unwrap();
     fs::write(
-        scratch.0.join("uses.c"),
+        scratch.0.path().join("uses.c"),
         "int runs_mpi(void); int main(void) { return runs_mpi(); }\n",
     )
     .unwrap();
@@ -81,8 +75,8 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
     scratch.compile(&["nothing.c", "-o", "nothing"]);
     let session = "int MPI_Session_init(int, int, int *);\nint main(void) { int s; return MPI_Session_init(0, 0, &s); }\n";
     let library = "int PMPI_Init(void) { return 0; }\nint MPI_Session_init(int i, int e, int *s) { return *s = i + e; }\n";
-    fs::write(scratch.0.join("session.c"), session).unwrap();
-    fs::write(scratch.0.join("sessions.c"), library).unwrap();
+    fs::write(scratch.0.path().join("session.c"), session).unwrap();
+    fs::write(scratch.0.path().join("sessions.c"), library).unwrap();
     scratch.compile(&["-fPIC", "-shared", "sessions.c", "-o", "libsessions.so"]);
     scratch.compile(&["session.c", "-L.", "-lsessions", "-Wl,-rpath,$ORIGIN", "-o", "session"]);
     let expect = |words: &[&str], parts: &[&str]| {
@@ -98,7 +92,7 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
     expect(&["./session"], &["no process initialised MPI under the recorder"]);
     expect(&["./nothing"], &["no MPI library is among the libraries of"]);
     expect(&["env", "-i", "./nothing"], &["`env -i` takes LD_PRELOAD out of the environment"]);
-    let program = scratch.0.join("nothing");
+    let program = scratch.0.path().join("nothing");
     if chown(&program, Some(65_534), None).is_ok() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
         expect(&["./nothing"], &["it is setuid to user 65534"]);
@@ -109,26 +103,26 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
 
 #[test]
 fn completions_and_man_pages_follow_the_command_line() {
-    let scratch = Scratch::new("shell-files");
+    let scratch = Scratch::new();
     for shell in ["bash", "zsh", "fish"] {
         let output = scratch.gammachi(&["completions", shell]);
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("collect"), "{shell}: {text}");
     }
     assert!(scratch.gammachi(&["man-pages", "man"]).status.success());
-    let page = fs::read_to_string(scratch.0.join("man/gammachi-run.1")).unwrap();
+    let page = fs::read_to_string(scratch.0.path().join("man/gammachi-run.1")).unwrap();
     assert!(page.contains(".TH gammachi-run 1") && page.contains("\\-\\-level"), "{page}");
 }
 
 #[test]
 fn what_collect_cannot_join_is_refused_with_a_reason() {
-    let scratch = Scratch::new("collect-refuses");
-    fs::create_dir(scratch.0.join("empty")).unwrap();
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.0.path().join("empty")).unwrap();
     let none = scratch.gammachi(&["collect", "run", "empty"]);
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("no rank file"), "{none:?}");
     let missing = scratch.gammachi(&["collect", "run", "nowhere"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("nowhere"), "{missing:?}");
-    assert!(!scratch.0.join("run").exists());
+    assert!(!scratch.0.path().join("run").exists());
 }

@@ -6,20 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use gammachi_analyzer::trace::study_json::{StudyJson, StudyRunState};
+use tempfile::TempDir;
 
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gammachi-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
-        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if name.starts_with("GAMMACHI_") || name == "LD_PRELOAD" {
@@ -30,13 +28,7 @@ impl Scratch {
     }
 
     fn study(&self) -> StudyJson {
-        StudyJson::read(&self.0.join("study")).unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        StudyJson::read(&self.0.path().join("study")).unwrap()
     }
 }
 
@@ -70,8 +62,8 @@ fn sweep<'a>(np: &'a str, repeat: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn failed_runs_are_marked_and_the_same_command_goes_on() {
-    let scratch = Scratch::new("sweep");
-    fs::write(scratch.0.join("broken"), "").unwrap();
+    let scratch = Scratch::new();
+    fs::write(scratch.0.path().join("broken"), "").unwrap();
     let output = scratch.run(&sweep("1,2", "2", &[]));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let study = scratch.study();
@@ -82,55 +74,55 @@ fn failed_runs_are_marked_and_the_same_command_goes_on() {
         (failed.exit_code, failed.reason.as_deref()),
         (Some(3), Some("exit code 3: no luck"))
     );
-    let log = || fs::read_to_string(scratch.0.join("log")).unwrap().lines().count();
+    let log = || fs::read_to_string(scratch.0.path().join("log")).unwrap().lines().count();
     assert_eq!(log(), 8);
 
     // As after an interruption: one run is not made, its directory half written.
     let mut interrupted = scratch.study();
     let at = interrupted.runs.iter().position(|r| r.state == StudyRunState::Finished).unwrap();
     interrupted.runs[at].state = StudyRunState::Pending;
-    interrupted.write(&scratch.0.join("study")).unwrap();
-    let half = scratch.0.join("study").join(&interrupted.runs[at].directory).join("half");
+    interrupted.write(&scratch.0.path().join("study")).unwrap();
+    let half = scratch.0.path().join("study").join(&interrupted.runs[at].directory).join("half");
     fs::write(&half, "").unwrap();
     scratch.run(&sweep("1,2", "2", &[]));
     assert_eq!((log(), finished(&scratch.study()), half.exists()), (9, 4, false));
 
-    fs::remove_file(scratch.0.join("broken")).unwrap();
+    fs::remove_file(scratch.0.path().join("broken")).unwrap();
     scratch.run(&sweep("1,2", "2", &["--retry"]));
     assert_eq!((log(), finished(&scratch.study())), (13, 8));
     scratch.run(&sweep("1,2,4", "2", &[]));
     let study = scratch.study();
     assert_eq!((log(), study.runs.len(), finished(&study)), (17, 12, 12));
-    let output = fs::read_to_string(scratch.0.join("log")).unwrap();
+    let output = fs::read_to_string(scratch.0.path().join("log")).unwrap();
     assert!(output.lines().filter(|line| *line == "4 9").count() == 2, "{output}");
 }
 
 #[test]
 fn another_study_in_the_directory_is_refused() {
-    let scratch = Scratch::new("other-study");
+    let scratch = Scratch::new();
     scratch.run(&sweep("1", "1", &[]));
     for more in [&["--compute", "blas"][..], &["--region", "solve"], &["--level", "0"]] {
         let output = scratch.run(&sweep("1", "1", more));
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert!(stderr(&output).contains("holds a study with another"), "{}", stderr(&output));
     }
-    fs::create_dir(scratch.0.join("full")).unwrap();
-    fs::write(scratch.0.join("full/x"), "").unwrap();
+    fs::create_dir(scratch.0.path().join("full")).unwrap();
+    fs::write(scratch.0.path().join("full/x"), "").unwrap();
     let words = ["sweep", "--np", "1", "--out", "full", "--", "sh", "-c", "{np}"];
     assert_eq!(scratch.run(&words).status.code(), Some(2));
     let words = ["sweep", "--np", "1,2", "--out", "new", "--", "true"];
     assert!(stderr(&scratch.run(&words)).contains("does not contain {np}"));
-    assert!(!Path::exists(&scratch.0.join("new")));
+    assert!(!Path::exists(&scratch.0.path().join("new")));
 }
 
 #[test]
 fn a_table_is_fitted_and_drawn() {
-    let scratch = Scratch::new("scaling");
+    let scratch = Scratch::new();
     let mut text = String::from("p,tau_s,sum_gamma_s\n");
     for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
         text += &format!("{p},{},97\n", 100.0 / p + 1.0 + 0.2 * p);
     }
-    fs::write(scratch.0.join("t.csv"), text).unwrap();
+    fs::write(scratch.0.path().join("t.csv"), text).unwrap();
     let words = [
         "scaling",
         "t.csv",
@@ -153,7 +145,7 @@ fn a_table_is_fitted_and_drawn() {
     close(&fit["p_c"], 500f64.sqrt());
     close(&fit["predictions"][0]["tau_s"], 100.0 / 32.0 + 1.0 + 6.4);
     for name in ["tau-chi", "fit", "time", "overhead", "prediction"] {
-        let svg = fs::read_to_string(scratch.0.join(format!("figures/{name}.svg"))).unwrap();
+        let svg = fs::read_to_string(scratch.0.path().join(format!("figures/{name}.svg"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{name}");
     }
     let output = scratch.run(&["scaling", "t.csv", "--p1", "3"]);
@@ -166,12 +158,12 @@ fn a_table_is_fitted_and_drawn() {
 
 #[test]
 fn a_page_of_a_study_takes_what_has_a_meaning_for_it() {
-    let scratch = Scratch::new("study-page");
-    fs::create_dir(scratch.0.join("study")).unwrap();
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.0.path().join("study")).unwrap();
     let study = "{\"format\": \"gammachi-study\", \"format_version\": 1, \"gammachi_version\": \"0\", \
                  \"argv\": [\"app\"], \"level\": 1, \"compute\": \"outside\", \"region\": null, \
                  \"seed\": 1, \"runs\": []}";
-    fs::write(scratch.0.join("study/study.json"), study).unwrap();
+    fs::write(scratch.0.path().join("study/study.json"), study).unwrap();
     for (arguments, code, words) in [
         (&[][..], 2, "--html FILE"),
         (&["--json"][..], 2, "--html FILE"),
@@ -182,5 +174,5 @@ fn a_page_of_a_study_takes_what_has_a_meaning_for_it() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
-    assert!(!scratch.0.join("p.html").exists());
+    assert!(!scratch.0.path().join("p.html").exists());
 }

@@ -8,13 +8,6 @@ use trace_format::header::Definition;
 use super::*;
 use crate::synthetic_trace::SyntheticRank;
 
-fn scratch(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("collect-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
-}
-
 fn rank_of(run: u8, rank: u32, world_size: u32) -> SyntheticRank {
     let mut rank = SyntheticRank::complete(rank, world_size, 1_000, 9_000);
     rank.fixed.run_id = [run; 16];
@@ -39,7 +32,8 @@ fn join(run: &Path, parts: &[&Path], id: u8) -> Result<Collected, String> {
 
 #[test]
 fn parts_of_two_hosts_become_one_run() {
-    let root = scratch("hosts");
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
     let (a, b, run) = (root.join("a"), root.join("b/deep/app.gammachi"), root.join("run"));
     for rank in [0, 1] {
         put(&a, &rank_of(7, rank, 4));
@@ -55,12 +49,12 @@ fn parts_of_two_hosts_become_one_run() {
     assert_eq!((opened.ranks.len(), opened.missing_count()), (3, 1));
     let again = join(&run, &[&a, &root.join("b"), &run], 7).unwrap();
     assert_eq!((again.copied.len(), again.already), (0, 6), "each rank twice: part and run");
-    fs::remove_dir_all(root).unwrap();
 }
 
 #[test]
 fn complete_file_replaces_an_incomplete_one() {
-    let root = scratch("stage");
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
     let (run, stage) = (root.join("run"), root.join("stage"));
     let mut half = rank_of(7, 0, 1);
     half.definitions.retain(|d| !matches!(d, Definition::Finalized { .. }));
@@ -73,12 +67,12 @@ fn complete_file_replaces_an_incomplete_one() {
 
     put(&stage, &half);
     assert_eq!(join(&run, &[&stage], 7).unwrap().copied.len(), 0, "never the other way round");
-    fs::remove_dir_all(root).unwrap();
 }
 
 #[test]
 fn files_of_another_run_are_never_overwritten() {
-    let root = scratch("foreign");
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
     let (run, part) = (root.join("run"), root.join("part"));
     let theirs = put(&run, &rank_of(9, 0, 2));
     let before = fs::read(&theirs).unwrap();
@@ -90,31 +84,30 @@ fn files_of_another_run_are_never_overwritten() {
     fs::write(&theirs, b"no trace at all").unwrap();
     let why = join(&run, &[&part], 7).unwrap_err();
     assert!(why.contains("move it away"), "{why}");
-    fs::remove_dir_all(root).unwrap();
 }
 
 #[test]
 fn unreadable_files_are_named() {
-    let root = scratch("unreadable");
-    let good = put(&root, &rank_of(7, 0, 2));
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
+    let good = put(root, &rank_of(7, 0, 2));
     let mut bytes = fs::read(&good).unwrap();
     bytes[20] ^= 1;
     fs::write(good.with_file_name("rank-000001.gmc"), bytes).unwrap();
-    let found = Found::in_directories(std::slice::from_ref(&root)).unwrap();
+    let found = Found::in_directories(&[root.to_owned()]).unwrap();
     assert_eq!((found.files.len(), found.unreadable.len()), (1, 1));
     assert!(found.unreadable[0].contains("rank-000001.gmc"), "{}", found.unreadable[0]);
-    fs::remove_dir_all(root).unwrap();
 }
 
 /// A file may claim any number of ranks; memory and time must not grow with it.
 #[test]
 fn claimed_number_of_ranks_costs_nothing() {
-    let root = scratch("claim");
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
     let (part, run) = (root.join("part"), root.join("run"));
     for rank in [0, 2] {
         put(&part, &rank_of(7, rank, u32::MAX));
     }
     let collected = join(&run, &[&part], 7).unwrap();
     assert_eq!(collected.missing, [1..=1, 3..=u32::MAX - 1]);
-    fs::remove_dir_all(root).unwrap();
 }

@@ -312,30 +312,24 @@ pub(crate) mod tests {
         }
     }
 
-    fn directory(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("run-json-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        path
-    }
-
     #[test]
     fn reads_back_what_it_writes() {
-        let directory = directory("round-trip");
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path();
         let mut run = example();
-        run.write(&directory).unwrap();
-        assert_eq!(RunJson::read(&directory).unwrap(), run);
+        run.write(directory).unwrap();
+        assert_eq!(RunJson::read(directory).unwrap(), run);
         run.state = RunState::Finished;
         run.end = Some(Instant::from_unix_ns(1_700_000_001_000_000_000));
         run.duration_s = Some(0.876_543_211);
         run.exit = Some(Exit { code: 139, signal: Some(11) });
         let sender = Some(Sender { pid: 812, name: Some("slurmstepd".into()) });
         run.termination = Some(Termination { signal: 15, after_s: 0.5, sender, forwarded: true });
-        run.write(&directory).unwrap();
-        assert_eq!(RunJson::read(&directory).unwrap(), run);
+        run.write(directory).unwrap();
+        assert_eq!(RunJson::read(directory).unwrap(), run);
         let mode = fs::metadata(directory.join(RUN_JSON)).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o600);
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing else is left behind");
-        fs::remove_dir_all(directory).unwrap();
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "nothing else is left behind");
     }
 
     #[test]
@@ -348,16 +342,16 @@ pub(crate) mod tests {
 
     #[test]
     fn errors_name_what_is_wrong_with_the_file() {
-        let directory = directory("wrong");
-        assert!(RunJson::read(&directory).unwrap_err().is_absent());
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path();
+        assert!(RunJson::read(directory).unwrap_err().is_absent());
         let path = directory.join(RUN_JSON);
         fs::write(&path, "{\"format\": \"gammachi-run\", ").unwrap();
-        let error = RunJson::read(&directory).unwrap_err().to_string();
+        let error = RunJson::read(directory).unwrap_err().to_string();
         assert!(error.contains("run.json: not a run description"), "{error}");
         fs::write(&path, r#"{"format": "gammachi-run", "format_version": 7}"#).unwrap();
-        let error = RunJson::read(&directory).unwrap_err().to_string();
+        let error = RunJson::read(directory).unwrap_err().to_string();
         assert!(error.contains("version 7"), "{error}");
-        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]

@@ -170,9 +170,8 @@ fn read(text: &str) -> Result<Machine, MachineError> {
 
 #[test]
 fn written_machines_read_back_unchanged() {
-    let folder = std::env::temp_dir().join(format!("machine-json-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(MACHINE_JSON);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(MACHINE_JSON);
     machine().write(&path).unwrap();
     // The reader may round the last digit of a double. From then on, writing and reading change
     // nothing.
@@ -184,7 +183,6 @@ fn written_machines_read_back_unchanged() {
     );
     assert_eq!(read.hosts(), machine().hosts());
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
