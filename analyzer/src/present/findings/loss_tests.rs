@@ -85,6 +85,19 @@ fn one_rank_has_its_file_accesses_or_its_sleep() {
 }
 
 #[test]
+fn small_messages_are_a_sentence_that_fits_beside_the_efficiency() {
+    let text = words(&Finding::SmallMessages {
+        calls: 80_000,
+        mean_bytes: 8.0,
+        seconds: 0.058,
+        share: 0.56,
+        at: Some((site("MPI_Sendrecv", 153), 1.0)),
+        dominates: false,
+    });
+    assert_short(&format!("8.0 % efficient, {text}"));
+}
+
+#[test]
 fn slow_host_has_its_ranks_place_and_cost() {
     let place = Context::Between(Some(site("MPI_Isend", 9)), Some(site("MPI_Waitall", 11)));
     let found = SlowHost {
@@ -100,9 +113,9 @@ fn slow_host_has_its_ranks_place_and_cost() {
     assert_short(&text);
     assert_eq!(
         text,
-        "Host n0412 delays the others: each of its ranks (2208-2239) computes longer than any elsewhere, 1.2 times on \
-         average, mostly between MPI_Isend at exchange (stencil.c:9) and MPI_Waitall at exchange (stencil.c:11). This \
-         accounts for 47 % of the wait time."
+        "Host n0412 delays the others: each of its ranks (2208-2239) computes longer than any elsewhere (1.2 times as \
+         long). This accounts for 47 % of the wait time, mostly between MPI_Isend at exchange (stencil.c:9) and \
+         MPI_Waitall at exchange (stencil.c:11)."
     );
     let text = words(&Finding::SlowHost(SlowHost { times: None, place: None, ..found }));
     assert_eq!(

@@ -113,9 +113,8 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
             format!("Who waited for whom {why}.")
         }
         Finding::Transfer { share, at, .. } => transfer::transfer(*share, at.as_ref()),
-        Finding::SmallMessages { calls, mean_bytes, seconds, share, at, .. } => {
-            let cost = (*seconds, *share);
-            transfer::small_messages((*calls, *mean_bytes), cost, at.as_ref())
+        Finding::SmallMessages { calls, mean_bytes, share, at, .. } => {
+            transfer::small_messages((*calls, *mean_bytes), *share, at.as_ref())
         }
         Finding::NoOverlap(found) => transfer::no_overlap(found),
         Finding::Placement(found) => transfer::placement(found),

@@ -20,18 +20,17 @@ pub(super) fn transfer(share: f64, at: Option<&(CallSite, f64)>) -> String {
 
 pub(super) fn small_messages(
     (calls, mean_bytes): (u64, f64),
-    (cost_s, share): (f64, f64),
+    share: f64,
     at: Option<&(CallSite, f64)>,
 ) -> String {
     let place = at.map_or(String::new(), |(site, part)| {
         format!(", {} of it in {}", percent(*part), places::call_site(site))
     });
     format!(
-        "Many small messages: {} sends and receives averaging {} B take {} of the ranks' time (waiting excluded), {}{place}.",
+        "Many small messages: {} sends and receives averaging {} B take {} of the ranks' time (waiting excluded){place}.",
         count(calls),
         significant(mean_bytes, 2),
-        percent(share),
-        seconds(cost_s)
+        percent(share)
     )
 }
 

@@ -81,19 +81,17 @@ pub(super) fn slow_host(found: &SlowHost) -> String {
     let place = found.place.as_ref().map(words::where_phrase);
     let place = place.map_or(String::new(), |place| format!(", mostly {place}"));
     let (host, share) = (&found.host, percent(found.share));
-    match found.times {
-        Some(times) => format!(
-            "Host {host} delays the others: each of its ranks ({ranks}) {} longer than any elsewhere, {} times on \
-             average{place}. This accounts for {share} of the wait time.",
-            verb(found.does),
-            significant(times, 2)
-        ),
-        None => {
-            format!(
-                "The ranks of host {host} ({ranks}) together account for {share} of the wait time{place}."
-            )
-        }
-    }
+    let Some(times) = found.times else {
+        return format!(
+            "The ranks of host {host} ({ranks}) together account for {share} of the wait time{place}."
+        );
+    };
+    format!(
+        "Host {host} delays the others: each of its ranks ({ranks}) {} longer than any elsewhere ({} times as long). This \
+         accounts for {share} of the wait time{place}.",
+        verb(found.does),
+        significant(times, 2)
+    )
 }
 
 /// A rank that accesses files with MPI while others wait.

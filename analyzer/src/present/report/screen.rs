@@ -73,11 +73,18 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     }
     // These tables are of the whole run.
     if let Some(causes) = report.causes.filter(|causes| causes.part.is_none()) {
-        block("REGIONS", Figures::Efficiency, region_lines(report.run, causes));
+        // What `causes` counts, whatever the metrics do.
+        let counted = |mut lines: Vec<String>| {
+            if report.metrics.compute != ComputeMode::Outside && !lines.is_empty() {
+                lines.push("(all time outside MPI counts as computing here)".to_owned());
+            }
+            lines
+        };
+        block("REGIONS", Figures::Efficiency, counted(region_lines(report.run, causes)));
         // The figures of a single phase are those of the iterations below.
         if causes.phases.len() > 1 {
             let phases = parts::phases(report.run, causes);
-            block("PHASES", Figures::Efficiency, table::lines(&phases));
+            block("PHASES", Figures::Efficiency, counted(table::lines(&phases)));
         }
         let iterations = iteration_summary(causes);
         let lines = iterations.map(|line| wrapped_after(INDENT, &printable(&line)));
