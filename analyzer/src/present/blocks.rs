@@ -47,7 +47,6 @@ impl Blocks {
         Self { text, colour }
     }
 
-    /// An empty line.
     pub fn gap(&mut self) {
         self.text.push('\n');
     }
@@ -74,12 +73,10 @@ impl Blocks {
         self.block(label, wrapped_after(INDENT, &printable(text)));
     }
 
-    /// A note.
     pub fn note(&mut self, sentence: &str) {
         self.sentence("NOTE", sentence);
     }
 
-    /// The finished text.
     pub fn finish(self) -> String {
         self.text
     }

@@ -20,14 +20,9 @@ pub(super) fn program(run: &Run) -> String {
     names.into_iter().collect::<Vec<_>>().join(" : ")
 }
 
-/// The user's parameters.
-pub(super) fn parameters(run: &Run) -> Vec<(String, String)> {
-    run.parameters()
-}
-
 /// Program with its parameters or, without parameters, with its arguments.
 pub(super) fn program_line(run: &Run) -> String {
-    let parameters = parameters(run);
+    let parameters = run.parameters();
     let details: Vec<String> = match parameters.is_empty() {
         false => parameters.into_iter().map(|(name, value)| format!("{name}={value}")).collect(),
         true => {

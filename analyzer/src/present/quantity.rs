@@ -38,10 +38,8 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TimeUnit {
-    /// Its symbol.
     pub name: &'static str,
     scale: f64,
 }
@@ -64,29 +62,26 @@ impl TimeUnit {
     pub fn stepped(self, seconds: f64, step_s: f64) -> String {
         let decimals = (-(step_s * self.scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
         let text = format!("{:.decimals$}", seconds * self.scale);
-        if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
-            return "0".to_owned();
-        }
-        text
+        if is_zero(&text) { "0".to_owned() } else { text }
     }
 
     /// Seconds in this unit, with the decimals that suit the largest value of the column.
     pub fn column(self, seconds: f64, largest_s: f64) -> String {
         let largest = (largest_s * self.scale).abs();
-        let decimals = if largest >= 100.0 {
-            1
-        } else if largest >= 10.0 {
-            2
-        } else {
-            3
+        let decimals = match largest {
+            100.0.. => 1,
+            10.0.. => 2,
+            _ => 3,
         };
         let text = format!("{:.decimals$}", seconds * self.scale);
         // No minus before a zero that rounding made.
-        if text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.')) {
-            return text.trim_start_matches('-').to_owned();
-        }
-        text
+        if is_zero(&text) { text.replace('-', "") } else { text }
     }
+}
+
+/// Whether a number was rounded to zero.
+fn is_zero(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, '-' | '0' | '.'))
 }
 
 /// Seconds with a unit, three significant digits.

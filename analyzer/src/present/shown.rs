@@ -8,12 +8,9 @@ use crate::trace::{FileDiagnosis, FileFault, Run};
 
 use super::whatif::savings::Saving;
 
-/// Everything that a report is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its timeline.
     pub timeline: &'a GlobalTimeline,
     /// Metrics of the selected part of the run.
     pub metrics: &'a Metrics,
@@ -21,7 +18,6 @@ pub struct Report<'a> {
     pub causes: Option<&'a Causes<'a>>,
     /// What changes would save; empty unless asked for.
     pub savings: &'a [Saving],
-    /// What all that means.
     pub diagnosis: &'a Diagnosis<'a>,
 }
 

@@ -18,7 +18,6 @@ const MIN_TEXT_COLUMNS: usize = 10;
 const MAX_WORD_COLUMNS: usize = 30;
 const GAP: usize = 2;
 
-/// A table to which columns are added.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     columns: Vec<Column>,
@@ -68,7 +67,33 @@ impl Column {
     }
 }
 
+/// A table of these rows, to which columns are added.
+#[derive(Debug)]
+pub(super) struct RowTable<'r, T> {
+    rows: &'r [T],
+    table: Table,
+}
+
+impl<'r, T> RowTable<'r, T> {
+    pub fn right(&mut self, title: &str, cell: impl Fn(&'r T) -> String) {
+        self.table.right(title, self.rows.iter().map(cell));
+    }
+
+    pub fn left(&mut self, title: &str, cell: impl Fn(&'r T) -> String) {
+        self.table.left(title, self.rows.iter().map(cell));
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        self.table.lines()
+    }
+}
+
 impl Table {
+    /// A table with a row for each of these.
+    pub fn of<T>(rows: &[T]) -> RowTable<'_, T> {
+        RowTable { rows, table: Self::default() }
+    }
+
     /// Adds the columns of a table that are no details; seconds are in the unit of `elapsed_s`.
     pub fn add_all(&mut self, table: &tables::Table, elapsed_s: f64) {
         let unit = TimeUnit::of(elapsed_s);
@@ -91,12 +116,10 @@ impl Table {
         }
     }
 
-    /// Adds a right-aligned column.
     pub fn right(&mut self, title: &str, cells: impl IntoIterator<Item = String>) {
         self.add(false, title, cells);
     }
 
-    /// Adds a left-aligned column.
     pub fn left(&mut self, title: &str, cells: impl IntoIterator<Item = String>) {
         self.add(true, title, cells);
     }

@@ -21,9 +21,7 @@ pub struct TextTimeline {
     pub seconds: Range<f64>,
     /// Positions of rows in [`Activity::rows`].
     pub rows: Vec<usize>,
-    /// Columns of the terminal.
     pub columns: usize,
-    /// Whether the terminal has colours.
     pub colour: bool,
 }
 
@@ -61,7 +59,7 @@ pub fn text(run: &Run, activity: &Activity, timeline: &TextTimeline) -> String {
         text.push_str(&format!("{name:>gutter$} "));
         let at = |number: usize| start + (end - start) * number as f64 / cells as f64;
         let mut line: Vec<Cell> = (0..cells)
-            .map(|number| cell(&shares(activity, *row, at(number), at(number + 1))))
+            .map(|number| cell(&activity.seconds(*row, at(number), at(number + 1))))
             .collect();
         if let Some((from, to)) = activity.summed_s {
             let is_summed = |number: &usize| {
@@ -69,8 +67,8 @@ pub fn text(run: &Run, activity: &Activity, timeline: &TextTimeline) -> String {
             };
             let first = (0..cells).find(is_summed).unwrap_or(cells);
             let last = (first..cells).find(|number| !is_summed(number)).unwrap_or(cells);
-            let shares = shares(activity, *row, from.max(start), to.min(end));
-            line[first..last].copy_from_slice(&bar(&shares, last - first));
+            let shown = activity.seconds(*row, from.max(start), to.min(end));
+            line[first..last].copy_from_slice(&bar(&shown, last - first));
         }
         line.iter().for_each(|cell| push_cell(&mut text, *cell, timeline.colour, &mut used));
         text.truncate(text.trim_end_matches(' ').len());
@@ -133,26 +131,6 @@ fn name(run: &Run, activity: &Activity, row: usize) -> String {
     }
 }
 
-/// Share of each kind between two times.
-fn shares(activity: &Activity, row: usize, from: f64, to: f64) -> [f64; KINDS] {
-    let bin_s = activity.bin_s();
-    let mut sums = [0.0; KINDS];
-    if bin_s <= 0.0 || to <= from {
-        return sums;
-    }
-    let first = (from / bin_s).floor().max(0.0) as usize;
-    let last = ((to / bin_s).ceil().max(0.0) as usize).min(activity.bins);
-    for (bin, kinds) in activity.rows[row].bins.iter().enumerate().take(last).skip(first) {
-        let at = bin as f64 * bin_s;
-        let part = ((at + bin_s).min(to) - at.max(from)).max(0.0) / bin_s;
-        for (sum, kind) in sums.iter_mut().zip(kinds) {
-            *sum += f64::from(*kind) * part / (to - from);
-        }
-    }
-    sums
-}
-
-/// What a cell shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell {
     /// The row has no time here.
@@ -161,19 +139,21 @@ enum Cell {
     Mostly(Kind, bool),
 }
 
-fn cell(shares: &[f64; KINDS]) -> Cell {
-    let total: f64 = shares.iter().sum();
+fn cell(seconds: &[f64; KINDS]) -> Cell {
+    let total: f64 = seconds.iter().sum();
     if total <= 0.0 {
         return Cell::Empty;
     }
     let largest = Kind::ALL.into_iter().max_by(|a, b| {
-        // Of equal shares, the first kind wins.
-        shares[*a as usize].total_cmp(&shares[*b as usize]).then((*b as usize).cmp(&(*a as usize)))
+        // Of equal seconds, the first kind wins.
+        seconds[*a as usize]
+            .total_cmp(&seconds[*b as usize])
+            .then((*b as usize).cmp(&(*a as usize)))
     });
     let largest = largest.unwrap_or(Kind::Own);
     let is_own = |kind: &Kind| matches!(kind, Kind::Own | Kind::Compute);
     let others = Kind::ALL.into_iter().filter(|kind| *kind != largest && !is_own(kind));
-    let hidden = others.map(|kind| shares[kind as usize]).fold(0.0, f64::max) > 0.0;
+    let hidden = others.map(|kind| seconds[kind as usize]).fold(0.0, f64::max) > 0.0;
     Cell::Mostly(largest, hidden)
 }
 
@@ -188,15 +168,15 @@ fn push_cell(text: &mut String, cell: Cell, colour: bool, used: &mut [bool; KIND
 }
 
 /// A bar of `cells` cells that shows the share of each kind, for time that is known only as totals.
-fn bar(shares: &[f64; KINDS], cells: usize) -> Vec<Cell> {
-    let total: f64 = shares.iter().sum();
+fn bar(seconds: &[f64; KINDS], cells: usize) -> Vec<Cell> {
+    let total: f64 = seconds.iter().sum();
     if total <= 0.0 {
         return vec![Cell::Empty; cells];
     }
     let mut until = 0.0;
     let mut bar = Vec::with_capacity(cells);
     for kind in Kind::ALL {
-        until += shares[kind as usize] / total;
+        until += seconds[kind as usize] / total;
         let filled = (until * cells as f64).round() as usize;
         bar.resize(filled.min(cells), Cell::Mostly(kind, false));
     }
@@ -265,9 +245,9 @@ mod tests {
     #[test]
     fn largest_share_is_drawn_and_shorter_calls_are_marked_below() {
         let of = |own, receive| {
-            let mut shares = [0.0; KINDS];
-            (shares[Kind::Own as usize], shares[Kind::Receive as usize]) = (own, receive);
-            cell(&shares)
+            let mut seconds = [0.0; KINDS];
+            (seconds[Kind::Own as usize], seconds[Kind::Receive as usize]) = (own, receive);
+            cell(&seconds)
         };
         let cells = [of(0.999, 0.001), of(0.2, 0.8), of(0.0, 0.0), of(1.0, 0.0)];
         let mut used = [false; KINDS];

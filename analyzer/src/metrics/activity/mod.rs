@@ -70,6 +70,25 @@ impl Activity {
     pub fn bin_s(&self) -> f64 {
         self.length_s / self.bins as f64
     }
+
+    /// Seconds of each kind in a row between two times. Within a bin, time counts as even.
+    pub fn seconds(&self, row: usize, from_s: f64, to_s: f64) -> [f64; KINDS] {
+        let bin_s = self.bin_s();
+        let mut sums = [0.0; KINDS];
+        if bin_s <= 0.0 || to_s <= from_s {
+            return sums;
+        }
+        let first = (from_s / bin_s).floor().max(0.0) as usize;
+        let last = ((to_s / bin_s).ceil().max(0.0) as usize).min(self.bins);
+        for (bin, kinds) in self.rows[row].bins.iter().enumerate().take(last).skip(first) {
+            let at = bin as f64 * bin_s;
+            let part = ((at + bin_s).min(to_s) - at.max(from_s)).max(0.0) / bin_s;
+            for (sum, kind) in sums.iter_mut().zip(kinds) {
+                *sum += f64::from(*kind) * part;
+            }
+        }
+        sums
+    }
 }
 
 /// From the earliest to the latest moment at which some thread's calls are kept only as totals,

@@ -283,9 +283,6 @@ struct OnContext<'a> {
 }
 
 /// The document of `gammachi why --json`.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde_json::Error> {
     let Why { run, timeline, causes, .. } = *why;
     let s = |ticks: i64| causes.clock.seconds(ticks);

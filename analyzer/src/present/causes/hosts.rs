@@ -8,7 +8,6 @@ use crate::present::table::{self, Table};
 use super::words::{seconds_of, share};
 use crate::diagnosis::Why;
 
-/// Maximum number of rows of the table.
 const MAX_ROWS: usize = 10;
 
 /// What the ranks of a host did, ticks.
@@ -56,15 +55,14 @@ pub(super) fn host_lines(why: &Why) -> Vec<String> {
     let hosts = hosts(why);
     let shown = &hosts[..hosts.len().min(MAX_ROWS)];
     let each = |host: &Host, ticks: i64| seconds_of(why, ticks / host.ranks.max(1));
-    let mut table = Table::default();
-    table.left("host", shown.iter().map(|(name, _)| (*name).to_owned()));
-    table.right("ranks", shown.iter().map(|(_, host)| host.ranks.to_string()));
-    table.right("computing / rank", shown.iter().map(|(_, host)| each(host, host.computing)));
-    table.right("waiting / rank", shown.iter().map(|(_, host)| each(host, host.waiting)));
+    let mut table = Table::of(shown);
+    table.left("host", |(name, _)| (*name).to_owned());
+    table.right("ranks", |(_, host)| host.ranks.to_string());
+    table.right("computing / rank", |(_, host)| each(host, host.computing));
+    table.right("waiting / rank", |(_, host)| each(host, host.waiting));
     let of_path = |host: &Host| share(host.on_path, why.causes.path.ticks());
-    table.right("of the critical path", shown.iter().map(|(_, host)| of_path(host)));
-    let caused = shown.iter().map(|(_, host)| seconds_of(why, host.caused));
-    table.right("waiting that it causes", caused);
+    table.right("of the critical path", |(_, host)| of_path(host));
+    table.right("waiting that it causes", |(_, host)| seconds_of(why, host.caused));
     let mut lines = if shown.is_empty() { Vec::new() } else { table.lines() };
     lines.extend(table::more(hosts.len() - shown.len(), "host"));
     lines

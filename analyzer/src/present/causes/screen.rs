@@ -18,9 +18,7 @@ use crate::tables::{delay_costs, parts, waits};
 use super::words::{self, seconds_of, share};
 use super::{hosts, stretches};
 
-/// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10;
-/// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
     let sentences = findings::sentences(diagnosis).join(" ");
     let mut blocks = Blocks::new(why.run, &sentences, colour);
@@ -104,15 +102,15 @@ fn efficiency(why: &Why) -> Vec<String> {
 fn states(why: &Why) -> Vec<String> {
     let waiting = why.causes.waiting();
     let states = why.causes.states();
-    let mut table = Table::default();
-    table.left("wait state", states.iter().map(|(state, ..)| state.name().to_owned()));
-    table.right("count", states.iter().map(|(_, number, _)| count(*number)));
-    table.right("time", states.iter().map(|(.., ticks)| seconds_of(why, *ticks)));
-    table.right("share", states.iter().map(|(.., ticks)| share(*ticks, waiting)));
+    let mut table = Table::of(&states);
+    table.left("wait state", |(state, ..)| state.name().to_owned());
+    table.right("count", |(_, number, _)| count(*number));
+    table.right("time", |(.., ticks)| seconds_of(why, *ticks));
+    table.right("share", |(.., ticks)| share(*ticks, waiting));
     let off_cpu = |state: &State| why.causes.off_cpu.at_most.get(state).copied().flatten();
     if states.iter().any(|(state, _, ticks)| is_notable(off_cpu(state), *ticks)) {
         let most = |state| off_cpu(state).map_or("?".to_owned(), |ticks| seconds_of(why, ticks));
-        table.right("off the CPU, at most", states.iter().map(|(state, ..)| most(state)));
+        table.right("off the CPU, at most", |(state, ..)| most(state));
     }
     let mut lines = if states.is_empty() { Vec::new() } else { table.lines() };
     if why.causes.uncertain > 0 {
@@ -249,10 +247,10 @@ fn ranks(why: &Why) -> Vec<String> {
         .collect();
     rows.sort_by_key(|(rank, .., caused)| (std::cmp::Reverse(*caused), *rank));
     let shown = &rows[..rows.len().min(MAX_ROWS)];
-    let mut table = Table::default();
-    table.right("rank", shown.iter().map(|(rank, ..)| rank.to_string()));
+    let mut table = Table::of(shown);
+    table.right("rank", |(rank, ..)| rank.to_string());
     let mut column = |title: &str, of: fn(&RankTime) -> i64| {
-        table.right(title, shown.iter().map(|(_, time, _)| seconds_of(why, of(time))));
+        table.right(title, |(_, time, _)| seconds_of(why, of(time)));
     };
     column("computing", |of| of.computing);
     column("waiting", |of| of.waiting);
@@ -268,10 +266,9 @@ fn ranks(why: &Why) -> Vec<String> {
     };
     if shown.iter().any(|row| is_notable(off_cpu_of(row), row.1.computing)) {
         let off = |row| off_cpu_of(row).map_or("?".to_owned(), |ticks| seconds_of(why, ticks));
-        table.right("off the CPU", shown.iter().map(off));
+        table.right("off the CPU", off);
     }
-    table
-        .right("waiting that it causes", shown.iter().map(|(.., caused)| seconds_of(why, *caused)));
+    table.right("waiting that it causes", |(.., caused)| seconds_of(why, *caused));
     let mut lines = table.lines();
     lines.extend(table::more(rows.len() - shown.len(), "rank"));
     lines

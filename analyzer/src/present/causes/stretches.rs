@@ -9,11 +9,8 @@ use crate::trace::Run;
 
 use super::{places, words};
 
-/// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10;
-/// Maximum number of slow iterations shown.
 const MAX_SLOW: usize = 3;
-/// Width of the sparkline.
 const SPARKLINE_COLUMNS: usize = 60;
 /// Heights of a column of the sparkline.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

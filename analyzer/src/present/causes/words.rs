@@ -77,7 +77,6 @@ pub(in crate::present) fn own_verb(own: OwnTime) -> &'static str {
     }
 }
 
-/// The same in the past.
 pub(super) fn own_verb_past(own: OwnTime) -> &'static str {
     match own {
         OwnTime::Computes => "computed",
@@ -97,7 +96,6 @@ pub(in crate::present) fn where_phrase(found: &Context) -> String {
     }
 }
 
-/// What is not known, and why.
 pub(super) fn unknown(what: Unknown) -> String {
     match what {
         Unknown::NoAttributes => {
@@ -214,7 +212,6 @@ pub(super) fn share(part: i64, whole: i64) -> String {
     if whole > 0 { percent(part as f64 / whole as f64) } else { "-".to_owned() }
 }
 
-/// What is not known, and why.
 pub(super) fn missing(why: &Why) -> Vec<String> {
     let unknown = why.causes.unknown.iter().map(|what| unknown(*what));
     let unknown = unknown.chain(why.ideal.err().and_then(|why| undivided(Undivided::NoIdeal(why))));

@@ -11,7 +11,6 @@ pub(super) const MAX_PAIRS: usize = 4;
 /// Length of the longest bar of a histogram, characters.
 const BAR_CHARACTERS: usize = 40;
 
-/// The screen: pairs, trials, round trips and estimators.
 pub fn screen(calibration: &Calibration) -> String {
     let mut text = header(calibration);
     text.push('\n');
@@ -95,43 +94,37 @@ fn pair_table(calibration: &Calibration) -> Vec<String> {
     let hosts = |pair: &PairCalibration| -> (&str, &str) {
         (&calibration.hosts[pair.child], &calibration.hosts[pair.parent])
     };
-    let mut table = Table::default();
-    table.right("child", pairs.iter().map(|pair| pair.child.to_string()));
-    table.right("parent", pairs.iter().map(|pair| pair.parent.to_string()));
+    let mut table = Table::of(pairs);
+    table.right("child", |pair| pair.child.to_string());
+    table.right("parent", |pair| pair.parent.to_string());
     if calibration.hosts.iter().any(|host| *host != calibration.hosts[0]) {
-        table.left(
-            "hosts",
-            pairs.iter().map(|pair| {
-                let (child, parent) = hosts(pair);
-                shortened(&printable(&format!("{child}, {parent}")))
-            }),
-        );
+        table.left("hosts", |pair| {
+            let (child, parent) = hosts(pair);
+            shortened(&printable(&format!("{child}, {parent}")))
+        });
     }
-    table.right("offset", pairs.iter().map(|pair| signed(pair.reference_ns)));
+    table.right("offset", |pair| signed(pair.reference_ns));
     let spread =
         |pair: &PairCalibration| largest(counted(pair).iter().map(|trial| trial.forward_ns));
-    table.right("spread", pairs.iter().map(|pair| format!("±{}", nanoseconds(spread(pair)))));
+    table.right("spread", |pair| format!("±{}", nanoseconds(spread(pair))));
     let apart = |pair: &PairCalibration| {
         largest(counted(pair).iter().map(|trial| trial.reverse_ns - trial.forward_ns))
     };
-    table.right(
-        "reverse - forward",
-        pairs.iter().map(|pair| format!("≤ {}", nanoseconds(apart(pair)))),
-    );
+    table.right("reverse - forward", |pair| format!("≤ {}", nanoseconds(apart(pair))));
     let bound = |pair: &PairCalibration| largest(counted(pair).iter().map(|trial| trial.bound_ns));
-    table.right("bound", pairs.iter().map(|pair| format!("±{}", nanoseconds(bound(pair)))));
+    table.right("bound", |pair| format!("±{}", nanoseconds(bound(pair))));
     if pairs.iter().any(|pair| pair.truth_known) {
         let error = |pair: &PairCalibration| match pair.truth_known {
             true => nanoseconds(largest(counted(pair).iter().filter_map(|trial| trial.error_ns))),
             false => "?".into(),
         };
-        table.right("error", pairs.iter().map(error));
+        table.right("error", error);
     }
-    table.right("rtt min", pairs.iter().map(|pair| nanoseconds(pair.round_trips.min_ns)));
-    table.right("median", pairs.iter().map(|pair| nanoseconds(pair.round_trips.median_ns)));
-    table.right("p99", pairs.iter().map(|pair| nanoseconds(pair.round_trips.p99_ns)));
+    table.right("rtt min", |pair| nanoseconds(pair.round_trips.min_ns));
+    table.right("median", |pair| nanoseconds(pair.round_trips.median_ns));
+    table.right("p99", |pair| nanoseconds(pair.round_trips.p99_ns));
     if pairs.iter().any(|pair| pair.drift_ppm.is_some()) {
-        table.right("drift/ppm", pairs.iter().map(drift));
+        table.right("drift/ppm", drift);
     }
     table.lines()
 }
@@ -144,17 +137,14 @@ fn drift(pair: &PairCalibration) -> String {
 }
 
 fn trial_table(pair: &PairCalibration) -> Vec<String> {
-    let mut table = Table::default();
-    table.right("trial", (1..=pair.trials.len()).map(|trial| trial.to_string()));
-    table.right("forward", pair.trials.iter().map(|trial| signed(trial.forward_ns)));
-    table.right("reverse", pair.trials.iter().map(|trial| signed(trial.reverse_ns)));
-    table.right(
-        "bound",
-        pair.trials.iter().map(|trial| format!("±{}", nanoseconds(trial.bound_ns))),
-    );
+    let trials: Vec<_> = (1..).zip(&pair.trials).collect();
+    let mut table = Table::of(&trials);
+    table.right("trial", |(number, _): &(u32, _)| number.to_string());
+    table.right("forward", |(_, trial)| signed(trial.forward_ns));
+    table.right("reverse", |(_, trial)| signed(trial.reverse_ns));
+    table.right("bound", |(_, trial)| format!("±{}", nanoseconds(trial.bound_ns)));
     if pair.truth_known {
-        let error = |trial: &TrialCalibration| trial.error_ns.map_or("?".into(), signed);
-        table.right("error", pair.trials.iter().map(error));
+        table.right("error", |(_, trial)| trial.error_ns.map_or("?".into(), signed));
     }
     table.lines()
 }
@@ -162,14 +152,14 @@ fn trial_table(pair: &PairCalibration) -> Vec<String> {
 fn histogram(pair: &PairCalibration) -> Vec<String> {
     let bins = &pair.round_trips.bins;
     let most = bins.iter().map(|bin| bin.2).max().unwrap_or(0).max(1);
-    let mut table = Table::default();
-    table.right("from", bins.iter().map(|bin| nanoseconds(bin.0)));
-    table.right("count", bins.iter().map(|bin| count(bin.2)));
+    let mut table = Table::of(bins);
+    table.right("from", |bin| nanoseconds(bin.0));
+    table.right("count", |bin| count(bin.2));
     let bar = |bin: &(f64, f64, u64)| {
         let length = (bin.2 as f64 / most as f64 * BAR_CHARACTERS as f64).round() as usize;
         "#".repeat(length.max(usize::from(bin.2 > 0)))
     };
-    table.left("", bins.iter().map(bar));
+    table.left("", bar);
     let mut lines = table.lines();
     lines.push(format!("the last line counts all up to {}", nanoseconds(pair.round_trips.max_ns)));
     lines
@@ -177,11 +167,11 @@ fn histogram(pair: &PairCalibration) -> Vec<String> {
 
 fn estimator_table(calibration: &Calibration) -> Vec<String> {
     let rows = &calibration.estimators;
-    let mut table = Table::default();
-    table.left("estimator", rows.iter().map(|row| row.name.clone()));
-    table.right("p50", rows.iter().map(|row| nanoseconds(row.p50_ns)));
-    table.right("p95", rows.iter().map(|row| nanoseconds(row.p95_ns)));
-    table.right("max", rows.iter().map(|row| nanoseconds(row.max_ns)));
-    table.right("estimates", rows.iter().map(|row| count(row.count as u64)));
+    let mut table = Table::of(rows);
+    table.left("estimator", |row| row.name.clone());
+    table.right("p50", |row| nanoseconds(row.p50_ns));
+    table.right("p95", |row| nanoseconds(row.p95_ns));
+    table.right("max", |row| nanoseconds(row.max_ns));
+    table.right("estimates", |row| count(row.count as u64));
     table.lines()
 }

@@ -38,20 +38,20 @@ pub(super) fn iteration_ns(record: &RunRecord) -> Option<f64> {
 pub fn baseline_screen(all: &[Entry], folder: &Path) -> String {
     let records: Vec<&RunRecord> = all.iter().map(|kept| &kept.record).collect();
     let s = |ns: f64| seconds(ns * 1e-9);
-    let mut table = Table::default();
-    table.left("started (UTC)", records.iter().map(|record| begun(record)));
-    table.left("program", records.iter().map(|record| words::program(record)));
-    table.right("ranks", records.iter().map(|record| record.ranks.to_string()));
-    table.right("elapsed", records.iter().map(|record| s(record.elapsed_ns as f64)));
+    let mut table = Table::of(&records);
+    table.left("started (UTC)", |record| begun(record));
+    table.left("program", |record| words::program(record));
+    table.right("ranks", |record| record.ranks.to_string());
+    table.right("elapsed", |record| s(record.elapsed_ns as f64));
     let iteration = |record: &&RunRecord| iteration_ns(record).map_or("-".to_owned(), s);
-    table.right("per iteration", records.iter().map(iteration));
+    table.right("per iteration", iteration);
     let efficiency = |record: &&RunRecord| match &record.tree {
         Some(tree) => format!("{:.2}", tree.parallel),
         None => "-".to_owned(),
     };
-    table.right("efficiency", records.iter().map(efficiency));
-    table.left("version", records.iter().map(|record| labels(record)));
-    table.left("machine", records.iter().map(|record| words::machine(record)));
+    table.right("efficiency", efficiency);
+    table.left("version", |record| labels(record));
+    table.left("machine", |record| words::machine(record));
     let mut text = format!("{} | {}\n\n", folder.display(), plural(all.len(), "run"));
     for line in table.lines() {
         text.push_str(&line);
@@ -83,9 +83,6 @@ struct Row<'a> {
 }
 
 /// The document: each run's record with its file.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn baseline_json(all: &[Entry]) -> Result<String, serde_json::Error> {
     let runs =
         all.iter().map(|kept| Row { file: kept.path.display().to_string(), record: &kept.record });

@@ -12,15 +12,13 @@ use crate::plain_text::printable;
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
 use crate::present::quantity::percent;
+use crate::present::svg::escaped;
 
 use super::{document, screen, verdict, words};
 
-/// Everything that is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'a> {
-    /// The comparison of baseline and runs.
     pub comparison: &'a Comparison,
-    /// The outcome.
     pub check: &'a Check,
     /// How much slower the runs may be, as a share.
     pub at_most: f64,
@@ -142,7 +140,6 @@ pub fn no_match(matching: &Matching, runs: &[RunRecord], folder: &Path) -> Strin
     )
 }
 
-/// The screen.
 pub fn checked_screen(of: &Checked, colour: bool) -> String {
     let mut blocks =
         Blocks::headed(&screen::head(of.comparison), &of.sentences().join(" "), colour);
@@ -170,9 +167,6 @@ pub(crate) struct Document<'a> {
 }
 
 /// The document of a comparison, with the outcome of the check.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn checked_json(of: &Checked) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&document(of)).map(|text| text + "\n")
 }
@@ -188,13 +182,6 @@ pub(super) fn document<'a>(of: &Checked<'a>) -> Document<'a> {
     }
 }
 
-/// Escapes text for an XML attribute or element.
-fn xml(text: &str) -> String {
-    let text = printable(text);
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;")
-}
-
 /// A test case of a JUnit report: a configuration, or the whole check where no run could be read.
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -204,7 +191,6 @@ pub struct Case {
     pub seconds: f64,
     /// The verdict; `None` if there was an error.
     pub verdict: Option<Verdict>,
-    /// What is said of it.
     pub sentence: String,
 }
 
@@ -227,7 +213,7 @@ pub fn junit(cases: &[Case]) -> String {
         cases.len()
     );
     for case in cases {
-        let (name, sentence) = (xml(&case.name), xml(&case.sentence));
+        let [name, sentence] = [&case.name, &case.sentence].map(|text| escaped(&printable(text)));
         let inside = match case.verdict {
             Some(Verdict::Fine) => format!("<system-out>{sentence}</system-out>"),
             Some(Verdict::Regressed) => format!("<failure message=\"{sentence}\"/>"),

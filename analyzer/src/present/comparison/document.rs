@@ -255,9 +255,6 @@ struct CausePart {
 }
 
 /// The document of `gammachi compare --json`.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn json(of: &Comparison) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&document(of)).map(|text| text + "\n")
 }

@@ -11,7 +11,7 @@ use crate::plain_text::printable;
 use crate::present::context::plural;
 use crate::present::figure::{Axis, Figure, Panel, Reference, Series as Line, Width};
 use crate::present::findings;
-use crate::present::html::{PageError, environment, laid_out, safe};
+use crate::present::html::{PageError, laid_out, page_of_tables, safe};
 use crate::present::quantity::percent;
 
 use crate::tables::{Cell, Table};
@@ -22,23 +22,22 @@ use super::{baseline, verdict, words};
 const MAX_RUNS_PER_SIDE: usize = 5;
 
 /// The HTML page of some series.
-///
-/// # Errors
-/// Only when the template itself is wrong.
 pub fn page(all: &[Series]) -> Result<String, PageError> {
     let runs: usize = all.iter().map(|series| series.runs.len()).sum();
     let parts = [plural(all.len(), "series"), plural(runs, "run")];
     let parts = [parts[0].replace("seriess", "series"), parts[1].clone()];
     let program = all.first().map_or("", |series| series.runs[0].program.as_str());
-    let context = context! {
-        gammachi => env!("CARGO_PKG_VERSION"),
-        name => printable(&format!("{program}: history")),
-        context => printable(&parts.join(" | ")),
-        kinds => Vec::<&str>::new(),
-        all => all.iter().map(series).collect::<Vec<Value>>(),
-        script => safe(crate::present::html::TABLES_SCRIPT.join("\n")),
-    };
-    Ok(environment()?.get_template("history.html")?.render(context)?)
+    let content = context! { all => all.iter().map(series).collect::<Vec<Value>>() };
+    page_of_tables("history.html", [&format!("{program}: history"), &parts.join(" | ")], content)
+}
+
+/// What tells a run from the others.
+fn named(run: &RunRecord) -> Value {
+    context! {
+        run => printable(&run.run),
+        begun => baseline::begun(run),
+        version => printable(&baseline::labels(run)),
+    }
 }
 
 fn series(of: &Series) -> Value {
@@ -48,31 +47,22 @@ fn series(of: &Series) -> Value {
     let counts = of.other_counts.iter().filter(|at| !of_time(at)).filter_map(|at| {
         let (run, from, to) = (of.runs[*at], at.saturating_sub(2), of.runs.len().min(at + 2));
         let sentence = cause_between(&of.runs[from..*at], &of.runs[*at..to])?;
-        Some(context! {
-            run => printable(&run.run),
-            begun => baseline::begun(run),
-            version => printable(&baseline::labels(run)),
-            sentence => printable(&sentence),
-        })
+        Some(context! { sentence => printable(&sentence), ..named(run) })
     });
     let changes = of.changes.iter().map(|change| {
         let run = of.runs[change.at];
         context! {
-            run => printable(&run.run),
-            begun => baseline::begun(run),
-            version => printable(&baseline::labels(run)),
             change => words::change(&change.estimate),
             cause => cause(of, change.at).map(|text| printable(&text)),
+            ..named(run)
         }
     });
     let undecided = of.undecided.iter().map(|change| {
         let run = of.runs[change.at];
         context! {
-            run => printable(&run.run),
-            begun => baseline::begun(run),
-            version => printable(&baseline::labels(run)),
             change => words::change(&change.estimate),
             why => verdict::lack_of_cores(&change.basis),
+            ..named(run)
         }
     });
     context! {

@@ -8,7 +8,7 @@ use crate::comparison::parts::Difference;
 use crate::diagnosis::Figures;
 use crate::plain_text::printable;
 use crate::present::findings;
-use crate::present::html::{PageError, environment, laid_out, safe};
+use crate::present::html::{PageError, laid_out, page_of_tables, safe};
 use crate::present::quantity::seconds;
 
 use super::{document, screen, tables, verdict};
@@ -21,14 +21,10 @@ const MAX_PLACES: usize = 100;
 pub struct Timelines {
     /// Before and after, SVG.
     pub pictures: [String; 2],
-    /// What they show.
     pub caption: String,
 }
 
 /// The HTML page.
-///
-/// # Errors
-/// Only when the template itself is wrong.
 pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, PageError> {
     let document = Value::from_serialize(document::document(of));
     let (_, each) = verdict::per_iteration(of);
@@ -36,11 +32,8 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
     let same_ranks = of.relation.same_ranks;
     let pictures: Vec<Value> =
         timelines.iter().flat_map(|of| of.pictures.clone()).map(safe).collect();
-    let context = context! {
-        gammachi => env!("CARGO_PKG_VERSION"),
-        name => printable(&format!("{}: before and after", of.after[0].program)),
-        context => printable(&screen::head(of)),
-        kinds => Vec::<&str>::new(),
+    let name = format!("{}: before and after", of.after[0].program);
+    let content = context! {
         sentences => verdict::sentences(of).iter().map(|text| printable(text)).collect::<Vec<_>>(),
         notes => verdict::notes(of).iter().map(|text| printable(text)).collect::<Vec<_>>(),
         document => document,
@@ -57,7 +50,6 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         changes => (!of.changes.is_empty()).then(|| laid_out(&tables::counts(&of.changes))),
         pictures => pictures,
         caption => timelines.map(|of| printable(&of.caption)),
-        script => safe(crate::present::html::TABLES_SCRIPT.join("\n")),
     };
-    Ok(environment()?.get_template("comparison.html")?.render(context)?)
+    page_of_tables("comparison.html", [&name, &screen::head(of)], content)
 }

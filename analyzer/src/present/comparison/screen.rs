@@ -11,12 +11,10 @@ use crate::present::table;
 
 use super::{tables, verdict, words};
 
-/// Maximum number of rows of a table.
 const MAX_ROWS: usize = 10;
 /// Smallest difference that gets a row, as a share of elapsed time.
 const MIN_ROW_SHARE: f64 = 0.0005;
 
-/// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(of: &Comparison, colour: bool) -> String {
     let mut blocks = Blocks::headed(&head(of), &verdict::sentences(of).join(" "), colour);
     fill(&mut blocks, of);

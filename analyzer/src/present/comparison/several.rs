@@ -14,7 +14,6 @@ use crate::present::table::Table;
 use super::checked::Checked;
 use super::{document, verdict, words};
 
-/// Comparisons of several configurations.
 #[derive(Debug, Clone, Copy)]
 pub struct Several<'a> {
     /// One comparison for each configuration that both sides have.
@@ -49,7 +48,6 @@ impl<'a> Several<'a> {
         all.map(result).collect()
     }
 
-    /// The sentence on all configurations.
     pub fn summary(&self) -> String {
         let all = plural(self.compared.len(), "configuration");
         let results = self.results();
@@ -118,7 +116,6 @@ pub fn configuration(record: &RunRecord) -> String {
     crate::present::context::shortened(&words.join(" "))
 }
 
-/// The screen.
 pub fn several_screen(of: &Several, colour: bool) -> String {
     let Some(first) = of.compared.first() else { return String::new() };
     let sums = [
@@ -218,9 +215,6 @@ struct Part {
 }
 
 /// The document: one part for each configuration, with the keys of a single comparison.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn several_json(of: &Several) -> Result<String, serde_json::Error> {
     let mut parts = Vec::new();
     for (at, (comparison, result)) in of.compared.iter().zip(of.results()).enumerate() {

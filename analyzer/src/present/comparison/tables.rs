@@ -50,7 +50,6 @@ pub(super) fn times(of: &Comparison) -> Table {
     table
 }
 
-/// Counts that differ.
 pub(super) fn counts(changes: &[Change]) -> Table {
     let values = |at: usize| changes.iter().map(move |of| text(&words::values(of)[at]));
     let mut table = Table::default();
@@ -83,7 +82,6 @@ pub(super) fn kinds(of: &Comparison) -> Table {
     table
 }
 
-/// Places, a row each.
 pub(super) fn places(of: &Comparison, rows: &[&Difference]) -> Table {
     let (over, each) = verdict::per_iteration(of);
     let what = |part: &Difference| match (&part.key.state, part.key.kind) {
@@ -139,7 +137,6 @@ pub(super) fn shares(of: &Comparison) -> Table {
     table
 }
 
-/// Factors of the efficiency.
 pub(super) fn factors(of: &Comparison) -> Table {
     let rows = || of.tree.iter().map(|factor| &factor.estimate);
     let change = |of: &Estimate| match of.interval {

@@ -58,7 +58,6 @@ pub(super) fn at(place: &CodeLocation) -> String {
     }
 }
 
-/// A kind of time.
 pub(super) fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Computing => "computing",
@@ -81,7 +80,6 @@ pub(super) fn state(key: &str) -> String {
     }
 }
 
-/// The name of a count.
 pub(super) fn what(of: &CountKind) -> String {
     match of {
         CountKind::Partners { .. } => "pairs of ranks that exchange messages".to_owned(),
@@ -132,7 +130,6 @@ pub(super) fn values(of: &Change) -> [String; 2] {
     }
 }
 
-/// The outcome of a check.
 pub(super) fn verdict(of: Verdict) -> &'static str {
     match of {
         Verdict::Fine => "fine",

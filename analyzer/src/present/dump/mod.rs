@@ -33,7 +33,6 @@ fn rounded(seconds: f64) -> f64 {
 }
 
 impl<'a> Dump<'a> {
-    /// A dump of a run.
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
@@ -64,6 +63,19 @@ impl<'a> Dump<'a> {
             marker => name_marker(reading.trace, marker, &mut line),
         }
         line
+    }
+
+    /// The details of an event for an HTML page, with communicators by number; `null` if there are none.
+    pub(in crate::present) fn for_page(
+        &self,
+        (rank, thread): (usize, u32),
+        event: &Event,
+        communicator: impl FnMut(&str) -> usize,
+    ) -> serde_json::Value {
+        match event.is_call() {
+            true => self.event(rank, thread, event).for_page(communicator),
+            false => serde_json::Value::Null,
+        }
     }
 
     fn call(&self, call: &Call, line: &mut EventLine) {
@@ -98,7 +110,6 @@ impl<'a> Dump<'a> {
         line.flops = call.flops();
     }
 
-    /// The line of a message.
     pub fn message(&self, message: &Message) -> MessageLine {
         let (send, receive) = (&message.send, &message.receive);
         MessageLine {
@@ -118,7 +129,6 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// The line of a send or receive without a partner.
     pub fn unmatched(&self, unmatched: &Unmatched) -> UnmatchedLine {
         UnmatchedLine {
             unmatched: match unmatched.side {

@@ -1,19 +1,12 @@
 //! The details of a call for an HTML page.
 
-use super::lines::{EventLine, NumberOrWord};
+use serde_json::json;
 
-impl NumberOrWord {
-    fn value(&self) -> serde_json::Value {
-        match self {
-            Self::Number(number) => (*number).into(),
-            Self::Word(word) => (*word).into(),
-        }
-    }
-}
+use super::lines::EventLine;
 
 impl EventLine {
     /// The details of a call beyond its name and times, with communicators by number; `null` if there are none.
-    pub(in crate::present) fn for_page(
+    pub(super) fn for_page(
         &self,
         mut communicator: impl FnMut(&str) -> usize,
     ) -> serde_json::Value {
@@ -24,8 +17,8 @@ impl EventLine {
             }
         };
         add("comm", self.communicator.as_deref().map(|name| communicator(name).into()));
-        add("peer", self.peer.as_ref().map(NumberOrWord::value));
-        add("tag", self.tag.as_ref().map(NumberOrWord::value));
+        add("peer", self.peer.as_ref().map(|peer| json!(peer)));
+        add("tag", self.tag.as_ref().map(|tag| json!(tag)));
         add("bytes", self.bytes.map(Into::into));
         add("received", self.received_bytes.map(Into::into));
         add("error", self.error.as_deref().map(Into::into));

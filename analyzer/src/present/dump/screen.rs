@@ -15,12 +15,10 @@ impl std::fmt::Display for NumberOrWord {
     }
 }
 
-/// Titles of the events' columns.
 pub fn event_titles() -> String {
     format!("{:>15} {:>14} {:>6}  {:<22} attributes", "begin/s", "duration/s", "rank", "function")
 }
 
-/// Titles of the messages' columns.
 pub fn message_titles() -> String {
     format!(
         "{:>15} {:>15} {:>6} {:>6} {:>8} {:>12}  communicator",
@@ -29,7 +27,6 @@ pub fn message_titles() -> String {
 }
 
 impl EventLine {
-    /// The line of text.
     pub fn text(&self) -> String {
         let duration = match self.duration_s {
             Some(duration_s) => format!("{duration_s:.9}"),
@@ -91,7 +88,6 @@ fn half_text(half: &ReceiveHalf) -> String {
 }
 
 impl MessageLine {
-    /// The line of text.
     pub fn text(&self) -> String {
         let received = self.receive_end_s.map_or("open".into(), |end_s| format!("{end_s:.9}"));
         let Self { send_begin_s, source, destination, tag, bytes, .. } = self;
@@ -106,7 +102,6 @@ impl MessageLine {
 }
 
 impl UnmatchedLine {
-    /// The line of text.
     pub fn text(&self) -> String {
         let partner = match self.partner {
             Some(partner) => format!(", partner {partner}"),

@@ -1,13 +1,13 @@
 //! Draws the axes of a panel with ticks, labels and grid, and tells how much room they need.
 
 use crate::plain_text::printable;
+use crate::present::svg::INK;
 
 use super::canvas::{Across, Anchor, Area, Canvas, Font, Up, text_width};
-use super::plot::{Axis, Marks, Panel, ReferenceLine};
+use super::plot::{Axis, Panel, ReferenceLine};
 use super::scale::{Scale, Tick};
-use super::style::{GAP, GRID, HAIR, INK, LEADING, SMALL, TEXT, TICK};
+use super::style::{GAP, GRID, HAIR, LEADING, SMALL, TEXT, TICK};
 
-/// A panel's axes.
 #[derive(Debug)]
 pub(super) struct Axes<'a> {
     pub panel: &'a Panel,
@@ -21,36 +21,15 @@ const NUMBER: Font = Font { size: SMALL, colour: INK, bold: false, upwards: fals
 impl<'a> Axes<'a> {
     /// The axes of a panel, with limits from the data unless they are given.
     pub fn new(panel: &'a Panel) -> Self {
-        let mut xs = Vec::new();
-        let mut ys = Vec::new();
-        for series in &panel.series {
-            match &series.marks {
-                Marks::Line(points) | Marks::Points(points) | Marks::LineAndPoints(points) => {
-                    for &(x, y) in points.iter().filter(|(x, y)| !x.is_nan() && !y.is_nan()) {
-                        xs.push(x);
-                        ys.push(y);
-                    }
-                }
-                Marks::Band(points) | Marks::Ranges(points) => {
-                    for &(x, lo, hi) in points {
-                        xs.push(x);
-                        ys.extend([lo, hi]);
-                    }
-                }
-                Marks::Bars(bars) => {
-                    for &(from, to, y) in bars {
-                        xs.extend([from, to]);
-                        ys.extend([y, 0.0]);
-                    }
-                }
-            }
-        }
+        let corners = panel.series.iter().flat_map(|series| series.marks.corners());
+        let known = corners.filter(|(x, y)| !x.is_nan() && !y.is_nan());
+        let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = known.unzip();
         for reference in &panel.references {
             match &reference.line {
                 ReferenceLine::Horizontal(y) => ys.push(*y),
                 ReferenceLine::Vertical(x) => xs.push(*x),
-                // These only guide the eye and must not widen the axes.
-                ReferenceLine::Proportional(_) | ReferenceLine::Curve(_) => {}
+                // It only guides the eye and must not widen the axes.
+                ReferenceLine::Proportional(_) => {}
             }
         }
         xs.extend(panel.x.names.iter().map(|(at, _)| *at));
@@ -111,12 +90,7 @@ impl<'a> Axes<'a> {
             let y = plot.bottom - position * plot.height();
             canvas.line(&[(plot.left - TICK * 0.6, y), (plot.left, y)], INK, HAIR * 0.7, &[]);
         }
-        let corner = |x, y| (x, y);
-        let frame = [
-            corner(plot.left, plot.top),
-            corner(plot.left, plot.bottom),
-            corner(plot.right, plot.bottom),
-        ];
+        let frame = [(plot.left, plot.top), (plot.left, plot.bottom), (plot.right, plot.bottom)];
         canvas.line(&frame, INK, HAIR, &[]);
         let middle = (plot.left + plot.right) / 2.0;
         let below = plot.bottom + TICK + GAP + SMALL * LEADING;

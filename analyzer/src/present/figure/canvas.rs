@@ -4,7 +4,7 @@ use std::fmt::{Arguments, Write as _};
 
 use super::style::{Colour, HAIR, MARKER, Marker};
 use crate::plain_text::printable;
-use crate::present::picture::svg_text::escaped;
+use crate::present::svg::escaped;
 
 const FAMILY: &str = "Helvetica, Arial, Liberation Sans, sans-serif";
 
@@ -53,7 +53,6 @@ pub(super) enum Up {
     Bottom,
 }
 
-/// Alignment of text relative to its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Anchor(pub Across, pub Up);
 
@@ -63,7 +62,6 @@ impl Anchor {
     pub const MIDDLE: Self = Self(Across::Middle, Up::Middle);
 }
 
-/// The look of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Font {
     pub size: f64,

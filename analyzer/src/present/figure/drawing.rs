@@ -1,25 +1,20 @@
 //! Draws a figure: first reserves room for every part, then draws the parts in order.
 
 use crate::plain_text::printable;
-use crate::present::picture::svg_text::escaped;
+use crate::present::svg::{BACKGROUND, INK, begin, escaped};
 
 use super::axes::Axes;
 use super::canvas::{Across, Anchor, Area, Canvas, Font, Point, Up, clipped, text_width};
 use super::legend::{Legend, looks};
 use super::plot::{Figure, Marks, Panel, Reference, ReferenceLine};
 use super::style::{
-    Colour, GAP, HAIR, INK, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,
+    Colour, GAP, HAIR, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,
 };
 
 const NOTE: Font = Font { size: SMALL, colour: INK, bold: false, upwards: false };
 const HEADING: Font = Font { size: TITLE, colour: INK, bold: true, upwards: false };
 const PANEL_HEADING: Font = Font { size: TEXT, colour: INK, bold: true, upwards: false };
 const REFERENCE_NOTE: Font = Font { size: SMALL, colour: REFERENCE, bold: false, upwards: false };
-
-/// The white background as the document writes it.
-pub(super) fn background() -> String {
-    "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n".into()
-}
 
 /// Room around the plots, the same for all panels of a figure.
 struct Room {
@@ -86,13 +81,10 @@ pub(super) fn document(figure: &Figure) -> String {
 
 /// Adds the printed size, a title and description for screen readers, and the background.
 fn with_header(elements: &str, figure: &Figure, (width, height): (f64, f64)) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.1}pt\" height=\"{height:.1}pt\" \
-         viewBox=\"0 0 {width:.1} {height:.1}\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n{}{elements}</svg>\n",
-        escaped(&printable(&figure.title)),
-        escaped(&printable(&description(figure))),
-        background(),
-    )
+    let name = printable(&figure.title);
+    let begin = begin(&format!("{width:.1}"), &format!("{height:.1}"), "", &name);
+    let description = escaped(&printable(&description(figure)));
+    format!("{begin}<desc>{description}</desc>\n{BACKGROUND}{elements}</svg>\n")
 }
 
 fn description(figure: &Figure) -> String {
@@ -322,7 +314,6 @@ impl Pen<'_> {
                     .map(|step| x.value(f64::from(step) / 64.0))
                     .map(|x| (x, slope * x))
                     .collect(),
-                ReferenceLine::Curve(points) => points.clone(),
             };
             let stretches = self.stretches(&points);
             for stretch in &stretches {
@@ -387,16 +378,8 @@ impl Pen<'_> {
     }
 
     fn data_places(&self) -> Vec<Point> {
-        let series = self.axes.panel.series.iter().flat_map(|series| match &series.marks {
-            Marks::Line(points) | Marks::Points(points) | Marks::LineAndPoints(points) => {
-                points.clone()
-            }
-            Marks::Band(points) | Marks::Ranges(points) => {
-                points.iter().flat_map(|&(x, lo, hi)| [(x, lo), (x, hi)]).collect()
-            }
-            Marks::Bars(bars) => bars.iter().map(|&(a, b, y)| ((a + b) / 2.0, y)).collect(),
-        });
-        series.filter_map(|(x, y)| self.position(x, y)).collect()
+        let corners = self.axes.panel.series.iter().flat_map(|series| series.marks.corners());
+        corners.filter_map(|(x, y)| self.position(x, y)).collect()
     }
 
     fn annotation(&self, canvas: &mut Canvas, (x, y): (f64, f64), text: &str) {

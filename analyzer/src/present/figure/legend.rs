@@ -2,12 +2,12 @@
 
 use super::canvas::{Anchor, Canvas, Font, Point, text_width};
 use super::plot::{Marks, Panel};
-use super::style::{GAP, HAIR, INK, LEADING, LINE, Look, SMALL};
+use super::style::{GAP, HAIR, LEADING, LINE, Look, SMALL};
+use crate::present::svg::INK;
 
 /// Width of a sample.
 const SAMPLE: f64 = 16.0;
 
-/// The kind of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sample {
     Line,
@@ -26,13 +26,11 @@ struct Entry {
     sample: Sample,
 }
 
-/// The legend of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Legend {
     entries: Vec<Entry>,
 }
 
-/// The look of each series of a panel.
 pub(super) fn looks(panel: &Panel) -> Vec<Look> {
     let mut next = 0;
     let mut number = |given: Option<usize>| {

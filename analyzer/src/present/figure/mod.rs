@@ -22,9 +22,9 @@ mod plot;
 mod scale;
 mod style;
 
-pub use plot::{
-    Annotation, Axis, Figure, Marks, Panel, Reference, ReferenceLine, ScaleKind, Series,
-};
+use super::svg;
+
+pub use plot::{Axis, Figure, Marks, Panel, Reference, Series};
 pub use style::Width;
 
 impl Figure {
@@ -40,15 +40,12 @@ impl Figure {
         Self { title: title.into(), panels, columns, width, aspect: 0.68 }
     }
 
-    /// Sets the printed width.
-    #[must_use]
     pub fn with_width(mut self, width: Width) -> Self {
         self.width = width;
         self
     }
 
     /// Sets the height of a panel's plot over its width, between 0.1 and 3.
-    #[must_use]
     pub fn with_aspect(mut self, aspect: f64) -> Self {
         self.aspect = aspect;
         self
@@ -62,9 +59,9 @@ impl Figure {
     /// The figure for an HTML page: without a background, and with type and axes in the page's text colour
     /// (`currentColor`).
     pub fn svg_for_page(&self) -> String {
-        let ink = style::INK;
+        let ink = svg::INK;
         self.svg()
-            .replacen(&drawing::background(), "", 1)
+            .replacen(svg::BACKGROUND, "", 1)
             .replace(&format!("fill=\"{ink}\""), "fill=\"currentColor\"")
             .replace(&format!("stroke=\"{ink}\""), "stroke=\"currentColor\"")
     }

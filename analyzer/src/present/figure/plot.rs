@@ -4,6 +4,7 @@ use super::style::Width;
 
 /// A figure: one panel, or small multiples in a grid.
 #[derive(Debug, Clone, PartialEq)]
+#[must_use]
 pub struct Figure {
     /// Title above all panels; empty for none.
     pub title: String,
@@ -11,7 +12,6 @@ pub struct Figure {
     pub panels: Vec<Panel>,
     /// Number of panels side by side, at least 1.
     pub columns: usize,
-    /// Printed width.
     pub width: Width,
     /// Height of a panel's plot over its width.
     pub aspect: f64,
@@ -19,12 +19,11 @@ pub struct Figure {
 
 /// Two axes and what is drawn between them.
 #[derive(Debug, Clone, PartialEq)]
+#[must_use]
 pub struct Panel {
     /// Title above the panel; empty for none.
     pub title: String,
-    /// Horizontal axis.
     pub x: Axis,
-    /// Vertical axis.
     pub y: Axis,
     /// In the order of drawing and of the legend.
     pub series: Vec<Series>,
@@ -45,8 +44,8 @@ pub enum ScaleKind {
     Log2,
 }
 
-/// An axis.
 #[derive(Debug, Clone, PartialEq)]
+#[must_use]
 pub struct Axis {
     /// The quantity, such as `elapsed time τ`.
     pub label: String,
@@ -66,10 +65,10 @@ pub struct Axis {
 
 /// One set of data with a name in the legend.
 #[derive(Debug, Clone, PartialEq)]
+#[must_use]
 pub struct Series {
     /// Name in the legend; empty to leave it out.
     pub name: String,
-    /// The marks to draw.
     pub marks: Marks,
     /// Index of its colour, marker and dash in the palette; `None` takes the next one that no series of the panel with
     /// `None` has taken. Series that belong together (points and their fit) share one.
@@ -83,7 +82,6 @@ pub enum Marks {
     Line(Vec<(f64, f64)>),
     /// A marker at each (x, y).
     Points(Vec<(f64, f64)>),
-    /// Both.
     LineAndPoints(Vec<(f64, f64)>),
     /// A surface between (x, lo) and (x, hi).
     Band(Vec<(f64, f64, f64)>),
@@ -94,26 +92,37 @@ pub enum Marks {
     Bars(Vec<(f64, f64, f64)>),
 }
 
-/// A line that is not data: a limit, an iso-efficiency line, a fit's asymptote.
+impl Marks {
+    /// The positions that they cover: points, both ends of ranges, corners of bars.
+    pub(super) fn corners(&self) -> Vec<(f64, f64)> {
+        match self {
+            Self::Line(points) | Self::Points(points) | Self::LineAndPoints(points) => {
+                points.clone()
+            }
+            Self::Band(points) | Self::Ranges(points) => {
+                points.iter().flat_map(|&(x, lo, hi)| [(x, lo), (x, hi)]).collect()
+            }
+            Self::Bars(bars) => {
+                bars.iter().flat_map(|&(from, to, y)| [(from, 0.0), (to, y)]).collect()
+            }
+        }
+    }
+}
+
+/// A line that is not data: a limit, an iso-efficiency line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// Which line.
     pub line: ReferenceLine,
     /// Label at its end inside the panel; empty for none.
     pub label: String,
 }
 
-/// The shape of a reference line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReferenceLine {
-    /// A horizontal line at this y.
     Horizontal(f64),
-    /// A vertical line at this x.
     Vertical(f64),
     /// A line through the origin with this slope.
     Proportional(f64),
-    /// A line through these points.
-    Curve(Vec<(f64, f64)>),
 }
 
 /// A few words at a point of the plot.
@@ -121,12 +130,10 @@ pub enum ReferenceLine {
 pub struct Annotation {
     /// Position in data coordinates.
     pub at: (f64, f64),
-    /// The words.
     pub text: String,
 }
 
 impl Panel {
-    /// An empty panel.
     pub fn new(x: Axis, y: Axis) -> Self {
         Self {
             title: String::new(),
@@ -138,29 +145,21 @@ impl Panel {
         }
     }
 
-    /// Sets the title.
-    #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Adds a series.
-    #[must_use]
     pub fn with(mut self, series: Series) -> Self {
         self.series.push(series);
         self
     }
 
-    /// Adds a reference line.
-    #[must_use]
     pub fn with_reference(mut self, reference: Reference) -> Self {
         self.references.push(reference);
         self
     }
 
-    /// Adds words at a point.
-    #[must_use]
     pub fn with_annotation(mut self, x: f64, y: f64, text: impl Into<String>) -> Self {
         self.annotations.push(Annotation { at: (x, y), text: text.into() });
         self
@@ -181,39 +180,30 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis with ticks at powers of ten.
     pub fn log10(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { scale: ScaleKind::Log10, ..Self::linear(label, unit) }
     }
 
-    /// A logarithmic axis with ticks at powers of two.
     pub fn log2(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { scale: ScaleKind::Log2, ..Self::linear(label, unit) }
     }
 
     /// Sets the limits; what lies outside is cut off.
-    #[must_use]
     pub fn within(mut self, from: f64, to: f64) -> Self {
         self.range = Some((from, to));
         self
     }
 
-    /// Makes the axis include 0.
-    #[must_use]
     pub fn from_zero(mut self) -> Self {
         self.from_zero = true;
         self
     }
 
-    /// Labels whole numbers alone.
-    #[must_use]
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// Shows names instead of numbers.
-    #[must_use]
     pub fn named(mut self, names: Vec<(f64, String)>) -> Self {
         self.names = names;
         self
@@ -226,23 +216,19 @@ impl Series {
         Self { name: name.into(), marks, look: None }
     }
 
-    /// A line.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, Marks::Line(points))
     }
 
-    /// Markers.
     pub fn points(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, Marks::Points(points))
     }
 
-    /// A line with markers.
     pub fn line_and_points(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self::new(name, Marks::LineAndPoints(points))
     }
 
     /// Sets its look: an index into the palette, from 0.
-    #[must_use]
     pub fn with_look(mut self, look: usize) -> Self {
         self.look = Some(look);
         self
@@ -250,12 +236,10 @@ impl Series {
 }
 
 impl Reference {
-    /// A horizontal line at this y.
     pub fn horizontal(y: f64, label: impl Into<String>) -> Self {
         Self { line: ReferenceLine::Horizontal(y), label: label.into() }
     }
 
-    /// A vertical line at this x.
     pub fn vertical(x: f64, label: impl Into<String>) -> Self {
         Self { line: ReferenceLine::Vertical(x), label: label.into() }
     }
@@ -263,10 +247,5 @@ impl Reference {
     /// A line through the origin with this slope.
     pub fn proportional(slope: f64, label: impl Into<String>) -> Self {
         Self { line: ReferenceLine::Proportional(slope), label: label.into() }
-    }
-
-    /// A line through these points.
-    pub fn curve(points: Vec<(f64, f64)>, label: impl Into<String>) -> Self {
-        Self { line: ReferenceLine::Curve(points), label: label.into() }
     }
 }

@@ -1,6 +1,7 @@
 //! Maps values to lengths: limits from data, ticks, tick labels.
 
 use super::super::quantity::count;
+use super::super::svg::round_step;
 use super::plot::{Axis, ScaleKind};
 
 /// An axis with known limits.
@@ -13,7 +14,6 @@ pub(super) struct Scale {
     least_step: f64,
 }
 
-/// A tick with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
     pub value: f64,
@@ -78,7 +78,6 @@ impl Scale {
         self.kind.shows(value).then(|| (along(value) - from) / (to - from))
     }
 
-    /// The value at a position.
     pub fn value(&self, position: f64) -> f64 {
         match self.kind {
             ScaleKind::Linear => self.from + position * (self.to - self.from),
@@ -123,9 +122,7 @@ impl Scale {
 
     fn linear_ticks(&self, most: usize) -> Vec<Tick> {
         let rough = (self.to - self.from) / most.max(1) as f64;
-        let power = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.8);
-        let step = step.unwrap_or(10.0 * power).max(self.least_step);
+        let step = round_step(rough * 0.8).max(self.least_step);
         if !(step.is_finite() && step > 0.0) {
             return Vec::new();
         }

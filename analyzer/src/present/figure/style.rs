@@ -1,14 +1,11 @@
 //! The style of all figures: sizes, colours, markers and dashes. Lengths are in points (1/72 inch).
 
-/// Printed width of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Width {
     /// One column of a two-column paper, 88 mm.
     Column,
     /// The whole page, 180 mm.
     Page,
-    /// This many millimetres, at least 40.
-    Millimetres(f64),
 }
 
 impl Width {
@@ -17,8 +14,6 @@ impl Width {
         let millimetres = match self {
             Self::Column => 88.0,
             Self::Page => 180.0,
-            Self::Millimetres(width) if width.is_finite() => width.clamp(40.0, 2000.0),
-            Self::Millimetres(_) => 88.0,
         };
         millimetres * 72.0 / 25.4
     }
@@ -46,9 +41,6 @@ pub(super) const GAP: f64 = 3.0;
 /// A colour as SVG writes it.
 pub(super) type Colour = &'static str;
 
-/// Colour of type and axes.
-pub(super) const INK: Colour = "#1a1a1a";
-/// Colour of grid lines.
 pub(super) const GRID: Colour = "#c8c8c8";
 /// Colour of reference lines and their labels: a grey that is readable on white and on black.
 pub(super) const REFERENCE: Colour = "#777777";
@@ -56,7 +48,6 @@ pub(super) const REFERENCE: Colour = "#777777";
 /// The palette of Okabe and Ito without its yellow (too light on white) and its black (the ink).
 const COLOURS: [Colour; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-/// A marker's shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
     Circle,

@@ -119,6 +119,6 @@ fn small_multiples_share_a_legend_and_an_empty_panel_says_no_data() {
 #[test]
 fn figure_for_a_page_has_no_background_or_ink_of_its_own() {
     let svg = scaling().svg_for_page();
-    assert!(!svg.contains("#ffffff") && !svg.contains(super::style::INK));
+    assert!(!svg.contains("#ffffff") && !svg.contains(svg::INK));
     assert!(svg.contains("fill=\"currentColor\""));
 }

@@ -20,9 +20,7 @@ const MAX_STRETCHES: usize = 5_000;
 const MAX_ITERATIONS: usize = 5_000;
 /// Cells of the map of ranks and iterations.
 const MAX_HEAT: usize = 60_000;
-/// Rows of the table of regions.
 const MAX_REGIONS: usize = 50;
-/// Rows of the table of slow iterations.
 const MAX_SLOW: usize = 20;
 
 /// Row, delaying rank's row or null, begin and end of the waiting, begin of the delaying rank's call, state, reason, and the group

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::metrics::ComputeMode;
 use crate::metrics::activity::detail::Detail;
@@ -14,36 +14,9 @@ use crate::timeline::{GlobalTimeline, whole_ns};
 use crate::trace::Run;
 
 use super::super::dump::Dump;
+use super::communication::Writer;
+use super::names::{NameTable, TOOL_NAME};
 use super::packed;
-
-/// Numbers names in the order in which they first occur.
-#[derive(Debug, Default)]
-pub(super) struct NameTable {
-    names: Vec<String>,
-    numbers: HashMap<String, usize>,
-}
-
-impl NameTable {
-    /// The number of a name; a new name gets the next one.
-    pub fn number(&mut self, name: &str) -> usize {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        self.names.push(name.to_owned());
-        self.numbers.insert(name.to_owned(), self.names.len() - 1);
-        self.names.len() - 1
-    }
-
-    /// The number of a name that is in the table.
-    pub fn find(&self, name: &str) -> Option<usize> {
-        self.numbers.get(name).copied()
-    }
-
-    /// All names, in the order of their numbers.
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-}
 
 #[derive(Debug, Serialize)]
 struct Data {
@@ -84,9 +57,6 @@ struct Events {
     dur: Vec<i64>,
     more: Vec<Value>,
 }
-
-/// The name under which the recorder's own time appears among the functions.
-pub(super) const TOOL_NAME: &str = "recorder";
 
 /// JSON for a `script` element. It holds no `<`, so nothing in it can end the element.
 pub(super) fn json(report: &Report, activity: &Activity, detail: &Detail) -> String {
@@ -137,37 +107,20 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         events.begin.push(begin_ns - std::mem::replace(&mut previous_ns, begin_ns));
         events.dur.push(if open { -1 - duration_ns } else { duration_ns });
         events.function.push(name_of(row.position, detail.function()));
-        let mut more = Value::Null;
-        if detail.event.is_call() {
-            let line = dump.event(row.position, row.thread, &detail.event);
-            more = line.for_page(|name| communicators.number(name));
-        }
-        events.more.push(more);
+        events.more.push(dump.for_page((row.position, row.thread), &detail.event, |name| {
+            communicators.number(name)
+        }));
     }
-    let find_row = |rank: u32, thread: u32| {
-        row_of.get(&(rank, thread)).or_else(|| row_of.get(&(rank, 0))).copied()
-    };
-    let label = |index: u32| table.label(index);
-    let messages = detail.messages.iter().filter_map(|message| {
-        let (send, receive) = (&message.send, &message.receive);
-        let (from, to) =
-            (find_row(send.rank, send.thread)?, find_row(receive.rank, receive.thread)?);
-        let (posted, ended) = (whole_ns(receive.begin_s), receive.end_s.map(whole_ns));
-        let comm = communicators.number(&label(message.communicator));
-        let (begin, end) = (whole_ns(send.begin_s), send.end_s.map(whole_ns));
-        Some(json!([from, to, begin, end, posted, ended, message.bytes, message.tag, comm]))
-    });
-    let messages: Vec<Value> = messages.collect();
+    let writer =
+        Writer { row_of: &row_of, table: &table, time: |seconds| whole_ns(seconds).into() };
+    let messages = detail.messages.iter();
+    let messages = messages.filter_map(|message| writer.message(message, &mut communicators));
+    let messages = messages.collect();
     let collectives = detail.collectives.iter().map(|instance| {
-        let members = instance.members.iter().filter_map(|member| {
-            let row = find_row(member.rank, member.thread)?;
-            Some(json!([row, whole_ns(member.begin_s), member.end_s.map(whole_ns)]))
-        });
-        let members: Vec<Value> = members.collect();
-        let comm = communicators.number(&label(instance.communicator));
-        json!([functions.number(&instance.function), comm, instance.number, members])
+        let function = functions.number(&instance.function);
+        writer.collective(instance, function, &mut communicators)
     });
-    let collectives: Vec<Value> = collectives.collect();
+    let collectives = collectives.collect();
     let regions = detail.regions.iter().map(|region| {
         (region.row, region_names.number(&region.name), region.seconds.start, region.seconds.end)
     });
@@ -181,19 +134,15 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
     let threads = activity.rows.iter().map(|row| (row.position, row.thread)).enumerate();
     let open = open_calls(run, report.timeline, threads).into_iter();
     let open = open.map(|(row, name, begin_s)| (row, functions.number(&name), begin_s)).collect();
-    let kind_of = |name: &String| match name.as_str() {
-        TOOL_NAME => Kind::Tool,
-        name => Kind::of_function(name),
-    };
     Data {
         version: 1,
         length_s: activity.length_s,
         bins: activity.bins,
         kinds: Kind::ALL.iter().map(|kind| kind.name()).collect(),
-        function_kinds: functions.names.iter().map(|name| kind_of(name) as usize).collect(),
-        functions: functions.names,
-        hosts: hosts.names,
-        communicators: communicators.names,
+        function_kinds: functions.kinds(),
+        functions: functions.into_names(),
+        hosts: hosts.into_names(),
+        communicators: communicators.into_names(),
         rows,
         packed: packed::rows(activity),
         windows: detail.windows.iter().map(|window| (window.start, window.end)).collect(),
@@ -201,7 +150,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         messages,
         collectives,
         regions,
-        region_names: region_names.names,
+        region_names: region_names.into_names(),
         longest,
         open,
         summed: activity.summed_s.is_some(),
@@ -227,7 +176,6 @@ pub(super) fn open_calls(
     rows.filter_map(open).collect()
 }
 
-/// The kinds that occur in the run.
 pub(super) fn kinds_used(activity: &Activity) -> BTreeSet<usize> {
     let used = |kind: usize| activity.rows.iter().any(|row| row.totals_s[kind] > 0.0);
     (0..Kind::ALL.len()).filter(|kind| used(*kind)).collect()

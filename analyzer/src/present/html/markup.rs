@@ -36,10 +36,6 @@ pub(super) const SHARED_SCRIPT: [&str; 19] = [
     include_str!("page.js"),
 ];
 
-/// The script of pages whose tables sort and filter, but which have no timeline.
-pub(in crate::present) const TABLES_SCRIPT: [&str; 2] =
-    [include_str!("tables.js"), include_str!("tables_page.js")];
-
 /// A template failed to render: a mistake in the template, which its tests should have caught.
 #[derive(Debug, thiserror::Error)]
 #[error("the page cannot be made: {0}")]
@@ -57,7 +53,26 @@ pub(super) fn is_totals_only(run: &Run, calls: u64) -> bool {
     calls == 0 && threads.any(|thread| thread.totals.is_some())
 }
 
-pub(in crate::present) fn environment() -> Result<Environment<'static>, minijinja::Error> {
+/// A page whose tables sort and filter, without a timeline: its template, its name and what it is about, and its own
+/// values.
+pub(in crate::present) fn page_of_tables(
+    template: &str,
+    [name, about]: [&str; 2],
+    content: Value,
+) -> Result<String, PageError> {
+    let script = [include_str!("tables.js"), include_str!("tables_page.js")];
+    let context = context! {
+        gammachi => env!("CARGO_PKG_VERSION"),
+        name => printable(name),
+        context => printable(about),
+        kinds => Vec::<&str>::new(),
+        script => safe(script.join("\n")),
+        ..content
+    };
+    Ok(environment()?.get_template(template)?.render(context)?)
+}
+
+pub(super) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|name| match name.ends_with(".css") {
         true => AutoEscape::None,
@@ -67,6 +82,7 @@ pub(in crate::present) fn environment() -> Result<Environment<'static>, minijinj
     environment.add_template("study.html", include_str!("study.html"))?;
     environment.add_template("comparison.html", include_str!("comparison.html"))?;
     environment.add_template("history.html", include_str!("history.html"))?;
+    environment.add_template("top.html", include_str!("top.html"))?;
     environment.add_template("head.html", include_str!("head.html"))?;
     environment.add_template("cells.html", include_str!("cells.html"))?;
     environment.add_template("summary.html", include_str!("summary.html"))?;

@@ -10,8 +10,10 @@
 //! security policy forbids the page every request.
 
 mod causes;
+mod communication;
 mod data;
 mod markup;
+mod names;
 mod packed;
 mod parts;
 mod ranks;
@@ -33,13 +35,10 @@ use super::quantity;
 use super::shown::Report;
 
 pub use markup::PageError;
-use markup::{SHARED_SCRIPT, is_totals_only, kinds_used};
-pub(super) use markup::{TABLES_SCRIPT, environment, safe};
+use markup::{SHARED_SCRIPT, environment, is_totals_only, kinds_used};
+pub(super) use markup::{page_of_tables, safe};
 
 /// Makes the page; `roofline` places the run under the roofline of a machine, if one is known.
-///
-/// # Errors
-/// Only when the template itself is wrong.
 pub fn page(
     report: &Report,
     activity: &Activity,

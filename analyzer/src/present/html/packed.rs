@@ -15,7 +15,6 @@ const FULL: u16 = 0x4000;
 const REPEAT: u16 = 0x8000;
 const MAX_REPEATS: u16 = 0x7fff;
 
-/// Packs all rows.
 pub(super) fn rows(activity: &Activity) -> String {
     let bin_s = activity.bin_s();
     let mut bytes = Vec::new();

@@ -25,11 +25,8 @@ use super::{causes, ranks, sections};
 
 /// Pairs of ranks in the table of messages.
 const MAX_PAIRS: usize = 64;
-/// Communicators in their table.
 const MAX_COMMUNICATORS: usize = 200;
-/// Diagnoses listed.
 const MAX_DIAGNOSES: usize = 100;
-/// Savings in the summary.
 const MAX_SAVINGS: usize = 3;
 
 /// The values that summary and panels show of a run.

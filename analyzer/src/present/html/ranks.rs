@@ -31,7 +31,6 @@ pub(super) struct Bar {
     parts: Vec<Part>,
 }
 
-/// The table of the ranks at these positions.
 pub(super) fn table(of: &Report, positions: &[usize]) -> Value {
     laid_out(&report::ranks_of(of).table(positions))
 }

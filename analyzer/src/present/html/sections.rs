@@ -1,8 +1,6 @@
 //! Sections that only some runs have: what did not finish, waits, call sites, the roofline, as values for
 //! `panels.html`.
 
-use std::collections::HashMap;
-
 use minijinja::context;
 use minijinja::value::Value;
 
@@ -18,13 +16,10 @@ use super::table::{by_key, laid_out};
 
 /// Rows of the table of ranks that did not finish.
 const MAX_POSITIONS: usize = 200;
-/// Rows of the table of causes.
 const MAX_WAITS: usize = 50;
 /// Causes in the summary.
 const MAX_TOP: usize = 3;
-/// Rows of the table of the longest waits.
 const MAX_LONGEST: usize = 20;
-/// Rows of the table of call sites.
 const MAX_SITES: usize = 200;
 
 /// Where each rank stopped and what it waits for.
@@ -47,8 +42,11 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     let all: i64 = why.causes.groups.iter().map(|group| group.ticks).sum();
     let share = |(_, group): &(usize, &Group)| (all > 0).then(|| group.ticks as f64 / all as f64);
     let shares: Vec<_> = shown.iter().take(MAX_TOP).map(share).collect();
-    let longest =
-        waits::longest_waits(why, MAX_LONGEST, &unfinished.map(open_waits).unwrap_or_default());
+    let longest = waits::longest_waits(
+        why,
+        MAX_LONGEST,
+        &unfinished.map(unfinished::open_waits).unwrap_or_default(),
+    );
     context! {
         table => (table.rows() > 0).then(|| laid_out(&table)),
         top => by_key(&table, MAX_TOP),
@@ -58,26 +56,6 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     }
 }
 
-/// Whom each rank that did not finish waits for.
-fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
-    let (positions, _) = unfinished::positions(unfinished, MAX_POSITIONS);
-    let waits =
-        positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
-    let each = waits.flat_map(|row| {
-        let delayed_by = match row.waits_for.parse::<u32>() {
-            Ok(rank) => format!("rank {rank}"),
-            Err(_) => row.waits_for.clone(),
-        };
-        let ranges = row.ranks.split(',').filter_map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
-        });
-        ranges.flatten().map(move |rank| (rank, delayed_by.clone())).collect::<Vec<_>>()
-    });
-    each.collect()
-}
-
-/// Functions.
 pub(super) fn calls(metrics: &Metrics) -> Option<Value> {
     let rows: Vec<&CallMetrics> = metrics.calls.iter().collect();
     (!rows.is_empty()).then(|| laid_out(&calls::calls(metrics, &rows)))

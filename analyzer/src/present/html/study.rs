@@ -14,13 +14,11 @@ use crate::present::scaling::{drawings, error_sentence, value};
 use crate::tables;
 use crate::trace::study_json::StudyJson;
 
-use super::markup::{PageError, TABLES_SCRIPT, environment, safe};
+use super::markup::{PageError, page_of_tables, safe};
 use super::table::laid_out;
 
-/// A study and its evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Study<'a> {
-    /// Its directory.
     pub directory: &'a Path,
     /// Its settings: the command, the runs planned.
     pub json: &'a StudyJson,
@@ -35,9 +33,6 @@ pub struct Study<'a> {
 }
 
 /// Makes the page.
-///
-/// # Errors
-/// Only when the template itself is wrong.
 pub fn page(study: &Study) -> Result<String, PageError> {
     let name = study.directory.file_name().map_or_else(
         || study.directory.display().to_string(),
@@ -54,11 +49,7 @@ pub fn page(study: &Study) -> Result<String, PageError> {
         .scaling
         .map(|scaling| drawings(scaling).into_iter().map(figure).collect())
         .unwrap_or_default();
-    let context = context! {
-        gammachi => env!("CARGO_PKG_VERSION"),
-        name => printable(&name),
-        context => printable(&parts.join(" | ")),
-        kinds => Vec::<&str>::new(),
+    let content = context! {
         fits => fits,
         no_model => study.scaling.err().map(error_sentence).unwrap_or_default(),
         figures => figures,
@@ -69,9 +60,8 @@ pub fn page(study: &Study) -> Result<String, PageError> {
         region => study.region,
         directory => study.directory.display().to_string(),
         notes => study.notes,
-        script => safe(TABLES_SCRIPT.join("\n")),
     };
-    Ok(environment()?.get_template("study.html")?.render(context)?)
+    page_of_tables("study.html", [&name, &parts.join(" | ")], content)
 }
 
 /// The fits as `gammachi scaling --json` gives them, with their names.

@@ -26,8 +26,10 @@ use crate::replay::NoIdeal;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
 
-use super::data::{NameTable, TOOL_NAME, computing_kinds};
+use super::communication::Writer;
+use super::data::computing_kinds;
 use super::markup::{PageError, SHARED_SCRIPT, environment, is_totals_only, kinds_used, safe};
+use super::names::{NameTable, TOOL_NAME};
 use super::parts;
 
 /// Bins of a tile; equals `BINS` in `tiles.js`.
@@ -68,7 +70,6 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A view of a run and its communicators.
     pub fn new(look: IndexReader<'a>, communicators: &'a CommunicatorTable) -> Self {
         let mut functions = NameTable::default();
         for rank in &look.run.ranks {
@@ -91,21 +92,16 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.look.index.rows.len()
     }
 
-    /// Length of the run, in seconds.
     pub fn length_s(&self) -> f64 {
         let ends = self.look.timeline.ranks.iter().map(|rank| rank.end_s());
         ends.fold(0.0, f64::max)
     }
 
     /// The page; `nonce` marks its own script and style for the content security policy.
-    ///
-    /// # Errors
-    /// Only when the template itself is wrong.
     pub fn page(&self, nonce: &str) -> Result<String, PageError> {
         let run = self.look.run;
         let totals = (0..self.rows()).map(|row| self.look.index.totals_s(row, self.look.timeline));
@@ -192,7 +188,7 @@ impl<'a> View<'a> {
             "length_s": self.length_s(),
             "kinds": Kind::ALL.map(Kind::name),
             "functions": self.functions.names(),
-            "function_kinds": self.function_kinds(),
+            "function_kinds": self.functions.kinds(),
             "communicators": [],
             "hosts": hosts.names(),
             "rows": rows,
@@ -202,14 +198,6 @@ impl<'a> View<'a> {
             "open": open,
             "summed": activity::summed(run, timeline).is_some(),
         })
-    }
-
-    fn function_kinds(&self) -> Vec<usize> {
-        let kind = |name: &String| match name.as_str() {
-            TOOL_NAME => Kind::Tool,
-            name => Kind::of_function(name),
-        };
-        self.functions.names().iter().map(|name| kind(name) as usize).collect()
     }
 
     fn function(&self, position: usize, function: Option<u16>) -> usize {
@@ -264,13 +252,9 @@ impl<'a> View<'a> {
                 .map(|detail| {
                     let duration_ns = ((detail.end_s - detail.begin_s) * 1e9).round() as i64;
                     let open = detail.event.end.is_none();
-                    let more = match detail.event.is_call() {
-                        true => self
-                            .dump
-                            .event(facts.position, facts.thread, &detail.event)
-                            .for_page(|name| communicators.number(name)),
-                        false => Value::Null,
-                    };
+                    let line = (facts.position, facts.thread);
+                    let number = |name: &str| communicators.number(name);
+                    let more = self.dump.for_page(line, &detail.event, number);
                     let function = self.function(facts.position, detail.function());
                     let duration = if open { -1 - duration_ns } else { duration_ns };
                     json!([function, detail.begin_s, duration, more])
@@ -279,11 +263,24 @@ impl<'a> View<'a> {
             shown.push(json!([row, events]));
         }
         let found = communication(from_s, to_s);
-        let messages = self.messages(&found.messages, &mut communicators);
-        let collectives = self.collectives(&found.collectives, &mut communicators);
+        let (row_of, table) = (&self.row_of, self.communicators);
+        let writer = Writer { row_of, table, time: Value::from };
+        let messages = found.messages.iter().take(MAX_MESSAGES);
+        let messages: Vec<Value> =
+            messages.filter_map(|message| writer.message(message, &mut communicators)).collect();
+        let mut members = 0;
+        let fits = |instance: &&CollectiveInstance| {
+            members += instance.members.len();
+            members <= MAX_MESSAGES && !instance.members.is_empty()
+        };
+        let collectives = found.collectives.iter().filter(fits).map(|instance| {
+            let function = self.functions.find(&instance.function).unwrap_or_default();
+            writer.collective(instance, function, &mut communicators)
+        });
+        let collectives: Vec<Value> = collectives.collect();
         Some(json!({
             "functions": self.functions.names(),
-            "function_kinds": self.function_kinds(),
+            "function_kinds": self.functions.kinds(),
             "rows": shown,
             "messages": messages,
             "collectives": collectives,
@@ -347,44 +344,5 @@ impl<'a> View<'a> {
             Some(json!({ "html": html, "computing": computing_kinds(metrics.compute) }))
         });
         found.as_ref()
-    }
-
-    fn row(&self, rank: u32, thread: u32) -> Option<usize> {
-        self.row_of.get(&(rank, thread)).or_else(|| self.row_of.get(&(rank, 0))).copied()
-    }
-
-    fn messages(&self, messages: &[Message], communicators: &mut NameTable) -> Vec<Value> {
-        let value = |message: &Message| {
-            let (send, receive) = (&message.send, &message.receive);
-            let from = self.row(send.rank, send.thread)?;
-            let to = self.row(receive.rank, receive.thread)?;
-            let comm = communicators.number(&self.communicators.label(message.communicator));
-            let (begin, end) = (send.begin_s, send.end_s);
-            let (posted, ended) = (receive.begin_s, receive.end_s);
-            Some(json!([from, to, begin, end, posted, ended, message.bytes, message.tag, comm]))
-        };
-        messages.iter().take(MAX_MESSAGES).filter_map(value).collect()
-    }
-
-    fn collectives(
-        &self,
-        instances: &[CollectiveInstance],
-        communicators: &mut NameTable,
-    ) -> Vec<Value> {
-        let value = |instance: &CollectiveInstance| {
-            let members = instance.members.iter().filter_map(|member| {
-                Some(json!([self.row(member.rank, member.thread)?, member.begin_s, member.end_s]))
-            });
-            let members: Vec<Value> = members.collect();
-            let function = self.functions.find(&instance.function).unwrap_or_default();
-            let comm = communicators.number(&self.communicators.label(instance.communicator));
-            json!([function, comm, instance.number, members])
-        };
-        let mut calls = 0;
-        let fits = |instance: &&CollectiveInstance| {
-            calls += instance.members.len();
-            calls <= MAX_MESSAGES && !instance.members.is_empty()
-        };
-        instances.iter().filter(fits).map(value).collect()
     }
 }

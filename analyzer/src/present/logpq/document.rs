@@ -200,9 +200,6 @@ struct PredictedDocument {
 }
 
 /// The document as indented text.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
     let document = Document {
         version: VERSION,

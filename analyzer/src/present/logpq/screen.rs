@@ -7,64 +7,50 @@ use crate::models::logpq::{Estimate, Findings, LogP, Parameters};
 
 use super::super::paragraph::wrapped;
 use super::super::quantity::{count, percent, seconds, significant};
+use super::super::sections::Sections;
 use super::super::table::Table;
 use super::words::{parameter_note, product_from, study_note};
 
 /// With more ranks than this, the screen shows only their sum; the JSON document has them all.
 const MAX_RANKS: usize = 16;
 
-/// The screen. With `colour`, headings are bold.
 pub fn screen(findings: &Findings, colour: bool) -> String {
-    let bold = |text: &str| match colour {
-        true => format!("\x1b[1m{text}\x1b[0m"),
-        false => text.to_owned(),
-    };
-    let indented = |lines: Vec<String>| lines.into_iter().map(|line| format!("  {line}"));
-    let mut lines = Vec::new();
+    let mut screen = Sections::new(colour);
     for parameters in &findings.parameters {
-        lines.push(bold(&format!("PARAMETERS  {}, {}", parameters.class, findings.source)));
-        lines.extend(indented(table_of(parameters)));
-        lines.extend(parameters.notes.iter().flat_map(|note| wrapped("  ", &parameter_note(note))));
-        lines.push(String::new());
+        screen.heading(&format!("PARAMETERS  {}, {}", parameters.class, findings.source));
+        screen.lines(table_of(parameters));
+        screen.sentences(parameters.notes.iter().map(parameter_note));
+        screen.gap();
         if !parameters.sizes.is_empty() {
-            lines.push(bold(&format!("ALL SIZES  {}: LogP of one message", parameters.class)));
-            lines.extend(indented(sizes(parameters)));
-            lines.push(String::new());
-            lines.extend(indented(pieces(parameters)));
-            lines.push(String::new());
+            let heading = format!("ALL SIZES  {}: LogP of one message", parameters.class);
+            screen.section(&heading, sizes(parameters));
+            screen.lines(pieces(parameters));
+            screen.gap();
         }
     }
     if let Some(study) = &findings.cannon {
         let p = study.grid;
-        lines.push(bold(&format!(
-            "CANNON'S PRODUCT  {} ranks ({p} x {p}), {}",
-            p * p,
-            findings.cannon_class
-        )));
-        lines.push(format!(
-            "  t_M = t_f + t_s·l³: t_f = {}, t_s = {} ({})",
+        let class = &findings.cannon_class;
+        screen.heading(&format!("CANNON'S PRODUCT  {} ranks ({p} x {p}), {class}", p * p));
+        screen.lines([format!(
+            "t_M = t_f + t_s·l³: t_f = {}, t_s = {} ({})",
             seconds(study.product.fixed_s),
             seconds(study.product.multiply_s),
             product_from(study.product_from)
-        ));
-        lines.push(String::new());
-        lines.extend(indented(products(study)));
-        lines.extend(hidden(study).into_iter().map(|line| format!("  {line}")));
-        lines.extend(study.notes.iter().flat_map(|note| wrapped("  ", &study_note(note))));
-        lines.push(String::new());
+        )]);
+        screen.gap();
+        screen.lines(products(study));
+        screen.lines(hidden(study));
+        screen.sentences(study.notes.iter().map(study_note));
+        screen.gap();
     }
     for run in &findings.runs {
-        lines.push(bold(&format!("MESSAGES  {}", run.name)));
-        lines.extend(indented(messages(run)));
-        lines.extend(wrapped("  ", &verdict(run)));
-        lines.push(String::new());
+        screen.heading(&format!("MESSAGES  {}", run.name));
+        screen.lines(messages(run));
+        screen.sentences([verdict(run)]);
+        screen.gap();
     }
-    if !findings.notes.is_empty() {
-        lines.push(bold("NOTES"));
-        lines.extend(findings.notes.iter().flat_map(|note| wrapped("  ", note)));
-        lines.push(String::new());
-    }
-    lines.join("\n")
+    screen.finish(&findings.notes)
 }
 
 fn with_uncertainty(estimate: &Estimate) -> String {
@@ -109,18 +95,15 @@ fn table_of(parameters: &Parameters) -> Vec<String> {
 
 fn sizes(parameters: &Parameters) -> Vec<String> {
     let rows = &parameters.sizes;
-    let mut table = Table::default();
-    table.right("bytes", rows.iter().map(|row| count(row.bytes)));
-    table.right("RTT/2", rows.iter().map(|row| with_uncertainty(&row.half_rtt)));
-    table.right(
-        "L",
-        rows.iter().map(|row| match row.logp.latency.is_identified() {
-            true => with_uncertainty(&row.logp.latency),
-            false => "not identified".into(),
-        }),
-    );
-    table.right("o", rows.iter().map(|row| with_uncertainty(&row.logp.overhead)));
-    table.right("g", rows.iter().map(|row| with_uncertainty(&row.logp.gap)));
+    let mut table = Table::of(rows);
+    table.right("bytes", |row| count(row.bytes));
+    table.right("RTT/2", |row| with_uncertainty(&row.half_rtt));
+    table.right("L", |row| match row.logp.latency.is_identified() {
+        true => with_uncertainty(&row.logp.latency),
+        false => "not identified".into(),
+    });
+    table.right("o", |row| with_uncertainty(&row.logp.overhead));
+    table.right("g", |row| with_uncertainty(&row.logp.gap));
     table.lines()
 }
 
@@ -135,45 +118,42 @@ fn pieces(parameters: &Parameters) -> Vec<String> {
     ];
     let rows: Vec<_> =
         all.iter().flat_map(|(name, fits)| fits.iter().map(move |piece| (name, piece))).collect();
-    let mut table = Table::default();
-    table.left("LogPQ by pieces", rows.iter().map(|(name, _)| (*name).to_string()));
-    table.right("from bytes", rows.iter().map(|(_, piece)| count(piece.from_bytes)));
-    table.right("to", rows.iter().map(|(_, piece)| count(piece.to_bytes)));
+    let mut table = Table::of(&rows);
+    table.left("LogPQ by pieces", |(name, _)| (*name).to_string());
+    table.right("from bytes", |(_, piece)| count(piece.from_bytes));
+    table.right("to", |(_, piece)| count(piece.to_bytes));
     let around = |value: f64, (low, high): (f64, f64), factor: f64| {
         let half_width = (high - low).abs() / 2.0 * factor;
         with_uncertainty(&Estimate { value: value * factor, half_width })
     };
-    table.right("fixed n", rows.iter().map(|(_, p)| around(p.fixed_s, p.fixed_interval_s, 1.0)));
-    table.right(
-        "per word",
-        rows.iter().map(|(_, p)| around(p.per_byte_s, p.per_byte_interval_s, word)),
-    );
-    table.right("worst misfit", rows.iter().map(|(_, piece)| percent(piece.worst_misfit)));
+    table.right("fixed n", |(_, p)| around(p.fixed_s, p.fixed_interval_s, 1.0));
+    table.right("per word", |(_, p)| around(p.per_byte_s, p.per_byte_interval_s, word));
+    table.right("worst misfit", |(_, piece)| percent(piece.worst_misfit));
     table.lines()
 }
 
 fn products(study: &Study) -> Vec<String> {
     let rows = &study.rows;
     let measured = rows.iter().any(|row| row.compared().is_some());
-    let mut table = Table::default();
-    table.right("N", rows.iter().map(|row| row.n.to_string()));
-    table.right("block", rows.iter().map(|row| row.block.to_string()));
-    table.right("computation", rows.iter().map(|row| seconds(row.computation_s)));
+    let mut table = Table::of(rows);
+    table.right("N", |row| row.n.to_string());
+    table.right("block", |row| row.block.to_string());
+    table.right("computation", |row| seconds(row.computation_s));
     if measured {
         let time = |row: &Row| row.compared().map_or("-".into(), |one| seconds(one.elapsed_s));
-        table.right("measured", rows.iter().map(time));
+        table.right("measured", time);
     }
     for (index, model) in Model::ALL.into_iter().enumerate() {
         if rows.iter().all(|row| row.predicted_s[index].is_none()) {
             continue;
         }
         let time = |row: &Row| row.predicted_s[index].map_or("-".into(), seconds);
-        table.right(model.name(), rows.iter().map(time));
+        table.right(model.name(), time);
         if measured {
             let error = |row: &Row| {
                 Some(signed_percent(row.predicted_s[index]? / row.compared()?.elapsed_s - 1.0))
             };
-            table.right("error", rows.iter().map(|row| error(row).unwrap_or_else(|| "-".into())));
+            table.right("error", |row| error(row).unwrap_or_else(|| "-".into()));
         }
     }
     table.lines()
@@ -193,26 +173,20 @@ fn hidden(study: &Study) -> Vec<String> {
     }
     let each: Vec<_> =
         rows.iter().flat_map(|row| row.strategies.iter().map(move |one| (row, one))).collect();
-    let mut table = Table::default();
-    table.right("N", each.iter().map(|(row, _)| row.n.to_string()));
-    table.left("strategy", each.iter().map(|(_, one)| one.strategy.clone()));
-    table.right("blocks held", each.iter().map(|(_, one)| one.blocks_held.to_string()));
-    table.right(
-        "elapsed",
-        each.iter().map(|(_, one)| {
-            format!("{} ± {}", seconds(one.elapsed_s), percent(one.half_width_s / one.elapsed_s))
-        }),
-    );
-    table.right("not hidden", each.iter().map(|(_, one)| seconds(one.not_hidden_s)));
-    table.right("hides", each.iter().map(|(_, one)| one.hides.map_or("-".into(), percent)));
-    table.left(
-        "",
-        each.iter().map(|(row, one)| match (one.fully, row.fewest_blocks()) {
-            (true, Some(best)) if best == *one => "fully, with the fewest blocks".to_owned(),
-            (true, _) => "fully".to_owned(),
-            _ => String::new(),
-        }),
-    );
+    let mut table = Table::of(&each);
+    table.right("N", |(row, _)| row.n.to_string());
+    table.left("strategy", |(_, one)| one.strategy.clone());
+    table.right("blocks held", |(_, one)| one.blocks_held.to_string());
+    table.right("elapsed", |(_, one)| {
+        format!("{} ± {}", seconds(one.elapsed_s), percent(one.half_width_s / one.elapsed_s))
+    });
+    table.right("not hidden", |(_, one)| seconds(one.not_hidden_s));
+    table.right("hides", |(_, one)| one.hides.map_or("-".into(), percent));
+    table.left("", |(row, one)| match (one.fully, row.fewest_blocks()) {
+        (true, Some(best)) if best == *one => "fully, with the fewest blocks".to_owned(),
+        (true, _) => "fully".to_owned(),
+        _ => String::new(),
+    });
     let mut lines = vec![String::new()];
     lines.extend(table.lines());
     lines.push(String::new());
@@ -249,23 +223,20 @@ fn messages(run: &RunPrediction) -> Vec<String> {
         false => Vec::new(),
     };
     rows.push(("all".into(), run.sum()));
-    let mut table = Table::default();
-    table.right("rank", rows.iter().map(|(name, _)| name.clone()));
-    table.right("messages", rows.iter().map(|(_, rank)| count(rank.messages)));
-    table.right(
-        "mean bytes",
-        rows.iter().map(|(_, rank)| match rank.messages {
-            0 => "-".into(),
-            messages => significant(rank.bytes / messages as f64, 3),
-        }),
-    );
-    table.right("measured", rows.iter().map(|(_, rank)| seconds(rank.measured_s)));
+    let mut table = Table::of(&rows);
+    table.right("rank", |(name, _)| name.clone());
+    table.right("messages", |(_, rank)| count(rank.messages));
+    table.right("mean bytes", |(_, rank)| match rank.messages {
+        0 => "-".into(),
+        messages => significant(rank.bytes / messages as f64, 3),
+    });
+    table.right("measured", |(_, rank)| seconds(rank.measured_s));
     for (index, model) in Model::ALL.into_iter().enumerate() {
         let range = |rank: &RankPrediction| {
             let one = &rank.models[index];
             format!("{} to {}", seconds(one.busy_s), seconds(one.exposed_s()))
         };
-        table.right(model.name(), rows.iter().map(|(_, rank)| range(rank)));
+        table.right(model.name(), |(_, rank)| range(rank));
     }
     table.lines()
 }

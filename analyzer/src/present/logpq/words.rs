@@ -4,7 +4,6 @@ use crate::models::logpq::ParameterNote;
 use crate::models::logpq::study::{ProductSource, StudyNote};
 use crate::present::machine::doubt_sentence;
 
-/// A note on the parameters of a class.
 pub(super) fn parameter_note(note: &ParameterNote) -> String {
     match note {
         ParameterNote::NoLatency { words, latency, half_rtt_s } => {

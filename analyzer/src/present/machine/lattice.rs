@@ -5,21 +5,18 @@ use crate::present::figure::{Axis, Figure, Marks, Panel, Series};
 use crate::present::quantity::{count, seconds, with_prefix};
 use crate::present::table::Table;
 
-/// Name of the picture's file.
 pub const PICTURE: &str = "lattice-splits.svg";
 
-/// The table of a lattice.
 pub fn screen(lattice: &Lattice) -> String {
-    let column = |of: fn(&Split) -> String| lattice.splits.iter().map(of).collect::<Vec<_>>();
-    let mut table = Table::default();
-    table.left("split", column(|split| split.split.clone()));
-    table.left("local", column(|split| split.local.clone()));
-    table.right("messages", column(|split| count(split.messages)));
-    table.right("sent", column(|split| with_prefix(split.bytes as f64) + "B"));
-    table.right("exchange", column(|split| seconds(split.exchange_s.median)));
-    table.right("iteration", column(|split| seconds(split.iteration_s.median)));
-    table.right("predicted", column(|split| seconds(split.predicted_exchange_s)));
-    table.right("checksum", column(|split| split.checksum.clone()));
+    let mut table = Table::of(&lattice.splits);
+    table.left("split", |split| split.split.clone());
+    table.left("local", |split| split.local.clone());
+    table.right("messages", |split| count(split.messages));
+    table.right("sent", |split| with_prefix(split.bytes as f64) + "B");
+    table.right("exchange", |split| seconds(split.exchange_s.median));
+    table.right("iteration", |split| seconds(split.iteration_s.median));
+    table.right("predicted", |split| seconds(split.predicted_exchange_s));
+    table.right("checksum", |split| split.checksum.clone());
     let mut lines = vec![format!(
         "LATTICE {} on {} ranks, {}, {} iterations",
         lattice.lattice, lattice.ranks, lattice.mpi, lattice.iterations
@@ -107,7 +104,6 @@ mod tests {
     use super::*;
     use crate::models::machine::tests::machine;
 
-    /// A lattice with four splits.
     fn lattice(times_meaningful: bool) -> Lattice {
         let machine = machine();
         let mut conditions = machine.network.conditions.clone();

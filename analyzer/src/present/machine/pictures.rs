@@ -9,7 +9,6 @@ const GAP_STYLE: usize = 2;
 
 type Quantity = fn(&SizeTimes) -> &Measured;
 
-/// All pictures with their file names.
 pub fn all(machine: &Machine) -> Vec<(&'static str, Figure)> {
     let mut all = vec![
         ("machine-latency.svg", latency(machine)),

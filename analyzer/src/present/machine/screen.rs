@@ -1,17 +1,14 @@
 //! Renders a measured machine for the terminal, and what changed since it was measured before.
 
 use crate::models::machine::difference::Change;
-use crate::models::machine::{
-    BufferedSends, Ceiling, Machine, Measured, PairClass, Piece, SizeTimes,
-};
+use crate::models::machine::{BufferedSends, Machine, Measured, PairClass, Piece, SizeTimes};
 
-use crate::present::quantity::{count, percent, seconds, significant, with_prefix};
+use crate::present::quantity::{count, in_unit, percent, seconds, with_prefix};
 use crate::present::table::Table;
 
 /// Message sizes that the screen shows, if measured; the file holds all.
 const SHOWN_BYTES: [u64; 8] = [1, 8, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20, 4 << 20];
 
-/// The screen of the whole machine.
 pub fn screen(machine: &Machine) -> String {
     let mut lines = vec![format!(
         "{}, {} ranks: {}",
@@ -47,17 +44,15 @@ fn class_lines(class: &PairClass) -> Vec<String> {
     let shown: Vec<&SizeTimes> =
         class.sizes.iter().filter(|size| SHOWN_BYTES.contains(&size.bytes)).collect();
     let shown = if shown.is_empty() { class.sizes.iter().collect() } else { shown };
-    let column =
-        |of: fn(&SizeTimes) -> String| shown.iter().map(|size| of(size)).collect::<Vec<_>>();
-    let mut table = Table::default();
-    table.right("bytes", column(|size| size.bytes.to_string()));
-    table.right("RTT/2", column(|size| seconds(size.half_rtt_s.median)));
-    table.right("±", column(|size| uncertainty(&size.half_rtt_s)));
-    table.right("o_s", column(|size| seconds(size.send_overhead_s.median)));
-    table.right("o_r", column(|size| seconds(size.receive_overhead_s.median)));
-    table.right("gap", column(|size| seconds(size.gap_s.median)));
-    table.right("one way", column(|size| rate(&size.one_way_bytes_per_s)));
-    table.right("both ways", column(|size| rate(&size.both_ways_bytes_per_s)));
+    let mut table = Table::of(&shown);
+    table.right("bytes", |size| size.bytes.to_string());
+    table.right("RTT/2", |size| seconds(size.half_rtt_s.median));
+    table.right("±", |size| uncertainty(&size.half_rtt_s));
+    table.right("o_s", |size| seconds(size.send_overhead_s.median));
+    table.right("o_r", |size| seconds(size.receive_overhead_s.median));
+    table.right("gap", |size| seconds(size.gap_s.median));
+    table.right("one way", |size| rate(&size.one_way_bytes_per_s));
+    table.right("both ways", |size| rate(&size.both_ways_bytes_per_s));
     lines.extend(table.lines());
 
     lines.push(match class.eager_limit {
@@ -74,25 +69,25 @@ fn class_lines(class: &PairClass) -> Vec<String> {
             )
         }
     });
-    let mut table = Table::default();
     let named = [("RTT/2", &class.fits.half_rtt), ("gap g + (s-1)G", &class.fits.gap)];
     let pieces: Vec<(&str, &Piece)> = named
         .into_iter()
         .flat_map(|(name, pieces)| pieces.iter().map(move |piece| (name, piece)))
         .collect();
-    table.left("piece of", pieces.iter().map(|(name, _)| (*name).to_owned()));
-    table.right("from", pieces.iter().map(|(_, piece)| piece.from_bytes.to_string()));
-    table.right("to bytes", pieces.iter().map(|(_, piece)| piece.to_bytes.to_string()));
-    table.right("fixed", pieces.iter().map(|(_, piece)| seconds(piece.fixed_s)));
-    table.right("per KiB", pieces.iter().map(|(_, piece)| seconds(piece.per_byte_s * 1024.0)));
-    table.right("worst misfit", pieces.iter().map(|(_, piece)| percent(piece.worst_misfit)));
+    let mut table = Table::of(&pieces);
+    table.left("piece of", |(name, _)| (*name).to_owned());
+    table.right("from", |(_, piece)| piece.from_bytes.to_string());
+    table.right("to bytes", |(_, piece)| piece.to_bytes.to_string());
+    table.right("fixed", |(_, piece)| seconds(piece.fixed_s));
+    table.right("per KiB", |(_, piece)| seconds(piece.per_byte_s * 1024.0));
+    table.right("worst misfit", |(_, piece)| percent(piece.worst_misfit));
     lines.extend(table.lines());
 
     if !class.queues.is_empty() {
-        let mut table = Table::default();
-        table.right("queues, bytes", class.queues.iter().map(|queue| queue.bytes.to_string()));
-        table.right("SQ + TQ", class.queues.iter().map(|queue| held(queue.receiver_outside_mpi)));
-        table.right("+ RQ", class.queues.iter().map(|queue| held(queue.receiver_in_mpi)));
+        let mut table = Table::of(&class.queues);
+        table.right("queues, bytes", |queue| queue.bytes.to_string());
+        table.right("SQ + TQ", |queue| held(queue.receiver_outside_mpi));
+        table.right("+ RQ", |queue| held(queue.receiver_in_mpi));
         lines.extend(table.lines());
     }
     lines
@@ -111,33 +106,19 @@ fn uncertainty(figure: &Measured) -> String {
 }
 
 fn rate(rate: &Measured) -> String {
-    with_unit(rate.median, "B/s")
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    const PREFIXES: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
-    let found = PREFIXES.iter().find(|(scale, _)| value >= scale * 0.9995);
-    let (scale, prefix) = found.copied().unwrap_or((1.0, ""));
-    format!("{} {prefix}{unit}", significant(value / scale, 3))
+    in_unit(rate.median, 3, "B/s")
 }
 
 fn ceiling_lines(machine: &Machine) -> Vec<String> {
     let ceilings = &machine.ceilings;
-    let column = |of: fn(&Ceiling) -> String| ceilings.ceilings.iter().map(of).collect::<Vec<_>>();
-    let mut table = Table::default();
-    table.left("CEILING", column(|ceiling| ceiling.name.clone()));
-    table.right(
-        "rank 0 alone",
-        column(|ceiling| {
-            ceiling
-                .alone
-                .as_ref()
-                .map_or("-".into(), |figure| with_unit(figure.median, &ceiling.unit))
-        }),
-    );
-    table.right("per rank, all at once", column(|c| with_unit(c.per_rank.median, &c.unit)));
-    table.right("per host", column(|c| with_unit(c.per_host.median, &c.unit)));
-    table.right("±", column(|c| uncertainty(&c.per_host)));
+    let mut table = Table::of(&ceilings.ceilings);
+    table.left("CEILING", |ceiling| ceiling.name.clone());
+    table.right("rank 0 alone", |c| {
+        c.alone.as_ref().map_or("-".into(), |alone| in_unit(alone.median, 3, &c.unit))
+    });
+    table.right("per rank, all at once", |c| in_unit(c.per_rank.median, 3, &c.unit));
+    table.right("per host", |c| in_unit(c.per_host.median, 3, &c.unit));
+    table.right("±", |c| uncertainty(&c.per_host));
     let mut lines = table.lines();
     let note =
         ceilings.instructions_note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
@@ -160,13 +141,13 @@ pub fn change_lines(changes: &[Change], compared: usize) -> Vec<String> {
     if changes.is_empty() {
         return vec![format!("CHANGED  nothing beyond noise among {compared} figures")];
     }
-    let mut table = Table::default();
-    table.left("CHANGED", changes.iter().map(|change| change.what.clone()));
-    table.right("at bytes", changes.iter().map(|c| c.bytes.map_or("-".into(), |b| b.to_string())));
-    table.right("before", changes.iter().map(|c| format!("{:.3e}", c.before)));
-    table.right("now", changes.iter().map(|c| format!("{:.3e}", c.now)));
-    table.right("by", changes.iter().map(|c| format!("{:+.0} %", c.relative() * 100.0)));
-    table.right("sizes", changes.iter().map(|c| format!("{} of {}", c.sizes.0, c.sizes.1)));
+    let mut table = Table::of(changes);
+    table.left("CHANGED", |change| change.what.clone());
+    table.right("at bytes", |c| c.bytes.map_or("-".into(), |b| b.to_string()));
+    table.right("before", |c| format!("{:.3e}", c.before));
+    table.right("now", |c| format!("{:.3e}", c.now));
+    table.right("by", |c| format!("{:+.0} %", c.relative() * 100.0));
+    table.right("sizes", |c| format!("{} of {}", c.sizes.0, c.sizes.1));
     table.lines()
 }
 

@@ -2,7 +2,6 @@
 
 use crate::models::machine::{Difference, Doubt, HostKind};
 
-/// How two machines differ.
 pub fn difference_sentence(difference: &Difference) -> String {
     match difference {
         Difference::Hosts(own, other) => format!("hosts: {} and {}", hosts(own), hosts(other)),

@@ -6,14 +6,11 @@ use crate::metrics::{Matrix, Traffic};
 use crate::trace::Run;
 
 use super::super::quantity::{count, with_prefix};
-use super::svg_text::escaped;
+use super::super::svg::{BACKGROUND, INK, begin, escaped};
 
-/// What the cells show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellValue {
-    /// Bytes.
     Bytes,
-    /// Number of messages.
     Count,
 }
 
@@ -23,11 +20,9 @@ pub const MAX_SIDE: usize = 128;
 /// A matrix that fits a picture: by rank, or by host if there are too many ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledMatrix {
-    /// Names of the rows and columns.
     pub names: Vec<String>,
     /// What rows and columns are: `rank` or `host`.
     pub of: &'static str,
-    /// The traffic by row and column.
     pub matrix: Matrix,
 }
 
@@ -54,12 +49,9 @@ const EDGE: f64 = 250.0;
 const LETTER: f64 = 3.7;
 /// Room for ticks and the title of an axis.
 const TITLE: f64 = 20.0;
-/// Maximum number of letters of a label.
 const MAX_LETTERS: usize = 18;
-/// Maximum number of labels on a side.
 const MAX_LABELS: f64 = 16.0;
 
-/// The position of the matrix in the picture.
 struct Frame {
     left: f64,
     top: f64,
@@ -121,19 +113,19 @@ pub fn svg(labelled: &LabelledMatrix, shown: CellValue, page: bool) -> String {
             );
         }
     }
-    let ink = if page { "currentColor" } else { "#1a1a1a" };
+    let ink = if page { "currentColor" } else { INK };
     let what = if shown == CellValue::Bytes { "bytes" } else { "messages" };
     let Frame { left, top, .. } = frame;
     let (width, height) = (left + EDGE + 12.0, top + EDGE + 34.0);
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.1}pt\" height=\"{height:.1}pt\" \
-         viewBox=\"0 0 {width:.1} {height:.1}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" \
-         font-size=\"6.5\" data-left=\"{left:.1}\" data-top=\"{top:.1}\" data-edge=\"{EDGE}\" \
-         data-places=\"{n}\" data-of=\"{}\">\n<title>Message matrix, {what}</title>\n",
+    let attributes = format!(
+        " font-family=\"Helvetica, Arial, sans-serif\" font-size=\"6.5\" data-left=\"{left:.1}\" \
+         data-top=\"{top:.1}\" data-edge=\"{EDGE}\" data-places=\"{n}\" data-of=\"{}\"",
         labelled.of
     );
+    let name = format!("Message matrix, {what}");
+    let mut text = begin(&format!("{width:.1}"), &format!("{height:.1}"), &attributes, &name);
     if !page {
-        text.push_str("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
+        text.push_str(BACKGROUND);
     }
     for (path, colour) in paths.iter().zip(SHADES).filter(|(path, _)| !path.is_empty()) {
         let _ = writeln!(text, "<path fill=\"{colour}\" d=\"{path}\"/>");

@@ -1,15 +1,12 @@
 //! Draws pictures of one run as SVG, for papers and for the HTML page.
 
 pub mod matrix;
-pub(in crate::present) mod svg_text;
 pub mod timeline;
 
 use crate::metrics::activity::{Activity, Kind};
 
 use super::figure::{Axis, Figure, Marks, Panel, Reference, Series};
 use super::shown::Report;
-
-pub use svg_text::KIND_COLOURS;
 
 /// τ–χ space: every rank at (τ_i, τ_i − γ_i), the run at (τ, χ), and lines of equal efficiency.
 pub fn tau_chi(report: &Report) -> Figure {

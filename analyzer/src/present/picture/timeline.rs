@@ -12,16 +12,20 @@ use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::trace::Run;
 
 use super::super::quantity::TimeUnit;
-use super::svg_text::{KIND_COLOURS, escaped};
+use super::super::svg::{BACKGROUND, INK, begin, escaped, round_step};
 
 pub use sheet::View;
 use sheet::{LEFT, RIGHT, Sheet, TOP, WIDTH};
 
+/// Colours of the kinds on white, by Okabe and Ito; own code is pale.
+const KIND_COLOURS: [&str; 10] = [
+    "#cfd6dc", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#0072b2", "#009e73", "#f0e442",
+    "#7d5ba6", "#000000",
+];
 /// Smallest height of a share in a column.
 const MIN_HEIGHT: f64 = 0.25;
 /// Smallest gap between two calls of a kind that is visible in print; calls closer together are drawn as one.
 const MIN_GAP: f64 = 0.02;
-/// Maximum number of columns of shares.
 const SHARE_COLUMNS: usize = 600;
 /// Maximum number of arrows, per row and in total. With more, none is drawn: they would hide what they explain.
 const MAX_ARROWS: (usize, usize) = (60, 2000);
@@ -36,13 +40,14 @@ pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: 
     let row_height = (420.0 / rows as f64).clamp(2.0, if rows > 4 { 18.0 } else { 28.0 });
     let sheet = Sheet { view, row_height };
     let height = TOP + rows as f64 * row_height + 52.0;
-    let title = escaped(title);
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}pt\" height=\"{height:.0}pt\" \
-         viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" \
-         font-size=\"6.5\" fill=\"#1a1a1a\">\n<title>{title}</title>\n<rect width=\"100%\" \
-         height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"6\" y=\"12\" font-size=\"8.5\" \
-         font-weight=\"bold\">{title}</text>\n"
+    let attributes =
+        format!(" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"6.5\" fill=\"{INK}\"");
+    let mut text = begin(&WIDTH.to_string(), &format!("{height:.0}"), &attributes, title);
+    // Writing to a String does not fail.
+    let _ = writeln!(
+        text,
+        "{BACKGROUND}<text x=\"6\" y=\"12\" font-size=\"8.5\" font-weight=\"bold\">{}</text>",
+        escaped(title)
     );
     let covered = detail.windows.iter().any(|window| {
         window.start <= view.seconds.start.max(0.0)
@@ -122,26 +127,16 @@ fn shares(text: &mut String, activity: &Activity, sheet: &Sheet) -> [bool; KINDS
     let mut steps: Vec<Steps> =
         (0..KINDS).map(|_| Steps { path: String::new(), open: None }).collect();
     let Range { start, end } = sheet.view.seconds;
-    let bin_s = activity.bin_s();
     let gap = if sheet.row_height > 4.0 { 1.0 } else { 0.2 };
-    let columns = SHARE_COLUMNS.min((((end - start) / bin_s).ceil() as usize).max(1));
+    let bins = ((end - start) / activity.bin_s()).ceil() as usize;
+    let columns = SHARE_COLUMNS.min(bins.max(1));
     let column_s = (end - start) / columns as f64;
     for (position, row) in sheet.view.rows.iter().enumerate() {
-        let row = &activity.rows[*row];
         let bottom = sheet.top(position) + sheet.row_height - gap;
         for column in 0..columns {
             let (from, to) =
                 (start + column as f64 * column_s, start + (column + 1) as f64 * column_s);
-            let mut sums = [0.0f64; KINDS];
-            let first = ((from / bin_s).floor().max(0.0)) as usize;
-            let last = ((to / bin_s).ceil() as usize).min(activity.bins);
-            for (bin, kinds) in row.bins.iter().enumerate().take(last).skip(first) {
-                let at = bin as f64 * bin_s;
-                let part = ((at + bin_s).min(to) - at.max(from)) / bin_s;
-                for (sum, kind) in sums.iter_mut().zip(kinds) {
-                    *sum += f64::from(*kind) * part.max(0.0);
-                }
-            }
+            let sums = activity.seconds(*row, from, to);
             let total: f64 = sums.iter().sum();
             let room = (sheet.row_height - gap) * (total / column_s).min(1.0);
             // Every kind that occurs is drawn, at the cost of the largest one.
@@ -296,10 +291,7 @@ fn labels(text: &mut String, activity: &Activity, sheet: &Sheet) {
 fn axis(text: &mut String, sheet: &Sheet) {
     let Range { start, end } = sheet.view.seconds;
     let y = sheet.top(sheet.view.rows.len().max(1));
-    let rough = (end - start) / 6.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|step| *step >= rough);
-    let step = step.unwrap_or(rough);
+    let step = round_step((end - start) / 6.0);
     // Far from time 0, ticks are labelled relative to the left edge.
     let far = sheet.view.from_left || end - start < start.abs() * 1e-2;
     let base = if far { start } else { 0.0 };

@@ -222,7 +222,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         run: run.directory.display().to_string(),
         program: context::program(run),
         arguments: header.map_or(&[], |header| &header.arguments),
-        params: context::parameters(run).into_iter().collect(),
+        params: run.parameters().into_iter().collect(),
         job: job::job(report),
         programs: job::program_groups(report),
         mpi_library: header.map_or("", |header| &header.mpi_library),

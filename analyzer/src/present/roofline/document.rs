@@ -215,9 +215,6 @@ struct RidgeDocument {
 }
 
 /// The document as indented text.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&document(findings))? + "\n")
 }

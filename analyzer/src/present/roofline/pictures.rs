@@ -17,7 +17,6 @@ pub fn figures(findings: &Findings) -> Vec<(String, String)> {
     drawings(findings).into_iter().map(|(name, figure)| (name, figure.svg())).collect()
 }
 
-/// The figures that have something to show, with their file names.
 pub(in crate::present) fn drawings(findings: &Findings) -> Vec<(String, Figure)> {
     let mut figures = Vec::new();
     let numbered = |stem: &str, index: usize, of: usize| match of {

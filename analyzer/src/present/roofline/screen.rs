@@ -8,87 +8,64 @@ use crate::models::roofline::{Bottleneck, Findings, Roofs, WhatIf};
 use crate::present::quantity::in_unit;
 use crate::present::table;
 
-use super::super::paragraph::wrapped;
 use super::super::quantity::{count, percent, seconds, significant};
+use super::super::sections::Sections;
 use super::super::table::Table;
 use super::names::label;
 use super::remedy::remedy;
 use crate::tables::{self, Cell};
 
-/// The screen. With `colour`, headings are bold.
 pub fn screen(findings: &Findings, colour: bool) -> String {
-    let bold = |text: &str| match colour {
-        true => format!("\x1b[1m{text}\x1b[0m"),
-        false => text.to_owned(),
-    };
-    let indented = |lines: Vec<String>| lines.into_iter().map(|line| format!("  {line}"));
-    let mut lines = Vec::new();
+    let mut screen = Sections::new(colour);
     for run in &findings.runs {
-        lines.push(bold(&format!("ROOFLINE  {}", run.name)));
         let all: Vec<&Assessment> = run.assessed.iter().collect();
-        lines.extend(indented(table::lines(&points(&all))));
-        lines.push(String::new());
+        screen.section(&format!("ROOFLINE  {}", run.name), table::lines(&points(&all)));
         let has_roofs = |one: &&Assessment| {
             !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty()
         };
         if let Some(placed) = run.assessed.first().filter(has_roofs) {
-            lines.push(bold(&format!(
+            let heading = format!(
                 "ROOFS  {} ranks on {} hosts, {}",
                 placed.point.ranks,
                 placed.point.hosts,
                 findings.source.as_deref().unwrap_or("without machine.json")
-            )));
-            lines.extend(indented(roofs(placed)));
-            lines.push(String::new());
+            );
+            screen.section(&heading, roofs(placed));
         }
-        lines.push(bold("VERDICT"));
-        for placed in &run.assessed {
-            lines.extend(wrapped("  ", &sentence(placed)));
-        }
-        lines.push(String::new());
+        screen.heading("VERDICT");
+        screen.sentences(run.assessed.iter().map(sentence));
+        screen.gap();
         if !findings.what_if.is_empty() {
-            lines.push(bold("WHAT IF"));
-            lines.extend(indented(what_if(run, &findings.what_if)));
-            lines.push(String::new());
+            screen.section("WHAT IF", what_if(run, &findings.what_if));
         }
         if !run.work.is_empty() {
-            lines.push(bold("OPERATIONS SEEN  (a lower bound)"));
-            lines.extend(indented(work(run)));
-            lines.push(String::new());
+            screen.section("OPERATIONS SEEN  (a lower bound)", work(run));
         }
-        lines.extend(run.notes.iter().flat_map(|note| wrapped("  ", note)));
-        lines.push(String::new());
+        screen.sentences(&run.notes);
+        screen.gap();
     }
     for sweep in &findings.sweeps {
-        lines.push(bold(&format!(
+        screen.heading(&format!(
             "SWEEP  {}, {} ranks, messages of up to {} bytes; a rank's rates",
             sweep.mpi,
             sweep.ranks,
             count(sweep.message_bytes)
-        )));
-        lines.extend(indented(sweep_points(sweep)));
-        lines.extend(wrapped("  ", &sweep_sentence(sweep)));
-        lines.extend(sweep.noise.iter().flat_map(|why| wrapped("  ", &format!("noisy: {why}"))));
-        lines.push(String::new());
+        ));
+        screen.lines(sweep_points(sweep));
+        screen.sentences([sweep_sentence(sweep)]);
+        screen.sentences(sweep.noise.iter().map(|why| format!("noisy: {why}")));
+        screen.gap();
     }
     if !findings.systems.is_empty() {
-        lines.push(bold("PUBLISHED SYSTEMS  (Yasuda et al., table 1)"));
-        lines.extend(indented(systems(&findings.systems)));
-        lines.push(String::new());
+        screen.section("PUBLISHED SYSTEMS  (Yasuda et al., table 1)", systems(&findings.systems));
         if !findings.what_if.is_empty() {
-            lines.push(bold(
+            screen.section(
                 "WHAT IF  (flop per byte that a program needs today to reach the peak)",
-            ));
-            lines.extend(indented(what_if_of_systems(&findings.systems, &findings.what_if)));
-            lines.push(String::new());
+                what_if_of_systems(&findings.systems, &findings.what_if),
+            );
         }
     }
-    if !findings.notes.is_empty() {
-        lines.push(bold("NOTES"));
-        lines.extend(findings.notes.iter().flat_map(|note| wrapped("  ", note)));
-        lines.push(String::new());
-    }
-    lines.join("\n")
+    screen.finish(&findings.notes)
 }
 
 /// A value with three significant digits and a decimal prefix.
@@ -100,7 +77,6 @@ fn number(value: Option<f64>) -> String {
     value.map_or("-".into(), |value| significant(value, 3))
 }
 
-/// Points under the roofs, a row each.
 pub(in crate::present) fn points(all: &[&Assessment]) -> tables::Table {
     let rows = || all.iter().copied();
     let of = |value: Option<f64>, unit: &'static str| {
@@ -163,10 +139,10 @@ fn roofs(placed: &Assessment) -> Vec<String> {
         let name = "memory (triad, 24 bytes per element counted)".to_owned();
         rows.push((name, rate(Some(*memory), "B/s"), f.map(|f| f / memory)));
     }
-    let mut table = Table::default();
-    table.left("roof", rows.iter().map(|(name, ..)| name.clone()));
-    table.right("rate", rows.iter().map(|(_, rate, _)| rate.clone()));
-    table.right("ridge, flop/B", rows.iter().map(|(.., ridge)| number(*ridge)));
+    let mut table = Table::of(&rows);
+    table.left("roof", |(name, ..)| name.clone());
+    table.right("rate", |(_, rate, _)| rate.clone());
+    table.right("ridge, flop/B", |(.., ridge)| number(*ridge));
     let mut lines = table.lines();
     if !communication.is_empty() {
         lines.push("bytes sent and received are counted, in the roofs as in the points".into());
@@ -246,51 +222,38 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
     if rows.is_empty() {
         return vec!["nothing to change: no point has both an intensity and roofs".into()];
     }
-    let mut table = Table::default();
-    table.left("", rows.iter().map(|(placed, ..)| label(&placed.point)));
-    table.left("change", rows.iter().map(|(_, change, ..)| change.name()));
-    table.right(
-        "flop/B",
-        rows.iter().map(|(_, _, from, to, ..)| {
-            format!("{} -> {}", significant(*from, 3), significant(*to, 3))
-        }),
-    );
-    table.right(
-        "roof",
-        rows.iter().map(|(placed, _, i, _, roof, _)| {
-            format!(
-                "{} -> {}",
-                rate(placed.roofs.with_overlap(*i), "flop/s"),
-                rate(Some(*roof), "flop/s")
-            )
-        }),
-    );
-    table.right(
-        "without overlap",
-        rows.iter().map(|(placed, _, i, _, _, curve)| {
-            let before = rate(placed.roofs.without_overlap(*i), "flop/s");
-            format!("{before} -> {}", rate(Some(*curve), "flop/s"))
-        }),
-    );
-    table
-        .right("attained", rows.iter().map(|(placed, ..)| rate(placed.point.attained(), "flop/s")));
+    let mut table = Table::of(&rows);
+    table.left("", |(placed, ..)| label(&placed.point));
+    table.left("change", |(_, change, ..)| change.name());
+    table.right("flop/B", |(_, _, from, to, ..)| {
+        format!("{} -> {}", significant(*from, 3), significant(*to, 3))
+    });
+    table.right("roof", |(placed, _, i, _, roof, _)| {
+        format!(
+            "{} -> {}",
+            rate(placed.roofs.with_overlap(*i), "flop/s"),
+            rate(Some(*roof), "flop/s")
+        )
+    });
+    table.right("without overlap", |(placed, _, i, _, _, curve)| {
+        let before = rate(placed.roofs.without_overlap(*i), "flop/s");
+        format!("{before} -> {}", rate(Some(*curve), "flop/s"))
+    });
+    table.right("attained", |(placed, ..)| rate(placed.point.attained(), "flop/s"));
     table.lines()
 }
 
 fn what_if_of_systems(all: &[System], changes: &[WhatIf]) -> Vec<String> {
     let rows: Vec<(&System, &WhatIf)> =
         all.iter().flat_map(|one| changes.iter().map(move |change| (one, change))).collect();
-    let mut table = Table::default();
-    table.left("system", rows.iter().map(|(one, _)| one.name.to_owned()));
-    table.left("change", rows.iter().map(|(_, change)| change.name()));
+    let mut table = Table::of(&rows);
+    table.left("system", |(one, _)| one.name.to_owned());
+    table.left("change", |(_, change)| change.name());
     let mut ridges = |title: &str, ridge: &dyn Fn(&System) -> f64| {
-        table.right(
-            title,
-            rows.iter().map(|(one, change)| {
-                let (now, then) = (ridge(one), change.ridge(ridge(one)));
-                format!("{} -> {}", significant(now, 4), significant(then, 4))
-            }),
-        );
+        table.right(title, |(one, change)| {
+            let (now, then) = (ridge(one), change.ridge(ridge(one)));
+            format!("{} -> {}", significant(now, 4), significant(then, 4))
+        });
     };
     ridges("ridge one way", &System::ridge_one_way);
     ridges("both ways", &System::ridge_both_ways);
@@ -300,32 +263,29 @@ fn what_if_of_systems(all: &[System], changes: &[WhatIf]) -> Vec<String> {
 fn work(run: &RunFindings) -> Vec<String> {
     let mut rows: Vec<_> = run.work.iter().collect();
     rows.sort_by(|a, b| b.1.flops.total_cmp(&a.1.flops));
-    let mut table = Table::default();
-    table.left("function", rows.iter().map(|(name, _)| (*name).clone()));
-    table.right("calls", rows.iter().map(|(_, work)| count(work.calls)));
-    table.right("flop", rows.iter().map(|(_, work)| rate(Some(work.flops), "")));
-    table.right("time", rows.iter().map(|(_, work)| seconds(work.time_s)));
-    table.right(
-        "rate",
-        rows.iter().map(|(_, work)| {
-            let timed = (work.time_s > 0.0).then(|| work.flops / work.time_s);
-            rate(timed, "flop/s")
-        }),
-    );
+    let mut table = Table::of(&rows);
+    table.left("function", |(name, _)| (*name).clone());
+    table.right("calls", |(_, work)| count(work.calls));
+    table.right("flop", |(_, work)| rate(Some(work.flops), ""));
+    table.right("time", |(_, work)| seconds(work.time_s));
+    table.right("rate", |(_, work)| {
+        let timed = (work.time_s > 0.0).then(|| work.flops / work.time_s);
+        rate(timed, "flop/s")
+    });
     table.lines()
 }
 
 fn sweep_points(sweep: &Sweep) -> Vec<String> {
     let all = &sweep.points;
-    let mut table = Table::default();
-    table.right("flop/B", all.iter().map(|point| significant(point.intensity, 3)));
-    table.right("attained", all.iter().map(|point| rate(Some(point.attained.median), "flop/s")));
-    table.right("±", all.iter().map(|point| percent(point.attained.relative_uncertainty())));
-    table.right("roof", all.iter().map(|point| rate(Some(point.with_overlap()), "flop/s")));
-    table.right("of it", all.iter().map(|point| percent(point.of_roof())));
+    let mut table = Table::of(all);
+    table.right("flop/B", |point| significant(point.intensity, 3));
+    table.right("attained", |point| rate(Some(point.attained.median), "flop/s"));
+    table.right("±", |point| percent(point.attained.relative_uncertainty()));
+    table.right("roof", |point| rate(Some(point.with_overlap()), "flop/s"));
+    table.right("of it", |point| percent(point.of_roof()));
     let curve = |point: &crate::models::roofline::sweep::SweepPoint| point.without_overlap();
-    table.right("no overlap", all.iter().map(|point| rate(Some(curve(point)), "flop/s")));
-    table.right("of it", all.iter().map(|point| percent(point.of_no_overlap())));
+    table.right("no overlap", |point| rate(Some(curve(point)), "flop/s"));
+    table.right("of it", |point| percent(point.of_no_overlap()));
     table.lines()
 }
 
@@ -360,14 +320,14 @@ fn sweep_sentence(sweep: &Sweep) -> String {
 }
 
 fn systems(all: &[System]) -> Vec<String> {
-    let mut table = Table::default();
-    table.left("system", all.iter().map(|one| one.name.to_owned()));
-    table.right("peak", all.iter().map(|one| rate(Some(one.peak_flops_per_s), "flop/s")));
-    table.right("one way", all.iter().map(|one| rate(Some(one.one_way_bytes_per_s), "B/s")));
-    table.right("ridge one way", all.iter().map(|one| significant(one.ridge_one_way(), 4)));
-    table.right("both ways", all.iter().map(|one| significant(one.ridge_both_ways(), 4)));
-    table.right("printed", all.iter().map(|one| one.printed.to_string()));
-    table.left("network", all.iter().map(|one| one.topology.to_owned()));
-    table.left("remark", all.iter().map(|one| one.remark.to_owned()));
+    let mut table = Table::of(all);
+    table.left("system", |one| one.name.to_owned());
+    table.right("peak", |one| rate(Some(one.peak_flops_per_s), "flop/s"));
+    table.right("one way", |one| rate(Some(one.one_way_bytes_per_s), "B/s"));
+    table.right("ridge one way", |one| significant(one.ridge_one_way(), 4));
+    table.right("both ways", |one| significant(one.ridge_both_ways(), 4));
+    table.right("printed", |one| one.printed.to_string());
+    table.left("network", |one| one.topology.to_owned());
+    table.left("remark", |one| one.remark.to_owned());
     table.lines()
 }

@@ -6,7 +6,7 @@ mod sentences;
 mod words;
 
 pub(in crate::present) use screen::{
-    last_call_lines, lasted, position_lines, position_table, positions,
+    last_call_lines, lasted, open_waits, position_lines, position_table, positions,
 };
 pub(in crate::present) use sentences::{sentences, short};
 pub(in crate::present) use words::call_text;

@@ -1,16 +1,15 @@
 //! Ranks that did not finish, on the screen: their positions and their last calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::words::{call_text, location_text, process_word, waits_text};
-use crate::metrics::{ThreadPosition, Unfinished};
+use crate::metrics::{ThreadPosition, Unfinished, UnfinishedRank};
 
 use crate::present::context::number_list;
 use crate::present::quantity::seconds;
 use crate::present::table;
 use crate::tables::{Cell, Table};
 
-/// Maximum number of rows of the table.
 const MAX_ROWS: usize = 20;
 /// Maximum number of ranks whose last calls are shown.
 const MAX_LAST_CALL_RANKS: usize = 4;
@@ -18,8 +17,11 @@ const MAX_LAST_CALL_RANKS: usize = 4;
 /// What all ranks in a row of the table have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
+    /// The call that they are in, with its arguments, or that they are outside MPI.
     location: String,
-    waits: String,
+    /// The ranks that they wait for.
+    waits_for: String,
+    /// State of their processes; empty if unknown.
     process: &'static str,
 }
 
@@ -27,17 +29,11 @@ struct Row {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::present) struct Position {
     /// The ranks, `0-3,8`.
-    pub ranks: String,
-    /// The call that they are in, with its arguments, or that they are outside MPI.
-    pub location: String,
+    ranks: String,
+    row: Row,
     /// When the earliest of them came there, global seconds.
-    pub since_s: f64,
-    /// For how long, as text.
-    pub lasted: String,
-    /// The ranks that they wait for.
-    pub waits_for: String,
-    /// State of their processes; empty if unknown.
-    pub process: &'static str,
+    since_s: f64,
+    lasted: String,
 }
 
 /// At most `most` positions, ordered by their first ranks, and how many more there are.
@@ -56,9 +52,7 @@ pub(in crate::present) fn positions(
         };
         let row = Row {
             location: location_text(rank),
-            waits: position
-                .and_then(|p| p.waits_for.as_ref())
-                .map_or("-".into(), |waits| waits_text(waits, unfinished)),
+            waits_for: awaited(rank, unfinished).unwrap_or_else(|| "-".to_owned()),
             process: process_word(rank.process),
         };
         let (ranks, earliest) = rows.entry(row).or_insert((Vec::new(), f64::INFINITY));
@@ -71,27 +65,40 @@ pub(in crate::present) fn positions(
     rows.truncate(most);
     let positions = rows.into_iter().map(|(row, (ranks, since_s))| Position {
         ranks: number_list(ranks),
-        location: row.location,
+        row,
         since_s,
         lasted: lasted(unfinished, since_s),
-        waits_for: row.waits,
-        process: row.process,
     });
     (positions.collect(), left_out)
 }
 
-/// Positions, a row each.
+/// Whom a rank waits for.
+fn awaited(rank: &UnfinishedRank, unfinished: &Unfinished) -> Option<String> {
+    Some(waits_text(rank.position()?.waits_for.as_ref()?, unfinished))
+}
+
+/// Whom each rank that did not finish waits for, where it waits for some.
+pub(in crate::present) fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
+    let each = unfinished.ranks.iter().filter_map(|rank| {
+        let awaited =
+            awaited(rank, unfinished).filter(|awaited| !awaited.is_empty() && awaited != "-")?;
+        let one = awaited.parse::<u32>().map(|rank| format!("rank {rank}"));
+        Some((rank.rank, one.unwrap_or(awaited)))
+    });
+    each.collect()
+}
+
 pub(in crate::present) fn position_table(positions: &[Position]) -> Table {
     let rows = || positions.iter();
     let text = |text: &str| Cell::Text(text.to_owned());
     let mut table = Table::default();
     table.add("ranks", "rank", rows().map(|row| text(&row.ranks)));
-    table.add("position", "position", rows().map(|row| text(&row.location)));
+    table.add("position", "position", rows().map(|at| text(&at.row.location)));
     table.add("since_s", "since", rows().map(|row| Cell::Seconds(row.since_s)));
     table.add("lasted", "for", rows().map(|row| text(&row.lasted)));
-    table.add("waits_for", "waits for", rows().map(|row| text(&row.waits_for)));
-    if rows().any(|row| !row.process.is_empty()) {
-        table.add("process", "process", rows().map(|row| text(row.process)));
+    table.add("waits_for", "waits for", rows().map(|at| text(&at.row.waits_for)));
+    if rows().any(|at| !at.row.process.is_empty()) {
+        table.add("process", "process", rows().map(|at| text(at.row.process)));
     }
     table.mark("ranks", rows().map(|row| text(&row.ranks)));
     table
@@ -145,4 +152,33 @@ pub(in crate::present) fn last_call_lines(unfinished: &Unfinished) -> Vec<String
         Some(format!("rank {}: {}", rank.rank, calls.join("; ")))
     });
     lines.filter(|line| !line.ends_with(": ")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{Metrics, Selection};
+    use crate::synthetic_messages::on_world;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+    use crate::timeline::GlobalTimeline;
+    use crate::trace::Run;
+
+    #[test]
+    fn all_ranks_of_a_list_too_long_for_a_line_wait() {
+        // Every other rank waits, so that the list has no ranges.
+        let rank = |number: u32| {
+            let mut rank = SyntheticRank::level_1(number, 80, 100_000_000);
+            if number % 2 == 0 {
+                rank.open_call_with("MPI_Recv", 2_500_000, on_world(1, 7, 8));
+            }
+            rank.killed();
+            rank
+        };
+        let directory = RunDirectory::of(&(0..80).map(rank).collect::<Vec<_>>());
+        let run = Run::open(directory.path()).unwrap();
+        let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
+        let waits = open_waits(metrics.unfinished.as_ref().unwrap());
+        assert_eq!(waits.len(), 40);
+        assert!(waits.iter().all(|(rank, whom)| rank % 2 == 0 && whom == "rank 1"), "{waits:?}");
+    }
 }

@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::metrics::activity::detail::{Detail, RegionSpan};
-use crate::present::picture::svg_text::escaped;
+use crate::present::svg::escaped;
 
 use super::sheet::Sheet;
 
 /// Smallest height of a row with brackets; in lower rows they would hide the calls.
 const MIN_ROW_HEIGHT: f64 = 8.0;
-/// Size of the names.
 const FONT_SIZE: f64 = 5.5;
 /// Approximate width of a letter.
 const LETTER: f64 = 3.1;
