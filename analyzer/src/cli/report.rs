@@ -96,11 +96,11 @@ pub(super) fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     report_in(arguments, &Processes::alone())
 }
 
-/// Like [`report`], in several processes that all call this: the events are divided among them, and
+/// Like `report`, in several processes that all call this: the events are divided among them, and
 /// the first prints. It alone replays a run that is small enough for that.
 ///
 /// # Errors
-/// As [`report`], on all processes; wrong usage also for what only one process can do.
+/// As `report`, on all processes; wrong usage also for what only one process can do.
 pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(), CommandError> {
     arguments.rights.apply();
     let directory = agreed(processes, named_or_newest(arguments.run.as_deref()))?;

@@ -44,12 +44,12 @@ pub(super) fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
     why_in(arguments, &Processes::alone())
 }
 
-/// Like [`why`], in several processes that all call this: each reads the events of its own ranks,
+/// Like `why`, in several processes that all call this: each reads the events of its own ranks,
 /// and the first prints. It alone replays the run for its ideal time, if the run is small enough for
 /// that.
 ///
 /// # Errors
-/// As [`why`], on all processes.
+/// As `why`, on all processes.
 pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), CommandError> {
     let directory = agreed(processes, named_or_newest(arguments.run.as_deref()))?;
     let run = Run::open_in(&directory, processes)?;

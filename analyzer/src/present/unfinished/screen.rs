@@ -168,7 +168,7 @@ mod tests {
         // Every other rank waits, so that the list has no ranges.
         let rank = |number: u32| {
             let mut rank = SyntheticRank::level_1(number, 80, 100_000_000);
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 rank.open_call_with("MPI_Recv", 2_500_000, on_world(1, 7, 8));
             }
             rank.killed();
