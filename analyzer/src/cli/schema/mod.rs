@@ -24,7 +24,7 @@ use super::doctor;
 use keys::{Known, Page};
 
 /// What refreshes the files.
-const REFRESH: &str = "GAMMACHI_BLESS=1 cargo test -p gammachi --lib schema";
+const REFRESH: &str = "BLESS=1 cargo test -p gammachi --lib schema";
 
 /// A document: the name of its files, the command that prints it, the page of `docs/reference` that lists its keys.
 struct Document {
@@ -109,7 +109,7 @@ fn stale(path: &Path, text: &str) -> Option<String> {
     if fs::read_to_string(path).is_ok_and(|found| found == text) {
         return None;
     }
-    if std::env::var_os("GAMMACHI_BLESS").is_none() {
+    if std::env::var_os("BLESS").is_none() {
         return Some(path.file_name()?.to_string_lossy().into_owned());
     }
     fs::write(path, text).expect("docs/reference can be written");
