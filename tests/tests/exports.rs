@@ -55,7 +55,7 @@ under_both! {
             })
             .chain([sends_sizes(mpi, 300), polls_in_turn(mpi)])
             .collect();
-        let mut check = Command::new(repository().join("scripts").join("check-exports"));
+        let mut check = Command::new(repository().join("experiments/accuracy/check-exports"));
         check.arg("--command").arg(command());
         check.args(recorded.iter().map(Recorded::directory));
         let output = check.output().expect("the script starts");

@@ -110,7 +110,15 @@ fn help_shows_commands_and_options_that_exist() {
 
 #[test]
 fn nothing_names_a_command_by_its_old_name() {
-    let folders = ["docs", "python", "scripts", "analyzer/src", "bench-kernels/src", "pmpi-shim"];
+    let folders = [
+        "docs",
+        "python",
+        "scripts",
+        "experiments",
+        "analyzer/src",
+        "bench-kernels/src",
+        "pmpi-shim",
+    ];
     let endings = ["md", "rs", "py", "ipynb", "html", "js", "yml", "txt", "h", ""];
     let is_name = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     let mut wrong = Vec::new();
