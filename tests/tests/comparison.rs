@@ -113,16 +113,19 @@ under_both! {
         let after = runs(mpi, temp.path(), "after", 3, &["iterations=15", "smooth=2:100000"]);
         let found = document(&before, &after);
         assert_sums(&found);
-        assert_eq!(found["verdict"], "slower", "{found:#}");
-        let cause = &found["cause"];
-        assert_eq!((&cause["kind"], &cause["region"]), (&"computing".into(), &"smooth".into()), "{found:#}");
-        assert_eq!(cause["ranks"], serde_json::json!([[2, 2]]), "{found:#}");
         assert_eq!(found["counts"], serde_json::json!([]), "{found:#}");
         let screen = compared(&before, &after, &[]);
-        let words: Vec<&str> = screen.split_whitespace().collect();
-        let words = words.join(" ");
-        assert!(words.contains("Rank 2 computes") && words.contains("in region smooth"), "{screen}");
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("partners: the same"), "{screen}");
+        // Beside other load, four ranks on two cores may lack cores: then nothing is concluded from times.
+        let lacked_cores = words.contains("Cannot tell whether the time changed: ranks waited for a core");
+        assert_eq!(found["verdict"], if lacked_cores { "cannot_tell" } else { "slower" }, "{found:#}");
+        if !lacked_cores {
+            let cause = &found["cause"];
+            assert_eq!((&cause["kind"], &cause["region"]), (&"computing".into(), &"smooth".into()), "{found:#}");
+            assert_eq!(cause["ranks"], serde_json::json!([[2, 2]]), "{found:#}");
+            assert!(words.contains("Rank 2 computes") && words.contains("in region smooth"), "{screen}");
+        }
 
         let all = runs(mpi, temp.path(), "all", 3, &["iterations=15", "norm=all:100000"]);
         let found = document(&before, &all);
