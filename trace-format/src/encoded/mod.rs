@@ -32,6 +32,7 @@ mod decode;
 mod encode;
 mod numbers;
 mod requests;
+pub mod samples;
 mod slot;
 mod templates;
 #[cfg(test)]

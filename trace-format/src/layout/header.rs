@@ -168,6 +168,29 @@ pub enum Definition {
     },
     /// What the process has used so far. Written at its begin and end, and now and then between.
     UsageReading(UsageReading),
+    /// How the program's own code is sampled.
+    Sampling(Sampling),
+}
+
+/// How the program's own code is sampled, if that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Samples per second of a thread's CPU time.
+    pub rate_hz: u32,
+    /// What interrupts the threads.
+    pub source: SamplingSource,
+    /// Why nothing is sampled, as a sentence; empty if it is.
+    pub unavailable: String,
+}
+
+/// What interrupts a thread whenever it has computed for a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SamplingSource {
+    /// The kernel's task clock in user mode (perf_event), by a high-resolution timer.
+    TaskClock,
+    /// A timer on the thread's CPU clock. It fires at the kernel's ticks, so code that follows a
+    /// tick is sampled too rarely or too often.
+    CpuTimer,
 }
 
 /// The neighbours of this rank in a communicator's topology.

@@ -11,6 +11,7 @@ pub mod header;
 pub mod markers;
 pub mod plain;
 pub mod private_directory;
+pub mod samples;
 pub mod slot;
 pub mod totals;
 
@@ -48,6 +49,10 @@ pub const CHUNK_TOTALS: u16 = 3;
 pub const CHUNK_UNFINISHED: u16 = 4;
 /// Kind of a chunk that holds event slots in few bytes: [`crate::encoded`].
 pub const CHUNK_ENCODED: u16 = 5;
+/// Kind of a chunk that a thread's signal handler stores samples in: [`crate::samples`].
+pub const CHUNK_SAMPLE_AREA: u16 = 6;
+/// Kind of a chunk that holds a half of a sample area.
+pub const CHUNK_SAMPLES: u16 = 7;
 
 /// In [`ChunkHeader::flags`]: the chunk is a thread's window. When it is full, its events are
 /// copied to another chunk of the same sequence (or folded into totals), and it is reused with a
@@ -60,14 +65,15 @@ pub const CHUNK_IS_WINDOW: u16 = 1;
 pub struct ChunkHeader {
     /// [`CHUNK_MAGIC`], written last: the process died while making a chunk that lacks it.
     pub magic: u32,
-    /// [`CHUNK_EVENTS`], [`CHUNK_DEFINITIONS`], [`CHUNK_TOTALS`] or [`CHUNK_ENCODED`].
+    /// [`CHUNK_EVENTS`], [`CHUNK_DEFINITIONS`], [`CHUNK_TOTALS`] …
     pub kind: u16,
     /// [`CHUNK_IS_WINDOW`] or 0.
     pub flags: u16,
-    /// Number of the thread that writes it; 0 is the first that called MPI. Zero for definitions.
+    /// Number of the thread that writes it; 0 is the first that called MPI. Zero for definitions;
+    /// for samples the number of their area, from 0.
     pub thread: u32,
     /// Position among the chunks of this kind and thread, from 0. Two chunks of one sequence hold
-    /// the same events.
+    /// the same events. For [`CHUNK_SAMPLES`] that of the half.
     pub sequence: u32,
     /// Size of the chunk in bytes, including this header; a multiple of [`CHUNK_GRANULE`].
     pub length: u64,
@@ -80,8 +86,8 @@ pub struct ChunkHeader {
     /// Number of minor page faults of the thread while its previous chunk was open, an upper bound
     /// for those caused by the mapping itself. Not covered by the checksum.
     pub previous_minor_faults: u64,
-    /// For a [`CHUNK_ENCODED`], size of the encoded data in bytes, followed by their CRC-32;
-    /// otherwise 0.
+    /// For [`CHUNK_ENCODED`] and [`CHUNK_SAMPLES`], size of the contents in bytes, followed by their
+    /// CRC-32; otherwise 0.
     pub body_bytes: u32,
     /// See `body_bytes`.
     pub body_crc: u32,

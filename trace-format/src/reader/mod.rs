@@ -22,6 +22,7 @@ mod head;
 mod names;
 mod outline;
 pub mod regular_file;
+mod samples;
 mod stored;
 mod totals;
 
@@ -46,6 +47,7 @@ use crate::totals::SELECTOR_AT;
 use area::{Area, Form, Unpacked};
 use chunks::{EventChunk, Found};
 use contents::Contents;
+use samples::SampleChunk;
 
 /// Number of attempts to open a file whose process fills windows meanwhile.
 const OPEN_TRIES: usize = 4;
@@ -63,6 +65,7 @@ pub use function_table::FunctionTable;
 pub use head::Head;
 pub use names::{MAX_NAME_BYTES, limited};
 pub use outline::Outlines;
+pub use samples::{Sample, SampledThread};
 pub use stored::{EventLocation, StoredEvent, StoredEventObserver};
 pub use totals::Totals;
 
@@ -161,6 +164,8 @@ pub struct RankFile {
     pub definitions: Vec<Definition>,
     /// Threads in order of their number.
     pub threads: Vec<Thread>,
+    /// Chunks of samples of the program's own code.
+    samples: Vec<SampleChunk>,
     /// Problems in header, chunks and definitions. Damage inside event slots is found when they are
     /// read: [`Events::damage`].
     pub diagnoses: Vec<Diagnosis>,
@@ -255,6 +260,7 @@ impl RankFile {
             header,
             definitions: Vec::new(),
             threads: Vec::new(),
+            samples: Vec::new(),
             diagnoses: Vec::new(),
             outrun: false,
             functions,
@@ -459,6 +465,8 @@ impl RankFile {
                     Ok(None) => {}
                     Err(what) => self.diagnose(at, what),
                 },
+                CHUNK_SAMPLE_AREA => self.add_area(&chunk, (at, end)),
+                CHUNK_SAMPLES => self.add_half(&chunk, (at, end)),
                 // The process died while writing it, or is still writing it.
                 CHUNK_UNFINISHED => {}
                 kind => self.diagnose(at, format!("a chunk of unknown kind {kind} is skipped")),
@@ -470,6 +478,7 @@ impl RankFile {
             && !finalized
         {
             found.events.retain_mut(|chunk| !chunk.is_window() || self.hold(source, chunk));
+            self.hold_areas(source);
         }
         if let Some(source) = source
             && finalized
@@ -481,7 +490,9 @@ impl RankFile {
         let behind = self.contents.len();
         let (threads, outrun) = chunks::threads(found, behind, &mut self.diagnoses);
         self.threads = threads;
-        self.outrun |= outrun;
+        let samples = self.read_samples();
+        self.diagnoses.extend(samples.damage);
+        self.outrun |= outrun || samples.misses_half && source.is_some() && !finalized;
     }
 
     /// Copies a window of a process that may still be running to our memory, so that it cannot

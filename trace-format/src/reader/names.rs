@@ -30,6 +30,7 @@ pub(super) fn limit(definition: &mut Definition) {
         | Definition::Processor { model: name } => name,
         Definition::Counter(counter) => &mut counter.name,
         Definition::Module(module) => &mut module.path,
+        Definition::Sampling(sampling) => &mut sampling.unavailable,
         _ => return,
     };
     *name = limited(std::mem::take(name));

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::area::Area;
 use super::contents::Contents;
+use super::samples::SampleChunk;
 use super::{Diagnosis, FunctionTable, RankFile, Thread, Totals};
 use crate::counter_kind::CounterKind;
 use crate::header::{Definition, FileHeader, is_finalized};
@@ -32,6 +33,7 @@ struct Outline {
     header: FileHeader,
     definitions: Vec<Definition>,
     threads: Vec<ThreadOutline>,
+    samples: Vec<SampleChunk>,
     diagnoses: Vec<Diagnosis>,
     /// Index of its names of functions.
     functions: usize,
@@ -98,6 +100,7 @@ impl Outline {
             header: file.header.clone(),
             definitions: file.definitions.clone(),
             threads: file.threads.iter().map(ThreadOutline::of).collect(),
+            samples: file.samples.clone(),
             diagnoses: file.diagnoses.clone(),
             functions,
             bytes: file.contents.len(),
@@ -113,6 +116,7 @@ impl Outline {
             header: self.header,
             definitions: self.definitions,
             threads: self.threads.into_iter().map(ThreadOutline::thread).collect::<Option<_>>()?,
+            samples: self.samples,
             diagnoses: self.diagnoses,
             outrun: false,
             functions: tables.get(self.functions)?.clone(),

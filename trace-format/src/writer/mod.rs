@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 mod call;
 mod moved;
+mod samples;
 
 use crate::encoded::{Encoder, Words};
 use crate::encoding::{checksum, encode, framed_bytes};
@@ -21,6 +22,7 @@ use crate::layout::*;
 use crate::private_directory;
 
 pub use call::{Amendment, Completes, NewCall};
+pub use samples::sample_chunks;
 
 /// Size of the event chunks in bytes.
 const CHUNK_BYTES: usize = MAPPING_GRANULE as usize;
@@ -49,6 +51,8 @@ pub struct RankFileWriter {
     /// Offset of the next chunk.
     end: u64,
     threads: BTreeMap<u32, ThreadChunks>,
+    /// Number of areas of samples.
+    areas: u32,
 }
 
 impl RankFileWriter {
@@ -62,7 +66,7 @@ impl RankFileWriter {
         private_directory::make_for(run, &path)?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all_at(&header_area(fixed, header)?, 0)?;
-        Ok(Self { path, end: HEADER_BYTES, threads: BTreeMap::new() })
+        Ok(Self { path, end: HEADER_BYTES, threads: BTreeMap::new(), areas: 0 })
     }
 
     /// Path of the file.
@@ -141,16 +145,19 @@ impl RankFileWriter {
     }
 
     fn write_chunk(&mut self, thread: u32) -> io::Result<()> {
-        let file = self.open()?;
         let Some(chunks) = self.threads.get_mut(&thread) else { return Ok(()) };
         let Some(first) = chunks.slots.first() else { return Ok(()) };
         let sequence = chunks.written.len() as u32;
         let kind = (CHUNK_EVENTS, thread, sequence, first.begin);
         let chunk = chunk(kind, bytes_of_all(&chunks.slots));
-        file.write_all_at(&chunk, self.end)?;
         chunks.written.push(self.end);
         chunks.slots.clear();
-        self.end += chunk.len() as u64;
+        self.append(&chunk)
+    }
+
+    fn append(&mut self, chunks: &[u8]) -> io::Result<()> {
+        self.open()?.write_all_at(chunks, self.end)?;
+        self.end += chunks.len() as u64;
         Ok(())
     }
 
@@ -226,7 +233,7 @@ pub fn chunk(
     (kind, thread, sequence, opened_ticks): (u16, u32, u32, u64),
     content: &[u8],
 ) -> Vec<u8> {
-    let is_encoded = kind == CHUNK_ENCODED;
+    let has_body = [CHUNK_ENCODED, CHUNK_SAMPLES].contains(&kind);
     let length = (CHUNK_HEADER_BYTES + content.len()).next_multiple_of(CHUNK_GRANULE as usize);
     let mut header = ChunkHeader {
         magic: CHUNK_MAGIC,
@@ -236,11 +243,11 @@ pub fn chunk(
         sequence,
         length: length as u64,
         opened_ticks,
-        thread_os_id: if is_encoded || kind == CHUNK_EVENTS { 1 + thread } else { 0 },
+        thread_os_id: if [CHUNK_ENCODED, CHUNK_EVENTS].contains(&kind) { 1 + thread } else { 0 },
         crc: 0,
         previous_minor_faults: 0,
-        body_bytes: if is_encoded { content.len() as u32 } else { 0 },
-        body_crc: if is_encoded { checksum(content) } else { 0 },
+        body_bytes: if has_body { content.len() as u32 } else { 0 },
+        body_crc: if has_body { checksum(content) } else { 0 },
         clearing: 0,
     };
     let (from, to) = CHUNK_CRC_COVERS;
