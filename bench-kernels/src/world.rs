@@ -143,7 +143,7 @@ impl World {
     /// The buffer stays where it is and unchanged until the request is complete.
     #[inline(always)]
     pub unsafe fn start_send(&self, data: *const u8, bytes: usize, to: i32, tag: i32) -> Request {
-        // SAFETY: the caller's promise for the buffer; the request outlives the call.
+        // SAFETY: the caller leaves the buffer alone until the request, which is returned, is complete.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             let (kind, world) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
@@ -164,7 +164,7 @@ impl World {
         from: i32,
         tag: i32,
     ) -> Request {
-        // SAFETY: the caller's promise for the buffer; the request outlives the call.
+        // SAFETY: the caller leaves the buffer alone until the request, which is returned, is complete.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             let (kind, world) = (ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);

@@ -172,7 +172,7 @@ pub fn build_id() -> String {
 pub unsafe fn build_id_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<String> {
     headers.iter().filter(|header| header.p_type == libc::PT_NOTE).find_map(|header| {
         let start = (base as usize + header.p_vaddr as usize) as *const u8;
-        // SAFETY: notes are part of the mapped object, by the caller's promise.
+        // SAFETY: the loader maps a note segment as a whole, at its address relative to `base`.
         build_id_of_notes(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
     })
 }

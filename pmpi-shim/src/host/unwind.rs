@@ -175,7 +175,7 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
     // pointer.
     const VERSION: u8 = 1;
     const RELATIVE_TO_ITSELF_SIGNED_32: u8 = 0x1b;
-    // SAFETY: inside a mapped segment, by the caller's promise.
+    // SAFETY: checked above: inside a readable segment, which the loader has mapped as a whole.
     let index_bytes = unsafe {
         std::slice::from_raw_parts(index.start as *const u8, (index.end - index.start) as usize)
     };
@@ -187,8 +187,7 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
     let distance = i64::from(i32::from_le_bytes(*distance));
     let frames = index.start.wrapping_add(4).wrapping_add_signed(distance);
     let frames = frames..loads().find(|load| load.contains(&frames))?.end;
-    // SAFETY: inside a mapped segment, by the caller's promise. The frames end before
-    // their segment does, with a terminator.
+    // SAFETY: from inside a readable segment to its end, and the loader has mapped all of it.
     let frame_bytes = unsafe {
         std::slice::from_raw_parts(frames.start as *const u8, (frames.end - frames.start) as usize)
     };

@@ -100,8 +100,8 @@ pub unsafe fn flops(form: Form, arguments: &[usize; MAX_ARGUMENTS]) -> f64 {
     let Form { lengths, factor, communicator, by_reference } = form;
     let wide = communicator.is_some();
     let arguments = if by_reference { &arguments[1..] } else { &arguments[..] };
-    // SAFETY: the caller's promise: where an array is expected, there is one of that many integers,
-    // and Fortran's arguments point to integers.
+    // SAFETY: `form` describes the planner's C or Fortran prototype, so where an array is expected,
+    // the program has passed one of that many integers, and Fortran's arguments point to integers.
     unsafe {
         let integer = |at: usize| match (by_reference, wide) {
             (true, _) => i64::from((arguments[at] as *const c_int).read_unaligned()),

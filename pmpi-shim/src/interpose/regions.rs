@@ -35,14 +35,12 @@ unsafe fn mark(name: *const c_char, function: u16) {
 /// The thread is inside its outermost call.
 fn write_marker_of(block: &ThreadBlock, name: &CStr, function: u16) {
     let Ok(id) = catch_unwind(|| id_of(name)) else { return };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if let Some(opened) = perf_counters::opened() {
-            return mark_with_counters(block, opened, id, function);
-        }
-        let slot = take_slot(block);
-        write_marker(slot, id, function, counter::read(block));
+    if let Some(opened) = perf_counters::opened() {
+        return mark_with_counters(block, opened, id, function);
     }
+    let slot = take_slot(block);
+    // SAFETY: the slot was taken just now, and is published by the marker.
+    unsafe { write_marker(slot, id, function, counter::read(block)) };
 }
 
 entry_stub!(

@@ -213,7 +213,7 @@ impl Guard {
 unsafe fn put_zeros(at: *mut u8, bytes: usize) -> io::Result<()> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: the caller's promise.
+    // SAFETY: replaces pages of a private mapping of this module, whose contents nobody relies on.
     let put = unsafe { libc::mmap(at.cast(), bytes, protection, flags, -1, 0) };
     if put == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
