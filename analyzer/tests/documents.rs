@@ -1,5 +1,6 @@
 //! What the commands print fits the schemas of `docs/reference/schema`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -79,12 +80,73 @@ fn documents_of_comparisons() {
     let mut entries = fs::read_dir(folder.0.join("perf")).expect("a baseline");
     let record = entries.next().expect("a record").expect("a record").path();
     let text = fs::read_to_string(record).expect("a record");
-    // Another run is one with another begin.
-    let mut record: Value = serde_json::from_str(&text).expect("JSON");
-    record["begun_ns"] = 5.into();
-    fs::write(folder.0.join("other.gammachi.json"), record.to_string()).expect("writable");
+    let record: Value = serde_json::from_str(&text).expect("JSON");
+    // Another run is one with another begin, another configuration one with another parameter.
+    let write = |name: &str, begun_ns: u64, n: Option<&str>| {
+        let mut other = record.clone();
+        other["begun_ns"] = begun_ns.into();
+        if let Some(n) = n {
+            other["params"] = serde_json::json!({ "N": n });
+        }
+        fs::write(folder.0.join(name), other.to_string()).expect("writable");
+    };
+    write("other.gammachi.json", 5, None);
     folder.check("compare", &["compare", "run", "other.gammachi.json", "--json"]);
     folder.check("check", &["check", "other.gammachi.json", "--baseline", "perf", "--json"]);
+    fs::create_dir(folder.0.join("sizes")).expect("writable");
+    let before = ["sizes/small.gammachi.json", "sizes/large.gammachi.json"];
+    let after = ["small.gammachi.json", "large.gammachi.json"];
+    for (at, n) in [(0, "1"), (1, "2")] {
+        write(before[at], 6 + at as u64, Some(n));
+        write(after[at], 8 + at as u64, Some(n));
+    }
+    let sides = [before[0], before[1], "--", after[0], after[1]];
+    folder.check("compare-several", &[&["compare", "--json"], &sides[..]].concat());
+    let checked = ["check", after[0], after[1], "--baseline", "sizes", "--json"];
+    folder.check("check-several", &checked);
+}
+
+#[test]
+fn documents_of_models_and_of_their_predictions() {
+    let folder = Folder::new("models");
+    let mut table = "p,N,tau_s,sum_gamma_s\n".to_owned();
+    for (n, p) in [1.0_f64, 2.0, 4.0].iter().flat_map(|n| [1, 2, 4, 8, 16].map(|p| (n, p))) {
+        let (work_s, ranks) = (n.powi(3), f64::from(p));
+        let tau_s = work_s / ranks + 0.02 + 0.003 * ranks * n;
+        table += &format!("{p},{n},{tau_s},{work_s}\n");
+    }
+    fs::write(folder.0.join("table.csv"), table).expect("writable");
+    let model = ["model", "table.csv", "--json", "--replicas", "5", "--vars", "p,N"];
+    let with = |options: &[&'static str]| [&model[..], options].concat();
+    folder.check("scaling", &["scaling", "table.csv", "--predict", "32", "--remember", "--json"]);
+    folder.check("model", &with(&["--dictionary", "--holdout", "p>=16", "--compare"]));
+    folder.check("model", &with(&["--basis", "N^3/p, 1, p*N, 2*p*N"]));
+    folder.check("model", &with(&["--two-step", "p,N"]));
+    folder.check("whatif-ledger", &["whatif", "--ledger", ".", "--json"]);
+    let ledger = fs::read_to_string(folder.0.join("gammachi-ledger.jsonl")).expect("a ledger");
+    ledger.lines().for_each(|line| check("ledger", line));
+}
+
+#[test]
+fn lines_of_dump() {
+    let folder = Folder::new("dump");
+    let mut found = BTreeSet::new();
+    for run in fs::read_dir(kept()).expect("kept runs").flatten() {
+        let run = run.path().display().to_string();
+        for options in [&["--json"][..], &["--json", "--messages"]] {
+            let output = folder.output(&[&["dump", &run], options].concat());
+            for line in String::from_utf8_lossy(&output.stdout).lines() {
+                let name = match options {
+                    [_] => "dump-event",
+                    _ if line.starts_with("{\"unmatched\"") => "dump-unmatched",
+                    _ => "dump-message",
+                };
+                check(name, line);
+                found.insert(name);
+            }
+        }
+    }
+    assert_eq!(found.len(), 3, "{found:?}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
                 LanguageName::Latex => expression::Language::Latex,
             },
         ),
-        None if arguments.json => model::json(&findings),
+        None if arguments.json => model::json(&findings)?,
         None => model::screen(&findings),
     };
     print(&text)?;

@@ -18,13 +18,16 @@ pub const LEDGER_FILE: &str = "gammachi-ledger.jsonl";
 const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Line {
+    /// 1.
     version: u32,
     #[serde(flatten)]
     record: Record,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 enum Record {
     Prediction(Box<Prediction>),

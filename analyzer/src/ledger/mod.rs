@@ -15,6 +15,8 @@ mod prediction;
 mod score;
 mod subject;
 
+#[cfg(test)]
+pub(crate) use file::Line;
 pub use file::{LEDGER_FILE, Ledger, LineFault, append};
 pub use prediction::{Answer, Prediction, Predictor};
 pub use score::{Score, Standing, Summary};

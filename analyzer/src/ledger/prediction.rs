@@ -8,6 +8,7 @@ use super::subject::Subject;
 
 /// The command that made a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Predictor {
     /// `gammachi whatif`: a later run answers it only if the user says that it has the change.
@@ -31,6 +32,7 @@ impl Predictor {
 
 /// A prediction that was recorded before the run that answers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Prediction {
     /// Six hexadecimal digits, unique in the ledger.
     pub id: String,
@@ -73,6 +75,7 @@ impl Prediction {
 
 /// A run that was measured after a prediction about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answer {
     /// Id of the prediction.
     pub prediction: String,

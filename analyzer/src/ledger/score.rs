@@ -8,6 +8,7 @@ use crate::statistics::median;
 
 /// A prediction and its measured value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Standing<'a> {
     /// The prediction.
     #[serde(flatten)]
@@ -56,6 +57,7 @@ pub struct Score<'a> {
 
 /// Summary of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of predictions.
     pub predictions: usize,

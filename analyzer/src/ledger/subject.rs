@@ -6,6 +6,7 @@ use crate::trace::Run;
 
 /// A run, or the runs that a prediction is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Subject {
     /// File name of the program; unknown for a table.
     pub program: Option<String>,

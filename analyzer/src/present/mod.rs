@@ -25,6 +25,7 @@ mod code_place;
 pub mod comparison;
 mod context;
 mod contradiction;
+mod document;
 pub mod dump;
 pub mod figure;
 pub(crate) mod findings;

@@ -63,7 +63,8 @@ fn close(schema: &mut Value, definitions: &Value, open: bool) {
     let beside = ["oneOf", "anyOf"].iter().any(|key| keys.contains_key(*key));
     if is_object && !open {
         let key = if beside { "unevaluatedProperties" } else { "additionalProperties" };
-        keys.insert(key.to_owned(), json!(false));
+        // A map has keys beside those that are described.
+        keys.entry(key).or_insert(json!(false));
     }
     for (key, of) in keys {
         match (key.as_str(), of) {

@@ -13,9 +13,11 @@ use serde_json::Value;
 
 use crate::calibration::Calibration;
 use crate::comparison::RunRecord;
+use crate::ledger::Line;
 use crate::models::machine::Machine;
-use crate::present::comparison::{self, Baseline, checked};
-use crate::present::{causes, logpq, report, roofline, whatif};
+use crate::present::comparison::{self, Baseline, checked, several};
+use crate::present::dump::{EventLine, MessageLine, UnmatchedLine};
+use crate::present::{causes, ledger, logpq, model, report, roofline, scaling, whatif};
 use crate::trace::run_json::RunJson;
 use crate::trace::study_json::StudyJson;
 
@@ -37,6 +39,7 @@ const REPORT: Page = Page { name: "report-json.md", level: "##" };
 const WHY: Page = Page { name: "why-json.md", level: "##" };
 const RUN: Page = Page { name: "run-json.md", level: "##" };
 const COMPARE: Page = Page { name: "compare-json.md", level: "###" };
+const DUMP: Page = Page { name: "dump.md", level: "##" };
 const PREDICTIONS: Page = Page { name: "predictions-json.md", level: "###" };
 
 impl Document {
@@ -58,15 +61,36 @@ impl Document {
             Self::of::<comparison::Document>("compare", "gammachi compare --json").listed(COMPARE),
             Self::of::<checked::Document>("check", "gammachi check --json"),
             Self::of::<Baseline>("check-show", "gammachi check --show --json"),
+            Self::of::<several::Document<comparison::Document>>(
+                "compare-several",
+                "gammachi compare --json of several configurations",
+            ),
+            Self::of::<several::Document<checked::Document>>(
+                "check-several",
+                "gammachi check --json of several configurations",
+            ),
             Self::of::<RunRecord>("record", "a file of a baseline").listed(COMPARE),
             Self::of::<RunJson>("run", "run.json").listed(RUN),
             Self::of::<StudyJson>("study", "study.json").listed(PREDICTIONS),
+            Self::of::<scaling::Document>("scaling", "gammachi scaling --json").listed(PREDICTIONS),
+            Self::of::<model::Document>("model", "gammachi model --json").listed(PREDICTIONS),
             Self::of::<whatif::Document>("whatif", "gammachi whatif --json").listed(PREDICTIONS),
+            Self::of::<Line>("ledger", "a line of gammachi-ledger.jsonl").listed(PREDICTIONS),
+            Self::of::<ledger::Document>("whatif-ledger", "gammachi whatif --ledger --json")
+                .listed(PREDICTIONS),
             Self::of::<roofline::Document>("roofline", "gammachi roofline --json")
                 .listed(PREDICTIONS),
             Self::of::<logpq::Document>("calibrate-logpq", "gammachi calibrate logpq --json")
                 .listed(PREDICTIONS),
             Self::of::<Calibration>("calibrate-clock", "gammachi calibrate clock --json"),
+            Self::of::<EventLine>("dump-event", "a line of gammachi dump --json").listed(DUMP),
+            Self::of::<MessageLine>("dump-message", "a line of gammachi dump --messages --json")
+                .listed(DUMP),
+            Self::of::<UnmatchedLine>(
+                "dump-unmatched",
+                "a line of gammachi dump --messages --json",
+            )
+            .listed(DUMP),
             Self::of::<doctor::Document>("doctor", "gammachi doctor --json"),
             Self::of::<Machine>("machine", "machine.json"),
         ]

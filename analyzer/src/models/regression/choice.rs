@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::basis::Basis;
 use super::error::RegressionError;
 use super::method::Method;
@@ -11,7 +13,8 @@ use super::points::Points;
 use crate::statistics::nearest_rank;
 
 /// How well a method or model extrapolates: relative errors at points that were held back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Score {
     /// Name of the method or model.
     pub name: String,
@@ -20,8 +23,10 @@ pub struct Score {
     /// Its 95th percentile.
     pub p95: Option<f64>,
     /// Its largest value.
+    #[serde(rename = "max")]
     pub largest: Option<f64>,
     /// Why it could not be fitted.
+    #[serde(skip)]
     pub failure: Option<Arc<RegressionError>>,
 }
 

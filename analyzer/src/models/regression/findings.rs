@@ -1,5 +1,7 @@
 //! Everything that `gammachi model` found, for [`crate::present`].
 
+use serde::Serialize;
+
 use crate::models::evidence::{Contradiction, Evidence};
 use crate::models::observations::LackOfCores;
 
@@ -43,26 +45,24 @@ pub struct HeldOut {
 }
 
 /// One column of a model, with its contribution at a point.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Term {
-    /// Label of its part.
-    pub part: String,
+    /// The column.
+    #[serde(rename = "expr")]
     pub text: String,
-    /// Its coefficient in the model, including the factor of its part.
+    /// Label of its part; `None`: the model has one.
+    pub part: Option<String>,
+    /// Its coefficient in the model, including the factor of its part: ½ of an envelope.
     pub coefficient: f64,
+    /// Whether both the model and most of the candidates have it.
+    pub selected: bool,
     /// Share of the candidates' weight that has it.
     pub support: f64,
-    /// Share of the replicas that selected it.
+    /// Share of the replicas that selected it; `None` without replicas.
     pub replica_share: Option<f64>,
-    /// Seconds at [`Findings::evaluation_point`]; `None` where the column has no value there.
+    /// Seconds at the last prediction, else at the largest point; `None` where the column has no value there.
     pub seconds: Option<f64>,
-}
-
-impl Term {
-    /// Whether both the model and most of the candidates have it.
-    pub fn selected(&self) -> bool {
-        self.coefficient != 0.0 && self.support >= SELECTED
-    }
 }
 
 impl Findings {
@@ -109,11 +109,13 @@ impl Findings {
             let at = evaluation_point.matrix(&part.basis).ok();
             for (j, column) in part.basis.columns.iter().enumerate() {
                 let coefficient = part.coefficients[j] * part.factor;
+                let support = part.support.get(j).copied().unwrap_or(0.0);
                 terms.push(Term {
-                    part: part.label.clone(),
                     text: column.text().to_owned(),
+                    part: Some(part.label.clone()).filter(|label| !label.is_empty()),
                     coefficient,
-                    support: part.support.get(j).copied().unwrap_or(0.0),
+                    selected: coefficient != 0.0 && support >= SELECTED,
+                    support,
                     replica_share: part.replica_share.as_ref().map(|shares| shares[j]),
                     seconds: at.as_ref().map(|matrix| matrix[(0, j)] * coefficient),
                 });

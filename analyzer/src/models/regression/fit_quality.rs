@@ -1,10 +1,13 @@
 //! How well a model describes the points that it was fitted to.
 
+use serde::Serialize;
+
 use super::model::Model;
 use super::problem::Residual;
 
 /// Relative errors of a model at the points of all its parts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitQuality {
     /// Largest |y − ŷ|/y.
     pub max_relative: f64,
@@ -12,6 +15,7 @@ pub struct FitQuality {
     pub rms_relative: f64,
     /// What the fit minimises, as a share of the times: `rms_relative`, or for residuals in seconds
     /// √(Σ(y − ŷ)²/Σy²), because such a fit may miss short times.
+    #[serde(skip)]
     pub misfit: f64,
 }
 

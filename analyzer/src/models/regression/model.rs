@@ -1,5 +1,7 @@
 //! A fitted model: its parts, and what it predicts.
 
+use serde::Serialize;
+
 use crate::models::evidence::Evidence;
 
 use super::basis::Basis;
@@ -74,9 +76,11 @@ pub struct Model {
 }
 
 /// A model's prediction for one configuration.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Prediction {
     /// Values of the variables, in the model's order.
+    #[serde(skip)]
     pub values: Vec<f64>,
     /// Seconds; `None` where the model's time is not positive or too uncertain.
     pub value: Option<f64>,
@@ -86,6 +90,7 @@ pub struct Prediction {
     /// Upper end.
     pub hi: Option<f64>,
     /// Warnings about this prediction.
+    #[serde(skip)]
     pub warnings: Vec<PredictionWarning>,
 }
 

@@ -6,9 +6,12 @@
 //! at the end.
 
 use nalgebra::{DMatrix, DVector};
+use serde::Serialize;
 
 /// The kind of residuals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Residual {
     /// (y − Fa)/y: a small run counts as much as a large one.
     Relative,

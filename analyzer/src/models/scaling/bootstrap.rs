@@ -18,6 +18,7 @@ const SEED: u64 = 0x6761_6d6d_6163_6869;
 
 /// What the noise level is estimated from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseSource {
     /// Scatter of the points about the fit.
@@ -30,6 +31,7 @@ pub enum NoiseSource {
 
 /// The noise of a measured τ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Noise {
     /// Standard deviation relative to τ.
     pub relative: f64,

@@ -6,6 +6,7 @@ use super::fit::Fit;
 
 /// The terms of all fits; the first fit is the reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The parameter in which the fits differ.
     pub param: String,
@@ -15,6 +16,7 @@ pub struct Comparison {
 
 /// One problem size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Step {
     /// Value of the parameter.
     pub value: f64,

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 /// How an efficiency is defined: its numerator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Definition {
     /// ε' of equation (8): S·w/(p·τ), with S measured at p₁.

@@ -34,6 +34,7 @@ pub struct FittedPoint {
 
 /// Rank count at which the efficiency falls to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Isoefficiency {
     /// Which efficiency.
     pub definition: Definition,
@@ -119,6 +120,7 @@ pub struct Fit {
 /// Bounds of τ_min that need no model: in τ–χ space, more ranks move a run to the left, and
 /// overhead that does not fall with p stops it at the diagonal τ = χ.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// χ of the run at [`Bounds::p`], seconds: τ_min is above it.
     #[serde(rename = "tau_min_lo_s")]
@@ -132,6 +134,7 @@ pub struct Bounds {
 
 /// Overhead counted as computation: χ' grows beyond the measured χ, because Σγ grows with p.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hidden {
     /// Largest rank count with a known χ.
     pub p: u32,
@@ -150,6 +153,7 @@ pub struct Hidden {
 
 /// Uneven computation: χ_i differs over the ranks of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unbalanced {
     /// Largest rank count with a known range of χ_i.
     pub p: u32,
@@ -170,6 +174,7 @@ pub struct Unbalanced {
 
 /// The run that would narrow the answer most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NextRun {
     /// Rank count.
     pub p: u32,

@@ -8,6 +8,7 @@ use crate::causes::{CallSite, Causes, Context, DELAYED_BY_UNKNOWN, NO_CONTEXT, S
 use crate::diagnosis::{Diagnosis, Why};
 use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
+use crate::present::document::{Head, text};
 use crate::present::findings::FindingPart;
 use crate::tables::delay_costs::{self, DelayCost};
 use crate::trace::symbols::SourceLocation;
@@ -18,8 +19,6 @@ use super::stretches_document::{
 };
 use super::{places, words};
 
-/// Version of the document's keys: a key never changes its meaning within one version.
-const VERSION: u32 = 1;
 /// Maximum lengths of lists.
 const MAX_WAITS: usize = 200;
 const MAX_CAUSES: usize = 1_000;
@@ -28,10 +27,8 @@ const MAX_CONTEXTS: usize = 1_000;
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// 1.
-    version: u32,
-    /// Version of the command.
-    gammachi: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// The run directory.
     run: String,
     /// Name of the program.
@@ -289,8 +286,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
     let (waits, waits_omitted) = waits(why);
     let (costliest, causes_omitted) = costliest_causes(why, MAX_CAUSES);
     let document = Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         run: run.directory.display().to_string(),
         program: context::program(run),
         complete: run.all_finished() && run.missing.is_empty(),
@@ -313,7 +309,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
         regions: regions(why),
         phases: phases(why),
     };
-    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+    text(&document)
 }
 
 /// Causes of waiting.

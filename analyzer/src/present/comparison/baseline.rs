@@ -8,6 +8,7 @@ use crate::comparison::RunRecord;
 use crate::comparison::baseline::Entry;
 use crate::comparison::record::Iterations;
 use crate::present::context::plural;
+use crate::present::document::{Head, text};
 use crate::present::quantity::seconds;
 use crate::present::table::Table;
 use crate::trace::run_json::Instant;
@@ -64,10 +65,8 @@ pub fn baseline_screen(all: &[Entry], folder: &Path) -> String {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// 1.
-    version: u32,
-    /// Version of the command.
-    gammachi: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// The runs of the baseline.
     runs: Vec<Row<'a>>,
 }
@@ -86,7 +85,6 @@ struct Row<'a> {
 pub fn baseline_json(all: &[Entry]) -> Result<String, serde_json::Error> {
     let runs =
         all.iter().map(|kept| Row { file: kept.path.display().to_string(), record: &kept.record });
-    let document =
-        Document { version: 1, gammachi: env!("CARGO_PKG_VERSION"), runs: runs.collect() };
-    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+    let document = Document { head: Head::default(), runs: runs.collect() };
+    text(&document)
 }

@@ -11,6 +11,7 @@ use crate::comparison::{Comparison, RunRecord};
 use crate::plain_text::printable;
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
+use crate::present::document::text;
 use crate::present::quantity::percent;
 use crate::present::svg::escaped;
 
@@ -168,7 +169,7 @@ pub(crate) struct Document<'a> {
 
 /// The document of a comparison, with the outcome of the check.
 pub fn checked_json(of: &Checked) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&document(of)).map(|text| text + "\n")
+    text(&document(of))
 }
 
 pub(super) fn document<'a>(of: &Checked<'a>) -> Document<'a> {

@@ -10,20 +10,16 @@ use crate::comparison::record::{Kind, Machine};
 use crate::comparison::statistics::{CONFIDENCE, Estimate};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
+use crate::present::document::{Head, text};
 use crate::present::findings::FindingPart;
 
 use super::{verdict, words};
 
-/// Version of the document's keys: a key never changes its meaning within one version.
-pub(super) const VERSION: u32 = 1;
-
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// 1.
-    version: u32,
-    /// Version of the command.
-    gammachi: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// Name of the program.
     program: &'a str,
     /// `missing` is empty.
@@ -256,7 +252,7 @@ struct CausePart {
 
 /// The document of `gammachi compare --json`.
 pub fn json(of: &Comparison) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&document(of)).map(|text| text + "\n")
+    text(&document(of))
 }
 
 pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
@@ -273,8 +269,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
         "messages and waits: a run was recorded at level 0, which keeps no peers (record with --level 1)".to_owned()
     });
     Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         program: &of.after[0].program,
         complete: missing.is_none(),
         missing: missing.into_iter().collect(),

@@ -8,6 +8,7 @@ use crate::comparison::guard::{Check, Verdict};
 use crate::comparison::{Comparison, RunRecord};
 use crate::present::blocks::Blocks;
 use crate::present::context::plural;
+use crate::present::document::{Head, text};
 use crate::present::quantity::{percent, seconds};
 use crate::present::table::Table;
 
@@ -192,26 +193,39 @@ fn worst(of: &Several, results: &[&str]) -> Option<usize> {
     })
 }
 
+/// Comparisons or checks of several configurations.
 #[derive(Serialize)]
-struct Document<'a> {
-    version: u32,
-    gammachi: &'static str,
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a, C> {
+    #[serde(flatten)]
+    head: Head,
+    /// Name of the program.
     program: &'a str,
+    /// The worst outcome; only of a check.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<Verdict>,
+    /// How much slower the runs may be, as a share; only of a check.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<f64>,
+    /// The outcome in words.
     sentence: String,
-    configurations: Vec<Part>,
+    /// Those of both sides.
+    configurations: Vec<Part<C>>,
+    /// Sentences on configurations of one side.
     notes: &'a [String],
 }
 
+/// A configuration, with the keys of a single comparison or check.
 #[derive(Serialize)]
-struct Part {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Part<C> {
+    /// Rank count and parameters: `p=4 N=1000`.
     configuration: String,
+    /// `slower`, `faster`, `no significant difference` or `cannot tell`; of a check `fine`, `slower` or `cannot
+    /// tell`. It considers how many configurations there are.
     result: &'static str,
     #[serde(flatten)]
-    document: serde_json::Value,
+    document: C,
 }
 
 /// The document: one part for each configuration, with the keys of a single comparison.
@@ -226,8 +240,7 @@ pub fn several_json(of: &Several) -> Result<String, serde_json::Error> {
         parts.push(Part { configuration, result, document });
     }
     let document = Document {
-        version: document::VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         program: of.compared.first().map_or("", |one| &one.after[0].program),
         check: of.checks.map(|(checks, _)| Check::worst(checks)),
         at_most: of.checks.map(|(_, at_most)| at_most),
@@ -235,5 +248,5 @@ pub fn several_json(of: &Several) -> Result<String, serde_json::Error> {
         configurations: parts,
         notes: of.alone,
     };
-    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+    text(&document)
 }

@@ -3,19 +3,22 @@
 use serde::Serialize;
 
 use crate::ledger::{Standing, Summary};
+use crate::present::document::{Head, text};
 
 use super::contents::LedgerContents;
 
-/// Version of the document's keys: a key never changes its meaning within one version.
-const VERSION: u32 = 1;
-
 #[derive(Debug, Serialize)]
-struct Document<'a> {
-    version: u32,
-    gammachi: &'static str,
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    #[serde(flatten)]
+    head: Head,
+    /// The file.
     ledger: String,
+    /// The oldest first.
     predictions: &'a [Standing<'a>],
+    /// All of them together.
     summary: Summary,
+    /// Other sentences, such as on lines that cannot be read.
     notes: &'a [String],
 }
 
@@ -25,14 +28,11 @@ struct Document<'a> {
 /// When a value cannot be written.
 pub fn json(contents: &LedgerContents) -> serde_json::Result<String> {
     let document = Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         ledger: contents.path.display().to_string(),
         predictions: &contents.score.standings,
         summary: contents.score.summary(),
         notes: contents.notes,
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+    text(&document)
 }

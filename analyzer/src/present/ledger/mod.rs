@@ -5,5 +5,7 @@ mod document;
 mod screen;
 
 pub use contents::{LedgerContents, differences};
+#[cfg(test)]
+pub(crate) use document::Document;
 pub use document::json;
 pub use screen::screen;

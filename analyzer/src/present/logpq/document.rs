@@ -8,19 +8,15 @@ use crate::models::logpq::cannon::Model;
 use crate::models::logpq::messages::{RankPrediction, RunPrediction};
 use crate::models::logpq::study::{Hidden, Row, Study};
 use crate::models::logpq::{Estimate, Findings, LogP, LogPq, Parameters};
+use crate::present::document::{Head, text};
 
 use super::words::{parameter_note, product_from, study_note};
-
-/// Version of the document's keys: a key never changes its meaning within one version.
-pub const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// 1.
-    version: u32,
-    /// Version of the command.
-    gammachi: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// Where the parameters come from.
     source: &'a str,
     /// By class of pairs.
@@ -202,15 +198,14 @@ struct PredictedDocument {
 /// The document as indented text.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
     let document = Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         source: &findings.source,
         parameters: findings.parameters.iter().map(parameters).collect(),
         cannon: findings.cannon.as_ref().map(study),
         runs: findings.runs.iter().map(run).collect(),
         notes: &findings.notes,
     };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    text(&document)
 }
 
 fn parameters(of: &Parameters) -> ParametersDocument<'_> {

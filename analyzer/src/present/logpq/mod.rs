@@ -8,6 +8,6 @@ mod words;
 
 #[cfg(test)]
 pub(crate) use document::Document;
-pub use document::{VERSION, json};
+pub use document::json;
 pub use pictures::figures;
 pub use screen::screen;

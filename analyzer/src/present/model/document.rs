@@ -1,122 +1,221 @@
 //! The JSON document of `gammachi model`; `docs/reference/predictions-json.md` explains its keys.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use crate::models::regression::{Comparison, Findings, Points, Prediction, Residual};
+use serde::Serialize;
+
+use crate::models::regression::{
+    Comparison, Findings, FirstStep, FitQuality, Points, Prediction, Residual, Score, Term,
+};
 
 use super::words::{contradictions, error_sentence, held_back, warnings};
 
-/// The document, with a newline at its end.
-pub fn json(findings: &Findings) -> String {
-    let mut text = format!("{:#}", document(findings));
-    text.push('\n');
-    text
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    /// Name of the input.
+    source: &'a str,
+    /// What is modelled: columns of the table.
+    response: &'a str,
+    /// Names of the variables.
+    variables: &'a [String],
+    /// Values of the other names in expressions.
+    constants: BTreeMap<&'a str, f64>,
+    /// As on the command line; `evidence`: only the rank count varies.
+    method: &'static str,
+    /// What it minimises.
+    residual: Residual,
+    /// Name of the basis.
+    basis: &'a str,
+    /// Number of rows that were fitted.
+    rows: usize,
+    /// Parameters in which rows of one configuration differ: the smallest time counts.
+    minimum_over: &'a [String],
+    /// Number of configurations.
+    points: usize,
+    /// Rank of the scaled columns: the smallest of the parts.
+    rank: usize,
+    /// Condition of the scaled columns.
+    condition: f64,
+    /// The columns of all parts.
+    columns: Vec<Term>,
+    /// Where `seconds` of `columns` are: at the last prediction, else at the largest point.
+    columns_at: BTreeMap<&'a str, f64>,
+    /// Groups of dependent columns.
+    indistinguishable: Vec<Vec<String>>,
+    /// How far the tie rule of `minimax` moved a scaled coefficient; 0: the optimum is unique.
+    tie_moved: Option<f64>,
+    /// How well the model fits.
+    fit: FitPart,
+    /// A sentence on each measured time that contradicts the curves.
+    contradictions: Vec<String>,
+    /// The times asked for.
+    predictions: Vec<PredictionPart<'a>>,
+    /// Points held back; null: none were.
+    holdout: Option<Vec<HeldPart<'a>>>,
+    /// How well methods extrapolate; null: not asked for.
+    comparison: Option<ComparisonPart<'a>>,
+    /// The same of models that competed.
+    choice: Option<ChoicePart<'a>>,
+    /// For each variable the columns that the first step kept.
+    two_step: Option<Vec<Vec<SurvivorPart<'a>>>>,
 }
 
-fn document(findings: &Findings) -> Value {
+/// The quality of a fit.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct FitPart {
+    #[serde(flatten)]
+    quality: FitQuality,
+    /// Corrected standard deviation of the residuals.
+    spread: f64,
+}
+
+/// A predicted time; variables have their values under their names.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PredictionPart<'a> {
+    #[serde(flatten)]
+    at: BTreeMap<&'a str, f64>,
+    #[serde(flatten)]
+    prediction: &'a Prediction,
+    /// Why to distrust it.
+    warning: Option<String>,
+}
+
+/// A measured time that was held back, and its prediction.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct HeldPart<'a> {
+    #[serde(flatten)]
+    prediction: PredictionPart<'a>,
+    /// Seconds.
+    measured: f64,
+    /// `value` / `measured` − 1.
+    error: Option<f64>,
+}
+
+/// How well methods or models extrapolate.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ComparisonPart<'a> {
+    /// Which points were held back, in words.
+    held_back: &'static str,
+    /// How many.
+    held: usize,
+    /// One for each method or model.
+    scores: Vec<ScorePart<'a>>,
+}
+
+/// Models that competed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ChoicePart<'a> {
+    /// Name of the chosen one.
+    chosen: &'a str,
+    #[serde(flatten)]
+    comparison: ComparisonPart<'a>,
+}
+
+/// The relative errors of a method or model.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ScorePart<'a> {
+    #[serde(flatten)]
+    score: &'a Score,
+    /// Why it could not be fitted.
+    failure: Option<String>,
+}
+
+/// A column that the first step kept.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct SurvivorPart<'a> {
+    /// The column.
+    expr: &'a str,
+    /// In how many slices it was selected.
+    slices: usize,
+    /// Out of how many.
+    of: usize,
+}
+
+/// The document, with its keys in alphabetical order and a newline at its end.
+///
+/// # Errors
+/// When a value cannot be written.
+pub fn json(findings: &Findings) -> serde_json::Result<String> {
+    Ok(format!("{:#}\n", serde_json::to_value(document(findings))?))
+}
+
+fn document(findings: &Findings) -> Document<'_> {
     let model = &findings.model;
     let first = &model.parts[0];
-    let quality = findings.quality();
-    let columns: Vec<Value> = findings
-        .terms()
-        .iter()
-        .map(|term| {
-            json!({
-                "expr": term.text,
-                "part": (!term.part.is_empty()).then_some(&term.part),
-                "coefficient": term.coefficient,
-                "selected": term.selected(),
-                "support": term.support,
-                "replica_share": term.replica_share,
-                "seconds": term.seconds,
+    let Points { variables, constants, .. } = &first.points;
+    Document {
+        source: &findings.source,
+        response: &findings.response,
+        variables,
+        constants: constants.iter().map(|(name, value)| (name.as_str(), *value)).collect(),
+        method: model.method_name(),
+        residual: first.residual,
+        basis: &first.basis.name,
+        rows: findings.rows,
+        minimum_over: &findings.minimum_over,
+        points: first.points.len(),
+        rank: model.parts.iter().map(|part| part.identifiability.rank).min().unwrap_or(0),
+        condition: first.identifiability.condition,
+        columns: findings.terms(),
+        columns_at: at(variables, &findings.evaluation_point().values[0]),
+        indistinguishable: findings.indistinguishable(),
+        tie_moved: first.tie_moved,
+        fit: FitPart { quality: findings.quality(), spread: first.spread },
+        contradictions: contradictions(findings),
+        predictions: predictions(variables, &findings.predictions).collect(),
+        holdout: findings.held.as_ref().map(|held| {
+            let all = predictions(variables, &held.predictions).zip(&held.points.times);
+            let error = |of: &PredictionPart, time| Some(of.prediction.value? / time - 1.0);
+            all.map(|(prediction, time)| HeldPart {
+                error: error(&prediction, time),
+                measured: *time,
+                prediction,
             })
-        })
-        .collect();
-    let asked = findings.evaluation_point();
-    json!({
-        "source": findings.source,
-        "response": findings.response,
-        "variables": first.points.variables,
-        "constants": first.points.constants.iter().cloned().map(|(n, v)| (n, json!(v))).collect::<Map<_, _>>(),
-        "method": model.method_name(),
-        "residual": match first.residual {
-            Residual::Relative => "relative",
-            Residual::Absolute => "absolute",
-        },
-        "basis": first.basis.name,
-        "rows": findings.rows,
-        "minimum_over": findings.minimum_over,
-        "points": first.points.len(),
-        "rank": model.parts.iter().map(|part| part.identifiability.rank).min(),
-        "condition": first.identifiability.condition,
-        "columns": columns,
-        "columns_at": at(&asked, 0),
-        "indistinguishable": findings.indistinguishable(),
-        "tie_moved": first.tie_moved,
-        "fit": {
-            "max_relative": quality.max_relative,
-            "rms_relative": quality.rms_relative,
-            "spread": first.spread,
-        },
-        "contradictions": contradictions(findings),
-        "predictions": predictions(&first.points.variables, &findings.predictions),
-        "holdout": findings.held.as_ref().map(|held| {
-            let mut predicted = predictions(&first.points.variables, &held.predictions);
-            for (entry, time) in predicted.iter_mut().zip(&held.points.times) {
-                entry["measured"] = json!(time);
-                entry["error"] = json!(entry["value"].as_f64().map(|value| value / time - 1.0));
-            }
-            predicted
+            .collect()
         }),
-        "comparison": findings.comparison.as_ref().map(comparison),
-        "choice": findings.choice.as_ref().map(|(chosen, scores)| {
-            let mut value = comparison(scores);
-            value["chosen"] = json!(scores.scores[*chosen].name);
-            value
+        comparison: findings.comparison.as_ref().map(comparison),
+        choice: findings.choice.as_ref().map(|(chosen, scores)| ChoicePart {
+            chosen: &scores.scores[*chosen].name,
+            comparison: comparison(scores),
         }),
-        "two_step": findings.two_step.as_ref().map(|steps| {
-            steps.variables.iter().map(|step| {
-                step.survivors.iter().map(|(column, slices, of)| {
-                    json!({ "expr": column.text(), "slices": slices, "of": of })
-                }).collect::<Vec<_>>()
-            }).collect::<Vec<_>>()
-        }),
+        two_step: findings
+            .two_step
+            .as_ref()
+            .map(|steps| steps.variables.iter().map(survivors).collect()),
+    }
+}
+
+fn at<'a>(variables: &'a [String], values: &[f64]) -> BTreeMap<&'a str, f64> {
+    variables.iter().map(String::as_str).zip(values.iter().copied()).collect()
+}
+
+fn predictions<'a>(
+    variables: &'a [String],
+    predictions: &'a [Prediction],
+) -> impl Iterator<Item = PredictionPart<'a>> {
+    predictions.iter().map(|prediction| PredictionPart {
+        at: at(variables, &prediction.values),
+        prediction,
+        warning: Some(warnings(prediction)).filter(|warning| !warning.is_empty()),
     })
 }
 
-fn at(points: &Points, index: usize) -> Map<String, Value> {
-    let pairs = points.variables.iter().zip(&points.values[index]);
-    pairs.map(|(name, value)| (name.clone(), json!(value))).collect()
+fn comparison(of: &Comparison) -> ComparisonPart<'_> {
+    let failure = |score: &Score| score.failure.as_deref().map(error_sentence);
+    let scores = of.scores.iter().map(|score| ScorePart { score, failure: failure(score) });
+    ComparisonPart { held_back: held_back(of.what), held: of.held, scores: scores.collect() }
 }
 
-fn predictions(variables: &[String], predictions: &[Prediction]) -> Vec<Value> {
-    let entry = |prediction: &Prediction| {
-        let pairs = variables.iter().zip(&prediction.values);
-        let mut entry: Map<String, Value> =
-            pairs.map(|(name, value)| (name.clone(), json!(value))).collect();
-        let warning = warnings(prediction);
-        entry.insert("value".into(), json!(prediction.value));
-        entry.insert("lo".into(), json!(prediction.lo));
-        entry.insert("hi".into(), json!(prediction.hi));
-        entry.insert("warning".into(), json!((!warning.is_empty()).then_some(warning)));
-        Value::Object(entry)
-    };
-    predictions.iter().map(entry).collect()
-}
-
-fn comparison(comparison: &Comparison) -> Value {
-    let scores: Vec<Value> = comparison
-        .scores
-        .iter()
-        .map(|score| {
-            json!({
-                "name": score.name,
-                "median": score.median,
-                "p95": score.p95,
-                "max": score.largest,
-                "failure": score.failure.as_deref().map(error_sentence),
-            })
-        })
-        .collect();
-    json!({ "held_back": held_back(comparison.what), "held": comparison.held, "scores": scores })
+fn survivors(step: &FirstStep) -> Vec<SurvivorPart<'_>> {
+    let all = step.survivors.iter();
+    all.map(|(column, slices, of)| SurvivorPart { expr: column.text(), slices: *slices, of: *of })
+        .collect()
 }

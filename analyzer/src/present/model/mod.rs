@@ -8,6 +8,8 @@ mod pictures;
 mod screen;
 mod words;
 
+#[cfg(test)]
+pub(crate) use document::Document;
 pub use document::json;
 pub use pictures::pictures;
 pub use screen::screen;

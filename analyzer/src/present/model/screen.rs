@@ -137,7 +137,7 @@ fn columns(text: &mut String, findings: &Findings) {
     let (mut selected, small): (Vec<&Term>, Vec<&Term>) = terms
         .iter()
         .filter(|term| term.coefficient != 0.0)
-        .partition(|term| term.selected() || weight(term) >= MIN_LINE_SHARE * total.abs());
+        .partition(|term| term.selected || weight(term) >= MIN_LINE_SHARE * total.abs());
     selected.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let point: Vec<String> = asked
         .variables
@@ -149,7 +149,11 @@ fn columns(text: &mut String, findings: &Findings) {
     let rows = || selected.iter();
     let mut table = Table::default();
     if findings.model.parts.len() > 1 {
-        table.add("part", "part", rows().map(|term| Cell::Text(term.part.clone())));
+        table.add(
+            "part",
+            "part",
+            rows().map(|term| Cell::or_nothing(term.part.clone(), Cell::Text)),
+        );
     }
     table.add("expr", "column", rows().map(|term| Cell::Text(term.text.clone())));
     table.add("coefficient", "coefficient", rows().map(|term| Cell::Ratio(term.coefficient)));

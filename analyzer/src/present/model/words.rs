@@ -143,6 +143,6 @@ mod tests {
         let scaling = scaling::Scaling::new(&table, &scaling::Options::default()).unwrap();
         let of_scaling = one_line(crate::present::scaling::screen(&scaling, &[], false));
         assert!(of_scaling.contains(first), "{of_scaling}");
-        assert!(json(&findings).contains(first));
+        assert!(json(&findings).unwrap().contains(first));
     }
 }

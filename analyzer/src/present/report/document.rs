@@ -10,6 +10,7 @@ use crate::metrics::{
 use crate::present::causes::{Summary, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
 use crate::present::context;
+use crate::present::document::{Head, text};
 use crate::present::findings::{self, FindingPart};
 use crate::present::shown::Report;
 use crate::present::whatif::Saving;
@@ -21,18 +22,14 @@ use super::messages::{MAX_RANKS, MessagesPart};
 use super::sites::{PathDocument, SiteDocument};
 use super::trust::recorder_share;
 
-/// Version of the document's keys: a key never changes its meaning within one version.
-pub const VERSION: u32 = 1;
 /// Maximum number of causes of waiting; `gammachi why --json` has all.
 const MAX_CAUSES: usize = 3;
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// 1.
-    version: u32,
-    /// Version of the command.
-    gammachi: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// The run directory.
     run: String,
     /// All programs, joined by ` : `.
@@ -202,7 +199,7 @@ struct DiagnosisDocument {
 /// # Errors
 /// Never with these types; the result is that of serde_json.
 pub fn json(report: &Report) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&document(report)).map(|text| text + "\n")
+    text(&document(report))
 }
 
 /// The document as a value, for other documents that contain it.
@@ -217,8 +214,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
     let flops = metrics.flops;
     let diagnoses: Vec<_> = report.diagnoses().collect();
     Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         run: run.directory.display().to_string(),
         program: context::program(run),
         arguments: header.map_or(&[], |header| &header.arguments),

@@ -30,7 +30,7 @@ mod message_tests;
 #[cfg(test)]
 mod tests;
 
-pub use document::{VERSION, json};
+pub use document::json;
 pub use screen::screen;
 
 pub(crate) use counters::counter_sentences;

@@ -9,19 +9,15 @@ use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::System;
 use crate::models::roofline::{Bandwidths, Findings, Roofs, Scope, WhatIf};
+use crate::present::document::{Head, text};
 
 use super::remedy::remedy;
-
-/// Version of the document's keys: a key never changes its meaning within one version.
-pub const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// 1.
-    version: u32,
-    /// Version of the command.
-    gammachi: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// File of the ceilings.
     machine: Option<&'a str>,
     /// The runs.
@@ -216,13 +212,12 @@ struct RidgeDocument {
 
 /// The document as indented text.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
-    Ok(serde_json::to_string_pretty(&document(findings))? + "\n")
+    text(&document(findings))
 }
 
 fn document(findings: &Findings) -> Document<'_> {
     Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         machine: findings.source.as_deref(),
         runs: findings.runs.iter().map(|one| run(one, &findings.what_if)).collect(),
         sweeps: findings.sweeps.iter().map(sweep).collect(),

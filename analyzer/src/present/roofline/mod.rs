@@ -9,7 +9,7 @@ mod screen;
 
 #[cfg(test)]
 pub(crate) use document::Document;
-pub use document::{VERSION, json};
+pub use document::json;
 pub(in crate::present) use pictures::drawings;
 pub use pictures::figures;
 pub use screen::screen;

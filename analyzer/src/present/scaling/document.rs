@@ -7,82 +7,142 @@ use serde::Serialize;
 use crate::models::scaling::bootstrap::{Interval, Noise};
 use crate::models::scaling::fit::{Bounds, Hidden, NextRun, Unbalanced};
 use crate::models::scaling::{Comparison, Fit, FittedPoint, Form, Isoefficiency, Scaling};
+use crate::present::document::{Head, text};
 
 use super::{advice, words};
 
-/// Version of the document's keys: a key never changes its meaning within one version.
-pub const VERSION: u32 = 1;
-
 #[derive(Debug, Serialize)]
-struct Document<'a> {
-    version: u32,
-    gammachi: &'static str,
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    #[serde(flatten)]
+    head: Head,
+    /// The input.
     source: &'a str,
+    /// One for each combination of parameters.
     fits: Vec<FitDocument<'a>>,
+    /// The terms of the fits; null: there is one fit, or they differ in several parameters.
     comparison: Option<&'a Comparison>,
+    /// Other sentences.
     notes: &'a [String],
 }
 
+/// A fit ([definitions](../guide/predict.md#how-far-does-it-scale)); null where there is no model.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FitDocument<'a> {
+    /// Values of the parameters.
     params: BTreeMap<&'a str, &'a str>,
+    /// `strong` or `weak`.
     scaling: &'static str,
+    /// p₁, the reference rank count.
     p1: u32,
+    /// S, computation of all ranks at p₁.
     sum_gamma_p1_s: f64,
+    /// Coefficient of (1 − ε')/ε' = c0 + c1·p + c2·p².
     c0: Option<f64>,
+    /// Its linear coefficient.
     c1: Option<f64>,
+    /// Its quadratic coefficient.
     c2: Option<f64>,
+    /// 90 % interval.
     c0_interval: Option<[f64; 2]>,
+    /// 90 % interval.
     c1_interval: Option<[f64; 2]>,
+    /// 90 % interval.
     c2_interval: Option<[f64; 2]>,
+    /// σ, contention.
     sigma: Option<f64>,
+    /// κ, coherence.
     kappa: Option<f64>,
+    /// Correlation of measured and fitted (1 − ε')/ε'.
     r: Option<f64>,
+    /// a of τ(p) = a/p + χ'₀ + χ'₁·p.
     a_s: Option<f64>,
+    /// χ'₀ = S·c1.
     chi0_s: Option<f64>,
+    /// χ'₁ = S·c2.
     chi1_s: Option<f64>,
+    /// Where time stops falling; null: nowhere.
     p_c: Option<f64>,
+    /// Lower end of its interval.
     p_c_lo: Option<f64>,
+    /// Upper end; null: it has none.
     p_c_hi: Option<f64>,
+    /// Time there.
     tau_min_s: Option<f64>,
+    /// Noise of one τ; null: unknown.
     noise: Option<Noise>,
+    /// Rank counts at which the efficiency falls to a target.
     isoefficiency: &'a [Isoefficiency],
+    /// `evidence` or `three-terms`.
     predicted_by: &'static str,
+    /// What predictions assume, in words.
     assumes: Option<String>,
+    /// The times asked for, and those of points held back.
     predictions: Vec<PredictionDocument>,
+    /// The measured points.
     points: Vec<PointDocument>,
+    /// Bounds of the shortest time without a model.
     bounds: Option<Bounds>,
+    /// Lost time counted as computation.
     hidden_overhead: Option<Hidden>,
+    /// Uneven computation.
     imbalance: Option<Unbalanced>,
+    /// The run that would tell most.
     next: Option<NextRun>,
+    /// Sentences on what limits the program.
     advice: Vec<String>,
+    /// Sentences on what to doubt.
     warnings: Vec<String>,
 }
 
+/// A predicted time.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PredictionDocument {
+    /// Rank count.
     p: u32,
+    /// Elapsed time; null: `unsupported` says why.
     tau_s: Option<f64>,
+    /// Lower end of its 90 % interval, also where that is too wide for a time.
     lo_s: Option<f64>,
+    /// Upper end.
     hi_s: Option<f64>,
+    /// Measured time of a point that was held back.
     measured_s: Option<f64>,
+    /// Why there is no time, and what to measure.
     unsupported: Option<String>,
 }
 
+/// The runs at a rank count.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PointDocument {
+    /// Rank count.
     p: u32,
+    /// The model was fitted to it.
     fitted: bool,
+    /// τ of the fastest run; the following figures are of that run.
     tau_s: f64,
+    /// Number of runs.
     runs: usize,
+    /// Median τ.
     median_s: f64,
+    /// Largest τ.
     max_s: f64,
+    /// Σγ, computation of all ranks.
     sum_gamma_s: Option<f64>,
+    /// χ, mean lost time.
     chi_s: Option<f64>,
+    /// Work relative to p₁.
     work: f64,
+    /// ε' = `efficiency_parallel` · `computation_scaling`.
     efficiency_reference: f64,
+    /// ε_p.
     efficiency_parallel: Option<f64>,
+    /// Computation at p₁ for the same work over Σγ.
     computation_scaling: Option<f64>,
+    /// τ of the model.
     model_tau_s: Option<f64>,
 }
 
@@ -91,7 +151,7 @@ struct PointDocument {
 /// # Errors
 /// If it cannot be serialised.
 pub fn json(scaling: &Scaling, notes: &[String]) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(&document(scaling, notes)).map(|text| text + "\n")
+    text(&document(scaling, notes))
 }
 
 /// The document as a value, for other documents that contain it.
@@ -102,8 +162,7 @@ pub(in crate::present) fn value(scaling: &Scaling, notes: &[String]) -> serde_js
 
 fn document<'a>(scaling: &'a Scaling, notes: &'a [String]) -> Document<'a> {
     Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         source: &scaling.source,
         fits: scaling.fits.iter().map(fit_document).collect(),
         comparison: scaling.comparison.as_ref(),

@@ -7,7 +7,9 @@ mod pictures;
 mod screen;
 mod words;
 
-pub use document::{VERSION, json};
+#[cfg(test)]
+pub(crate) use document::Document;
+pub use document::json;
 pub use pictures::figures;
 pub use screen::screen;
 pub use words::error_sentence;

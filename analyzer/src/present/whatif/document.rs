@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::present::clock::ClockPart;
 use crate::present::context;
+use crate::present::document::{Head, text};
 use crate::present::findings::FindingPart;
 use crate::replay::{Assembled, Network};
 
@@ -12,19 +13,14 @@ use super::screen::notes;
 use super::words;
 use super::words::origin;
 
-/// Version of the document's keys: a key never changes its meaning within one version.
-const VERSION: u32 = 1;
-
 /// Share of cases in which the interval contains the true time.
 const COVERAGE: f64 = 0.9;
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// 1.
-    version: u32,
-    /// Version of the command.
-    gammachi: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// The run directory.
     run: String,
     /// Name of the program.
@@ -231,8 +227,7 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
         released: answer.released,
     });
     let document = Document {
-        version: VERSION,
-        gammachi: env!("CARGO_PKG_VERSION"),
+        head: Head::default(),
         run: results.run.directory.display().to_string(),
         program: context::program_line(results.run),
         complete: results.run.all_finished() && results.run.missing.is_empty(),
@@ -262,9 +257,7 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
         sensitivities: right.then(|| sensitivities(results)),
         fixed_s: what_if.graph.fixed_s,
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+    text(&document)
 }
 
 /// The eager limit as documents show it: `None` if there is none.
