@@ -19,6 +19,8 @@ const LARGE_PART: f64 = 0.25;
 /// Share of the ranks' time in waiting from which slow iterations are worth mentioning, or causes in a job that did not
 /// finish.
 const WORTHWHILE: f64 = 0.05;
+/// Waiting of a late rank, as a share of what each of the others waits on average, from which they delay each other.
+const MUTUAL: f64 = 0.5;
 /// Share of the waiting from which a cause explains all of it.
 const EXPLAINING_SHARE: f64 = 0.9;
 
@@ -105,7 +107,7 @@ fn costliest(why: &Why) -> Option<Finding> {
     if share < MAIN_SHARE {
         return Some(Finding::NoMainDelay { share });
     }
-    let Line { rank, thread, .. } = causes.lines.all[*line as usize];
+    let Line { rank, thread, position, .. } = causes.lines.all[*line as usize];
     let place = causes.contexts.get(*context);
     Some(Finding::Delay(Delay {
         rank,
@@ -115,7 +117,16 @@ fn costliest(why: &Why) -> Option<Finding> {
         seconds: why.seconds(cost.total()),
         share,
         ranks: causes.ranks(),
+        mutual: waits_like_others(why, position),
     }))
+}
+
+/// Whether a rank waits about as long as the others do, so that they delay it as it delays them.
+fn waits_like_others(why: &Why, position: usize) -> bool {
+    let times = &why.causes.rank_times;
+    let own = times[position].waiting;
+    let others = times.iter().map(|time| time.waiting).sum::<i64>() - own;
+    own as f64 * (times.len() - 1) as f64 >= MUTUAL * others as f64
 }
 
 impl Does {

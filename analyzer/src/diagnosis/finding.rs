@@ -385,6 +385,10 @@ pub struct Delay {
     pub share: f64,
     /// Number of ranks of the run.
     pub ranks: usize,
+    /// Whether it waits nearly as long as the others (at least half as long as they do on average): they delay each
+    /// other.
+    #[serde(default)]
+    pub mutual: bool,
 }
 
 /// A host whose ranks make others wait.

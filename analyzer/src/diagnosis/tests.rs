@@ -92,6 +92,22 @@ fn slow_iterations_are_blamed_only_for_waiting_that_they_contain() {
 }
 
 #[test]
+fn ranks_that_are_late_by_turns_delay_each_other() {
+    let found = |late: &dyn Fn(u64) -> usize| {
+        let work = |rank: usize, turn: u64| if late(turn) == rank { 12_000 } else { 10_000 };
+        let findings = findings_on(&world(3), work);
+        findings.into_iter().find_map(|finding| match finding {
+            Finding::Delay(delay) => Some((delay.rank, delay.mutual)),
+            _ => None,
+        })
+    };
+    // Rank 1 is late in half of the turns, rank 2 in a third.
+    let by_turns = |turn: u64| [1, 2, 0, 1, 2, 1][turn as usize % 6];
+    assert_eq!(found(&by_turns), Some((1, true)));
+    assert_eq!(found(&|_| 1), Some((1, false)));
+}
+
+#[test]
 fn no_rank_is_blamed_where_most_waits_are_below_the_clocks_uncertainty() {
     let mut ranks = world(3);
     (ranks[1].header.host, ranks[1].header.boot_id) = ("n1".into(), "boot-n1".into());

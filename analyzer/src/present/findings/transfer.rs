@@ -69,7 +69,7 @@ pub(super) fn overlap(saves: &Saves) -> String {
         true => saved(saves),
         // No more can be hidden than is computed.
         false => format!(
-            "{} ({}; the replay's 90 % interval lies above)",
+            "{} ({}): no more can be overlapped",
             seconds(saves.seconds),
             percent(saves.share)
         ),

@@ -48,20 +48,26 @@ pub(super) fn slow_iterations(
 }
 
 pub(super) fn delay(delay: &Delay) -> String {
-    let who = match delay.thread {
-        0 => format!("Rank {}", delay.rank),
-        thread => format!("Rank {}, thread {thread}", delay.rank),
-    };
+    let who = |rank: &str| numbered(rank, delay.rank, delay.thread);
     let place = words::where_phrase(&delay.place);
     let why = match delay.does {
         Does::Computes => format!("its computation {place} takes longer"),
         does => format!("it {} longer {place}", verb(does)),
     };
-    format!(
-        "{who} delays the other {}: {why}. This accounts for {} of the wait time.",
-        if delay.ranks == 2 { "rank" } else { "ranks" },
-        percent(delay.share)
-    )
+    let delays = match (delay.mutual, delay.ranks) {
+        (true, _) => format!("The ranks delay each other, {} most", who("rank")),
+        (false, 2) => format!("{} delays the other rank", who("Rank")),
+        (false, _) => format!("{} delays the other ranks", who("Rank")),
+    };
+    format!("{delays}: {why}. This accounts for {} of the wait time.", percent(delay.share))
+}
+
+/// A rank and, unless it is the first, its thread.
+fn numbered(word: &str, rank: u32, thread: u32) -> String {
+    match thread {
+        0 => format!("{word} {rank}"),
+        thread => format!("{word} {rank}, thread {thread}"),
+    }
 }
 
 /// What a rank does.
@@ -96,10 +102,7 @@ pub(super) fn slow_host(found: &SlowHost) -> String {
 
 /// A rank that accesses files with MPI while others wait.
 pub(super) fn serial_io(found: &SerialIo) -> String {
-    let who = match found.thread {
-        0 => format!("Rank {}", found.rank),
-        thread => format!("Rank {}, thread {thread}", found.rank),
-    };
+    let who = numbered("Rank", found.rank, found.thread);
     let accesses = match found.part {
         ..0.995 => format!("makes {} of the file accesses", percent(found.part)),
         _ => "alone accesses files".to_owned(),
