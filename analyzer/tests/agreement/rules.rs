@@ -275,7 +275,13 @@ fn promises_alone(findings: &Value) -> Option<String> {
         let sentence = finding["sentence"].as_str()?;
         let saves = if finding["saves"].is_object() { &finding["saves"] } else { finding };
         let is_replayed = saves["lo_s"].is_number() && saves["hi_s"].is_number();
-        let tells = sentence.contains("90 % interval") || sentence.contains("in nine of ten cases");
+        // All of the interval may lie above what can be overlapped.
+        let tells = match saves["lo_s"] == saves["hi_s"] {
+            true => sentence.contains("at most") && sentence.contains("no more can be overlapped"),
+            false => {
+                sentence.contains("90 % interval") || sentence.contains("in nine of ten cases")
+            }
+        };
         let is_promise = promises.iter().any(|word| sentence.contains(word));
         (is_promise && !(is_replayed && tells)).then(|| format!("promises alone: {sentence}"))
     })
