@@ -28,7 +28,7 @@ fn repository() -> PathBuf {
 }
 
 /// Variables that cannot be used, and the sentence for each.
-const WRONG: [(&str, &str, &str); 8] = [
+const WRONG: [(&str, &str, &str); 9] = [
     ("GAMMACHI_LEVEL", "3", "not a detail level; write 0, 1 or 2"),
     (
         "GAMMACHI_COMPUTE",
@@ -46,6 +46,11 @@ const WRONG: [(&str, &str, &str); 8] = [
         "much",
         "not a number of bytes; write a whole number, optionally followed by K, M, G or T, such as \
          64M",
+    ),
+    (
+        "GAMMACHI_SAMPLE",
+        "1000",
+        "not a number of samples per second; write a whole number from 1 to 499, or 0 for none",
     ),
     ("GAMMACHI_KEEP", "some", "not a choice of events; write first, last or totals"),
     ("GAMMACHI_PARAMS", "N", "\"N\" has no '='; write NAME=VALUE, such as N=20000"),

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use trace_format::header::KeepingPolicy;
-use trace_format::settings::values::{self, join_parameters};
+use trace_format::settings::values::{self, USUAL_SAMPLE_HZ, join_parameters};
 use trace_format::settings::{
     CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLOPS, FromEnv, KEEP, LEVEL,
-    MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, STAGE, ValueError,
+    MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE, STAGE, ValueError,
 };
 
 use super::error::CommandError;
@@ -46,6 +46,11 @@ pub struct RecordingArguments {
     /// Counters to read, as written by the user.
     #[arg(long, value_name = "SPEC", value_parser = counters, help = COUNTERS.help())]
     pub counters: Option<String>,
+
+    /// Samples per second of CPU time; without a number the usual ones.
+    #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = USUAL_SAMPLE_HZ,
+          value_parser = values::sample_hz, help = SAMPLE.help())]
+    pub sample: Option<u32>,
 
     /// Limit of a rank's file.
     #[arg(long, value_name = "BYTES", value_parser = values::bytes, help = MAX_BYTES.help())]
@@ -139,6 +144,7 @@ impl RecordingArguments {
             (&COMPUTE, self.compute.as_ref().map(|compute| text(compute))),
             (&FLOPS, self.flops.then(|| "1".into())),
             (&COUNTERS, self.counters.as_ref().map(|counters| text(counters))),
+            (&SAMPLE, self.sample.map(|rate| text(&rate))),
             (&MAX_BYTES, self.max_bytes.map(|bytes| text(&bytes))),
             (&KEEP, keep.map(|policy| values::keeping_name(policy).into())),
             (&CLOCK_ROUNDS, self.clock_rounds.map(|rounds| text(&rounds))),

@@ -23,6 +23,7 @@ use crate::mpi::plan::{NONE, Procedure};
 use crate::mpi::real_entry::RealEntry;
 use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
+use crate::store::due;
 use crate::store::outermost::{Spacer, enter, is_inside, leave};
 use crate::store::slots::{close_call, open};
 use crate::store::usage;
@@ -62,7 +63,7 @@ pub unsafe fn recorded_plain<A: Invoke>(
             call_paths::note(block, begin.wrapping_add(duration));
         }
         let end = begin.wrapping_add(duration);
-        if usage::is_due(end) {
+        if due::is_due(end) {
             usage::take(block, end, true);
         }
         leave(block);
@@ -154,7 +155,7 @@ where
             // Other threads may be recording attributes while this one has no space.
             lifetimes::after_free::<P>(being_freed, result);
             let end = begin.wrapping_add(duration);
-            if usage::is_due(end) {
+            if due::is_due(end) {
                 usage::take(block, end, !is_poll);
             }
             leave(block);
@@ -191,7 +192,7 @@ where
                 call_paths::note(block, end);
             }
         }
-        if usage::is_due(end) {
+        if due::is_due(end) {
             usage::take(block, end, !is_poll);
         }
         leave(block);

@@ -26,7 +26,7 @@ fn pause() {
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, null_mut::<libc::timespec>()) };
 }
 
-fn wait_until(is_so: impl Fn() -> bool) -> bool {
+pub fn wait_until(is_so: impl Fn() -> bool) -> bool {
     for _ in 0..LOOKS {
         if is_so() {
             return true;

@@ -21,6 +21,9 @@
 //! | `own_work` | protects `errno`, holds off cancellation and signals |
 //! | `signals` | holds signals off while this thread does the recorder's own work |
 //! | `unwind` | return addresses on a thread's stack |
+//! | `sample_signal` | the signal that interrupts sampled threads |
+//! | `sample_timer` | what sends it |
+//! | `sampled_stack` | callers of an interrupted thread |
 //! | `warn` | one line on standard error |
 
 pub mod counter;
@@ -38,6 +41,9 @@ pub mod peers;
 pub mod perf_counters;
 pub mod presence;
 pub mod run_id;
+pub mod sample_signal;
+pub mod sample_timer;
+pub mod sampled_stack;
 pub mod settings;
 pub mod signals;
 pub mod unwind;

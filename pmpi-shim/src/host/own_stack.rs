@@ -24,7 +24,7 @@ pub fn of(block: &ThreadBlock) -> Range<usize> {
 
 /// Addresses of the stack that the calling thread was started with; mapped as long as the thread
 /// lives. Empty if the kernel does not tell. Takes no lock and allocates nothing.
-fn find() -> Range<usize> {
+pub fn find() -> Range<usize> {
     // SAFETY: system calls without pointers; the process's auxiliary vector.
     let (is_first, first_stack, own) = unsafe {
         let is_first = libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid());

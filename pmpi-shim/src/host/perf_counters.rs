@@ -205,7 +205,7 @@ fn close_all(descriptors: &[Descriptor]) {
 
 /// The kernel's id of an event. `None` if the descriptor is not an event's.
 #[inline]
-fn id_of(descriptor: c_int) -> Option<u64> {
+pub fn id_of(descriptor: c_int) -> Option<u64> {
     /// `PERF_EVENT_IOC_ID` of linux/perf_event.h on x86-64 and AArch64.
     const EVENT_ID: c_long = 0x8008_2407;
     let mut id = 0u64;

@@ -10,8 +10,8 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 
 use framehop::{
-    CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
-    UnwindRegsNative, Unwinder, UnwinderNative,
+    AllocationPolicy, CacheNative, ExplicitModuleSectionInfo, FrameAddress,
+    MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 
 use crate::host::loader::{Changes, for_each_object};
@@ -21,7 +21,7 @@ use crate::host::lock::{Lock, Locked};
 const MAX_FRAMES: usize = 200;
 
 /// A section of a module, as mapped.
-type Section = &'static [u8];
+pub type Section = &'static [u8];
 
 /// Unwinds with the modules that were loaded when it was made.
 struct Unwinding {
@@ -125,30 +125,36 @@ fn up_to_date() -> Locked<'static, Option<Unwinding>> {
     let mut unwinding = UNWINDING.lock();
     let changes = Changes::now();
     if unwinding.as_ref().is_none_or(|known| known.changes != changes) {
-        *unwinding =
-            Some(Unwinding { unwinder: modules(), cache: CacheNative::default(), changes });
+        let unwinder = unwinder_of(loaded_modules());
+        *unwinding = Some(Unwinding { unwinder, cache: CacheNative::default(), changes });
     }
     unwinding
 }
 
-/// The modules loaded now.
-fn modules() -> UnwinderNative<Section, MayAllocateDuringUnwind> {
+/// The modules loaded now, with their unwind tables. Must not be used after one was unloaded.
+pub fn loaded_modules() -> Vec<Module<Section>> {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid record; `out` is the unwinder below. Sections lie in
-        // segments that stay mapped as long as the module is loaded. When a module is unloaded, the
-        // unwinder is rebuilt before it is used again.
+        // SAFETY: the loader passes a valid record; `out` is the vector below. Sections lie in
+        // segments that stay mapped as long as the module is loaded.
         unsafe {
-            let unwinder = &mut *out.cast::<UnwinderNative<Section, MayAllocateDuringUnwind>>();
+            let modules = &mut *out.cast::<Vec<Module<Section>>>();
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
-            if let Some(module) = module_of(headers, (*info).dlpi_addr) {
-                unwinder.add_module(module);
-            }
+            modules.extend(module_of(headers, (*info).dlpi_addr));
         }
         0
     }
-    let mut unwinder = UnwinderNative::new();
+    let mut modules: Vec<Module<Section>> = Vec::new();
     // SAFETY: callback and argument match.
-    unsafe { for_each_object(add, (&raw mut unwinder).cast()) };
+    unsafe { for_each_object(add, (&raw mut modules).cast()) };
+    modules
+}
+
+/// An unwinder for these modules.
+pub fn unwinder_of<P: AllocationPolicy>(
+    modules: Vec<Module<Section>>,
+) -> UnwinderNative<Section, P> {
+    let mut unwinder = UnwinderNative::new();
+    modules.into_iter().for_each(|module| unwinder.add_module(module));
     unwinder
 }
 

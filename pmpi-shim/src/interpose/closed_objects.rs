@@ -14,7 +14,10 @@ use crate::host::loader::{Changes, next_in_load_order};
 use crate::mpi::real_entry;
 use crate::mpi::weak_references;
 use crate::state;
+use crate::state::thread_block::thread_block;
+use crate::store::outermost::within;
 use crate::store::paths;
+use crate::store::sampling;
 use crate::store::site_table;
 
 /// Interposes `dlclose`.
@@ -32,6 +35,7 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     }
     type Close = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
     let before = Changes::now();
+    let sampled = sampling::before_unloading();
     // SAFETY: the C library's function of this name; the caller vouches for the handle.
     let result = unsafe { transmute::<*mut c_void, Close>(real)(handle) };
     let after = Changes::now();
@@ -47,6 +51,9 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
             site_table::forget_unloaded();
             paths::forget_unloaded();
         });
+    }
+    if sampled {
+        within(thread_block(), || _ = std::panic::catch_unwind(sampling::look));
     }
     result
 }

@@ -10,12 +10,14 @@
 //! | `plans` | plans of FFTW and their operations |
 //! | `regions` | the functions that `gammachi.h` calls |
 //! | `closed_objects` | `dlclose`: forgets functions in the closed object |
+//! | `own_signal` | signals: keeps the program from meeting that of the samples |
 //! | `sanitizers` | lets programs built with AddressSanitizer start |
 
 pub mod closed_objects;
 pub mod compute;
 pub mod entries;
 pub mod exceptions;
+pub mod own_signal;
 pub mod plans;
 pub mod regions;
 pub mod sanitizers;

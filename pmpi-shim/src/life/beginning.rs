@@ -26,6 +26,7 @@ use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
 use crate::store::keeping;
 use crate::store::regions;
+use crate::store::sampling;
 use crate::store::site_table::look_at_modules;
 use crate::store::slots::close;
 use crate::store::thread_records;
@@ -54,6 +55,7 @@ extern "C" fn after_fork_in_child() {
     state::end_in_child();
     forks::after_fork_in_child();
     window::leave_to_parent(thread_block());
+    sampling::leave_to_parent(thread_block());
 }
 
 /// Finds out who records together, makes this rank's exchanger, and agrees on the run's directory.
@@ -165,6 +167,9 @@ pub fn begin_events(
     regions::choose(settings.compute.as_str());
     for counter in perf_counters::open(&settings.counters) {
         let _ = define(&Definition::Counter(counter));
+    }
+    if let Some(rate_hz) = settings.sample_hz {
+        let _ = define(&Definition::Sampling(sampling::begin(rate_hz)));
     }
     first_event(block, call);
     state::record();

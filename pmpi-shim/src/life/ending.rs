@@ -16,6 +16,7 @@ use crate::host::warn::warn;
 use crate::life::beginning::write_counters;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
+use crate::store::sampling;
 use crate::store::stage;
 use crate::store::thread_records;
 use crate::store::totals;
@@ -29,6 +30,7 @@ use crate::store::window;
 pub fn before_finalize(block: &ThreadBlock, begin: u64) {
     let _own = OwnWork::begin_long();
     let _ = catch_unwind(AssertUnwindSafe(|| {
+        sampling::end();
         let counted = perf_counters::read();
         let work_begin = counter::now();
         presence::withdraw();

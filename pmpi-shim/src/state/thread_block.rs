@@ -110,6 +110,9 @@ pub struct ThreadBlock {
     pub held_off: Cell<u32>,
     /// The signals that were blocked before the first of them.
     pub signals_before: Cell<u64>,
+    /// What interrupts the thread and where its samples go (only `store::sampler` knows the type);
+    /// null while it is not known.
+    pub sampler: Cell<*mut c_void>,
     /// Slots for events that are not recorded.
     pub scratch: UnsafeCell<[Slot; 2]>,
 }

@@ -14,18 +14,26 @@
 //! | `totals` | events folded into totals |
 //! | `regions` | names of regions, and which are computation |
 //! | `transient` | definitions of objects that the program makes and frees, in bounded space |
+//! | `due` | when a call that ends has more to do |
 //! | `usage` | readings of what the process has used so far |
+//! | `sample_area` | a thread's area of samples, which its signal handler fills |
+//! | `sampler` | the signal handler that samples a thread |
+//! | `sampling` | which threads are sampled, and how |
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
 //! | `file_space` | space of a file, by its descriptor |
 //! | `stage` | the staging directory, from which the file is moved at the end |
 
 pub mod codec;
+pub mod due;
 pub mod file_space;
 pub mod keeping;
 pub mod mapping;
 pub mod outermost;
 pub mod paths;
 pub mod regions;
+pub mod sample_area;
+pub mod sampler;
+pub mod sampling;
 pub mod site_table;
 pub mod slots;
 pub mod stage;

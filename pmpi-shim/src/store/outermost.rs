@@ -18,6 +18,7 @@
 //! recorded.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use trace_format::layout::{CHUNK_HEADER_BYTES, FUNCTION_ABANDONED, slot_word};
 
@@ -105,6 +106,15 @@ fn is_inside_open(block: &ThreadBlock, here: usize) -> bool {
         mark_abandoned(block);
     }
     inside
+}
+
+/// Whether the thread, interrupted at this stack address, is inside an open call. `stack` is the one
+/// that it was started with. May be called in a signal handler.
+pub fn is_open_at(block: &ThreadBlock, here: usize, stack: &Range<usize>) -> bool {
+    let (entered, word) = (block.outer_stack.get(), block.outer_return.get());
+    // A call that was left by longjmp stays open until the next one.
+    let is_left = stack.contains(&entered) && stack.contains(&here) && here > entered;
+    entered != 0 && !is_left && is_unchanged(block, entered, word)
 }
 
 /// Whether the thread is already executing a plan, for a compute call entered at `here`.

@@ -480,8 +480,30 @@ pub fn append_encoded(window: &ChunkHeader, encoded: &[u8]) -> Result<Option<u64
 /// Adds a chunk of at least `min_bytes` with a window's slots. Returns its offset, or `None` if the
 /// file may not grow.
 pub fn append(window: &ChunkHeader, slots: &[u8], min_bytes: usize) -> Result<Option<u64>, String> {
-    let mut guard = lock();
-    let file = guard.as_mut().ok_or("no trace file")?;
+    append_to(lock().as_mut(), window, slots, min_bytes)
+}
+
+/// The chunk of an area of samples, whose number is `area`.
+pub fn sample_area_header(area: u32, length: usize) -> ChunkHeader {
+    sealed(ChunkHeader { length: length as u64, ..empty_chunk(CHUNK_SAMPLE_AREA, area, 0) })
+}
+
+/// Adds a half of an area of samples. Returns whether it is in the file; `None` if another thread
+/// is using the file and this one may not wait.
+pub fn append_samples(area: u32, sequence: u32, body: &[u8], may_wait: bool) -> Option<bool> {
+    let mut guard = if may_wait { lock() } else { FILE.try_lock()? };
+    let (body_bytes, body_crc) = (body.len() as u32, checksum(body));
+    let header = ChunkHeader { body_bytes, body_crc, ..empty_chunk(CHUNK_SAMPLES, area, sequence) };
+    Some(matches!(append_to(guard.as_mut(), &header, body, 0), Ok(Some(_))))
+}
+
+fn append_to(
+    file: Option<&mut TraceFile>,
+    window: &ChunkHeader,
+    slots: &[u8],
+    min_bytes: usize,
+) -> Result<Option<u64>, String> {
+    let file = file.ok_or("no trace file")?;
     let used = (CHUNK_HEADER_BYTES + slots.len()).max(min_bytes) as u64;
     let (offset, length) = (file.end, used.next_multiple_of(CHUNK_GRANULE));
     if offset + length > file.max_bytes {

@@ -2,7 +2,8 @@
 //!
 //! A rank that is killed has no reading at its end. So one is taken during the run, by the thread
 //! whose call ends first after the time for it has come. A call compares its end, which it has read
-//! anyway, with that time; the system is asked at most once a second.
+//! anyway, with that time; the system is asked at most once a second. If the program is sampled, the
+//! same comparison finds what handlers leave to others.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -15,7 +16,7 @@ use crate::host::own_work::OwnWork;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::trace_file::{define, replace_definition};
-use crate::store::{thread_records, window};
+use crate::store::{due, sampling, thread_records, window};
 
 /// Time to the first reading in nanoseconds. It doubles with each, up to [`LONGEST_NS`], so that
 /// short runs have readings, too.
@@ -24,7 +25,7 @@ const FIRST_NS: u64 = 62_500_000;
 const LONGEST_NS: u64 = 1_000_000_000;
 
 /// Counter from which on the next reading is due.
-static DUE: AtomicU64 = AtomicU64::new(u64::MAX);
+static READING_DUE: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Time to the reading after the next, nanoseconds.
 static STEP_NS: AtomicU64 = AtomicU64::new(FIRST_NS);
 /// Operating system's id of the thread that called MPI_Init.
@@ -45,7 +46,7 @@ pub fn resume() {
 
 /// Takes the last reading.
 pub fn end() {
-    DUE.store(u64::MAX, Relaxed);
+    due::set(u64::MAX);
     let _ = define(&Definition::UsageReading(read(Phase::Finalize)));
 }
 
@@ -57,24 +58,18 @@ fn schedule_next(now: u64) {
     let step_ns = STEP_NS.load(Relaxed);
     STEP_NS.store((2 * step_ns).min(LONGEST_NS), Relaxed);
     let ticks = step_ns as f64 / counter::ns_per_tick();
-    DUE.store(now.saturating_add(ticks as u64), Relaxed);
+    READING_DUE.store(now.saturating_add(ticks as u64), Relaxed);
+    due::set(READING_DUE.load(Relaxed));
 }
 
-/// Whether a reading is due when a call ends.
-#[inline(always)]
-pub fn is_due(end: u64) -> bool {
-    end >= DUE.load(Relaxed)
-}
-
-/// Takes a reading that is due when a call ends. With `as_event`, its time is an event behind those
+/// Does what is due when a call ends. With `as_event`, its time is an event behind those
 /// of that call; among polls it is not, because an event would end their run.
 /// The event of the thread's outermost call is complete.
 #[cold]
 #[inline(never)]
 pub fn take(block: &ThreadBlock, end: u64, as_event: bool) {
-    let due = DUE.load(Relaxed);
     // One thread takes it; the time of the next is not known yet.
-    if end < due || DUE.compare_exchange(due, u64::MAX, Relaxed, Relaxed).is_err() {
+    if !due::claim(end) {
         return;
     }
     if !state::is_recording() {
@@ -83,8 +78,15 @@ pub fn take(block: &ThreadBlock, end: u64, as_event: bool) {
     // The call may have been followed by events of its own, such as a definition's.
     let begin = counter::read(block);
     let _own = OwnWork::begin();
+    let reading_due = READING_DUE.load(Relaxed);
+    if end < reading_due {
+        let _ = std::panic::catch_unwind(sampling::look);
+        due::set(reading_due);
+        return;
+    }
     let _ = std::panic::catch_unwind(|| {
         let _ = replace_definition(&Definition::UsageReading(read(Phase::During)));
+        sampling::look_at_threads();
     });
     schedule_next(end);
     if as_event && block.paused_at.get() == 0 {

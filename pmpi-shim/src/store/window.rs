@@ -25,6 +25,7 @@ use crate::state::thread_block::ThreadBlock;
 use crate::store::keeping;
 use crate::store::mapping::{Window, acquire, forget_recycled, recycle};
 use crate::store::outermost::within;
+use crate::store::sampling;
 use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
 use crate::store::thread_records::{self, ThreadRecord};
@@ -84,6 +85,7 @@ impl Recorder {
         if LEVEL.load(Relaxed) >= SITES_LEVEL && look_at_modules() {
             self.sites.forget();
         }
+        sampling::look();
         let usual = WINDOW_BYTES.max(needed);
         if let Some(older) = &self.older {
             let next_opened = self.current.header.opened_ticks;
@@ -289,6 +291,7 @@ pub fn open(block: &ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), 
         let is_first = block.recorder.get().is_null();
         if is_first {
             let recorder = Box::new(begin_thread(needed, opened_ticks)?);
+            sampling::begin_thread(recorder.record.thread);
             block.recorder.set(Box::into_raw(recorder).cast());
         } else {
             (*recorder_of(block)).advance(used_bytes(block), opened_ticks, needed)?;
@@ -336,6 +339,7 @@ unsafe extern "C" fn thread_ended(block: *mut c_void) {
 fn end_thread(block: &ThreadBlock) {
     // SAFETY: recorder and buffer are the thread's own, and its block no longer names them.
     unsafe {
+        sampling::end_thread(block);
         let recorder = recorder_of(block);
         let (used, handles) = (used_bytes(block), block.handles.get());
         block.recorder.set(null_mut());
@@ -404,7 +408,8 @@ pub fn finish(block: &ThreadBlock, lost_events: u64) -> Result<(), String> {
                 libc::munmap(memory.mapping.cast(), memory.bytes);
             }
             let totals = recorder.record.archive.compact();
-            let only_totals = keeping::only_totals() && cleared.len() == windows;
+            let only_totals =
+                keeping::only_totals() && cleared.len() == windows && !sampling::has_areas();
             let last = totals.filter(|_| only_totals).and_then(thread_records::gather_totals);
             last.map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
         } else {

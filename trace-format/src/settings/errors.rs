@@ -45,6 +45,11 @@ pub enum ValueError {
     /// Not a list of counters.
     #[error(transparent)]
     Counters(#[from] CounterError),
+    /// Not a number of samples per second, or too many.
+    #[error(
+        "not a number of samples per second; write a whole number from 1 to 499, or 0 for none"
+    )]
+    Sample,
     /// Not a choice of events.
     #[error("not a choice of events; write first, last or totals")]
     Keeping,

@@ -8,7 +8,7 @@ use super::errors::{SettingError, ValueError};
 use super::values::{self, Computation};
 use super::variables::{
     CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLOPS, KEEP, LEVEL, MAX_BYTES,
-    OUT, PARAMS, PATHS_FROM, STAGE,
+    OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
 };
 use crate::counters::{self, CounterRequest};
 use crate::header::{Keeping, KeepingPolicy};
@@ -30,6 +30,8 @@ pub struct RecordingOptions {
     pub flops: bool,
     /// Performance counters of processor and kernel to read.
     pub counters: Vec<CounterRequest>,
+    /// Samples per second of a thread's CPU time. `None`: the program's own code is not sampled.
+    pub sample_hz: Option<u32>,
     /// Parameters of the run, names and values.
     pub parameters: Vec<(String, String)>,
     /// Which events are kept, and the size limit.
@@ -80,6 +82,7 @@ impl Default for RecordingOptions {
             compute: Computation::default(),
             flops: false,
             counters: Vec::new(),
+            sample_hz: None,
             parameters: Vec::new(),
             keeping: Keeping { policy: KeepingPolicy::First, max_bytes: 1 << 30 },
             clock: ClockOptions { rounds: 100, every_s: None, deadline_s: None },
@@ -106,6 +109,8 @@ impl RecordingOptions {
                 .map_or(default.flops, |text| values::flag(&text)),
             counters: valid(COUNTERS.parsed(&lookup, values::counters), &mut errors)
                 .unwrap_or(default.counters),
+            sample_hz: valid(SAMPLE.parsed(&lookup, values::sample_hz), &mut errors)
+                .filter(|rate| *rate > 0),
             parameters: parameters(&lookup, &mut errors),
             keeping: Keeping {
                 policy: valid(KEEP.parsed(&lookup, values::keeping), &mut errors)
@@ -149,6 +154,8 @@ impl RecordingOptions {
         set(COMPUTE.name, true, self.compute.as_str().into());
         set(FLOPS.name, self.flops, "1".into());
         set(COUNTERS.name, !self.counters.is_empty(), counters::join(&self.counters).into());
+        let rate = self.sample_hz.unwrap_or_default();
+        set(SAMPLE.name, self.sample_hz.is_some(), rate.to_string().into());
         let parameters = values::join_parameters(&self.parameters);
         set(PARAMS.name, !parameters.is_empty(), parameters.into());
         let Keeping { policy, max_bytes } = &self.keeping;
@@ -258,6 +265,7 @@ mod tests {
             (&COMPUTE, "regions=solve,setup"),
             (&FLOPS, "1"),
             (&COUNTERS, "flops,faults=software:2"),
+            (&SAMPLE, "499"),
             (&PARAMS, "N=20000,NB=80"),
             (&MAX_BYTES, "64M"),
             (&KEEP, "last"),
@@ -275,7 +283,7 @@ mod tests {
         assert_eq!((options.level, options.flops), (2, true));
         assert_eq!(options.paths_from_us, 50.0);
         assert_eq!(options.compute.as_str(), "regions=solve,setup");
-        assert_eq!(options.counters.len(), 2);
+        assert_eq!((options.counters.len(), options.sample_hz), (2, Some(499)));
         let parameters = [("N".to_owned(), "20000".to_owned()), ("NB".into(), "80".into())];
         assert_eq!(options.parameters, parameters);
         assert_eq!(options.keeping, Keeping { policy: KeepingPolicy::Last, max_bytes: 64 << 20 });
@@ -321,6 +329,8 @@ mod tests {
             (&COMPUTE, "regions=", "not a kind of computation", "using outside"),
             (&COUNTERS, "bytes", "no built-in choice", "no counter is read"),
             (&COUNTERS, "a=cache:1", "not an event", "no counter is read"),
+            (&SAMPLE, "500", "from 1 to 499", "the program's own code is not sampled"),
+            (&SAMPLE, "often", "from 1 to 499", "the program's own code is not sampled"),
             (&PARAMS, "N", "has no '='; write NAME=VALUE", "this parameter is ignored"),
             (&PARAMS, "1N=2", "letters, digits and '_'", "this parameter is ignored"),
             (&KEEP, "some", "write first, last or totals", "using first"),

@@ -89,6 +89,19 @@ pub fn counters(text: &str) -> Result<Vec<CounterRequest>, ValueError> {
     Ok(counters::parse(text)?)
 }
 
+/// Samples per second of CPU time if the user does not say how many.
+pub const USUAL_SAMPLE_HZ: &str = "99";
+/// Accepted numbers of samples per second: beyond, the cost would be too high.
+const SAMPLE_HZ: RangeInclusive<u32> = 0..=499;
+
+/// Parses the number of samples per second of CPU time; 0 means none.
+///
+/// # Errors
+/// If it is not a whole number, or too large.
+pub fn sample_hz(text: &str) -> Result<u32, ValueError> {
+    text.parse().ok().filter(|rate| SAMPLE_HZ.contains(rate)).ok_or(ValueError::Sample)
+}
+
 /// Policies by the names that users write.
 const KEEPING: [(&str, KeepingPolicy); 3] = [
     ("first", KeepingPolicy::First),

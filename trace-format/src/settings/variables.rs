@@ -108,7 +108,7 @@ pub fn is_forwarded(name: &str) -> bool {
 }
 
 /// All variables.
-pub static VARIABLES: [&Variable; 19] = [
+pub static VARIABLES: [&Variable; 20] = [
     &OUT,
     &STAGE,
     &LEVEL,
@@ -116,6 +116,7 @@ pub static VARIABLES: [&Variable; 19] = [
     &COMPUTE,
     &FLOPS,
     &COUNTERS,
+    &SAMPLE,
     &MAX_BYTES,
     &KEEP,
     &PARAMS,
@@ -217,6 +218,17 @@ pub static COUNTERS: Variable = Variable {
               software or a number, such as faults=software:2; sums and weights as in \
               flops=raw:0x3c7+raw:0x4c7*2; several separated by commas. If one is unavailable, \
               the program runs without it, and the report says why",
+    ..SETTING
+};
+
+/// Samples of the program's own code.
+pub static SAMPLE: Variable = Variable {
+    name: "GAMMACHI_SAMPLE",
+    option: Some("--sample"),
+    values: "a whole number from 1 to 499; 0 for none",
+    unset: Unset::Means("the program's own code is not sampled"),
+    meaning: "Interrupt every thread so many times per second of its CPU time, 99 if the option has no number, to \
+              see which functions the program's own time goes to; MPI calls are not sampled",
     ..SETTING
 };
 

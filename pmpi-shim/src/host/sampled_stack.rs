@@ -1,0 +1,196 @@
+//! Callers of an interrupted thread, found by its signal handler.
+//!
+//! The handler may not ask the loader, allocate or lock. So the list of modules is made beforehand
+//! and published by a pointer. Each sampled thread announces which list it reads; a list that was
+//! replaced is freed when nobody reads it.
+
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
+
+use framehop::{
+    CacheNative, FrameAddress, MustNotAllocateDuringUnwind, UnwindRegsNative, Unwinder,
+    UnwinderNative,
+};
+
+use crate::host::forks::wait_until;
+use crate::host::loader::Changes;
+use crate::host::lock::Lock;
+use crate::host::unwind::{Section, loaded_modules, unwinder_of};
+
+/// Maximum number of callers of a sample.
+pub const MAX_CALLERS: usize = 200;
+
+/// Rules that a thread remembers, and memory for finding others.
+pub type Rules = CacheNative<MustNotAllocateDuringUnwind>;
+
+/// The modules that were loaded at some moment.
+pub struct Modules {
+    unwinder: UnwinderNative<Section, MustNotAllocateDuringUnwind>,
+    /// Addresses of each module that has tables.
+    ranges: Vec<Range<u64>>,
+    changes: Changes,
+}
+
+/// The list that handlers read; null while there is none.
+static CURRENT: AtomicPtr<Modules> = AtomicPtr::new(null_mut());
+/// Lists that were replaced and may still be read.
+static REPLACED: Lock<Vec<Box<Modules>>> = Lock::new(Vec::new());
+/// Whether a handler met code that its list does not have.
+static IS_STALE: AtomicBool = AtomicBool::new(false);
+
+/// A thread's place to announce the list that its handler reads.
+#[derive(Default)]
+pub struct Reading(AtomicPtr<Modules>);
+
+impl Reading {
+    /// The current list. It lives until [`Reading::end`].
+    pub fn begin(&self) -> Option<&Modules> {
+        loop {
+            let current = CURRENT.load(SeqCst);
+            self.0.store(current, SeqCst);
+            if CURRENT.load(SeqCst) == current {
+                // SAFETY: whoever replaced this list did so after the announcement, and frees it
+                // only when it is no longer announced.
+                return unsafe { current.as_ref() };
+            }
+        }
+    }
+
+    pub fn end(&self) {
+        self.0.store(null_mut(), SeqCst);
+    }
+}
+
+/// Publishes the modules loaded now, unless the list is up to date. `readings` are those of all
+/// sampled threads.
+pub fn renew<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) {
+    let mut replaced = REPLACED.lock();
+    let changes = Changes::now();
+    // SAFETY: a list is freed below only after it was replaced, which takes the lock held here.
+    let current = unsafe { CURRENT.load(SeqCst).as_ref() };
+    let is_new = current.is_none_or(|current| current.changes != changes);
+    let was_stale = IS_STALE.swap(false, Relaxed);
+    // Code outside all modules was made by the program; a new list does not help. Where the loader
+    // does not count, it may.
+    if !is_new && !(was_stale && changes.loaded == 0) {
+        return;
+    }
+    let modules = loaded_modules();
+    let ranges = modules.iter().map(|module| module.avma_range()).collect();
+    let list = Box::new(Modules { unwinder: unwinder_of(modules), ranges, changes });
+    replace(&mut replaced, Box::into_raw(list));
+    let is_read = |list: &Modules| {
+        let list = (&raw const *list).cast_mut();
+        readings.clone().any(|reading| reading.0.load(SeqCst) == list)
+    };
+    replaced.retain(|list| is_read(list));
+}
+
+/// Withdraws the list, because a module may be unloaded, and waits until no handler reads it.
+pub fn withdraw<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) {
+    let mut replaced = REPLACED.lock();
+    replace(&mut replaced, null_mut());
+    drop(replaced);
+    wait_until(|| readings.clone().all(|reading| reading.0.load(SeqCst).is_null()));
+}
+
+fn replace(replaced: &mut Vec<Box<Modules>>, list: *mut Modules) {
+    let before = CURRENT.swap(list, SeqCst);
+    if !before.is_null() {
+        // SAFETY: made by `Box::into_raw` in `renew`, and no longer current: nobody else puts it
+        // into the vector.
+        replaced.push(unsafe { Box::from_raw(before) });
+    }
+}
+
+/// The registers of an interrupted thread.
+pub struct Interrupted {
+    /// Address of the next instruction.
+    pub address: u64,
+    /// Stack pointer.
+    pub stack: u64,
+    registers: UnwindRegsNative,
+}
+
+impl Interrupted {
+    /// # Safety
+    /// The context is the one that the kernel passed to a signal handler.
+    pub unsafe fn of(context: *const libc::ucontext_t) -> Self {
+        // SAFETY: the caller's promise.
+        let machine = unsafe { &(*context).uc_mcontext };
+        #[cfg(target_arch = "x86_64")]
+        {
+            let of = |register: libc::c_int| machine.gregs[register as usize] as u64;
+            let (address, stack) = (of(libc::REG_RIP), of(libc::REG_RSP));
+            let registers = UnwindRegsNative::new(address, stack, of(libc::REG_RBP));
+            Self { address, stack, registers }
+        }
+        // Not yet run on AArch64.
+        #[cfg(target_arch = "aarch64")]
+        {
+            let (link, frame) = (machine.regs[30], machine.regs[29]);
+            let registers = UnwindRegsNative::new(link, machine.sp, frame);
+            Self { address: machine.pc, stack: machine.sp, registers }
+        }
+    }
+}
+
+/// The return addresses of an interrupted thread's callers.
+pub struct Callers {
+    pub addresses: [u64; MAX_CALLERS],
+    pub count: usize,
+    /// Whether the last of them is that of the thread's first function.
+    pub is_complete: bool,
+}
+
+impl Modules {
+    fn know(&self, address: u64) -> bool {
+        self.ranges.iter().any(|range| range.contains(&address))
+    }
+
+    /// Finds the callers of an interrupted thread, whose stack is mapped between these addresses.
+    /// Called by its signal handler.
+    pub fn callers(
+        &self,
+        from: Interrupted,
+        stack: &Range<usize>,
+        rules: &mut Rules,
+        found: &mut Callers,
+    ) {
+        (found.count, found.is_complete) = (0, false);
+        let Interrupted { address, stack: lowest, mut registers } = from;
+        let readable = lowest..(stack.end as u64).saturating_sub(size_of::<u64>() as u64);
+        let mut read = |address: u64| {
+            let is_a_word = readable.contains(&address) && address.is_multiple_of(8);
+            // SAFETY: a word of the thread's own stack, which is mapped from its stack pointer to
+            // its end; the thread itself is interrupted.
+            if is_a_word { Ok(unsafe { (address as *const u64).read_volatile() }) } else { Err(()) }
+        };
+        let mut at = FrameAddress::InstructionPointer(address);
+        while self.know(at.address_for_lookup()) {
+            match self.unwinder.unwind_frame(at, &mut registers, rules, &mut read) {
+                Ok(None) => {
+                    found.is_complete = true;
+                    return;
+                }
+                Ok(Some(caller)) => {
+                    let Some(next) = FrameAddress::from_return_address(caller) else { return };
+                    let Some(entry) = found.addresses.get_mut(found.count) else { return };
+                    *entry = caller;
+                    found.count += 1;
+                    at = next;
+                }
+                Err(_) => return,
+            }
+        }
+        // The address is no caller's if no module has it.
+        found.count = found.count.saturating_sub(1);
+        IS_STALE.store(true, Relaxed);
+    }
+}
+
+/// Whether a handler met code that its list does not have.
+pub fn is_stale() -> bool {
+    IS_STALE.load(Relaxed)
+}

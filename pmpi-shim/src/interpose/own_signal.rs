@@ -1,0 +1,136 @@
+//! Keeps the program from meeting the signal that interrupts sampled threads.
+//!
+//! A program that installs a handler for it ends the sampling. One that waits for all signals does not
+//! get this one. While nothing is sampled, the functions are only forwarded.
+
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use crate::host::loader::next_in_load_order;
+use crate::host::sample_signal::{self, set_action};
+use crate::state::thread_block::thread_block;
+use crate::store::outermost::within;
+use crate::store::sampling;
+
+/// Ends the sampling if the program wants its signal.
+fn give_up_if(wants: bool) {
+    if wants {
+        let end = || sampling::give_up("the program wants the signal that interrupts its threads");
+        within(thread_block(), || _ = std::panic::catch_unwind(end));
+    }
+}
+
+fn is_ours(signal: c_int) -> bool {
+    signal != 0 && signal == sample_signal::taken()
+}
+
+/// Interposes `sigaction`.
+///
+/// # Safety
+/// The caller vouches for the arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sigaction(
+    signal: c_int,
+    action: *const libc::sigaction,
+    before: *mut libc::sigaction,
+) -> c_int {
+    give_up_if(is_ours(signal) && !action.is_null());
+    // SAFETY: the caller vouches for the arguments. What the program asks about is what it would find
+    // without the recorder: nothing.
+    unsafe {
+        let result = set_action(signal, action, before);
+        if result == 0 && is_ours(signal) && !before.is_null() {
+            *before = std::mem::zeroed();
+        }
+        result
+    }
+}
+
+/// The function of a name behind the recorder's own, found at its first use.
+struct Real {
+    name: &'static std::ffi::CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Real {
+    const fn new(name: &'static std::ffi::CStr) -> Self {
+        Self { name, address: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Null if there is none.
+    fn get(&self) -> *mut c_void {
+        let known = self.address.load(Relaxed);
+        if !known.is_null() {
+            return known;
+        }
+        let found = next_in_load_order(self.name).map_or(null_mut(), <*const c_void>::cast_mut);
+        self.address.store(found, Relaxed);
+        found
+    }
+}
+
+/// Interposes `signal`.
+///
+/// # Safety
+/// The caller vouches for the handler.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn signal(number: c_int, handler: usize) -> usize {
+    static REAL: Real = Real::new(c"signal");
+    type Signal = unsafe extern "C-unwind" fn(c_int, usize) -> usize;
+    give_up_if(is_ours(number));
+    match REAL.get() {
+        real if real.is_null() => libc::SIG_ERR,
+        // SAFETY: the C library's function of this name; the caller vouches for the arguments.
+        real => unsafe { transmute::<*mut c_void, Signal>(real)(number, handler) },
+    }
+}
+
+/// A set without the signal that interrupts threads; `None` if it is not in there.
+///
+/// # Safety
+/// The set is a valid one.
+unsafe fn without_ours(set: *const libc::sigset_t) -> Option<libc::sigset_t> {
+    let ours = sample_signal::taken();
+    // SAFETY: the caller's promise; the copy is this frame's.
+    unsafe {
+        if ours == 0 || set.is_null() || libc::sigismember(set, ours) != 1 {
+            return None;
+        }
+        let mut others = *set;
+        libc::sigdelset(&mut others, ours);
+        Some(others)
+    }
+}
+
+macro_rules! waits {
+    ($($symbol:ident $literal:literal $refused:expr; ($($argument:ident: $type:ty),*) at $set:ident;)*) => {$(
+        /// Interposes the function of this name.
+        ///
+        /// # Safety
+        /// The caller vouches for the arguments.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $symbol($($argument: $type),*) -> c_int {
+            static REAL: Real = Real::new($literal);
+            type Wait = unsafe extern "C-unwind" fn($($type),*) -> c_int;
+            // SAFETY: the C library's function of this name; the caller vouches for the arguments.
+            unsafe {
+                let others = without_ours($set);
+                let $set = others.as_ref().map_or($set, |others| &raw const *others);
+                match REAL.get() {
+                    real if real.is_null() => $refused,
+                    real => transmute::<*mut c_void, Wait>(real)($($argument),*),
+                }
+            }
+        }
+    )*};
+}
+
+waits! {
+    sigwait c"sigwait" libc::EINVAL; (set: *const libc::sigset_t, signal: *mut c_int) at set;
+    sigwaitinfo c"sigwaitinfo" -1; (set: *const libc::sigset_t, info: *mut libc::siginfo_t) at set;
+    sigtimedwait c"sigtimedwait" -1;
+        (set: *const libc::sigset_t, info: *mut libc::siginfo_t, most: *const libc::timespec) at set;
+    signalfd c"signalfd" -1; (descriptor: c_int, set: *const libc::sigset_t, flags: c_int) at set;
+}

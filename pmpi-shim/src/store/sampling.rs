@@ -1,0 +1,256 @@
+//! Which threads are sampled, and how: begin, upkeep and end.
+//!
+//! A thread that calls MPI is sampled from its first window on. Threads that do not are found now
+//! and then, when a call ends or a window is full: each that has computed since is sampled from there
+//! on. Nothing here runs while nothing is sampled.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use trace_format::header::{Sampling, SamplingSource};
+use trace_format::samples::NO_THREAD;
+
+use crate::host::counter;
+use crate::host::forks::wait_until;
+use crate::host::lock::Lock;
+use crate::host::sample_signal;
+use crate::host::sample_timer::{Target, Timer, cpu_ns};
+use crate::host::sampled_stack;
+use crate::host::warn::warn;
+use crate::state::thread_block::ThreadBlock;
+use crate::store::sample_area;
+use crate::store::sampler::{self, Sampler};
+use crate::store::site_table::look_at_modules;
+use crate::store::thread_records;
+
+/// The most samples per second that a timer of the kernel's ticks gives.
+const MOST_HZ_OF_TICKS: u32 = 99;
+/// A thread that has computed for less is not sampled yet.
+const LEAST_CPU_NS: u64 = 10_000_000;
+
+/// How threads are sampled.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    source: SamplingSource,
+    period_ns: u64,
+}
+
+/// The samplers of threads that have ended, and how threads are sampled; `None`: they are not.
+struct Threads {
+    how: Option<How>,
+    free: Vec<&'static Sampler>,
+}
+
+static THREADS: Lock<Threads> = Lock::new(Threads { how: None, free: Vec::new() });
+/// Number of threads that could not be sampled.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+/// Whether it was said that sampling ended early.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+fn handler() -> usize {
+    sampler::entry as *const () as usize
+}
+
+/// Begins to sample the calling thread, the first, and describes the outcome. Called when recording
+/// begins.
+pub fn begin(rate_hz: u32) -> Sampling {
+    let mut sampling =
+        Sampling { rate_hz, source: SamplingSource::TaskClock, unavailable: String::new() };
+    if let Err(reason) = try_begin(&mut sampling) {
+        sampling.unavailable = reason;
+    }
+    sampling
+}
+
+fn try_begin(sampling: &mut Sampling) -> Result<(), String> {
+    look_at_modules();
+    sample_area::prepare();
+    let signal = sample_signal::take(handler());
+    signal.ok_or("the program has handlers for the signals SIGSTKFLT and SIGPROF")?;
+    sampled_stack::renew(readings());
+    sampler::activate(true);
+    let os_id = this_thread();
+    let mut threads = THREADS.lock();
+    threads.how = Some(How::of(sampling));
+    let begun = threads.begin((0, os_id)).or_else(|_| {
+        // What the task clock is refused for differs between systems.
+        sampling.source = SamplingSource::CpuTimer;
+        sampling.rate_hz = sampling.rate_hz.min(MOST_HZ_OF_TICKS);
+        threads.how = Some(How::of(sampling));
+        threads.begin((0, os_id))
+    });
+    begun.inspect_err(|_| {
+        threads.how = None;
+        sampler::activate(false);
+    })
+}
+
+impl How {
+    fn of(sampling: &Sampling) -> Self {
+        let period_ns = 1_000_000_000 / u64::from(sampling.rate_hz.max(1));
+        Self { source: sampling.source, period_ns }
+    }
+}
+
+impl Threads {
+    /// Begins to sample a thread: its number or [`NO_THREAD`], and the system's id.
+    fn begin(&mut self, (number, os_id): (u32, u32)) -> Result<(), String> {
+        let How { source, period_ns } = self.how.ok_or("nothing is sampled")?;
+        let sampler = self.free.pop().map_or_else(Sampler::make, Ok)?;
+        sampler.assign(os_id);
+        sampler.area.begin((number, os_id), counter::now());
+        let target = Target { thread: os_id, signal: sample_signal::taken(), period_ns };
+        match Timer::start(source, target) {
+            Ok(timer) => {
+                sampler.timer.set(Some(timer));
+                Ok(())
+            }
+            Err(error) => {
+                self.release(sampler);
+                Err(format!("no timer: {}", std::io::Error::from_raw_os_error(error)))
+            }
+        }
+    }
+
+    /// Ends sampling of a thread that has ended, or will not be interrupted any more.
+    fn release(&mut self, sampler: &'static Sampler) {
+        if let Some(timer) = sampler.timer.take() {
+            timer.stop();
+        }
+        sampler.area.end(counter::now());
+        sampler.area.vacate();
+        sampler.thread.store(0, Relaxed);
+        self.free.push(sampler);
+    }
+}
+
+fn readings() -> impl Iterator<Item = &'static sampled_stack::Reading> + Clone {
+    sampler::all().map(|sampler| &sampler.reading)
+}
+
+fn this_thread() -> u32 {
+    // SAFETY: the system call has no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Begins to sample the calling thread, which has its first window, unless it is sampled already.
+pub fn begin_thread((number, os_id): (u32, u32)) {
+    if !sampler::is_active() {
+        return;
+    }
+    let mut threads = THREADS.lock();
+    match sampler::of(os_id) {
+        Some(sampler) => sampler.area.set_thread(number),
+        None if threads.begin((number, os_id)).is_err() => _ = REFUSED.fetch_add(1, Relaxed),
+        None => {}
+    }
+}
+
+/// Ends sampling of the calling thread, which is ending.
+pub fn end_thread(block: &ThreadBlock) {
+    if !sampler::is_active() {
+        return;
+    }
+    let mut threads = THREADS.lock();
+    if let Some(sampler) = sampler::of(this_thread()) {
+        sampler.read_cpu();
+        threads.release(sampler);
+    }
+    block.sampler.set(std::ptr::null_mut());
+}
+
+/// Brings up to date what handlers read, and empties what they have filled.
+pub fn look() {
+    if sampler::is_active() {
+        look_at_modules();
+        sampled_stack::renew(readings());
+        sampler::all().for_each(|sampler| sampler.area.append_full());
+    }
+}
+
+/// Like [`look`]. Also finds threads that have begun to compute or ended, and whether the program has
+/// taken the signal.
+pub fn look_at_threads() {
+    look();
+    if !sampler::is_active() {
+        return;
+    }
+    if !sample_signal::is_kept(handler()) {
+        return give_up("the program uses their signal itself");
+    }
+    let Some(mut threads) = THREADS.try_lock() else { return };
+    let present = present_threads();
+    for sampler in sampler::all() {
+        let thread = sampler.thread.load(Relaxed);
+        if thread != 0 && !present.contains(&thread) {
+            threads.release(sampler);
+        }
+    }
+    let numbers = thread_records::os_ids();
+    for os_id in present {
+        if sampler::of(os_id).is_none() && cpu_ns(os_id) >= LEAST_CPU_NS {
+            let number = numbers.iter().position(|id| *id == os_id);
+            let number = number.map_or(NO_THREAD, |number| number as u32);
+            if threads.begin((number, os_id)).is_err() {
+                REFUSED.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// Ids of the process's threads.
+fn present_threads() -> Vec<u32> {
+    let entries = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Ends sampling for good, because of something that the program does. Says so once.
+pub fn give_up(reason: &str) {
+    end();
+    sample_signal::give_back();
+    if !SAID.swap(true, Relaxed) {
+        warn(&format!("samples end here; the program continues: {reason}"));
+    }
+}
+
+/// Ends sampling of all threads. Handlers that are at work have finished then.
+pub fn end() {
+    if !sampler::is_active() {
+        return;
+    }
+    let mut threads = THREADS.lock();
+    threads.how = None;
+    for sampler in sampler::all().filter(|sampler| sampler.thread.load(Relaxed) != 0) {
+        if let Some(timer) = sampler.timer.take() {
+            timer.stop();
+        }
+    }
+    sampler::activate(false);
+    wait_until(|| sampler::all().all(|sampler| !sampler.is_at_work()));
+    for sampler in sampler::all().filter(|sampler| sampler.thread.load(Relaxed) != 0) {
+        sampler.read_cpu();
+        sampler.area.end(counter::now());
+        sampler.area.append_full();
+    }
+}
+
+/// Whether samples lie in the file, where nothing else may take their place.
+pub fn has_areas() -> bool {
+    sampler::all().next().is_some()
+}
+
+/// Before a module may be unloaded: no handler reads its tables any more. Returns whether they have to
+/// be told afterwards ([`look`]).
+pub fn before_unloading() -> bool {
+    let active = sampler::is_active();
+    if active {
+        sampled_stack::withdraw(readings());
+    }
+    active
+}
+
+/// In a forked process, where nothing is sampled.
+pub fn leave_to_parent(block: &ThreadBlock) {
+    sampler::activate(false);
+    block.sampler.set(std::ptr::null_mut());
+}
