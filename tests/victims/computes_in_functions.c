@@ -1,12 +1,19 @@
 /* Computes in functions of known shares of the thread's CPU time.
  *   computes_in_functions SECONDS        in the first thread: two thirds in heavy, one third in light
  *   computes_in_functions SECONDS dies   the same; then rank 1 kills itself
- *   computes_in_functions SECONDS N      in N threads that make no MPI call, too */
+ *   computes_in_functions SECONDS N      in N threads that make no MPI call, too
+ *   computes_in_functions SECONDS refused  the kernel refuses perf_event_open, as in some containers
+ *   computes_in_functions SECONDS fixed  a fixed amount of work, about SECONDS, however long it takes */
 #define _GNU_SOURCE
 #include "victim.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 static double cpu_s(void)
@@ -55,10 +62,29 @@ static void compute(double seconds)
     }
 }
 
+static void compute_fixed(double seconds)
+{
+    for (long i = 0; i < seconds * 1900; i++)
+        result = burst(result);
+}
+
 static void *compute_in_thread(void *seconds)
 {
     compute(*(double *)seconds);
     return NULL;
+}
+
+static int refuse_perf_events(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 int main(int argc, char **argv)
@@ -68,13 +94,18 @@ int main(int argc, char **argv)
     int rank, provided;
     pthread_t thread[64];
 
+    if (argc > 2 && !strcmp(argv[2], "refused") && refuse_perf_events())
+        return 9;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < threads && i < 64; i++)
         if (pthread_create(&thread[i], NULL, compute_in_thread, &seconds))
             return 9;
     for (int i = 0; i < 10; i++) {
-        compute(seconds / 10);
+        if (argc > 2 && !strcmp(argv[2], "fixed"))
+            compute_fixed(seconds);
+        else
+            compute(seconds / 10);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     if (dies && rank == 1)

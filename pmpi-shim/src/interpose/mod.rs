@@ -10,6 +10,7 @@
 //! | `plans` | plans of FFTW and their operations |
 //! | `regions` | the functions that `gammachi.h` calls |
 //! | `closed_objects` | `dlclose`: forgets functions in the closed object |
+//! | `new_threads` | `pthread_create`: samples new threads |
 //! | `own_signal` | signals: keeps the program from meeting that of the samples |
 //! | `sanitizers` | lets programs built with AddressSanitizer start |
 
@@ -17,6 +18,7 @@ pub mod closed_objects;
 pub mod compute;
 pub mod entries;
 pub mod exceptions;
+pub mod new_threads;
 pub mod own_signal;
 pub mod plans;
 pub mod regions;

@@ -3,7 +3,8 @@
 //!
 //! The runtime queries default options from the process by a weak symbol. If the executable defines
 //! one, that comes before ours, and the user's `ASAN_OPTIONS` override both. Being loaded first is
-//! harmless here, because the recorder interposes nothing that the sanitizer interposes.
+//! harmless here: of what the sanitizer interposes the recorder interposes only functions for signals,
+//! which it forwards to the next library.
 
 use std::ffi::{CStr, c_char};
 

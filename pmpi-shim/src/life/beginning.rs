@@ -119,8 +119,8 @@ pub fn open_file(
     window::open(block, begin, 0)
 }
 
-/// Writes what is known of process and host when recording begins.
-pub fn describe(for_all: bool) -> Result<(), String> {
+/// Writes what is known of process and host when recording begins. One rank speaks for all.
+pub fn describe(settings: &Settings, for_all: bool) -> Result<(), String> {
     if let Some(system_clock) = counter::system_clock() {
         define(&Definition::SystemClock(system_clock))?;
     }
@@ -139,7 +139,18 @@ pub fn describe(for_all: bool) -> Result<(), String> {
     }
     define(&Definition::ProcessUsage(machine::process_usage(Phase::Init)))?;
     usage::begin()?;
+    if let Some(rate_hz) = settings.sample_hz {
+        begin_samples(rate_hz, for_all)?;
+    }
     define(&Definition::ClockAnchor(counter::anchor()))
+}
+
+fn begin_samples(rate_hz: u32, for_all: bool) -> Result<(), String> {
+    let sampling = sampling::begin(rate_hz);
+    if for_all && !sampling.unavailable.is_empty() {
+        warn(&format!("nothing is sampled; the program continues: {}", sampling.unavailable));
+    }
+    define(&Definition::Sampling(sampling))
 }
 
 /// Begins to record events, with that of the call that initialised MPI: its function, begin and end.
@@ -167,9 +178,6 @@ pub fn begin_events(
     regions::choose(settings.compute.as_str());
     for counter in perf_counters::open(&settings.counters) {
         let _ = define(&Definition::Counter(counter));
-    }
-    if let Some(rate_hz) = settings.sample_hz {
-        let _ = define(&Definition::Sampling(sampling::begin(rate_hz)));
     }
     first_event(block, call);
     state::record();

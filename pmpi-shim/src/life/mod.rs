@@ -108,7 +108,7 @@ fn try_start(
         if let Some(measured) = &measured {
             schedule::write_to_trace(measured);
         }
-        describe(is_root)
+        describe(&process.settings, is_root)
     });
     begin_events(block, &process.settings, described, (function, begin, end))
 }

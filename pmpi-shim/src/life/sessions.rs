@@ -23,6 +23,7 @@ use crate::mpi::abi;
 use crate::mpi::library::{Entry, ask, rank_from_launcher};
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
+use crate::store::sampling;
 use crate::store::stage;
 use crate::store::totals;
 use crate::store::trace_file::{self, define};
@@ -125,7 +126,7 @@ pub fn start(
         let opened = open_file(block, &process, &place, early_anchor, call.1);
         let group = OPEN.lock().group.map_or(0, |(_, group)| group);
         communicators::set_world_group(abi::handle(group));
-        let described = opened.and_then(|()| describe(place.describes));
+        let described = opened.and_then(|()| describe(&process.settings, place.describes));
         begin_events(block, &process.settings, described, call)?;
         Ok(())
     });
@@ -144,6 +145,7 @@ pub fn resume(block: &ThreadBlock, call: (u16, u64, u64)) {
         window::reopen(block, call.1)?;
         first_event(block, call);
         usage::resume();
+        sampling::resume();
         state::resume();
         Ok(())
     }));

@@ -118,16 +118,16 @@ impl Sampler {
         self.is_at_work.load(SeqCst)
     }
 
-    /// Takes a sample of the calling thread, interrupted with this context.
-    unsafe fn take(&self, block: &ThreadBlock, context: *const libc::ucontext_t) {
-        self.area.delivered().fetch_add(1, Relaxed);
+    /// Takes a sample of the calling thread, interrupted with this context, for so many periods.
+    unsafe fn take(&self, block: &ThreadBlock, context: *const libc::ucontext_t, periods: u64) {
+        self.area.delivered().fetch_add(periods, Relaxed);
         self.read_cpu();
         // SAFETY: the kernel's context; `of_handler` is this handler's alone.
         let (interrupted, own) = unsafe { (Interrupted::of(context), &mut *self.of_handler.get()) };
         let stack = own.stack.get_or_insert_with(own_stack::find).clone();
         let (here, address) = (interrupted.stack as usize, interrupted.address);
         if outermost::is_open_at(block, here, &stack) {
-            self.area.in_mpi().fetch_add(1, Relaxed);
+            self.area.in_mpi().fetch_add(periods, Relaxed);
             return;
         }
         let ticks = counter::now();
@@ -142,7 +142,11 @@ impl Sampler {
             path = if is_complete { node } else { node | PATH_INCOMPLETE };
         }
         self.reading.end();
-        if self.area.store(ticks, path, address) || sampled_stack::is_stale() {
+        let mut needs_others = sampled_stack::is_stale();
+        for _ in 0..periods {
+            needs_others |= self.area.store(ticks, path, address);
+        }
+        if needs_others {
             due::at_next_call();
         }
     }
@@ -212,11 +216,32 @@ unsafe extern "C" fn own_stack_end() -> *mut u8 {
     sampler.stack_end
 }
 
-/// The handler, on its own stack.
-unsafe extern "C" fn interrupted(_: c_int, info: *const libc::siginfo_t, context: *const c_void) {
+/// Number of periods that a signal stands for; 0 if somebody else sent it.
+///
+/// # Safety
+/// The record is the kernel's.
+unsafe fn periods(info: *const libc::siginfo_t) -> u64 {
     /// From asm-generic/siginfo.h: input is possible, as perf_event says it; a timer expired.
     const POLL_IN: c_int = 1;
     const TIMER: c_int = -2;
+    /// Where such a record says how often the timer expired again before this signal.
+    const OVERRUN_AT: usize = 20;
+    const MOST: c_int = 99;
+    // SAFETY: the kernel's record, of 128 bytes.
+    unsafe {
+        match (*info).si_code {
+            POLL_IN => 1,
+            TIMER => {
+                let again = info.byte_add(OVERRUN_AT).cast::<c_int>().read();
+                1 + again.clamp(0, MOST) as u64
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The handler, on its own stack.
+unsafe extern "C" fn interrupted(_: c_int, info: *const libc::siginfo_t, context: *const c_void) {
     let block = thread_block();
     // SAFETY: `own_stack_end` has found the sampler, which is never freed; the kernel passes a valid
     // record and the thread's context; errno is the thread's own.
@@ -224,9 +249,9 @@ unsafe extern "C" fn interrupted(_: c_int, info: *const libc::siginfo_t, context
         let sampler = &*block.sampler.get().cast::<Sampler>();
         let errno = *libc::__errno_location();
         sampler.is_at_work.store(true, SeqCst);
-        // Somebody else may have sent the signal.
-        if [POLL_IN, TIMER].contains(&(*info).si_code) && IS_ACTIVE.load(SeqCst) {
-            let take = || sampler.take(block, context.cast());
+        let periods = periods(info);
+        if periods > 0 && IS_ACTIVE.load(SeqCst) {
+            let take = || sampler.take(block, context.cast(), periods);
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(take));
         }
         sampler.is_at_work.store(false, SeqCst);

@@ -94,9 +94,17 @@ impl How {
 
 impl Threads {
     /// Begins to sample a thread: its number or [`NO_THREAD`], and the system's id.
-    fn begin(&mut self, (number, os_id): (u32, u32)) -> Result<(), String> {
-        let How { source, period_ns } = self.how.ok_or("nothing is sampled")?;
+    fn begin(&mut self, thread: (u32, u32)) -> Result<(), String> {
         let sampler = self.free.pop().map_or_else(Sampler::make, Ok)?;
+        self.begin_with(sampler, thread)
+    }
+
+    fn begin_with(
+        &mut self,
+        sampler: &'static Sampler,
+        (number, os_id): (u32, u32),
+    ) -> Result<(), String> {
+        let How { source, period_ns } = self.how.ok_or("nothing is sampled")?;
         sampler.assign(os_id);
         sampler.area.begin((number, os_id), counter::now());
         let target = Target { thread: os_id, signal: sample_signal::taken(), period_ns };
@@ -143,6 +151,36 @@ pub fn begin_thread((number, os_id): (u32, u32)) {
         Some(sampler) => sampler.area.set_thread(number),
         None if threads.begin((number, os_id)).is_err() => _ = REFUSED.fetch_add(1, Relaxed),
         None => {}
+    }
+}
+
+/// Whether threads are sampled.
+#[inline]
+pub fn is_active() -> bool {
+    sampler::is_active()
+}
+
+/// A sampler for a thread that is being made. `None` if it cannot be sampled.
+pub fn prepare_thread() -> Option<&'static Sampler> {
+    let mut threads = THREADS.lock();
+    let sampler = threads.free.pop().map_or_else(Sampler::make, Ok);
+    sampler.inspect_err(|_| _ = REFUSED.fetch_add(1, Relaxed)).ok()
+}
+
+/// Takes a sampler back whose thread was not made.
+pub fn discard(sampler: &'static Sampler) {
+    THREADS.lock().free.push(sampler);
+}
+
+/// Begins to sample the calling thread, which has just been made, with a sampler of
+/// [`prepare_thread`]. Needs little stack.
+pub fn begin_new_thread(sampler: &'static Sampler) {
+    let mut threads = THREADS.lock();
+    if !sampler::is_active() {
+        return threads.free.push(sampler);
+    }
+    if threads.begin_with(sampler, (NO_THREAD, this_thread())).is_err() {
+        REFUSED.fetch_add(1, Relaxed);
     }
 }
 
@@ -213,13 +251,26 @@ pub fn give_up(reason: &str) {
     }
 }
 
+/// Samples the calling thread again, after [`end`], and the others when they are found.
+pub fn resume() {
+    let mut threads = THREADS.lock();
+    if threads.how.is_none() || sample_signal::taken() == 0 {
+        return;
+    }
+    for sampler in sampler::all().filter(|sampler| sampler.thread.load(Relaxed) != 0) {
+        threads.release(sampler);
+    }
+    sampler::activate(true);
+    sampled_stack::renew(readings());
+    let _ = threads.begin((0, this_thread()));
+}
+
 /// Ends sampling of all threads. Handlers that are at work have finished then.
 pub fn end() {
     if !sampler::is_active() {
         return;
     }
-    let mut threads = THREADS.lock();
-    threads.how = None;
+    let _threads = THREADS.lock();
     for sampler in sampler::all().filter(|sampler| sampler.thread.load(Relaxed) != 0) {
         if let Some(timer) = sampler.timer.take() {
             timer.stop();
@@ -231,6 +282,10 @@ pub fn end() {
         sampler.read_cpu();
         sampler.area.end(counter::now());
         sampler.area.append_full();
+    }
+    let refused = REFUSED.swap(0, Relaxed);
+    if refused > 0 {
+        warn(&format!("{refused} threads could not be sampled"));
     }
 }
 

@@ -304,9 +304,7 @@ pub fn open(block: &ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), 
         block.end.set(block.cursor.get().add(slots - RESERVED_SLOTS));
         block.polls.set((null_mut(), null_mut()));
         block.level.set(LEVEL.load(Relaxed));
-        if let Some(key) = THREAD_END.get() {
-            libc::pthread_setspecific(*key, (&raw const *block).cast());
-        }
+        tell_when_ended(block);
         if is_first && let Some(since) = (*recorder_of(block)).record.continues_since {
             let slot = take_slot(block);
             slot.write(Slot { begin: since, ..Slot::of_tool(ToolReason::BetweenThreads, 0) });
@@ -314,6 +312,14 @@ pub fn open(block: &ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Has the C library say when the calling thread ends.
+pub fn tell_when_ended(block: &ThreadBlock) {
+    if let Some(key) = THREAD_END.get() {
+        // SAFETY: the destructor expects the thread's block, which lives as long as the thread.
+        unsafe { libc::pthread_setspecific(*key, (&raw const *block).cast()) };
+    }
 }
 
 /// Assigns the calling thread a record and a first window.
