@@ -151,14 +151,13 @@ static void jumps(void)
     volatile int jumped = 0;
 
     sigaction(SIGUSR1, &action, NULL);
-    for (int i = 0; i < 100; i++) {
+    while (jumped < 100) {
         if (sigsetjmp(back, 1) == 0) {
             compute(0.002);
             raise(SIGUSR1);
         }
         jumped++;
     }
-    check(jumped == 100, "each jump arrives");
 }
 
 /* Threads with small stacks, and handlers on small alternate stacks. */

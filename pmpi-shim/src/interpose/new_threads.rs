@@ -69,7 +69,7 @@ pub unsafe extern "C-unwind" fn pthread_create(
         let result = real(thread, attributes, enter as *const c_void, new.cast());
         if result != 0 {
             drop(Box::from_raw(new));
-            within(thread_block(), || _ = catch_unwind(|| sampling::discard(sampler)));
+            within(thread_block(), || sampling::discard(sampler));
         }
         result
     }

@@ -207,19 +207,19 @@ impl Area {
     fn read(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         let from = |at: usize| bytes.get(at - CHUNK_HEADER_BYTES..).unwrap_or_default();
         let head: SampleHead = read_plain(from(HEAD_AT)).ok_or("an area of samples is cut off")?;
-        if head.begin == 0 {
-            return Ok(());
-        }
         if head.shift > 32
             || head.nodes as usize > MAX_NODES
             || head.halves.iter().any(|half| half.count as usize > HALF_SAMPLES)
         {
             return Err("the head of an area of samples is damaged");
         }
-        self.head = head;
-        for (index, half) in head.halves.iter().enumerate().filter(|(_, half)| half.count > 0) {
-            let samples = first_of(from(HALVES_AT + index * HALF_BYTES), half.count as usize);
-            self.halves.push(Half { sequence: half.sequence, head, base: half.base, samples });
+        // Without a thread, the paths of those that had the area are still there.
+        if head.begin != 0 {
+            self.head = head;
+            for (index, half) in head.halves.iter().enumerate().filter(|(_, half)| half.count > 0) {
+                let samples = first_of(from(HALVES_AT + index * HALF_BYTES), half.count as usize);
+                self.halves.push(Half { sequence: half.sequence, head, base: half.base, samples });
+            }
         }
         self.nodes = first_of(from(NODES_AT), head.nodes as usize);
         let is_sound =

@@ -240,6 +240,22 @@ mod tests {
     }
 
     #[test]
+    fn area_without_a_thread_has_paths() {
+        let mut thread = sampled(1);
+        thread.samples.truncate(1);
+        thread.samples[0] = Sample { path: Some(0), complete: true, ..thread.samples[0] };
+        let mut chunks = sample_chunks(0, &thread).unwrap();
+        let head = SampleHead { begin: 1, ..SampleHead::default() };
+        let raw = [RawSample { time: 0, path: 3, address: 0x400 }];
+        chunks[HEAD_AT..HEAD_AT + 8].fill(0);
+        chunks.extend(appended(0, 0, &head, 1, &raw));
+        let file = file_of(&chunks);
+        assert_eq!(file.diagnoses, []);
+        let read = file.sampled_threads();
+        assert_eq!((read.len(), read[0].samples.len(), read[0].paths[0].len()), (1, 1, 3));
+    }
+
+    #[test]
     fn half_that_was_appended_and_not_yet_cleared_counts_once() {
         let mut thread = sampled(1);
         thread.samples.truncate(10);
