@@ -65,6 +65,8 @@ pub mod whole_file;
 #[cfg(test)]
 mod stages;
 #[cfg(test)]
+mod synthetic_code;
+#[cfg(test)]
 mod synthetic_losses;
 #[cfg(test)]
 mod synthetic_messages;

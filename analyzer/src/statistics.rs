@@ -1,4 +1,6 @@
-//! Medians, quantiles and normal deviates, for every stage.
+//! Medians, quantiles, normal deviates and tests of significance, for every stage.
+
+use statrs::function::beta::beta_reg;
 
 /// The median, the mean of the two middle values if their number is even; `None` for none. Sorts
 /// the values.
@@ -32,6 +34,27 @@ pub fn normal(random: &mut fastrand::Rng) -> f64 {
     radius * (std::f64::consts::TAU * random.f64()).cos()
 }
 
+/// The probability of at least so many successes beside these failures, if each of them is a success with probability
+/// `share`. Neither number has to be whole.
+pub fn successes_by_chance(successes: f64, failures: f64, share: f64) -> f64 {
+    if successes > 0.0 { beta_reg(successes, failures + 1.0, share) } else { 1.0 }
+}
+
+/// Which of several hypotheses are refused, by their probabilities, so that with probability 1 − `alpha` none of them is
+/// true (Holm 1979), however they depend on each other.
+pub fn holm(probabilities: &[f64], alpha: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
+    let mut refused = vec![false; probabilities.len()];
+    for (at, number) in order.into_iter().enumerate() {
+        if probabilities[number] > alpha / (probabilities.len() - at) as f64 {
+            break;
+        }
+        refused[number] = true;
+    }
+    refused
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +75,14 @@ mod tests {
         );
         assert_eq!([0.0, 0.5, 1.0].map(|share| quantile(&sorted, share)), [1.0, 2.5, 4.0]);
         assert_eq!(nearest_rank(&[], 0.5), None);
+    }
+
+    #[test]
+    fn significance() {
+        // 3 of 4, or 4 of 4, with a fair coin.
+        assert!((successes_by_chance(3.0, 1.0, 0.5) - 5.0 / 16.0).abs() < 1e-12);
+        assert_eq!(successes_by_chance(0.0, 9.0, 0.5), 1.0);
+        assert_eq!(holm(&[0.02, 0.001, 0.6, 0.012], 0.05), [true, true, false, true]);
+        assert_eq!(holm(&[0.04, 0.03], 0.05), [false, false]);
     }
 }

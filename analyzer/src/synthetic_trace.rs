@@ -13,8 +13,9 @@ use trace_format::header::{
     UsageReading,
 };
 use trace_format::layout::*;
+use trace_format::reader::SampledThread;
 use trace_format::totals::*;
-use trace_format::writer::{chunk, chunk_of_slots, definition_chunk, header_area};
+use trace_format::writer::{chunk, chunk_of_slots, definition_chunk, header_area, sample_chunks};
 
 /// A unique directory that is removed when the value is dropped.
 #[derive(Debug)]
@@ -87,6 +88,8 @@ pub struct SyntheticRank {
     pub totals: Option<(SnapshotHeader, Vec<TotalsEntry>)>,
     /// Whether its slots are encoded, as those of full windows are.
     pub is_encoded: bool,
+    /// What was sampled of its threads.
+    pub sampled: Vec<SampledThread>,
 }
 
 impl SyntheticRank {
@@ -131,6 +134,7 @@ impl SyntheticRank {
             threads: vec![Vec::new()],
             totals: None,
             is_encoded: false,
+            sampled: Vec::new(),
         }
     }
 
@@ -434,6 +438,9 @@ impl SyntheticRank {
                     false => chunk((CHUNK_EVENTS, thread, sequence, opened), bytes_of_all(slots)),
                 });
             }
+        }
+        for (area, sampled) in (0..).zip(&self.sampled) {
+            file.extend(sample_chunks(area, sampled).unwrap());
         }
         file
     }

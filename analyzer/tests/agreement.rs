@@ -15,6 +15,8 @@ mod outputs;
 mod rules;
 #[path = "agreement/runs.rs"]
 mod runs;
+#[path = "../src/synthetic_code.rs"]
+mod synthetic_code;
 #[path = "../src/synthetic_losses.rs"]
 mod synthetic_losses;
 #[allow(dead_code)] // Unit tests need more of it.

@@ -11,6 +11,7 @@ use super::divider::Divider;
 use super::order::Order;
 use super::profile::{Hint, Profile};
 use super::reasons::{Balanced, InCalls, Origins, Part, PieceReasons, PieceWait, Reasons};
+use super::sampled_code::SampledDelays;
 use super::sync_points::SyncPoint;
 use super::wait::Wait;
 use super::waits::Waits;
@@ -105,6 +106,7 @@ impl Reasons {
         let parts: Vec<PieceReasons> = parts.collect();
         let mut reasons = Self::join(&parts, waits.all.len());
         reasons.in_calls = InCalls::new(&reasons, search, ticks_of, &mut name_delay);
+        reasons.sampled = SampledDelays::new(&reasons, search, ticks_of, &mut name_delay);
         reasons.delays.each_mut(|number, (context, _)| *context = name_delay(number, *context));
         reasons.balanced.each_mut(|number, of| of.context = name_delay(number, of.context));
         reasons.met = sync_points.iter().map(|point| point.moment).collect();

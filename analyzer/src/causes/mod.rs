@@ -24,6 +24,7 @@
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
 //! | `delay`, `origins` | delay costs |
+//! | `sampled_code`, `compared_code` | what was sampled of delaying lines and of those that waited |
 //! | `in_calls` | BLAS, LAPACK and FFTW calls that make stretches longer |
 //! | `groups` | waits grouped by state, call and delaying rank |
 //! | `off_cpu` | how much of the waiting may have been without a core |
@@ -45,6 +46,7 @@
 
 mod callers;
 mod collectives;
+mod compared_code;
 mod conditions;
 pub(crate) mod contexts;
 mod critical_path;
@@ -75,6 +77,7 @@ mod rank_times;
 mod reasons;
 mod receipts;
 mod regions;
+mod sampled_code;
 pub(crate) mod semantics;
 mod side;
 mod states;
@@ -116,6 +119,7 @@ pub use profile::{Profile, Profiles};
 pub use rank_times::RankTime;
 pub use reasons::Reasons;
 pub use regions::{Region, Regions};
+pub use sampled_code::{SampledDelay, StackWeights, Weight};
 use semantics::CallSemantics;
 pub use states::{State, Unknown};
 pub use tree::Tree;

@@ -13,6 +13,7 @@ use trace_format::markers::ToolReason;
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::metrics::code::RankSamples;
 
 use super::callers::PathCounts;
 use super::contexts::{LocalContext, LocalContexts};
@@ -41,6 +42,18 @@ pub struct Profile {
     sums: Vec<(u32, i64)>,
     /// What of that lies in BLAS, LAPACK and FFTW calls, ascending by stretch.
     in_calls: Vec<InCall>,
+    /// Samples of the line's code, by time.
+    samples: Vec<PlacedSample>,
+}
+
+/// A sample of a line's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PlacedSample {
+    /// Position of the stretch.
+    stretch: u32,
+    pub context: u32,
+    /// Number of the stack on the rank.
+    pub stack: u32,
 }
 
 /// Time of a stretch between two moments in a BLAS, LAPACK or FFTW call.
@@ -84,6 +97,18 @@ impl Profile {
         &self.in_calls[at(stretches.start)..at(stretches.end)]
     }
 
+    /// All samples of its code.
+    pub(super) fn samples(&self) -> &[PlacedSample] {
+        &self.samples
+    }
+
+    /// Which of the samples lie in some stretches.
+    pub(super) fn sampled_in(&self, stretches: &Range<usize>) -> Range<usize> {
+        let at =
+            |stretch: usize| self.samples.partition_point(|of| (of.stretch as usize) < stretch);
+        at(stretches.start)..at(stretches.end)
+    }
+
     /// Whether there is such time.
     pub(super) fn has_calls(&self) -> bool {
         !self.in_calls.is_empty()
@@ -125,6 +150,7 @@ impl Profile {
             (of.within, of.call) = (numbers[of.within as usize], numbers[of.call as usize]);
         }
         self.sums.iter_mut().for_each(|(context, _)| *context = numbers[*context as usize]);
+        self.samples.iter_mut().for_each(|of| of.context = numbers[of.context as usize]);
     }
 }
 
@@ -139,6 +165,8 @@ pub(super) struct ProfileBuilder {
     sums: Vec<(u32, i64)>,
     /// Position of the last BLAS, LAPACK or FFTW call.
     call_hint: usize,
+    /// When samples were taken and their stacks, the next one last.
+    samples: Vec<(i64, u32)>,
 }
 
 impl ProfileBuilder {
@@ -150,9 +178,15 @@ impl ProfileBuilder {
         // The stable sort merges ascending runs.
         moments.sort();
         moments.dedup();
-        let (sums, in_calls) = Default::default();
-        let profile = Profile { moments, offsets: vec![0], sums, in_calls };
+        let profile = Profile { moments, offsets: vec![0], ..Profile::default() };
         Self { profile, at: begin, ..Self::default() }
+    }
+
+    /// The same with samples, given by their times and stacks, ascending.
+    fn with_samples(self, samples: impl DoubleEndedIterator<Item = (i64, u32)>) -> Self {
+        let begin = self.at;
+        let samples = samples.rev().filter(|(at, _)| *at >= begin).collect();
+        Self { samples, ..self }
     }
 
     /// Adds time in a context, from where the profile has got to.
@@ -166,6 +200,10 @@ impl ProfileBuilder {
                 None => self.sums.push((context, ticks)),
             }
             self.at = until;
+            while let Some((_, stack)) = self.samples.pop_if(|(at, _)| *at < until) {
+                let stretch = self.stretch as u32;
+                self.profile.samples.push(PlacedSample { stretch, context, stack });
+            }
             if until == end {
                 self.close_stretch();
             }
@@ -222,6 +260,7 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
                 replaced: ReplacedModules::new(rank.trace),
             },
             path_counts: PathCounts::new(rank.trace),
+            samples: RankSamples::of(rank.trace),
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
             wait_contexts: Vec::new(),
@@ -240,6 +279,7 @@ pub(super) struct ProfilerOfRank<'c> {
     ended: &'c [Vec<(i64, u32)>],
     reader: SpanReader<'c>,
     path_counts: PathCounts,
+    samples: RankSamples,
     contexts: LocalContexts,
     profiles: Vec<(u32, Profile)>,
     wait_contexts: Vec<(u32, u32)>,
@@ -315,11 +355,17 @@ impl ProfilerOfRank<'_> {
         let line = &self.lines.all[number as usize];
         let stretch = (line.begin, line.end);
         let waits = (self.waits.first_of(number)..).zip(self.waits.of(number).iter().copied());
+        let SpanReader { clock, position, .. } = self.reader;
+        // Threads that follow each other may have one number.
+        let sampled = self.samples.threads.iter().filter(|of| of.thread == Some(line.thread));
+        let samples = sampled.flat_map(|of| &of.samples);
+        let samples = samples.map(|(ticks, stack)| (clock.at(position, *ticks), *stack));
         self.line = LineState {
             number,
             end: line.end,
             contexts: LineContexts::new(stretch, waits).with_own_calls(),
-            profile: ProfileBuilder::new(stretch, &self.moments[number as usize]),
+            profile: ProfileBuilder::new(stretch, &self.moments[number as usize])
+                .with_samples(samples),
             next_ended: 0,
             last_call: None,
         };

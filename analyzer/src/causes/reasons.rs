@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::sampled_code::{SampledDelay, SampledDelays};
 use super::waits::Waits;
 
 /// Why the delaying ranks of waits were late, wait by wait.
@@ -22,6 +23,8 @@ pub struct Reasons {
     pub too_long: u64,
     /// The calls after which delays are named.
     pub(super) in_calls: InCalls,
+    /// What was sampled of the delays.
+    pub(super) sampled: SampledDelays,
 }
 
 /// Time of a delaying rank that is no delay, because the line that waited spent as much.
@@ -158,6 +161,12 @@ impl Reasons {
             *context = name(waits.all[number as usize].delayed_by, *context);
         });
         self.origins.each_mut(|part| part.context = name(part.line, part.context));
+        self.sampled.rename(name);
+    }
+
+    /// What was sampled of the delay of a line in a context; `None` if its code was not sampled.
+    pub fn sampled(&self, line: u32, context: u32) -> Option<&SampledDelay> {
+        self.sampled.0.get(&(line, context))
     }
 
     /// Contexts in which the delaying rank spent more time than the line that waited, with the excess

@@ -19,7 +19,7 @@ use super::several_processes::agreed;
 use super::unfinished_output::UnfinishedOutput;
 use crate::export::content::{Choice, Content};
 use crate::export::parts::PART_CALLS;
-use crate::export::{Progress, check_plausible, remarks, tables};
+use crate::export::{Progress, Written, check_plausible, remarks, tables};
 use crate::formats::paraver::names as paraver;
 use crate::formats::{self, Format};
 use crate::processes::Processes;
@@ -102,6 +102,9 @@ pub enum To {
     Paje,
     /// PATH.prv, PATH.pcf and PATH.row for Paraver
     Paraver,
+    /// One text file with the stacks of sampled code, for flame graphs (flamegraph.pl, inferno,
+    /// speedscope)
+    Folded,
     /// One CSV table with a row per run, for scaling, model and spreadsheets
     Table,
 }
@@ -127,6 +130,7 @@ impl ExportArguments {
             To::Perfetto => Format::Perfetto,
             To::Paje => Format::Paje,
             To::Paraver => Format::Paraver,
+            To::Folded => Format::Folded,
         };
         if self.part_calls.is_some() && self.to != To::Parquet {
             return Err(CommandError::usage(
@@ -309,13 +313,12 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
     // Only the first process has it.
     let Some(output) = output else { return Ok(()) };
     output.finish(&job.moves(&part))?;
-    eprint_message(&format!(
-        "{}: {} calls, {} messages, {} collective operations",
-        job.out.display(),
-        written.calls,
-        written.messages,
-        written.collectives
-    ));
+    let Written { calls, messages, collectives } = written;
+    let counts = match job.format {
+        Format::Folded => "stacks of sampled code".to_owned(),
+        _ => format!("{calls} calls, {messages} messages, {collectives} collective operations"),
+    };
+    eprint_message(&format!("{}: {counts}", job.out.display()));
     Ok(())
 }
 

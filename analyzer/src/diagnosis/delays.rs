@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
 
-use super::finding::{Delay, Does, Finding, MAIN_SHARE, Waiting};
+use super::finding::{Delay, Does, Finding, MAIN_SHARE, NOTABLE_CAUSE, Waiting};
+use super::functions::LongerFunctions;
 use super::hosts;
 use super::one_rank;
 use super::why::Why;
@@ -12,8 +13,6 @@ use crate::metrics::Metrics;
 
 /// Share of the ranks' time from which their waiting is worth looking into.
 pub(super) const NOTABLE_WAITING: f64 = 0.02;
-/// Share of the waiting below which a cause is not mentioned.
-const NOTABLE_CAUSE: f64 = 0.05;
 /// Share of the waiting from which a place is one of those where ranks wait.
 const LARGE_PART: f64 = 0.25;
 /// Share of the ranks' time in waiting from which slow iterations are worth mentioning, or causes in a job that did not
@@ -44,7 +43,7 @@ pub(super) fn waiting(why: &Why, metrics: &Metrics) -> Vec<Finding> {
         match one_rank::serial_io(why).or_else(|| hosts::slow_host(why, metrics)) {
             Some(found) => findings.push(found),
             None => {
-                let delay = costliest(why);
+                let delay = costliest(why, metrics);
                 findings.extend(delay.clone());
                 findings.extend(delay.and_then(|delay| one_rank::blocked(why, metrics, &delay)));
             }
@@ -95,7 +94,7 @@ fn is_mostly_uncertain(why: &Why) -> bool {
 }
 
 /// The costliest delay, or that none costs much.
-fn costliest(why: &Why) -> Option<Finding> {
+fn costliest(why: &Why, metrics: &Metrics) -> Option<Finding> {
     let causes = why.causes;
     let waiting = causes.waiting().max(1);
     let costliest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
@@ -109,15 +108,20 @@ fn costliest(why: &Why) -> Option<Finding> {
     }
     let Line { rank, thread, position, .. } = causes.lines.all[*line as usize];
     let place = causes.contexts.get(*context);
+    let does = Does::of(why, *line, place);
+    // Samples are taken on cores alone.
+    let is_on_core = matches!(does, Does::Computes | Does::Unclear | Does::InOtherCode);
+    let function = || LongerFunctions::new(*why, metrics).main(*line, *context);
     Some(Finding::Delay(Delay {
         rank,
         thread,
-        does: Does::of(why, *line, place),
+        does,
         place: place.clone(),
         seconds: why.seconds(cost.total()),
         share,
         ranks: causes.ranks(),
         mutual: waits_like_others(why, position),
+        function: is_on_core.then(function).flatten(),
     }))
 }
 

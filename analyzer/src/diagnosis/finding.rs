@@ -389,6 +389,29 @@ pub struct Delay {
     /// other.
     #[serde(default)]
     pub mutual: bool,
+    /// The function in which most of that lies, if samples of the code tell with certainty.
+    #[serde(flatten)]
+    pub function: Option<LongerFunction>,
+}
+
+/// A function that takes longer on a delaying rank than on the ranks that wait for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LongerFunction {
+    /// Its name. Only if most of the delay lies in it and what it calls, and chance is refused (Holm, 1 %).
+    pub function: String,
+    /// Program or library.
+    pub module: String,
+    /// Source file.
+    pub file: Option<String>,
+    /// The line of it with most time.
+    pub line: Option<u32>,
+    /// By how many seconds it takes longer on the delaying rank, with what it calls.
+    pub longer_s: f64,
+    /// Standard error of that.
+    pub error_s: f64,
+    /// Its part of the delay.
+    pub part: f64,
 }
 
 /// A host whose ranks make others wait.
@@ -575,3 +598,5 @@ pub enum LostTo {
 pub const NOTABLE_SHARE: f64 = 0.01;
 /// Share of the waiting from which a rank is said to delay the others.
 pub(super) const MAIN_SHARE: f64 = 0.25;
+/// Share of the waiting below which a cause is not mentioned.
+pub(super) const NOTABLE_CAUSE: f64 = 0.05;

@@ -13,6 +13,7 @@
 //! | `cores` | ranks that lacked cores |
 //! | `computation` | efficiency, balance, sleep |
 //! | `delays` | how long ranks waited, and what cost most |
+//! | `functions` | the functions that take longer on delaying ranks |
 //! | `hosts` | a host whose ranks make others wait |
 //! | `one_rank` | what one rank does while the others wait: file accesses, sleep |
 //! | `transfer` | what transfer costs, whether messages are too small, hidden or on the wrong hosts |
@@ -28,6 +29,7 @@ mod endings;
 mod evidence;
 mod figures;
 pub mod finding;
+mod functions;
 mod hosts;
 mod judged;
 mod measurement;
@@ -43,6 +45,7 @@ mod tests;
 pub use evidence::{Evidence, Undivided};
 pub use figures::Figures;
 pub use finding::{Finding, NOTABLE_SHARE};
+pub use functions::LongerFunctions;
 pub use judged::{Diagnosis, invalidated_by};
 pub use measurement::Measurement;
 pub use next::{Purpose, Step};

@@ -14,6 +14,7 @@ use crate::trace::Run;
 use super::finding::{NoOverlap, Placement, SerialIo, SlowHost};
 use super::*;
 
+mod functions;
 mod losses;
 
 const BEGIN: u64 = 1_000_000;

@@ -8,6 +8,7 @@
 //! | [`parquet`] | Parquet tables | yes | |
 //! | [`perfetto`] | protocol buffers for <https://ui.perfetto.dev> | yes | |
 //! | [`paje`] | Pajé's text | yes | |
+//! | [`folded`] | folded stacks for flame graphs | yes | |
 //! | [`paraver`] | Paraver's `.prv`, `.pcf` and `.row` | yes | yes |
 //! | [`otf2`] | OTF2 archives, through OTF2's own library | yes | yes |
 //! | [`extra_p`] | Extra-P's tables of experiments: not runs, but data for models | yes | yes |
@@ -16,6 +17,7 @@
 
 pub mod csv;
 pub mod extra_p;
+pub mod folded;
 pub mod otf2;
 pub mod paje;
 pub mod paraver;
@@ -42,6 +44,8 @@ pub enum Format {
     Perfetto,
     /// Pajé's text.
     Paje,
+    /// Folded stacks of sampled code.
+    Folded,
     /// Paraver's three files.
     Paraver,
     /// An OTF2 archive.
@@ -67,6 +71,7 @@ pub fn write(
         }
         Format::Perfetto => perfetto::write(content, path, scratch, progress),
         Format::Paje => paje::write(content, path, scratch, progress),
+        Format::Folded => folded::write(content, path, progress),
         Format::Otf2 => otf2::write(content, path, scratch, progress),
         Format::Paraver => paraver::write(content, path, scratch, progress),
     }

@@ -8,6 +8,7 @@ use crate::timeline::matching::MatchingSummary;
 
 use super::activity::detail::{Budget, Detail, MatchCollector};
 use super::activity::{Activity, Bins};
+use super::code::CodeMetrics;
 use super::combined::{CombinedParts, Matched};
 use super::exchanges::{self, Exchanges};
 use super::figures::Metrics;
@@ -147,12 +148,14 @@ impl Answer {
             (activity, detail)
         });
         let sites = passes.sites.take();
+        let code = CodeMetrics::new(analysis, &main.stretches(), main.whole);
         let parts = CombinedParts {
             selection,
             resolved: &main,
             passes: &passes.sums[0],
             counters: passes.counters(analysis.run, 0),
             sites,
+            code,
             matched,
         };
         let metrics = Metrics::combine(analysis, parts);

@@ -1,12 +1,13 @@
 //! Combines the sums of a selection, its messages and the operations that matching left open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::Analysis;
 use crate::analysis::segments::ComputeMode;
 use crate::timeline::{Ending, GlobalTimeline, RankTime};
 use crate::trace::{FileDiagnosis, RankTrace, Run};
 
+use super::code::{self, CodeMetrics};
 use super::compute_mode::compute_mode;
 use super::counters::CounterMetrics;
 use super::cpu_time::CpuTime;
@@ -122,13 +123,14 @@ pub(super) struct CombinedParts<'p> {
     pub passes: &'p [RankPass],
     pub counters: Vec<CounterMetrics>,
     pub sites: Option<SiteMetrics>,
+    pub code: Option<CodeMetrics>,
     pub matched: Matched,
 }
 
 impl Metrics {
     /// Combines the sums of a selection, its messages, and the operations that matching left open.
     pub(super) fn combine(analysis: &Analysis, parts: CombinedParts) -> Self {
-        let CombinedParts { selection, resolved, passes, counters, sites, matched } = parts;
+        let CombinedParts { selection, resolved, passes, counters, sites, code, matched } = parts;
         let Analysis { run, timeline, .. } = *analysis;
         let mut notes = Vec::new();
         let compute = compute_mode(run, &mut notes);
@@ -164,7 +166,11 @@ impl Metrics {
         }
         let unfinished = Unfinished::new(analysis, open_operations);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
-        for (module, why) in sites.iter().flat_map(|sites| &sites.unusable) {
+        notes.extend(code::notes(run));
+        let of_sites = sites.iter().flat_map(|sites| &sites.unusable);
+        let of_code = code.iter().flat_map(|code| &code.unusable);
+        let unusable: BTreeSet<&(String, &str)> = of_sites.chain(of_code).collect();
+        for (module, why) in unusable {
             notes.push(Note::SitesWithoutNames { module: module.clone(), why });
         }
         let totals = TotalsMetrics::new(run, timeline);
@@ -189,6 +195,7 @@ impl Metrics {
             failed,
             messages,
             sites,
+            code,
             totals,
             unfinished,
             compute,

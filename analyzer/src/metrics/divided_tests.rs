@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::processes::in_threads;
+use crate::synthetic_code::{Library, sampled};
 use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::trace::TraceError;
@@ -61,6 +62,17 @@ fn any_number_of_processes_finds_the_same_in_runs_of_any_size() {
             assert_same_in_processes(directory.path(), &selection, &metrics);
         }
     }
+}
+
+#[test]
+fn any_number_of_processes_finds_the_same_in_sampled_code() {
+    let functions = [1, 2, 3, 4].map(|number| number << 12);
+    let library = Library { path: "code".into(), build_id: String::new(), functions };
+    let directory = RunDirectory::of(&sampled(&library, 1, &vec![vec![[20 * MS; 4]; 9]; 5]));
+    let run = Run::open(directory.path()).unwrap();
+    let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
+    assert!(metrics.code.is_some());
+    assert_same_in_processes(directory.path(), &Selection::Whole, &metrics);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::timeline::Ending;
 use crate::trace::FileDiagnosis;
 
 use super::calls::CallMetrics;
+use super::code::CodeMetrics;
 use super::counters::CounterMetrics;
 use super::cpu_time::{self, CpuTime};
 use super::memory::Memory;
@@ -203,6 +204,8 @@ pub struct Metrics {
     pub messages: Option<MessageMetrics>,
     /// Calls by call site; `None` if no call site was recorded.
     pub sites: Option<SiteMetrics>,
+    /// Functions of the program and their time; `None` if its code was not sampled.
+    pub code: Option<CodeMetrics>,
     /// Calls kept only as totals; `None` if every call was kept.
     pub totals: Option<TotalsMetrics>,
     /// Ranks that did not return from MPI_Finalize, over the whole run; `None` if all did.

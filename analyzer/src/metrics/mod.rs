@@ -18,6 +18,7 @@
 
 pub mod activity;
 mod answer;
+pub mod code;
 pub mod exchanges;
 
 mod calls;

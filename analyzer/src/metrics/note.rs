@@ -52,6 +52,10 @@ pub enum Note {
         /// The reason.
         why: &'static str,
     },
+    /// Why the code of ranks was not sampled although that was asked for, and of how many.
+    CodeNotSampled { why: String, ranks: usize },
+    /// Code was sampled at the kernel's ticks.
+    CodeSampledAtTicks,
     /// Some calls were kept only as totals.
     KeptAsTotals {
         /// Number of these calls.

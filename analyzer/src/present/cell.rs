@@ -1,7 +1,7 @@
 //! Words for the cells of a table.
 
 use super::causes::words;
-use super::code_place::{code_place, offset};
+use super::code_place::{code_place, offset, source};
 use super::context::{plural, thread};
 use super::quantity::{count, in_unit, percent, scientific, seconds, signed};
 use super::quantity::{signed_percent, significant, with_prefix};
@@ -51,6 +51,7 @@ pub(crate) fn text(cell: &Cell) -> String {
         Cell::Code(Frame { module, address, place }) => {
             printable(&code_place(module, *address, place))
         }
+        Cell::Source { module, file, line } => printable(&source(module, file.as_deref(), *line)),
         Cell::Path(frames) => printable(&path(frames)),
     }
 }

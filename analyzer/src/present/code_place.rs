@@ -12,10 +12,15 @@ pub(super) fn code_place(module: &str, address: u64, place: &SourceLocation) -> 
     }
 }
 
+/// `heat.c:42` or, without debugging information, the program or library.
+pub(super) fn source(module: &str, file: Option<&str>, line: Option<u32>) -> String {
+    let name = file_name(file.unwrap_or(module));
+    line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"))
+}
+
 /// `heat.c:42`, or the file alone; `None` if neither is known.
 pub(super) fn file_and_line(place: &SourceLocation) -> Option<String> {
-    let file = file_name(place.file.as_deref()?);
-    Some(place.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
+    Some(source("", Some(place.file.as_deref()?), place.line))
 }
 
 /// `heat+0x12ec`, for code without a known name.

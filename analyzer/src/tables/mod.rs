@@ -2,6 +2,7 @@
 //! something, is decided here; `present` lays the same table out for the terminal and the page.
 
 pub mod calls;
+pub mod code;
 mod delay;
 pub mod delay_costs;
 pub mod ledger;

@@ -53,6 +53,8 @@ pub enum Cell {
     Delay(Delay),
     /// A place in the code.
     Code(Frame),
+    /// A source file and a line, if known, of code in this program or library.
+    Source { module: String, file: Option<String>, line: Option<u32> },
     /// A call path, the innermost function first.
     Path(Vec<Frame>),
 }

@@ -68,8 +68,16 @@ impl Symbols {
         Self { debug_folders, ..Self::default() }
     }
 
-    /// Location of the call that returns to an address of a module, as addresses are in its file.
+    /// Location of the call that returns to an address of a module, as addresses are in its file. The innermost one:
+    /// the call may have been inlined.
     pub fn location(&mut self, path: &str, build_id: &str, address: u64) -> SourceLocation {
+        // The call itself precedes the address that it returns to.
+        self.frames(path, build_id, address.saturating_sub(1)).swap_remove(0)
+    }
+
+    /// Location of an instruction in the function that was inlined there, in the one that this one was inlined into, and
+    /// so on; the innermost first. There is at least one, of which nothing may be known.
+    pub fn frames(&mut self, path: &str, build_id: &str, address: u64) -> Vec<SourceLocation> {
         let key = (path.to_owned(), build_id.to_owned());
         if !self.modules.contains_key(&key) {
             let module = match open(path, build_id, &self.debug_folders) {
@@ -82,30 +90,36 @@ impl Symbols {
             self.modules.insert(key.clone(), module);
         }
         let Some(Some(module)) = self.modules.get_mut(&key) else {
-            return SourceLocation::default();
+            return vec![SourceLocation::default()];
         };
-        // The call itself precedes the address that it returns to.
-        let call = address.saturating_sub(1);
-        let mut location = SourceLocation::default();
-        // The innermost frame that has a line: the call may have been inlined.
-        if let Ok(mut frames) = module.debugging.find_frames(call)
-            && let Ok(Some(frame)) = frames.next()
-        {
-            let name = frame.function.and_then(|name| name.demangle().ok().map(Into::into));
-            location.function = name.map(|name: String| python_name(&name).unwrap_or(name));
-            location.file = frame.location.as_ref().and_then(|at| at.file).map(str::to_owned);
-            location.line = frame.location.as_ref().and_then(|at| at.line);
+        let mut locations = Vec::new();
+        if let Ok(mut frames) = module.debugging.find_frames(address) {
+            while let Ok(Some(frame)) = frames.next() {
+                let name = frame.function.and_then(|name| name.demangle().ok().map(Into::into));
+                let (file, line) = frame.location.map_or((None, None), |at| (at.file, at.line));
+                locations.push(SourceLocation {
+                    function: name.map(|name: String| python_name(&name).unwrap_or(name)),
+                    file: file.map(str::to_owned),
+                    line,
+                });
+            }
         }
-        if location.function.is_none() {
-            location.function = module.function_at(call).map(demangled);
+        if locations.is_empty() {
+            locations.push(SourceLocation::default());
         }
-        if location.function.is_none() && std::mem::take(&mut module.stripped) {
-            self.unusable.push((path.to_owned(), STRIPPED));
+        // The symbol is that of the outermost.
+        if let Some(compiled) = locations.last_mut().filter(|of| of.function.is_none()) {
+            compiled.function = module.function_at(address).map(demangled);
+            if compiled.function.is_none() && std::mem::take(&mut module.stripped) {
+                self.unusable.push((path.to_owned(), STRIPPED));
+            }
         }
-        // Names of instances of templates can become longer than any screen.
-        location.function = location.function.map(limited);
-        location.file = location.file.map(limited);
-        location
+        for location in &mut locations {
+            // Names of instances of templates can become longer than any screen.
+            location.function = location.function.take().map(limited);
+            location.file = location.file.take().map(limited);
+        }
+        locations
     }
 }
 

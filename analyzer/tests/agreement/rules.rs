@@ -108,6 +108,7 @@ pub fn broken(of: &Outputs) -> Option<String> {
     said_first(of, found)
         .or_else(|| on_screens.into_iter().flatten().find_map(long_headline))
         .or_else(|| contradicts_itself(found, &invalid))
+        .or_else(|| names_elsewhere(&of.report.document))
         .or_else(|| on_screens.into_iter().flatten().find_map(|of| unmarked(of, &invalid)))
         .or_else(|| on_screens.into_iter().flatten().find_map(misfit))
         .or_else(|| pages(of).find_map(|(name, page)| unmarked_on_page(name, page, &invalid)))
@@ -197,6 +198,25 @@ fn contradicts_itself(findings: &Value, invalid: &[&str]) -> Option<String> {
     ABOUT.iter().filter(|(figures, _)| invalid.contains(figures)).find_map(|(figures, about)| {
         let stated = kinds.iter().find(|kind| about.contains(kind))?;
         Some(format!("{figures} are invalid, but {stated} is stated: {findings:#}"))
+    })
+}
+
+/// A function that the verdict names must be one of those shown, and be longer on that rank than on another.
+fn names_elsewhere(report: &Value) -> Option<String> {
+    let named = report["findings"].as_array().into_iter().flatten();
+    let mut named = named.filter(|one| one["kind"] == "delay" && one["function"].is_string());
+    named.find_map(|delay| {
+        let of_function = report["code"].as_array().into_iter().flatten();
+        let of_function = of_function.filter(|row| row["function"] == delay["function"]);
+        let total_s = |of: &Value| of["total_s"].as_f64().unwrap_or(0.0);
+        let (own, others): (Vec<&Value>, Vec<&Value>) = of_function
+            .filter(|row| !row["rank"].is_null())
+            .partition(|row| row["rank"] == delay["rank"]);
+        let own_s = own.into_iter().map(total_s).fold(0.0, f64::max);
+        let least_s = others.into_iter().map(total_s).fold(own_s, f64::min);
+        let is_said = delay["sentence"].as_str()?.contains(delay["function"].as_str()?);
+        (!is_said || least_s >= own_s)
+            .then(|| format!("{delay:#} is not in CODE: {own_s} s, {least_s} s"))
     })
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 use trace_format::header::{Definition, Phase};
 use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, SnapshotHeader, TotalsEntry};
 
+use crate::synthetic_code::{FUNCTIONS, LIBRARY, sampled};
 use crate::synthetic_losses::{Exchange, TURNS, meets_after, neighbours_on, on_a_core};
 use crate::synthetic_messages::{Attributes, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank, number_of};
@@ -43,6 +44,7 @@ pub enum Kind {
     SerialIo,
     Blocked,
     ApartOnHosts,
+    Sampled,
 }
 
 impl Kind {
@@ -61,7 +63,7 @@ impl Kind {
         others
     }
 
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Healthy,
         Self::LacksCores,
         Self::Asleep,
@@ -82,6 +84,7 @@ impl Kind {
         Self::SerialIo,
         Self::Blocked,
         Self::ApartOnHosts,
+        Self::Sampled,
     ];
 }
 
@@ -298,6 +301,10 @@ pub fn make(kind: Kind, seed: u64) -> Made {
             let hosts = [["n0", "n1", "n0", "n1"], ["n0", "n1", "n1", "n0"]][rng.usize(0..2)];
             ended(&neighbours_on(hosts, rng.u32(50_000..200_000)), Some(0))
         }
+        Kind::Sampled => match &*LIBRARY {
+            Some(library) => ended(&sampled(library, seed, &work_in_functions(rng)), Some(0)),
+            None => ended(&program.ranks(1), Some(0)),
+        },
     }
 }
 
@@ -553,6 +560,19 @@ fn one_long(rng: &mut Rng) -> [u64; 3] {
     let mut long = [rng.u64(0..3_000); 3];
     long[rng.usize(0..3)] = rng.u64(50_000..200_000);
     long
+}
+
+/// How long ranks are in each function in each turn; one of them may be longer in one function.
+fn work_in_functions(rng: &mut Rng) -> Vec<Vec<[u64; FUNCTIONS]>> {
+    let (ranks, turns) = (rng.usize(2..=4), rng.usize(10..60));
+    let (late, function) = (rng.usize(0..ranks), rng.usize(0..FUNCTIONS));
+    let longer = rng.u64(0..4) * 15_000_000;
+    let mut turn = |rank| {
+        let mut usual = [40, 30, 20, 5].map(|ms| ms * 1_000_000 + rng.u64(0..2_000_000));
+        usual[function] += if rank == late { longer } else { 0 };
+        usual
+    };
+    (0..ranks).map(|rank| (0..turns).map(|_| turn(rank)).collect()).collect()
 }
 
 /// Ranks of which one is late, asleep or not.

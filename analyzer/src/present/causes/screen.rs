@@ -11,6 +11,7 @@ use crate::present::clock::estimated_offsets;
 use crate::present::context::plural;
 use crate::present::findings;
 use crate::present::quantity::{count, significant};
+use crate::present::report::code;
 use crate::present::table::{self, Table};
 use crate::shell_word::shell_word;
 use crate::tables::{delay_costs, parts, waits};
@@ -37,6 +38,10 @@ pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
     block("WAIT STATES", Figures::Waits, waits(why));
     block("DELAY COSTS", Figures::Delays, causes(why));
     block("CHAIN", Figures::Delays, chain(why));
+    blocks.block("CODE", code::lines(diagnosis, why.rank));
+    let mut block = |label, figures, lines| {
+        blocks.block(label, findings::marked(diagnosis, figures, lines));
+    };
     if why.is_of_all() {
         block("CRITICAL PATH", Figures::Delays, path(why));
         block("RANKS", Figures::Delays, ranks(why));

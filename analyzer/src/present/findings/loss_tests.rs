@@ -3,7 +3,9 @@
 use super::sentence;
 use crate::causes::{CallSite, Context};
 use crate::diagnosis::Finding;
-use crate::diagnosis::finding::{Blocked, Does, NoOverlap, Placement, Saves, SerialIo, SlowHost};
+use crate::diagnosis::finding::{
+    Blocked, Delay, Does, LongerFunction, NoOverlap, Placement, Saves, SerialIo, SlowHost,
+};
 use crate::metrics::{Competitor, CoreUse, Oversubscription};
 use crate::trace::symbols::SourceLocation;
 
@@ -178,4 +180,47 @@ fn promises_have_the_interval_of_a_replay() {
     assert!(overlap(saves(0.03, 0.02, 0.03)).contains("3.0 %; 90 % interval 20.0 ms to 30.0 ms"));
     let text = overlap(saves(0.03, 0.03, 0.03));
     assert!(text.ends_with("at most 30.0 ms (3.0 %): no more can be overlapped."), "{text}");
+}
+
+#[test]
+fn delay_names_the_function_that_takes_longer() {
+    let longer = |part, file: Option<&str>| LongerFunction {
+        function: "residual_norm".into(),
+        module: "/home/ada/jacobi".into(),
+        file: file.map(str::to_owned),
+        line: file.map(|_| 36),
+        longer_s: 1.5,
+        error_s: 0.1,
+        part,
+    };
+    let of = |mutual, ranks, function| {
+        let (does, place) = (Does::Computes, Context::Region("solve".into()));
+        let (rank, thread, seconds, share) = (2, 0, 4.5, 0.97);
+        let function = Some(function);
+        let text = words(&Finding::Delay(Delay {
+            rank,
+            thread,
+            does,
+            place,
+            seconds,
+            share,
+            ranks,
+            mutual,
+            function,
+        }));
+        assert_short(&text);
+        text.split_once(". ").expect("two sentences").0.to_owned()
+    };
+    assert_eq!(
+        of(false, 8, longer(0.95, Some("src/jacobi.c"))),
+        "Rank 2 computes longer in residual_norm (jacobi.c:36) and delays the other ranks"
+    );
+    assert_eq!(
+        of(false, 2, longer(0.61, None)),
+        "Rank 2 computes longer in residual_norm (jacobi) (61 % of its delay) and delays the other rank"
+    );
+    assert_eq!(
+        of(true, 8, longer(1.0, Some("jacobi.c"))),
+        "The ranks delay each other, rank 2 most: it computes longer in residual_norm (jacobi.c:36)"
+    );
 }

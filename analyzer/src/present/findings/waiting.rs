@@ -1,11 +1,17 @@
 //! Sentences on waiting.
 
 use crate::causes::CallSite;
-use crate::diagnosis::finding::{Blocked, Delay, Does, SerialIo, SlowHost, Waiting};
+use crate::diagnosis::finding::{
+    Blocked, Delay, Does, LongerFunction, SerialIo, SlowHost, Waiting,
+};
 use crate::metrics::OwnTime;
 use crate::present::causes::{places, words};
+use crate::present::code_place::source;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::{percent, seconds, significant};
+
+/// Part of a delay from which it lies in one function.
+const NEARLY_ALL: f64 = 0.9;
 
 pub(super) fn waiting(found: &Waiting) -> String {
     let Waiting { share, seconds: waiting_s, at_least, at_most, .. } = found;
@@ -49,17 +55,31 @@ pub(super) fn slow_iterations(
 
 pub(super) fn delay(delay: &Delay) -> String {
     let who = |rank: &str| numbered(rank, delay.rank, delay.thread);
+    let others = if delay.ranks == 2 { "rank" } else { "ranks" };
+    let longer = delay.function.as_ref().map(|longer| longer_in(delay.does, longer));
     let place = words::where_phrase(&delay.place);
-    let why = match delay.does {
-        Does::Computes => format!("its computation {place} takes longer"),
-        does => format!("it {} longer {place}", verb(does)),
+    let why = match (&longer, delay.does) {
+        (Some(longer), _) => format!("it {longer}"),
+        (None, Does::Computes) => format!("its computation {place} takes longer"),
+        (None, does) => format!("it {} longer {place}", verb(does)),
     };
-    let delays = match (delay.mutual, delay.ranks) {
-        (true, _) => format!("The ranks delay each other, {} most", who("rank")),
-        (false, 2) => format!("{} delays the other rank", who("Rank")),
-        (false, _) => format!("{} delays the other ranks", who("Rank")),
+    let delays = match (delay.mutual, longer) {
+        (true, _) => format!("The ranks delay each other, {} most: {why}", who("rank")),
+        (false, Some(longer)) => format!("{} {longer} and delays the other {others}", who("Rank")),
+        (false, None) => format!("{} delays the other {others}: {why}", who("Rank")),
     };
-    format!("{delays}: {why}. This accounts for {} of the wait time.", percent(delay.share))
+    format!("{delays}. This accounts for {} of the wait time.", percent(delay.share))
+}
+
+/// `computes longer in solve (heat.c:42)`, with its part of the delay unless that is nearly all.
+fn longer_in(does: Does, longer: &LongerFunction) -> String {
+    let does = if does == Does::InOtherCode { "spends longer" } else { "computes longer" };
+    let LongerFunction { function, module, file, line, part, .. } = longer;
+    let part = match *part {
+        part if part < NEARLY_ALL => format!(" ({} of its delay)", percent(part)),
+        _ => String::new(),
+    };
+    format!("{does} in {function} ({}){part}", source(module, file.as_deref(), *line))
 }
 
 /// A rank and, unless it is the first, its thread.

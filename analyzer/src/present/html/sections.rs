@@ -5,10 +5,11 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::causes::Group;
-use crate::diagnosis::Why;
+use crate::diagnosis::{Diagnosis, Why};
 use crate::metrics::{CallMetrics, Metrics, Unfinished};
 use crate::models::roofline::Findings;
 use crate::present::{roofline, unfinished};
+use crate::tables::code::CodeTable;
 use crate::tables::{calls, waits};
 
 use super::markup::safe;
@@ -66,6 +67,14 @@ pub(super) fn sites(metrics: &Metrics) -> Option<(Value, usize)> {
     let all = &metrics.sites.as_ref()?.rows;
     let shown = &all[..all.len().min(MAX_SITES)];
     Some((laid_out(&calls::sites(metrics, shown)), all.len() - shown.len()))
+}
+
+/// Functions, those with most time first, and how many are left out.
+pub(super) fn code(diagnosis: &Diagnosis) -> Option<(Value, usize)> {
+    let table = CodeTable::new(diagnosis)?;
+    let all = table.rows(None);
+    let shown = &all[..all.len().min(MAX_SITES)];
+    Some((laid_out(&table.table(shown)), all.len() - shown.len()))
 }
 
 /// The run under the roofline of a machine.

@@ -16,6 +16,7 @@ use crate::present::shown::Report;
 use crate::present::whatif::Saving;
 use crate::timeline::{Alignment, ElapsedScope};
 
+use super::code::{CodeDocument, ThreadDocument};
 use super::counters::CounterDocument;
 use super::job;
 use super::messages::{MAX_RANKS, MessagesPart};
@@ -77,6 +78,12 @@ pub(crate) struct Document<'a> {
     /// Long calls by call path, equal ones of all ranks together, most time first; only at level 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathDocument<'a>>>,
+    /// Functions of the program, of all ranks together and of each, most time first; absent if the code was not sampled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    code: Vec<CodeDocument<'a>>,
+    /// The same of each thread of ranks of which several threads were sampled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    code_threads: Vec<ThreadDocument<'a>>,
     /// [Calls kept as sums](../guide/record.md#how-large-traces-become). All figures but messages include them.
     totals: Option<&'a TotalsMetrics>,
     #[serde(flatten)]
@@ -247,6 +254,8 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         sites: metrics.sites.as_ref().map(|s| s.rows.iter().map(SiteDocument::new).collect()),
         paths: (metrics.sites.as_ref().filter(|sites| !sites.paths.is_empty()))
             .map(|sites| sites.paths.iter().map(PathDocument::new).collect()),
+        code: CodeDocument::all(report.diagnosis),
+        code_threads: CodeDocument::of_threads(report.diagnosis),
         totals: metrics.totals.as_ref(),
         messages: MessagesPart::new(report),
         unfinished: metrics.unfinished.as_ref(),

@@ -8,9 +8,10 @@
 //! | `tables` | ranks, threads and functions |
 //! | `notes` | notes of all stages as sentences |
 //! | `trust` | how far the figures can be trusted |
-//! | `job`, `sites`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
+//! | `job`, `sites`, `code`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
 //! | [`late_partner`] | waiting for late partners, as tables |
 
+pub(in crate::present) mod code;
 mod counters;
 mod document;
 mod job;

@@ -3,6 +3,7 @@
 use trace_format::header::KeepingPolicy;
 
 use crate::metrics::{FailedCalls, MessageNote, Note};
+use crate::present::context::plural;
 use crate::present::quantity::with_prefix;
 use crate::timeline::{NotedRanks, TimeNote};
 use crate::trace::RunNote;
@@ -107,6 +108,14 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
             .into(),
         Note::CallsFailed(rows) => failed(rows),
         Note::Messages(what, count) => of_messages(*what, *count),
+        Note::CodeNotSampled { why, ranks } => {
+            format!("the code of {} was not sampled: {why}", plural(*ranks, "rank"))
+        }
+        Note::CodeSampledAtTicks => {
+            "code was sampled at the kernel's ticks: what a program does right after a tick is counted too rarely or too \
+             often"
+                .into()
+        }
         Note::SitesWithoutNames { module, why } => {
             format!("call sites: {module} {why}; offsets in it are shown")
         }

@@ -21,7 +21,7 @@ use crate::timeline::Ending;
 
 use super::tables::{call_table, rank_table, thread_table};
 use super::trust::{causal_line, trust_parts};
-use super::{counters, job, messages, sites, totals};
+use super::{code, counters, job, messages, sites, totals};
 
 /// Maximum number of diagnoses shown.
 const MAX_DIAGNOSES: usize = 8;
@@ -113,6 +113,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
 fn tables(report: &Report, blocks: &mut Blocks) {
     blocks.block("PROGRAMS", job::program_lines(report));
     blocks.block("THREADS", thread_table(report));
+    blocks.block("CODE", code::lines(report.diagnosis, None));
     blocks.block("CALLS", call_table(report));
     if let Some(sites) = &report.metrics.sites {
         blocks.block("SITES", sites::lines(report.metrics, sites));

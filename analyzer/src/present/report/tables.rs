@@ -6,6 +6,7 @@ use crate::present::quantity::{TimeUnit, count, percent, seconds};
 use crate::present::shown::Report;
 use crate::present::table::{self, Table};
 use crate::tables::calls::{self, lies_outside, time_of_threads};
+use crate::tables::code::CodeTable;
 use crate::tables::ranks::{RankGroup, Ranks};
 use crate::tables::{self as data, delay_costs, parts, waits};
 use crate::timeline::Ending;
@@ -41,6 +42,9 @@ pub(crate) fn tables(of: &Report) -> Vec<(&'static str, data::Table)> {
     if let Some(sites) = &metrics.sites {
         all.push(("report_sites", calls::sites(metrics, &sites.rows)));
         all.push(("report_paths", calls::paths(metrics, &sites.paths)));
+    }
+    if let Some(code) = CodeTable::new(of.diagnosis) {
+        all.push(("report_code", code.table(code.rows(None))));
     }
     if let Some(why) = of.why() {
         let causes = why.causes;

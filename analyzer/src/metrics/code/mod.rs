@@ -1,0 +1,23 @@
+//! What computation is made of: the time in functions of the program, from samples of its code.
+//!
+//! A sample stands for 1/HZ seconds of its thread's CPU time outside MPI and the recorder. Of n samples k fall into a
+//! function that takes the share p of the time with the probability of a binomial distribution, so k/HZ seconds have an
+//! error of √(n·p·(1−p))/HZ.
+//!
+//! | file | content |
+//! |---|---|
+//! | `samples` | the samples of a rank by stack |
+//! | `functions` | the functions on stacks |
+//! | `times` | seconds of each function, on each rank and thread and on all |
+
+mod functions;
+mod samples;
+mod times;
+
+pub use functions::Function;
+pub(crate) use samples::RankSamples;
+pub(super) use times::notes;
+pub use times::{Code, CodeMetrics, CodeRow, RankCode, StackCount};
+
+#[cfg(test)]
+mod tests;
