@@ -178,7 +178,7 @@ class Run:
         Parameters
         ----------
         name : str
-            As in docs/reference/export.md: ``"calls"``, ``"members"``, ``"recorder"`` …
+            As in docs/reference/export.md: ``"calls"``, ``"members"``, ``"report_ranks"`` …
         ranks, functions, window, region, columns : optional
             Parameters of :meth:`calls`; `functions` and `region` are for calls only.
 
@@ -199,6 +199,25 @@ class Run:
             region=region,
             columns=None if columns is None else _names(columns),
         ))
+
+    def tables(self) -> dict[str, Table]:
+        """The tables of ``gammachi report`` and ``why``, with all their rows and exact numbers.
+
+        Call sites, delays and the like are words, as on the screen; :attr:`Table.units` tells seconds from
+        shares.
+
+        Returns
+        -------
+        dict of str to Table
+            Those that have rows, by the names that :meth:`table` takes: ``"report_ranks"``,
+            ``"report_calls"``, ``"report_waits"``, ``"report_delays"`` …
+
+        Raises
+        ------
+        Error
+            The run was recorded at level 0, or has more than 50 million events.
+        """
+        return {name: self.table(name) for name in self._native.report_tables()}
 
     def calls(
         self,

@@ -45,6 +45,11 @@ class Table:
         return self._native.column_names
 
     @property
+    def units(self) -> dict[str, str]:
+        """Units of the columns that have one, as in their metadata: ``s``, ``ns``, ``B``, ``1/s``, ``1`` …"""
+        return self._native.units
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all buffers."""
         return self._native.nbytes

@@ -12,7 +12,7 @@ use arrow_array::{
     RecordBatch, StringArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
-use arrow_schema::{ArrowError, DataType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Metadata, Schema as ArrowSchema, SchemaRef};
 use gammachi_analyzer::export::tables::{Cell, Schema, Tables, Type};
 use gammachi_analyzer::export::{ExportError, FormatError};
 use rustc_hash::FxHashMap;
@@ -20,9 +20,13 @@ use rustc_hash::FxHashMap;
 /// Rows of a batch: large enough for consumers, small enough that a buffer seldom grows in vain.
 const BATCH: usize = 1 << 17;
 
+/// The key of a column's unit in its metadata.
+pub const UNIT: &str = "unit";
+
 /// Which columns of a table are wanted, and the names that occur in each.
-pub struct Dictionaries {
-    schema: &'static Schema<'static>,
+pub struct Dictionaries<'s> {
+    schema: &'s Schema<'s>,
+    units: Vec<Option<&'static str>>,
     wanted: Vec<bool>,
     names: Vec<Mutex<Names>>,
 }
@@ -33,12 +37,30 @@ struct Names {
     in_order: Vec<Box<str>>,
 }
 
-impl Dictionaries {
-    /// Of a table, with all its columns or those named.
+/// The unit of a column of single events, in which its name ends.
+fn unit(column: &str) -> Option<&'static str> {
+    let mut ends = [("_ns", "ns"), ("bytes", "B")].into_iter();
+    ends.find(|(end, _)| column.ends_with(end)).map(|(_, unit)| unit)
+}
+
+impl<'s> Dictionaries<'s> {
+    /// Of a table of single events, with all its columns or those named.
+    ///
+    /// # Errors
+    /// As [`Self::with_units`].
+    pub fn new(schema: &'s Schema, columns: Option<&[String]>) -> Result<Self, String> {
+        Self::with_units(schema, schema.columns.iter().map(|column| unit(column.0)), columns)
+    }
+
+    /// Of a table whose columns have these units, with all its columns or those named.
     ///
     /// # Errors
     /// The name of a column that the table does not have, with those that it has.
-    pub fn new(schema: &'static Schema, columns: Option<&[String]>) -> Result<Self, String> {
+    pub fn with_units(
+        schema: &'s Schema,
+        units: impl IntoIterator<Item = Option<&'static str>>,
+        columns: Option<&[String]>,
+    ) -> Result<Self, String> {
         let mut wanted = vec![columns.is_none(); schema.columns.len()];
         for name in columns.unwrap_or_default() {
             match schema.columns.iter().position(|(column, ..)| column == name) {
@@ -54,7 +76,7 @@ impl Dictionaries {
             }
         }
         let names = schema.columns.iter().map(|_| Mutex::default()).collect();
-        Ok(Self { schema, wanted, names })
+        Ok(Self { schema, units: units.into_iter().collect(), wanted, names })
     }
 
     fn number(&self, column: usize, name: &str) -> i32 {
@@ -69,8 +91,9 @@ impl Dictionaries {
     }
 
     fn arrow_schema(&self) -> SchemaRef {
-        let columns = self.schema.columns.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted);
-        let fields = columns.map(|((name, holds, nullable), _)| {
+        let columns = self.schema.columns.iter().zip(&self.units).zip(&self.wanted);
+        let fields = columns.filter(|(_, wanted)| **wanted).map(|((column, unit), _)| {
+            let (name, holds, nullable) = column;
             let holds = match holds {
                 Type::Int => DataType::Int32,
                 Type::Long => DataType::Int64,
@@ -80,7 +103,8 @@ impl Dictionaries {
                     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
                 }
             };
-            Field::new(*name, holds, *nullable)
+            let unit: Metadata = unit.map(|unit| (UNIT, unit)).into_iter().collect();
+            Field::new(*name, holds, *nullable).with_metadata(unit)
         });
         Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
     }
@@ -173,7 +197,7 @@ type Chunk = Vec<Option<Column>>;
 
 /// Rows of one table, collected in columns.
 pub struct Columns<'d> {
-    dictionaries: &'d Dictionaries,
+    dictionaries: &'d Dictionaries<'d>,
     full: Vec<Chunk>,
     last: Chunk,
     rows: usize,
@@ -183,7 +207,7 @@ pub struct Columns<'d> {
 
 impl<'d> Columns<'d> {
     /// None yet.
-    pub fn new(dictionaries: &'d Dictionaries) -> Self {
+    pub fn new(dictionaries: &'d Dictionaries<'d>) -> Self {
         let columns = dictionaries.schema.columns.len();
         let known_names = (0..columns).map(|_| FxHashMap::default()).collect();
         let last = Self::empty(dictionaries);

@@ -7,14 +7,15 @@
 
 mod columns;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
-use arrow_schema::SchemaRef;
+use arrow_schema::{FieldRef, SchemaRef};
 use gammachi_analyzer::export::content::{Choice, Content};
-use gammachi_analyzer::export::tables::{self, CallFilter, TABLES};
+use gammachi_analyzer::export::tables::{self, CallFilter, ReportTable, Schema, TABLES};
 use gammachi_analyzer::export::{self, Progress};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::timeline::communicators::CommunicatorTable;
@@ -25,7 +26,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyModule};
 use rayon::prelude::*;
 
-use columns::{Columns, Dictionaries};
+use columns::{Columns, Dictionaries, UNIT};
 
 create_exception!(
     gammachi,
@@ -48,6 +49,7 @@ struct Run {
     run: trace::Run,
     timeline: GlobalTimeline,
     communicators: CommunicatorTable,
+    report: OnceLock<Vec<ReportTable>>,
 }
 
 fn failed(error: impl std::fmt::Display) -> PyErr {
@@ -63,7 +65,7 @@ impl Run {
             let communicators = CommunicatorTable::new(&run);
             export::check_plausible(&run, &communicators).map_err(failed)?;
             let timeline = GlobalTimeline::new(&run);
-            Ok(Self { run, timeline, communicators })
+            Ok(Self { run, timeline, communicators, report: OnceLock::new() })
         })
     }
 
@@ -93,10 +95,6 @@ impl Run {
         region: Option<String>,
         columns: Option<Vec<String>>,
     ) -> PyResult<Table> {
-        let schema = *TABLES.iter().find(|schema| schema.name == name).ok_or_else(|| {
-            let names: Vec<&str> = TABLES.iter().map(|schema| schema.name).collect();
-            PyValueError::new_err(format!("no table {name:?}; there are {}", names.join(", ")))
-        })?;
         if let Some(absent) = ranks.iter().flatten().find(|rank| **rank >= self.run.world_size) {
             let size = self.run.world_size;
             return Err(PyValueError::new_err(format!(
@@ -108,46 +106,106 @@ impl Run {
             ranks: ranks.map(|ranks| ranks.into_iter().map(|rank| rank..rank + 1).collect()),
             window_s: window.map(|(from, to)| from..to),
         };
-        let dictionaries =
-            Dictionaries::new(schema, columns.as_deref()).map_err(PyValueError::new_err)?;
-        let filter = CallFilter { functions, region };
+        let (filter, columns) = (CallFilter { functions, region }, columns.as_deref());
         py.detach(|| {
             let content = Content::new(&self.run, &self.timeline, &self.communicators, &choice);
-            if let Some(region) = &filter.region
-                && !content.head.regions.contains(region)
-            {
-                let known = content.head.regions.join(", ");
-                let known = if known.is_empty() { "none".to_owned() } else { known };
-                return Err(PyValueError::new_err(format!(
-                    "no region {region:?}; the run has {known}"
-                )));
+            match TABLES.iter().find(|schema| schema.name == name) {
+                Some(schema) => self.events(&content, schema, &filter, columns),
+                None => self.of_report(&content, name, columns),
             }
-            let collected = if name == tables::CALLS.name {
-                let ranks = (0..content.head.ranks.len()).into_par_iter();
-                let of_rank = |rank| {
-                    let mut columns = Columns::new(&dictionaries);
-                    tables::calls_of(&content, rank, &filter, &mut columns, &Silent)
-                        .map(|_| columns)
-                };
-                ranks.map(of_rank).collect::<Result<Vec<_>, _>>().map_err(failed)?
-            } else {
-                let of_causes =
-                    [&tables::WAITS, &tables::CAUSES, &tables::ITERATIONS, &tables::CRITICAL_PATH];
-                if of_causes.iter().any(|schema| schema.name == name)
-                    && let Some(why) = tables::causes::left_out(&content)
-                {
-                    return Err(failed(format!("{name}: cannot be told: {why}")));
-                }
-                let mut columns = Columns::new(&dictionaries);
-                let scratch = std::env::temp_dir();
-                tables::write_one(&content, schema, &mut columns, &scratch, &Silent)
-                    .map_err(failed)?;
-                vec![columns]
-            };
-            self.run.check_readable().map_err(failed)?;
-            let (schema, batches) = dictionaries.batches(collected).map_err(failed)?;
-            Ok(Table { schema, batches })
         })
+    }
+
+    /// Names of the report's tables.
+    fn report_tables(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
+        let choice = Choice::default();
+        py.detach(|| {
+            let content = Content::new(&self.run, &self.timeline, &self.communicators, &choice);
+            Ok(self.report(&content)?.iter().map(|table| table.name).collect())
+        })
+    }
+}
+
+impl Run {
+    /// A table of single events.
+    fn events(
+        &self,
+        content: &Content,
+        schema: &'static Schema<'static>,
+        filter: &CallFilter,
+        columns: Option<&[String]>,
+    ) -> PyResult<Table> {
+        let dictionaries = Dictionaries::new(schema, columns).map_err(PyValueError::new_err)?;
+        if let Some(region) = &filter.region
+            && !content.head.regions.contains(region)
+        {
+            let known = content.head.regions.join(", ");
+            let known = if known.is_empty() { "none".to_owned() } else { known };
+            return Err(PyValueError::new_err(format!(
+                "no region {region:?}; the run has {known}"
+            )));
+        }
+        let collected = if schema.name == tables::CALLS.name {
+            let ranks = (0..content.head.ranks.len()).into_par_iter();
+            let of_rank = |rank| {
+                let mut columns = Columns::new(&dictionaries);
+                tables::calls_of(content, rank, filter, &mut columns, &Silent).map(|_| columns)
+            };
+            ranks.map(of_rank).collect::<Result<Vec<_>, _>>().map_err(failed)?
+        } else {
+            let of_causes =
+                [&tables::WAITS, &tables::CAUSES, &tables::ITERATIONS, &tables::CRITICAL_PATH];
+            if of_causes.iter().any(|one| one.name == schema.name) {
+                can_be_told(content, schema.name)?;
+            }
+            let mut columns = Columns::new(&dictionaries);
+            let scratch = std::env::temp_dir();
+            tables::write_one(content, schema, &mut columns, &scratch, &Silent).map_err(failed)?;
+            vec![columns]
+        };
+        self.table_of(&dictionaries, collected)
+    }
+
+    /// The report's tables, which are computed once.
+    fn report(&self, content: &Content) -> PyResult<&[ReportTable]> {
+        can_be_told(content, "report")?;
+        let compute = || tables::report_tables(content, &Silent).unwrap_or_default();
+        Ok(self.report.get_or_init(compute))
+    }
+
+    /// One of the report's tables.
+    fn of_report(
+        &self,
+        content: &Content,
+        name: &str,
+        columns: Option<&[String]>,
+    ) -> PyResult<Table> {
+        let report = self.report(content)?;
+        let table = report.iter().find(|table| table.name == name).ok_or_else(|| {
+            let names = TABLES.iter().map(|schema| schema.name);
+            let names: Vec<&str> = names.chain(report.iter().map(|table| table.name)).collect();
+            PyValueError::new_err(format!("no table {name:?}; there are {}", names.join(", ")))
+        })?;
+        let schema = Schema { name: table.name, columns: &table.columns() };
+        let dictionaries = Dictionaries::with_units(&schema, table.units(), columns);
+        let dictionaries = dictionaries.map_err(PyValueError::new_err)?;
+        let mut columns = Columns::new(&dictionaries);
+        table.write(&mut columns).map_err(failed)?;
+        self.table_of(&dictionaries, vec![columns])
+    }
+
+    fn table_of(&self, dictionaries: &Dictionaries, collected: Vec<Columns>) -> PyResult<Table> {
+        self.run.check_readable().map_err(failed)?;
+        let (schema, batches) = dictionaries.batches(collected).map_err(failed)?;
+        Ok(Table { schema, batches })
+    }
+}
+
+/// Whether the causes of a run are explained.
+fn can_be_told(content: &Content, name: &str) -> PyResult<()> {
+    match tables::causes::left_out(content) {
+        Some(why) => Err(failed(format!("{name}: cannot be told: {why}"))),
+        None => Ok(()),
     }
 }
 
@@ -185,6 +243,15 @@ impl Table {
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// Units of the columns that have one.
+    #[getter]
+    fn units(&self) -> BTreeMap<String, String> {
+        let fields = self.schema.fields().iter();
+        let unit =
+            |field: &FieldRef| Some((field.name().clone(), field.metadata().get(UNIT)?.clone()));
+        fields.filter_map(unit).collect()
     }
 
     /// Bytes of all buffers.

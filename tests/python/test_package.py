@@ -104,6 +104,20 @@ class Tables(unittest.TestCase):
         path = run.critical_path().to_polars()
         self.assertTrue((path["end_ns"][:-1] == path["begin_ns"][1:]).all())
 
+    def test_tables_of_the_report_have_its_figures_and_units(self):
+        tables, document = run.tables(), run.report()
+        self.assertLessEqual({"report_ranks", "report_calls", "report_waits", "report_delays"}, set(tables))
+        ranks = tables["report_ranks"].to_polars()
+        for key in ["rank", "compute_s", "lost_s"]:
+            self.assertEqual(ranks[key].to_list(), [rank[key] for rank in document["ranks"]])
+        self.assertEqual(ranks["rank"].dtype, polars.Int64)
+        schema = pyarrow.table(tables["report_ranks"]).schema
+        self.assertEqual(schema.field("lost_s").metadata, {b"unit": b"s"})
+        calls = run.table("report_calls", columns=["function", "count", "share"])
+        self.assertEqual(calls.units, {"count": "1", "share": "1"})
+        self.assertIn("MPI_Allreduce", calls.to_polars()["function"])
+        self.assertEqual(run.calls(columns=["begin_ns", "bytes", "tag"]).units, {"begin_ns": "ns", "bytes": "B"})
+
     def test_every_table_can_be_read_and_read_again(self):
         for name in ["run", "ranks", "communicators", "members", "recorder", "causes"]:
             table = run.table(name)
@@ -203,7 +217,8 @@ class Faults(unittest.TestCase):
         self.refused(ValueError, "-1 is not a rank", run.calls, ranks=-1)
         self.refused(ValueError, "not two", run.calls, window=(1, 2, 3))
         self.refused(ValueError, "the run has", run.calls, region="slove")
-        self.refused(ValueError, "no table", run.table, "waitings")
+        self.refused(ValueError, "report_ranks", run.table, "waitings")
+        self.refused(gammachi.Error, "whole runs only", run.table, "report_ranks", ranks=1)
         self.refused(gammachi.Error, "did you mean smooth", run.report, region="smoth")
         self.refused(gammachi.Error, "/nowhere.csv: no such", gammachi.scaling, "/nowhere.csv")
 

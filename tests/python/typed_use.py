@@ -12,6 +12,7 @@ efficiency: Optional[float] = run.efficiency
 calls: gammachi.Table = run.calls(ranks=range(2), functions="MPI_Recv", window=(0.5, 1), columns=["rank"])
 names: list[str] = calls.column_names
 rows: int = len(run.waits())
+units: dict[str, str] = run.tables()["report_ranks"].units
 picture: gammachi.Picture = run.plot.timeline(ranks=1)
 document: dict[str, Any] = gammachi.scaling(gammachi.sweep(["./app"], np=[1, 2], out="study"), predict=[4])
 

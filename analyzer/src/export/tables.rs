@@ -8,6 +8,8 @@ mod schemas;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use crate::analysis::Analysis;
+use crate::causes::Causes;
 use crate::timeline::matching::Reason;
 
 use super::content::{Call, Content, What};
@@ -19,6 +21,7 @@ use super::rows::{MemberRow, MessageRow, TRUNCATED, UnmatchedRow, WILDCARD};
 use super::steps::{Kind, Steps};
 use super::traffic::NEVER;
 
+pub use report::{ReportTable, report_tables};
 pub use schemas::*;
 
 fn time(value: i64) -> Cell<'static> {
@@ -67,7 +70,11 @@ pub(super) fn of_results(
     tables: &mut dyn Tables,
     progress: &dyn Progress,
 ) -> Result<(), ExportError> {
-    causes::write(content, tables, progress, report::write)
+    let write = |analysis: &Analysis, causes: &Causes| {
+        causes::write(causes, tables)?;
+        report::of(analysis, causes).iter().try_for_each(|table| table.write(tables))
+    };
+    causes::explained(content, progress, write).unwrap_or(Ok(()))
 }
 
 /// Writes one table of a run; [`TABLES`] has them all.
@@ -103,7 +110,8 @@ pub fn write_one(
             let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
             collectives(content, &matches, scratch, &mut only, progress)?;
         }
-        _ => causes::write(content, &mut only, progress, |_, _| Ok(()))?,
+        _ => causes::explained(content, progress, |_, causes| causes::write(causes, &mut only))
+            .unwrap_or(Ok(()))?,
     }
     only.tables.finish()
 }

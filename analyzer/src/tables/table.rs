@@ -78,6 +78,16 @@ impl Cell {
         }
     }
 
+    fn unit(&self) -> Option<&'static str> {
+        match self {
+            Self::Seconds(_) | Self::Difference(_) => Some("s"),
+            Self::Bytes(_) => Some("B"),
+            Self::Rate(_) => Some("1/s"),
+            Self::Quantity(_, unit) => Some(unit),
+            number => number.number().map(|_| "1"),
+        }
+    }
+
     /// A cell of the same kind with another number.
     pub(super) fn with_number(&self, number: f64) -> Self {
         match self {
@@ -142,6 +152,17 @@ impl Column {
         let is_word =
             |cell: &Cell| !matches!(cell, Cell::Unknown | Cell::Nothing) && cell.number().is_none();
         self.cells.iter().any(is_word)
+    }
+
+    /// Whether its numbers are numbers of things, or of ranks.
+    pub fn is_count(&self) -> bool {
+        let mut numbers = self.cells.iter().filter(|cell| cell.number().is_some()).peekable();
+        numbers.peek().is_some() && numbers.all(|cell| matches!(cell, Cell::Count(_)))
+    }
+
+    /// The unit of its numbers: `s`, `B`, `1/s`, `1` of ratios and counts; `None` of words.
+    pub fn unit(&self) -> Option<&'static str> {
+        self.cells.iter().find_map(Cell::unit).filter(|_| !self.is_text())
     }
 }
 

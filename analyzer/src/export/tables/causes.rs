@@ -165,23 +165,25 @@ impl Rows<'_, '_> {
     }
 }
 
-/// Writes the tables of causes, unless they are left out, and then what `more` writes.
-pub(super) fn write(
+/// What `of` makes of the causes, or why they are left out.
+pub(super) fn explained<T>(
     content: &Content,
-    tables: &mut dyn Tables,
     progress: &dyn Progress,
-    more: impl FnOnce((&Analysis, &Causes), &mut dyn Tables) -> Result<(), ExportError>,
-) -> Result<(), ExportError> {
-    if left_out(content).is_some() {
-        return Ok(());
+    of: impl FnOnce(&Analysis, &Causes) -> T,
+) -> Result<T, &'static str> {
+    if let Some(why) = left_out(content) {
+        return Err(why);
     }
     progress.stage("causes", None);
     let analysis = Analysis::of(content.run, content.timeline);
-    let causes = Causes::new(&analysis);
-    let mut rows = Rows { causes: &causes, tables };
+    Ok(of(&analysis, &Causes::new(&analysis)))
+}
+
+/// Writes the tables of causes.
+pub(super) fn write(causes: &Causes, tables: &mut dyn Tables) -> Result<(), ExportError> {
+    let mut rows = Rows { causes, tables };
     rows.waits()?;
     rows.causes()?;
     rows.iterations()?;
-    rows.critical_path()?;
-    more((&analysis, &causes), tables)
+    rows.critical_path()
 }
