@@ -6,6 +6,7 @@ pub mod code;
 mod delay;
 pub mod delay_costs;
 pub mod ledger;
+pub mod model;
 pub mod parts;
 pub mod ranks;
 pub mod scaling;

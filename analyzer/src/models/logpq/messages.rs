@@ -19,6 +19,8 @@
 //!
 //! No model covers waiting for a late partner.
 
+use serde::Serialize;
+
 use crate::metrics::exchanges::{Exchanges, Locality, RankExchanges, Sizes};
 
 use super::cannon::{Curves, Model};
@@ -41,16 +43,20 @@ impl Predicted {
 }
 
 /// One rank.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankPrediction {
+    /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
     /// Number of messages sent and received that the models cover.
     pub messages: u64,
     /// Their bytes.
     pub bytes: f64,
     /// Number of messages of a locality that was not measured.
+    #[serde(rename = "not_covered")]
     pub uncovered: u64,
     /// Predictions in the order of [`Model::ALL`].
+    #[serde(skip)]
     pub models: [Predicted; 4],
     /// Measured time in sends, receives, probes and completions.
     pub measured_s: f64,

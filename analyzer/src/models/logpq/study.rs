@@ -115,7 +115,8 @@ pub struct Hidden {
 }
 
 /// One order of the matrices.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// Order N.
     pub n: u64,
@@ -124,12 +125,15 @@ pub struct Row {
     /// t_M, measured or from (3).
     pub block_product_s: f64,
     /// Whether t_M was measured at this order.
+    #[serde(rename = "block_product_measured")]
     pub measured: bool,
     /// t_c = p·t_M (4).
     pub computation_s: f64,
     /// Predicted T, in the order of [`Model::ALL`].
+    #[serde(skip)]
     pub predicted_s: [Option<f64>; 4],
     /// The strategies that were measured, in the kernel's order.
+    #[serde(skip)]
     pub strategies: Vec<Hidden>,
 }
 

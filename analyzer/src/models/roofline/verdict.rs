@@ -1,5 +1,7 @@
 //! Decides which of its [`Roofs`] bounds a [`Point`].
 
+use serde::Serialize;
+
 use super::attainable::{with_overlap, without_overlap};
 use super::point::Point;
 use super::roofs::Roofs;
@@ -60,9 +62,11 @@ impl Bottleneck {
 }
 
 /// What bounds a point, with the figures that the verdict rests on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// What bounds the point.
+    #[serde(skip)]
     pub bottleneck: Bottleneck,
     /// Attained over min(F, B·I), or over F where there is no communication.
     pub of_roof: Option<f64>,
@@ -73,6 +77,7 @@ pub struct Verdict {
     /// Rate while computing, over what memory allows; `None` where bytes of operands are unknown.
     pub computing_of_memory: Option<f64>,
     /// Seconds that the bytes need at the first bandwidths, and which of its three bounds holds.
+    #[serde(skip)]
     pub communication_needs_s: Option<(f64, &'static str)>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::models::logpq::cannon::Model;
-use crate::models::logpq::messages::{RankPrediction, RunPrediction};
+use crate::models::logpq::messages::{Predicted, RankPrediction, RunPrediction};
 use crate::models::logpq::study::{Hidden, Row, Study};
 use crate::models::logpq::{Estimate, Findings, LogP, LogPq, Parameters};
 use crate::present::document::{Head, text};
@@ -131,16 +131,8 @@ struct StudyDocument<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RowDocument<'a> {
-    /// Order N.
-    n: u64,
-    /// l = N/p.
-    block: u64,
-    /// t_M.
-    block_product_s: f64,
-    /// It was measured.
-    block_product_measured: bool,
-    /// p·t_M.
-    computation_s: f64,
+    #[serde(flatten)]
+    row: &'a Row,
     /// p·(t_M + t_com) by [model](#gammachi-calibrate-logpq---json).
     predicted_s: BTreeMap<&'static str, Option<f64>>,
     /// `hidden-both`, else the fastest strategy.
@@ -160,7 +152,7 @@ struct RunDocument<'a> {
     /// The run, or its region.
     name: &'a str,
     /// By rank.
-    ranks: Vec<RankDocument>,
+    ranks: Vec<RankDocument<'a>>,
     /// Number of collective calls.
     collective_calls: u64,
     /// Time in them.
@@ -170,17 +162,9 @@ struct RunDocument<'a> {
 /// Messages of a rank.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct RankDocument {
-    /// Rank in MPI_COMM_WORLD.
-    rank: u32,
-    /// Number of messages.
-    messages: u64,
-    /// Their bytes.
-    bytes: f64,
-    /// Messages between unmeasured places.
-    not_covered: u64,
-    /// Their measured time.
-    measured_s: f64,
+struct RankDocument<'a> {
+    #[serde(flatten)]
+    rank: &'a RankPrediction,
     /// By model.
     predicted: BTreeMap<&'static str, PredictedDocument>,
 }
@@ -262,11 +246,7 @@ fn row(of: &Row) -> RowDocument<'_> {
     let compared = of.compared();
     let error = |predicted: Option<f64>| Some(predicted? / compared?.elapsed_s - 1.0);
     RowDocument {
-        n: of.n,
-        block: of.block,
-        block_product_s: of.block_product_s,
-        block_product_measured: of.measured,
-        computation_s: of.computation_s,
+        row: of,
         predicted_s: models().map(|(model, time)| (model.key(), time)).collect(),
         compared_with: compared.map(|one| one.strategy.as_str()),
         error: models().map(|(model, time)| (model.key(), error(time))).collect(),
@@ -276,27 +256,16 @@ fn row(of: &Row) -> RowDocument<'_> {
 }
 
 fn run(of: &RunPrediction) -> RunDocument<'_> {
-    let rank = |one: &RankPrediction| RankDocument {
-        rank: one.rank,
-        messages: one.messages,
-        bytes: one.bytes,
-        not_covered: one.uncovered,
-        measured_s: one.measured_s,
-        predicted: Model::ALL
-            .into_iter()
-            .zip(&one.models)
-            .map(|(model, predicted)| {
-                let document = PredictedDocument {
-                    hidden_s: predicted.busy_s,
-                    exposed_s: predicted.exposed_s(),
-                };
-                (model.key(), document)
-            })
-            .collect(),
+    let predicted = |(model, of): (Model, &Predicted)| {
+        (model.key(), PredictedDocument { hidden_s: of.busy_s, exposed_s: of.exposed_s() })
     };
+    let ranks = of.ranks.iter().map(|rank| {
+        let predicted = Model::ALL.into_iter().zip(&rank.models).map(predicted).collect();
+        RankDocument { rank, predicted }
+    });
     RunDocument {
         name: &of.name,
-        ranks: of.ranks.iter().map(rank).collect(),
+        ranks: ranks.collect(),
         collective_calls: of.collective_calls,
         collective_s: of.collective_s,
     }

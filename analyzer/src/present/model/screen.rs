@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::models::regression::{Comparison, Findings, Method, Points, Prediction, Residual, Term};
+use crate::models::regression::{Comparison, Findings, Residual, Score, Term};
 use crate::present::context::plural;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{percent, significant};
 use crate::present::table;
-use crate::tables::{Cell, Table};
+use crate::tables::{Table, model as tables};
 
 use super::words::{contradictions, error_sentence, held_back, warnings};
 
@@ -31,14 +31,16 @@ pub fn screen(findings: &Findings) -> String {
     if let Some(held) = &findings.held {
         text.push_str("\nHELD BACK\n");
         let measured = Some(held.points.times.as_slice());
-        predictions(&mut text, &held.points, &held.predictions, measured);
+        let table = tables::predictions(&held.points, &held.predictions, measured, warnings);
+        add_table(&mut text, &table);
     }
     if !findings.predictions.is_empty() {
         text.push_str(
             "\nPREDICTED  (90 % interval of the model's time; a single run's noise comes on top)\n",
         );
         let points = &findings.model.parts[0].points;
-        predictions(&mut text, points, &findings.predictions, None);
+        let table = tables::predictions(points, &findings.predictions, None, warnings);
+        add_table(&mut text, &table);
     }
     if let Some(comparison) = &findings.comparison {
         let _ = writeln!(
@@ -146,27 +148,7 @@ fn columns(text: &mut String, findings: &Findings) {
         .map(|(name, value)| format!("{name} {}", number(*value)))
         .collect();
     let _ = writeln!(text, "\nCOLUMNS  shares of the time at {}", point.join(", "));
-    let rows = || selected.iter();
-    let mut table = Table::default();
-    if findings.model.parts.len() > 1 {
-        table.add(
-            "part",
-            "part",
-            rows().map(|term| Cell::or_nothing(term.part.clone(), Cell::Text)),
-        );
-    }
-    table.add("expr", "column", rows().map(|term| Cell::Text(term.text.clone())));
-    table.add("coefficient", "coefficient", rows().map(|term| Cell::Ratio(term.coefficient)));
-    let share = |seconds| Cell::Share(seconds / total);
-    table.add("share", "share", rows().map(|term| Cell::or_nothing(term.seconds, share)));
-    if findings.model.method == Method::Robust {
-        table.add("support", "support", rows().map(|term| Cell::Factor(term.support)));
-    }
-    if terms.iter().any(|term| term.replica_share.is_some()) {
-        let shares = rows().map(|term| Cell::or_nothing(term.replica_share, Cell::Factor));
-        table.add("replica_share", "in replicas", shares);
-    }
-    add_table(text, &table);
+    add_table(text, &tables::columns(&findings.model, &selected, total));
     if !small.is_empty() {
         let share = small.iter().filter_map(|term| term.seconds).sum::<f64>() / total;
         let _ = writeln!(
@@ -220,51 +202,8 @@ fn choice(text: &mut String, chosen: usize, comparison: &Comparison) {
 }
 
 fn scores(text: &mut String, comparison: &Comparison, chosen: Option<usize>) {
-    let all = &comparison.scores;
-    let rows = || all.iter();
-    let error = |value| Cell::or_nothing(value, Cell::Share);
-    let mut table = Table::default();
-    if let Some(chosen) = chosen {
-        let mark = |i| Cell::Text(if i == chosen { "*" } else { "" }.to_owned());
-        table.add("chosen", "", (0..all.len()).map(mark));
-    }
-    table.add("name", "", rows().map(|score| Cell::Text(score.name.clone())));
-    table.add("median", "median", rows().map(|score| error(score.median)));
-    table.add("p95", "95 %", rows().map(|score| error(score.p95)));
-    table.add("max", "largest", rows().map(|score| error(score.largest)));
-    let failures =
-        rows().map(|score| score.failure.as_deref().map_or(String::new(), error_sentence));
-    table.add("failure", "", failures.map(Cell::Text));
-    add_table(text, &table);
-}
-
-fn predictions(
-    text: &mut String,
-    points: &Points,
-    predictions: &[Prediction],
-    measured: Option<&[f64]>,
-) {
-    let rows = || predictions.iter();
-    let time = |value| Cell::or_nothing(value, Cell::Seconds);
-    let mut table = Table::default();
-    for (at, name) in points.variables.iter().enumerate() {
-        table.add("variable", name, rows().map(|of| Cell::Given(of.values[at])));
-    }
-    if let Some(measured) = measured {
-        table.add("measured", "measured", measured.iter().copied().map(Cell::Seconds));
-    }
-    table.add("value", "model", rows().map(|of| time(of.value)));
-    if rows().any(|of| of.hi.is_some()) {
-        table.add("lo", "from", rows().map(|of| time(of.lo)));
-        table.add("hi", "to", rows().map(|of| time(of.hi)));
-    }
-    if let Some(measured) = measured {
-        let error = |(of, time): (&Prediction, &f64)| of.value.map(|value| value / time - 1.0);
-        let errors = rows().zip(measured).map(error);
-        table.add("error", "error", errors.map(|error| Cell::or_nothing(error, Cell::Excess)));
-    }
-    table.add("warning", "", rows().map(|of| Cell::Text(warnings(of))));
-    add_table(text, &table);
+    let failure = |score: &Score| score.failure.as_deref().map_or(String::new(), error_sentence);
+    add_table(text, &tables::scores(comparison, chosen, failure));
 }
 
 fn add_table(text: &mut String, table: &Table) {

@@ -8,7 +8,7 @@ use crate::metrics::exchanges::{Moved, Work};
 use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::System;
-use crate::models::roofline::{Bandwidths, Findings, Roofs, Scope, WhatIf};
+use crate::models::roofline::{Bandwidths, Findings, Roofs, Scope, Verdict, WhatIf};
 use crate::present::document::{Head, text};
 
 use super::remedy::remedy;
@@ -96,14 +96,8 @@ struct PointDocument<'a> {
     bottleneck: &'static str,
     /// What to measure next; null: nothing.
     remedy: Option<&'static str>,
-    /// Attained rate over the roof with overlap.
-    of_roof: Option<f64>,
-    /// Attained rate over the roof without overlap.
-    of_no_overlap: Option<f64>,
-    /// Rate while computing over the ceiling.
-    computing_of_ceiling: Option<f64>,
-    /// Rate while computing over what memory allows.
-    computing_of_memory: Option<f64>,
+    #[serde(flatten)]
+    verdict: &'a Verdict,
     /// Time that the bytes need.
     bytes_need_s: Option<f64>,
     /// `sent`, `received` or `both`.
@@ -278,10 +272,7 @@ fn point<'a>(of: &'a Assessment, changes: &[WhatIf]) -> PointDocument<'a> {
         roofs: roofs_document(roofs, intensity),
         bottleneck: verdict.bottleneck.key(),
         remedy: remedy(verdict.bottleneck),
-        of_roof: verdict.of_roof,
-        of_no_overlap: verdict.of_no_overlap,
-        computing_of_ceiling: verdict.computing_of_ceiling,
-        computing_of_memory: verdict.computing_of_memory,
+        verdict,
         bytes_need_s: verdict.communication_needs_s.map(|(needs, _)| needs),
         bytes_bound_by: verdict.communication_needs_s.map(|(_, which)| which),
         what_if: what_if.collect(),
