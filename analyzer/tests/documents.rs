@@ -73,6 +73,29 @@ fn documents_of_a_run() {
     folder.check("roofline", &["roofline", "run", "--json"]);
 }
 
+const COUNTED: &str = "all time outside MPI and the recorder counts as computing here";
+
+#[test]
+fn regions_say_what_they_count_where_other_figures_count_less() {
+    let folder = Folder::new("counted");
+    // Only the program's regions count as computing.
+    let regions = kept().join("regions").display().to_string();
+    let says = |arguments: &[&str]| {
+        let text = String::from_utf8(folder.output(arguments).stdout).expect("text");
+        text.contains(COUNTED)
+    };
+    for (run, expected) in [(regions.as_str(), true), ("run", false)] {
+        for command in ["why", "report"] {
+            assert_eq!(says(&[command, run]), expected, "{command} {run}");
+            assert_eq!(says(&[command, run, "--json"]), expected, "{command} {run} --json");
+        }
+        folder.output(&["report", run, "--html", "page.html"]);
+        let page = fs::read_to_string(folder.0.join("page.html")).expect("a page");
+        assert_eq!(page.contains(COUNTED), expected, "page of {run}");
+    }
+    folder.check("why", &["why", &regions, "--json"]);
+}
+
 #[test]
 fn documents_of_comparisons() {
     let folder = Folder::new("compared");

@@ -71,6 +71,8 @@ pub(crate) struct Document<'a> {
     regions: Vec<RegionPart<'a>>,
     /// The longest first.
     phases: Vec<PhasePart>,
+    /// Other sentences.
+    notes: Vec<String>,
 }
 
 /// Sums of waiting.
@@ -308,6 +310,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
         iterations: iterations(causes),
         regions: regions(why),
         phases: phases(why),
+        notes: words::counted_note(causes).into_iter().collect(),
     };
     text(&document)
 }

@@ -15,5 +15,5 @@ pub(crate) use document::Document;
 pub use document::json;
 pub(super) use document::{Summary, summary};
 pub use screen::screen;
-pub(super) use stretches::{iteration_summary, region_lines};
-pub(super) use words::undivided;
+pub(super) use stretches::{iteration_summary, phase_lines, region_lines};
+pub(super) use words::{counted, counted_note, undivided};

@@ -14,7 +14,7 @@ use crate::present::quantity::{count, significant};
 use crate::present::report::code;
 use crate::present::table::{self, Table};
 use crate::shell_word::shell_word;
-use crate::tables::{delay_costs, parts, waits};
+use crate::tables::{delay_costs, waits};
 
 use super::words::{self, seconds_of, share};
 use super::{hosts, stretches};
@@ -47,7 +47,7 @@ pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
         block("RANKS", Figures::Delays, ranks(why));
         block("HOSTS", Figures::Delays, hosts::host_lines(why));
         block("REGIONS", Figures::Efficiency, stretches::region_lines(why.run, why.causes));
-        block("PHASES", Figures::Efficiency, table::lines(&parts::phases(why.run, why.causes)));
+        block("PHASES", Figures::Efficiency, stretches::phase_lines(why.run, why.causes));
         block("ITERATIONS", Figures::Efficiency, stretches::iteration_lines(why.causes));
     }
     for what in words::missing(why) {

@@ -27,11 +27,23 @@ pub(super) fn begins_at(causes: &Causes, phase: &Phase) -> String {
 pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
     let all = &causes.regions.all;
     let shown = &all[..all.len().min(MAX_ROWS)];
-    let mut lines = table::lines(&parts::regions(run, causes, shown));
+    let mut lines = counted(causes, table::lines(&parts::regions(run, causes, shown)));
     if all.len() > shown.len() {
         lines.push(format!("{} more (gammachi why --json lists all)", all.len() - shown.len()));
     }
     lines
+}
+
+/// The table of a run's phases.
+pub(crate) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
+    counted(causes, table::lines(&parts::phases(run, causes)))
+}
+
+fn counted(causes: &Causes, mut table: Vec<String>) -> Vec<String> {
+    if !table.is_empty() {
+        table.extend(words::counted(causes).map(|what| format!("({what})")));
+    }
+    table
 }
 
 /// The times of the iterations as a sparkline from 0 to the slowest; a column shows the slowest of its iterations.

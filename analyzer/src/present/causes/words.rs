@@ -2,7 +2,7 @@
 
 use crate::causes::{Causes, Context, NO_CONTEXT, Unknown};
 use crate::diagnosis::{Undivided, Why};
-use crate::metrics::OwnTime;
+use crate::metrics::{ComputeMode, OwnTime};
 use crate::present::context::thread;
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
@@ -200,6 +200,17 @@ pub(super) fn no_python_lines(why: &Why) -> Option<String> {
          names parts of the program)"
             .to_owned()
     })
+}
+
+/// What the tables of regions and phases count, where a report's other figures count less.
+pub(in crate::present) fn counted(causes: &Causes) -> Option<&'static str> {
+    (causes.compute != ComputeMode::Outside)
+        .then_some("all time outside MPI and the recorder counts as computing here")
+}
+
+/// The same beside the keys of documents.
+pub(in crate::present) fn counted_note(causes: &Causes) -> Option<String> {
+    counted(causes).map(|what| format!("regions, phases: {what}"))
 }
 
 /// Ticks as seconds with a unit.

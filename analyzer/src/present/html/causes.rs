@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::table::laid_out;
 use crate::causes::DELAYED_BY_UNKNOWN;
 use crate::diagnosis::Why;
+use crate::present::causes::counted;
 use crate::present::cell;
 use crate::tables::Delay;
 use crate::tables::{Cell, Table, parts};
@@ -142,5 +143,6 @@ pub(super) fn tables(run: &Run, why: &Why) -> Value {
         parts::iterations(causes, phase, &slow[..slow.len().min(MAX_SLOW)])
     });
     let shown = |table: Table| (table.rows() > 0).then(|| laid_out(&table));
-    context! { regions => shown(regions), phases => shown(phases), slow => slow.and_then(shown) }
+    let slow = slow.and_then(shown);
+    context! { regions => shown(regions), phases => shown(phases), slow, counted => counted(causes) }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::metrics::{
     CallMetrics, FailedCalls, Metrics, RankMetrics, Selection, TotalsMetrics, Unfinished,
 };
-use crate::present::causes::{Summary, summary};
+use crate::present::causes::{Summary, counted_note, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
 use crate::present::context;
 use crate::present::document::{Head, text};
@@ -281,7 +281,11 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             .into_iter()
             .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: d.what })
             .collect(),
-        notes: report.notes().chain(reasons_for_nulls(report)).collect(),
+        notes: report
+            .notes()
+            .chain(reasons_for_nulls(report))
+            .chain(report.causes.and_then(counted_note))
+            .collect(),
     }
 }
 

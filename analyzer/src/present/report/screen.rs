@@ -7,7 +7,7 @@ use crate::diagnosis::{Figures, Finding};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::blocks::{Blocks, INDENT};
-use crate::present::causes::{self, iteration_summary, region_lines};
+use crate::present::causes::{self, iteration_summary, phase_lines, region_lines};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::paragraph::wrapped_after;
 use crate::present::quantity::{count, percent, seconds, with_prefix};
@@ -16,7 +16,7 @@ use crate::present::table::{self, Table};
 use crate::present::whatif::Saving;
 use crate::present::{findings, unfinished, width};
 use crate::shell_word::shell_word;
-use crate::tables::{parts, waits};
+use crate::tables::waits;
 use crate::timeline::Ending;
 
 use super::tables::{call_table, rank_table, thread_table};
@@ -73,18 +73,10 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     }
     // These tables are of the whole run.
     if let Some(causes) = report.causes.filter(|causes| causes.part.is_none()) {
-        // What `causes` counts, whatever the metrics do.
-        let counted = |mut lines: Vec<String>| {
-            if report.metrics.compute != ComputeMode::Outside && !lines.is_empty() {
-                lines.push("(all time outside MPI counts as computing here)".to_owned());
-            }
-            lines
-        };
-        block("REGIONS", Figures::Efficiency, counted(region_lines(report.run, causes)));
+        block("REGIONS", Figures::Efficiency, region_lines(report.run, causes));
         // The figures of a single phase are those of the iterations below.
         if causes.phases.len() > 1 {
-            let phases = parts::phases(report.run, causes);
-            block("PHASES", Figures::Efficiency, counted(table::lines(&phases)));
+            block("PHASES", Figures::Efficiency, phase_lines(report.run, causes));
         }
         let iterations = iteration_summary(causes);
         let lines = iterations.map(|line| wrapped_after(INDENT, &printable(&line)));
