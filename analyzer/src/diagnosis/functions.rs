@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::causes::{Causes, SampledDelay, StackWeights, Weight};
 use crate::metrics::Metrics;
-use crate::metrics::code::{Code, CodeMetrics, CodeRow, RankCode};
+use crate::metrics::code::{Code, CodeMetrics, CodeRow, RankCode, StackPlaces};
 use crate::statistics::{holm, successes_by_chance};
 use crate::trace::own_program::OwnProgram;
 
@@ -176,7 +176,7 @@ fn candidates(
     code: &CodeMetrics,
     (sampled, period_s): (&SampledDelay, f64),
 ) -> Vec<(Candidate, [f64; 2])> {
-    let mut functions: BTreeMap<u32, Sampled> = BTreeMap::new();
+    let mut functions = vec![Sampled::default(); code.functions.len()];
     let mut all = [Weight::default(), Weight::default()];
     for (side, stacks) in [&sampled.delaying, &sampled.waiting].into_iter().enumerate() {
         add_side(causes, code, (side, stacks), (&mut functions, &mut all[side]));
@@ -211,7 +211,7 @@ fn candidates(
         let depth = of.depths / samples.max(f64::MIN_POSITIVE);
         (Candidate { function, own, total, samples, depth }, [own_by_chance, by_chance])
     };
-    let on_delaying = functions.into_iter().filter(|(_, of)| of.total[0].sum > 0.0);
+    let on_delaying = (0..).zip(functions).filter(|(_, of)| of.total[0].sum > 0.0);
     on_delaying.map(candidate).collect()
 }
 
@@ -247,29 +247,43 @@ fn add_side(
     causes: &Causes,
     code: &CodeMetrics,
     (side, stacks): (usize, &StackWeights),
-    (functions, all): (&mut BTreeMap<u32, Sampled>, &mut Weight),
+    (functions, all): (&mut [Sampled], &mut Weight),
 ) {
-    let mut seen: Vec<u32> = Vec::new();
-    for ((line, stack), weight) in stacks {
-        let rank = &code.ranks[causes.lines.all[*line as usize].position];
-        let period_s = rank.period_s;
-        let seconds =
-            Weight { sum: weight.sum * period_s, squares: weight.squares * period_s * period_s };
+    // By rank and path, with the functions that the callers have called. Stacks are far more than paths.
+    let mut paths: BTreeMap<(usize, u32), (Weight, f64)> = BTreeMap::new();
+    for ((line, number), weight) in stacks {
+        let position = causes.lines.all[*line as usize].position;
+        let RankCode { stacks, period_s, .. } = &code.ranks[position];
+        let (sum, squares) = (weight.sum * period_s, weight.squares * period_s * period_s);
+        let seconds = Weight { sum, squares };
         all.add(seconds);
-        seen.clear();
-        for (depth, function) in rank.on_stack(*stack).enumerate() {
-            if seen.contains(&function) {
-                continue;
-            }
-            seen.push(function);
-            let of = functions.entry(function).or_default();
-            of.total[side].add(seconds);
-            if depth == 0 {
-                of.own[side].add(seconds);
-            }
-            if side == 0 {
-                of.depths += depth as f64 * seconds.sum;
-            }
+        let StackPlaces { inner, path } = &stacks.stacks[*number as usize];
+        if let Some((innermost, _)) = inner.first() {
+            functions[*innermost as usize].own[side].add(seconds);
         }
+        for (depth, function) in stacks.only_inner(*number).enumerate() {
+            functions[function as usize].add(side, seconds, depth as f64 * sum);
+        }
+        if let Some(path) = path {
+            let of_path = paths.entry((position, *path)).or_default();
+            of_path.0.add(seconds);
+            of_path.1 += inner.len() as f64 * sum;
+        }
+    }
+    for ((position, path), (seconds, inner)) in paths {
+        let path = &code.ranks[position].stacks.paths[path as usize];
+        for function in path.functions() {
+            let above = path.callers.iter().position(|(of, _)| of == function).unwrap_or(0);
+            let depths = inner + above as f64 * seconds.sum;
+            functions[*function as usize].add(side, seconds, depths);
+        }
+    }
+}
+
+impl Sampled {
+    /// Adds time in it or in what it calls; `depths` is how many functions it has called, times the seconds.
+    fn add(&mut self, side: usize, seconds: Weight, depths: f64) {
+        self.total[side].add(seconds);
+        self.depths += if side == 0 { depths } else { 0.0 };
     }
 }

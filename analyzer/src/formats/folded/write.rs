@@ -58,9 +58,12 @@ fn stretches(content: &Content) -> Vec<Option<Vec<(u64, u64)>>> {
 /// The stacks of a rank and their samples, each once.
 fn folded(code: &CodeMetrics, rank: &RankCode) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
-    for stack in rank.stacks() {
-        let mut names: Vec<String> =
-            rank.on_stack(stack.number).map(|of| name(&code.functions[of as usize])).collect();
+    for stack in rank.counts() {
+        let mut names: Vec<String> = rank
+            .stacks
+            .of(stack.number)
+            .map(|(of, _)| name(&code.functions[of as usize]))
+            .collect();
         names.extend((!stack.is_complete).then(|| CUT.to_owned()));
         names.reverse();
         *all.entry(names.join(";")).or_default() += stack.count;

@@ -20,7 +20,7 @@ pub struct Function {
 }
 
 /// A function and a line in it, if known.
-pub(super) type Place = (u32, Option<u32>);
+pub type Place = (u32, Option<u32>);
 
 /// The functions that contain an address of a module, as addresses are in its file, innermost first. The parameters are
 /// path, build id and address.
@@ -30,7 +30,8 @@ pub(crate) type Resolve<'r> = dyn FnMut(&str, &str, u64) -> Vec<SourceLocation> 
 pub(super) struct Functions<'r> {
     resolve: &'r mut Resolve<'r>,
     pub all: Vec<Function>,
-    numbers: FxHashMap<Function, u32>,
+    /// By module, name and the file's own name: compilers were started in different folders.
+    numbers: FxHashMap<(String, Option<String>, Option<String>), u32>,
     /// By path and build id.
     modules: FxHashMap<(String, String), u32>,
     /// By module and address.
@@ -39,19 +40,62 @@ pub(super) struct Functions<'r> {
 
 /// The functions on the stacks of a rank.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct RankStacks {
-    /// Of each stack the innermost functions, which the compiler may have made into one, and its path.
-    pub stacks: Vec<(Vec<Place>, Option<u32>)>,
-    /// Of each path the callers, innermost first.
-    pub paths: Vec<Vec<Place>>,
+pub struct RankStacks {
+    /// By number.
+    pub stacks: Vec<StackPlaces>,
+    /// By number.
+    pub paths: Vec<PathPlaces>,
+}
+
+/// Where a stack is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StackPlaces {
+    /// The innermost functions, which the compiler may have made into one, the innermost first.
+    pub inner: Vec<Place>,
+    /// Number of its callers' path, if they are known.
+    pub path: Option<u32>,
+}
+
+/// The callers of stacks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PathPlaces {
+    /// The innermost first; one that calls itself occurs several times.
+    pub callers: Vec<Place>,
+    /// Their functions, ascending, each once.
+    functions: Vec<u32>,
+}
+
+impl PathPlaces {
+    fn new(callers: Vec<Place>) -> Self {
+        let mut functions: Vec<u32> = callers.iter().map(|(function, _)| *function).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        Self { callers, functions }
+    }
+
+    /// The functions, each once.
+    pub fn functions(&self) -> &[u32] {
+        &self.functions
+    }
 }
 
 impl RankStacks {
-    /// The functions on a stack, innermost first; one that calls itself occurs several times.
+    /// The places on a stack, innermost first.
     pub fn of(&self, stack: u32) -> impl Iterator<Item = Place> {
-        let (inner, path) = &self.stacks[stack as usize];
-        let outer = path.map_or(&[][..], |path| &self.paths[path as usize]);
+        let StackPlaces { inner, path } = &self.stacks[stack as usize];
+        let outer = path.map_or(&[][..], |path| &self.paths[path as usize].callers);
         inner.iter().chain(outer).copied()
+    }
+
+    /// The innermost functions of a stack, each once, without those that also call it.
+    pub fn only_inner(&self, stack: u32) -> impl Iterator<Item = u32> {
+        let StackPlaces { inner, path } = &self.stacks[stack as usize];
+        let callers = path.map_or(&[][..], |path| &self.paths[path as usize].functions);
+        let functions = inner.iter().enumerate().filter(move |(at, (function, _))| {
+            inner[..*at].iter().all(|(before, _)| before != function)
+                && callers.binary_search(function).is_err()
+        });
+        functions.map(|(_, (function, _))| *function)
     }
 }
 
@@ -80,13 +124,12 @@ impl<'r> Functions<'r> {
                     // Of an address to which a call returns, the call itself lies before it.
                     let calls =
                         paths[stack.path as usize].iter().map(|address| address.saturating_sub(1));
-                    found
-                        .paths
-                        .push(calls.flat_map(|call| self.places(module(call), call)).collect());
+                    let callers = calls.flat_map(|call| self.places(module(call), call));
+                    found.paths.push(PathPlaces::new(callers.collect()));
                     found.paths.len() as u32 - 1
                 })
             });
-            found.stacks.push((inner, path));
+            found.stacks.push(StackPlaces { inner, path });
         }
         found
     }
@@ -112,9 +155,11 @@ impl<'r> Functions<'r> {
     }
 
     fn number(&mut self, function: Function) -> u32 {
+        let Function { module, name, file } = &function;
+        let file = file.as_ref().and_then(|path| path.rsplit('/').next()).map(str::to_owned);
         let next = self.all.len() as u32;
-        *self.numbers.entry(function).or_insert_with_key(|function| {
-            self.all.push(function.clone());
+        *self.numbers.entry((module.clone(), name.clone(), file)).or_insert_with(|| {
+            self.all.push(function);
             next
         })
     }

@@ -14,7 +14,7 @@ mod functions;
 mod samples;
 mod times;
 
-pub use functions::Function;
+pub use functions::{Function, PathPlaces, RankStacks, StackPlaces};
 pub(crate) use samples::RankSamples;
 pub(super) use times::notes;
 pub use times::{Code, CodeMetrics, CodeRow, RankCode, StackCount};

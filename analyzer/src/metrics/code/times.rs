@@ -13,7 +13,7 @@ use crate::metrics::note::Note;
 use crate::trace::Run;
 use crate::trace::symbols::Symbols;
 
-use super::functions::{Function, Functions, RankStacks, Resolve};
+use super::functions::{Function, Functions, Place, RankStacks, Resolve, StackPlaces};
 use super::samples::{RankSamples, Stack};
 
 /// What the time of a row was spent in.
@@ -53,7 +53,8 @@ pub struct RankCode {
     pub threads: Vec<(Option<u32>, Vec<CodeRow>)>,
     /// Seconds that a sample stands for.
     pub period_s: f64,
-    stacks: RankStacks,
+    /// The functions on its stacks.
+    pub stacks: RankStacks,
     counts: Vec<StackCount>,
 }
 
@@ -68,13 +69,8 @@ pub struct StackCount {
 }
 
 impl RankCode {
-    /// The functions on a stack, by its number, innermost first; one that calls itself occurs several times.
-    pub fn on_stack(&self, stack: u32) -> impl Iterator<Item = u32> {
-        self.stacks.of(stack).map(|(function, _)| function)
-    }
-
-    /// The stacks of each thread.
-    pub fn stacks(&self) -> &[StackCount] {
+    /// The samples of each thread by stack.
+    pub fn counts(&self) -> &[StackCount] {
         &self.counts
     }
 }
@@ -193,29 +189,59 @@ fn variance(count: u64, all: u64) -> f64 {
     all as f64 * share * (1.0 - share)
 }
 
+/// Samples by function and line: in the line itself, and in what it calls.
+type Lines = FxHashMap<Place, (u64, u64)>;
+
 /// Counts samples of one thread by function.
-#[derive(Default)]
-struct Counter {
+struct Counter<'c> {
+    stacks: &'c RankStacks,
     /// By function: in it, and in it or what it calls.
     counts: FxHashMap<u32, (u64, u64)>,
-    /// The functions of the current stack.
-    seen: Vec<u32>,
+    /// By path.
+    of_paths: Vec<u64>,
     cut: u64,
     all: u64,
 }
 
-impl Counter {
-    fn add(&mut self, stacks: &RankStacks, (stack, count): (u32, u64), is_cut: bool) {
+impl<'c> Counter<'c> {
+    fn new(stacks: &'c RankStacks) -> Self {
+        let of_paths = vec![0; stacks.paths.len()];
+        Self { stacks, counts: FxHashMap::default(), of_paths, cut: 0, all: 0 }
+    }
+
+    /// Adds the samples of a stack, but for its callers.
+    fn add(&mut self, of: StackCount, lines: &mut Lines) {
+        let StackCount { number, count, is_complete } = of;
         self.all += count;
-        self.cut += if is_cut { count } else { 0 };
-        self.seen.clear();
-        for (function, _) in stacks.of(stack) {
-            if self.seen.is_empty() {
-                self.counts.entry(function).or_default().0 += count;
+        self.cut += if is_complete { 0 } else { count };
+        let StackPlaces { inner, path } = &self.stacks.stacks[number as usize];
+        if let Some((innermost, _)) = inner.first() {
+            self.counts.entry(*innermost).or_default().0 += count;
+        }
+        for function in self.stacks.only_inner(number) {
+            self.counts.entry(function).or_default().1 += count;
+        }
+        for (depth, place) in inner.iter().enumerate() {
+            let sums = lines.entry(*place).or_default();
+            sums.0 += if depth == 0 { count } else { 0 };
+            sums.1 += count;
+        }
+        if let Some(path) = path {
+            self.of_paths[*path as usize] += count;
+        }
+    }
+
+    /// Adds the samples of all stacks to their callers: stacks are far more than paths.
+    fn add_callers(&mut self, lines: &mut Lines) {
+        for (path, count) in self.stacks.paths.iter().zip(&self.of_paths) {
+            if *count == 0 {
+                continue;
             }
-            if !self.seen.contains(&function) {
-                self.seen.push(function);
-                self.counts.entry(function).or_default().1 += count;
+            for function in path.functions() {
+                self.counts.entry(*function).or_default().1 += count;
+            }
+            for place in &path.callers {
+                lines.entry(*place).or_default().1 += count;
             }
         }
     }
@@ -286,20 +312,21 @@ impl CodeMetrics {
         resolve: &mut Resolve,
     ) -> Self {
         let mut functions = Functions::new(resolve);
-        let mut lines: FxHashMap<(u32, u32), (u64, u64)> = FxHashMap::default();
+        let mut lines = Lines::default();
         let (mut ranks, mut all) = (Vec::new(), Sums::default());
         for (RankParts { rank, period_s, modules }, counts) in of_ranks {
             let stacks = functions.on_stacks(&modules, &counts.stacks, &counts.paths);
             let mut of_rank = Sums::default();
             let (mut threads, mut of_stacks) = (Vec::new(), Vec::new());
             for thread in &counts.threads {
-                let mut counter = Counter::default();
-                for (stack, count) in &thread.counts {
-                    let is_complete = counts.stacks[*stack as usize].is_complete;
-                    counter.add(&stacks, (*stack, *count), !is_complete);
-                    of_stacks.push(StackCount { number: *stack, count: *count, is_complete });
-                    count_lines(&stacks, (*stack, *count), &mut lines);
+                let mut counter = Counter::new(&stacks);
+                for (number, count) in &thread.counts {
+                    let is_complete = counts.stacks[*number as usize].is_complete;
+                    let of = StackCount { number: *number, count: *count, is_complete };
+                    counter.add(of, &mut lines);
+                    of_stacks.push(of);
                 }
+                counter.add_callers(&mut lines);
                 let sums = counter.sums(thread, period_s);
                 of_rank.merge(&sums);
                 threads.push((thread.thread, sums.rows()));
@@ -313,6 +340,7 @@ impl CodeMetrics {
         }
         let mut of_functions: Vec<Option<(u64, u64, u32)>> = vec![None; functions.all.len()];
         for ((function, line), (own, total)) in lines {
+            let Some(line) = line else { continue };
             let most = &mut of_functions[function as usize];
             // Of equal ones, the first.
             let found = (own, total, u32::MAX - line);
@@ -322,21 +350,6 @@ impl CodeMetrics {
         let lines = of_functions.into_iter().map(line).collect();
         let unusable = Vec::new();
         Self { functions: functions.all, lines, ranks, all: all.rows(), unusable }
-    }
-}
-
-/// Counts samples by function and line: in the line itself, and in what it calls.
-fn count_lines(
-    stacks: &RankStacks,
-    (stack, count): (u32, u64),
-    lines: &mut FxHashMap<(u32, u32), (u64, u64)>,
-) {
-    for (depth, (function, line)) in stacks.of(stack).enumerate() {
-        if let Some(line) = line {
-            let sums = lines.entry((function, line)).or_default();
-            sums.0 += if depth == 0 { count } else { 0 };
-            sums.1 += count;
-        }
     }
 }
 
