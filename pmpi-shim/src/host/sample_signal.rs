@@ -61,7 +61,8 @@ pub fn take(handler: usize) -> Option<c_int> {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-        libc::sigfillset(&mut action.sa_mask);
+        // Also those that the C library keeps to itself: a thread must not be cancelled in there.
+        (&raw mut action.sa_mask).write_bytes(0xff, 1);
         set_action(signal, &action, null_mut()) == 0
     };
     taken.then(|| {

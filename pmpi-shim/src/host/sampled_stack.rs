@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
 use framehop::{
     CacheNative, FrameAddress, MustNotAllocateDuringUnwind, UnwindRegsNative, Unwinder,
@@ -39,6 +39,9 @@ static REPLACED: Lock<Vec<Box<Modules>>> = Lock::new(Vec::new());
 /// Whether a handler met code that its list does not have.
 static IS_STALE: AtomicBool = AtomicBool::new(false);
 
+/// Number of threads that are unloading modules, perhaps.
+static UNLOADING: AtomicUsize = AtomicUsize::new(0);
+
 /// A thread's place to announce the list that its handler reads.
 #[derive(Default)]
 pub struct Reading(AtomicPtr<Modules>);
@@ -66,6 +69,9 @@ impl Reading {
 /// sampled threads.
 pub fn renew<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) {
     let mut replaced = REPLACED.lock();
+    if UNLOADING.load(SeqCst) > 0 {
+        return;
+    }
     let changes = Changes::now();
     // SAFETY: a list is freed below only after it was replaced, which takes the lock held here.
     let current = unsafe { CURRENT.load(SeqCst).as_ref() };
@@ -87,12 +93,19 @@ pub fn renew<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) {
     replaced.retain(|list| is_read(list));
 }
 
-/// Withdraws the list, because a module may be unloaded, and waits until no handler reads it.
+/// Withdraws the list, because a module may be unloaded, and waits until no handler reads it. There is
+/// none until [`allow`] is called.
 pub fn withdraw<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) {
     let mut replaced = REPLACED.lock();
+    UNLOADING.fetch_add(1, SeqCst);
     replace(&mut replaced, null_mut());
     drop(replaced);
     wait_until(|| readings.clone().all(|reading| reading.0.load(SeqCst).is_null()));
+}
+
+/// Allows a list again after [`withdraw`].
+pub fn allow() {
+    UNLOADING.fetch_sub(1, SeqCst);
 }
 
 fn replace(replaced: &mut Vec<Box<Modules>>, list: *mut Modules) {
@@ -193,4 +206,79 @@ impl Modules {
 /// Whether a handler met code that its list does not have.
 pub fn is_stale() -> bool {
     IS_STALE.load(Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{c_int, c_void};
+    use std::iter::once;
+
+    use super::*;
+    use crate::host::own_stack;
+    use crate::host::sample_signal::set_action;
+
+    /// What the handler of the test uses.
+    struct Walk {
+        reading: Reading,
+        rules: Rules,
+        stack: Range<usize>,
+        callers: Callers,
+    }
+
+    static WALK: AtomicPtr<Walk> = AtomicPtr::new(null_mut());
+
+    unsafe extern "C" fn interrupted(_: c_int, _: *const libc::siginfo_t, context: *const c_void) {
+        // SAFETY: the test has set the pointer and waits; the context is the kernel's.
+        let (walk, from) = unsafe { (&mut *WALK.load(SeqCst), Interrupted::of(context.cast())) };
+        if let Some(modules) = walk.reading.begin() {
+            modules.callers(from, &walk.stack, &mut walk.rules, &mut walk.callers);
+        }
+    }
+
+    #[inline(never)]
+    fn raise_below(depth: usize) -> usize {
+        // SAFETY: the signal has a handler.
+        let raised = unsafe { libc::raise(libc::SIGUSR2) } as usize;
+        if depth == 0 { raised } else { raise_below(depth - 1) + std::hint::black_box(1) }
+    }
+
+    // A single test, because the list is a global of the process.
+    #[test]
+    fn finds_callers_and_keeps_list_that_is_read() {
+        let callers = Callers { addresses: [0; MAX_CALLERS], count: 0, is_complete: false };
+        let (reading, rules) = (Reading::default(), Rules::default());
+        let mut walk = Walk { reading, rules, stack: own_stack::find(), callers };
+        WALK.store(&raw mut walk, SeqCst);
+        // SAFETY: a zeroed action may be written over; the handler takes what SA_SIGINFO promises.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = interrupted as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            assert_eq!(set_action(libc::SIGUSR2, &action, null_mut()), 0);
+        }
+        assert_eq!(raise_below(0), 0);
+        assert_eq!(walk.callers.count, 0, "there is no list");
+        renew(once(&walk.reading));
+        assert_eq!(raise_below(3), 3);
+        let found = &walk.callers;
+        assert!(found.is_complete && found.count > 6, "{:x?}", &found.addresses[..found.count]);
+        let repeated = found.addresses[..found.count].windows(2).filter(|two| two[0] == two[1]);
+        assert_eq!(repeated.count(), 2, "three calls of the function by itself");
+
+        // The handler has not said that it has read the list.
+        withdraw(once(&walk.reading));
+        assert_eq!(REPLACED.lock().len(), 1);
+        assert!(Reading::default().begin().is_none());
+        renew(once(&walk.reading));
+        assert!(Reading::default().begin().is_none(), "a module may be unloaded");
+        allow();
+        renew(once(&walk.reading));
+        assert!(Reading::default().begin().is_some());
+        assert_eq!(REPLACED.lock().len(), 1);
+        walk.reading.end();
+        withdraw(once(&walk.reading));
+        allow();
+        renew(once(&walk.reading));
+        assert!(REPLACED.lock().is_empty());
+    }
 }

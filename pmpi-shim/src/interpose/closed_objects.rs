@@ -15,7 +15,6 @@ use crate::mpi::real_entry;
 use crate::mpi::weak_references;
 use crate::state;
 use crate::state::thread_block::thread_block;
-use crate::store::outermost::within;
 use crate::store::paths;
 use crate::store::sampling;
 use crate::store::site_table;
@@ -35,9 +34,9 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     }
     type Close = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
     let before = Changes::now();
-    let sampled = sampling::before_unloading();
     // SAFETY: the C library's function of this name; the caller vouches for the handle.
-    let result = unsafe { transmute::<*mut c_void, Close>(real)(handle) };
+    let close = || unsafe { transmute::<*mut c_void, Close>(real)(handle) };
+    let result = sampling::unloading(thread_block(), close);
     let after = Changes::now();
     // A forked process stays out of the loader, so it does not know what was unloaded.
     if state::is_child() && result == 0 {
@@ -51,9 +50,6 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
             site_table::forget_unloaded();
             paths::forget_unloaded();
         });
-    }
-    if sampled {
-        within(thread_block(), || _ = std::panic::catch_unwind(sampling::look));
     }
     result
 }

@@ -5,7 +5,7 @@
 //! on. Nothing here runs while nothing is sampled.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::header::{Sampling, SamplingSource};
 use trace_format::samples::NO_THREAD;
@@ -18,6 +18,7 @@ use crate::host::sample_timer::{Target, Timer, cpu_ns};
 use crate::host::sampled_stack;
 use crate::host::warn::warn;
 use crate::state::thread_block::ThreadBlock;
+use crate::store::outermost::within;
 use crate::store::sample_area;
 use crate::store::sampler::{self, Sampler};
 use crate::store::site_table::look_at_modules;
@@ -44,8 +45,6 @@ struct Threads {
 static THREADS: Lock<Threads> = Lock::new(Threads { how: None, free: Vec::new() });
 /// Number of threads that could not be sampled.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
-/// Whether it was said that sampling ended early.
-static SAID: AtomicBool = AtomicBool::new(false);
 
 fn handler() -> usize {
     sampler::entry as *const () as usize
@@ -242,11 +241,12 @@ fn present_threads() -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Ends sampling for good, because of something that the program does. Says so once.
+/// Ends sampling for good, because of something that the program does, and says so.
 pub fn give_up(reason: &str) {
+    let was_active = sampler::is_active();
     end();
     sample_signal::give_back();
-    if !SAID.swap(true, Relaxed) {
+    if was_active {
         warn(&format!("samples end here; the program continues: {reason}"));
     }
 }
@@ -294,18 +294,23 @@ pub fn has_areas() -> bool {
     sampler::all().next().is_some()
 }
 
-/// Before a module may be unloaded: no handler reads its tables any more. Returns whether they have to
-/// be told afterwards ([`look`]).
-pub fn before_unloading() -> bool {
-    let active = sampler::is_active();
-    if active {
-        sampled_stack::withdraw(readings());
+/// Unloads modules, perhaps, while no handler reads their tables.
+pub fn unloading<R>(block: &ThreadBlock, unload: impl FnOnce() -> R) -> R {
+    if !sampler::is_active() {
+        return unload();
     }
-    active
+    within(block, || sampled_stack::withdraw(readings()));
+    let result = unload();
+    within(block, || {
+        sampled_stack::allow();
+        let _ = std::panic::catch_unwind(look);
+    });
+    result
 }
 
 /// In a forked process, where nothing is sampled.
 pub fn leave_to_parent(block: &ThreadBlock) {
     sampler::activate(false);
+    sample_signal::give_back();
     block.sampler.set(std::ptr::null_mut());
 }
