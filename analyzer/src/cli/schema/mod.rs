@@ -43,10 +43,17 @@ const DUMP: Page = Page { name: "dump.md", level: "##" };
 const PREDICTIONS: Page = Page { name: "predictions-json.md", level: "###" };
 
 impl Document {
-    fn of<T: JsonSchema>(name: &'static str, title: &'static str) -> Self {
+    /// What the command of this name prints with `--json`.
+    fn of<T: JsonSchema>(name: &'static str) -> Self {
         let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         let schema = generator.into_root_schema_for::<T>().to_value();
-        Self { name, page: None, schema: close::closed(schema, name, title) }
+        let title = format!("gammachi {} --json", name.replace('-', " "));
+        Self { name, page: None, schema: close::closed(schema, name, &title) }
+    }
+
+    fn titled(mut self, title: &str) -> Self {
+        self.schema["title"] = title.into();
+        self
     }
 
     fn listed(self, page: Page) -> Self {
@@ -55,44 +62,39 @@ impl Document {
 
     /// The documents, those first whose keys others have as well.
     fn all() -> Vec<Self> {
+        let lines = "a line of gammachi dump --messages --json";
         vec![
-            Self::of::<report::Document>("report", "gammachi report --json").listed(REPORT),
-            Self::of::<causes::Document>("why", "gammachi why --json").listed(WHY),
-            Self::of::<comparison::Document>("compare", "gammachi compare --json").listed(COMPARE),
-            Self::of::<checked::Document>("check", "gammachi check --json"),
-            Self::of::<Baseline>("check-show", "gammachi check --show --json"),
-            Self::of::<several::Document<comparison::Document>>(
-                "compare-several",
-                "gammachi compare --json of several configurations",
-            ),
-            Self::of::<several::Document<checked::Document>>(
-                "check-several",
-                "gammachi check --json of several configurations",
-            ),
-            Self::of::<RunRecord>("record", "a file of a baseline").listed(COMPARE),
-            Self::of::<RunJson>("run", "run.json").listed(RUN),
-            Self::of::<StudyJson>("study", "study.json").listed(PREDICTIONS),
-            Self::of::<scaling::Document>("scaling", "gammachi scaling --json").listed(PREDICTIONS),
-            Self::of::<model::Document>("model", "gammachi model --json").listed(PREDICTIONS),
-            Self::of::<whatif::Document>("whatif", "gammachi whatif --json").listed(PREDICTIONS),
-            Self::of::<Line>("ledger", "a line of gammachi-ledger.jsonl").listed(PREDICTIONS),
-            Self::of::<ledger::Document>("whatif-ledger", "gammachi whatif --ledger --json")
+            Self::of::<report::Document>("report").listed(REPORT),
+            Self::of::<causes::Document>("why").listed(WHY),
+            Self::of::<comparison::Document>("compare").listed(COMPARE),
+            Self::of::<checked::Document>("check"),
+            Self::of::<Baseline>("check-show").titled("gammachi check --show --json"),
+            Self::of::<several::Document<comparison::Document>>("compare-several")
+                .titled("gammachi compare --json of several configurations"),
+            Self::of::<several::Document<checked::Document>>("check-several")
+                .titled("gammachi check --json of several configurations"),
+            Self::of::<RunRecord>("record").titled("a file of a baseline").listed(COMPARE),
+            Self::of::<RunJson>("run").titled("run.json").listed(RUN),
+            Self::of::<StudyJson>("study").titled("study.json").listed(PREDICTIONS),
+            Self::of::<scaling::Document>("scaling").listed(PREDICTIONS),
+            Self::of::<model::Document>("model").listed(PREDICTIONS),
+            Self::of::<whatif::Document>("whatif").listed(PREDICTIONS),
+            Self::of::<Line>("ledger")
+                .titled("a line of gammachi-ledger.jsonl")
                 .listed(PREDICTIONS),
-            Self::of::<roofline::Document>("roofline", "gammachi roofline --json")
+            Self::of::<ledger::Document>("whatif-ledger")
+                .titled("gammachi whatif --ledger --json")
                 .listed(PREDICTIONS),
-            Self::of::<logpq::Document>("calibrate-logpq", "gammachi calibrate logpq --json")
-                .listed(PREDICTIONS),
-            Self::of::<Calibration>("calibrate-clock", "gammachi calibrate clock --json"),
-            Self::of::<EventLine>("dump-event", "a line of gammachi dump --json").listed(DUMP),
-            Self::of::<MessageLine>("dump-message", "a line of gammachi dump --messages --json")
+            Self::of::<roofline::Document>("roofline").listed(PREDICTIONS),
+            Self::of::<logpq::Document>("calibrate-logpq").listed(PREDICTIONS),
+            Self::of::<Calibration>("calibrate-clock"),
+            Self::of::<EventLine>("dump-event")
+                .titled("a line of gammachi dump --json")
                 .listed(DUMP),
-            Self::of::<UnmatchedLine>(
-                "dump-unmatched",
-                "a line of gammachi dump --messages --json",
-            )
-            .listed(DUMP),
-            Self::of::<doctor::Document>("doctor", "gammachi doctor --json"),
-            Self::of::<Machine>("machine", "machine.json"),
+            Self::of::<MessageLine>("dump-message").titled(lines).listed(DUMP),
+            Self::of::<UnmatchedLine>("dump-unmatched").titled(lines).listed(DUMP),
+            Self::of::<doctor::Document>("doctor"),
+            Self::of::<Machine>("machine").titled("machine.json"),
         ]
     }
 }

@@ -45,7 +45,6 @@ pub(crate) struct Document<'a> {
     ticks_per_s: f64,
     /// Latest end less earliest begin.
     elapsed_s: f64,
-    /// The same.
     elapsed_ticks: i64,
     /// Factors of the efficiency.
     tree: Option<Tree>,
@@ -71,7 +70,6 @@ pub(crate) struct Document<'a> {
     regions: Vec<RegionPart<'a>>,
     /// The longest first.
     phases: Vec<PhasePart>,
-    /// Other sentences.
     notes: Vec<String>,
 }
 
@@ -81,23 +79,18 @@ pub(crate) struct Document<'a> {
 struct WaitingPart {
     /// All waiting.
     total_s: f64,
-    /// The same.
     total_ticks: i64,
     /// Beside the total: waits shorter than the clocks' error.
     uncertain_s: f64,
-    /// The same.
     uncertain_ticks: i64,
     /// Beside the total: waits for a thread of the same rank.
     own_threads_s: f64,
-    /// The same.
     own_threads_ticks: i64,
     /// Of the total: without a known cause.
     unattributed_s: f64,
-    /// The same.
     unattributed_ticks: i64,
     /// Of the total: polls, without delaying rank.
     polling_s: f64,
-    /// The same.
     polling_ticks: i64,
     /// Calls that returned before what they needed had happened, by the clocks.
     violations: u64,
@@ -111,13 +104,11 @@ struct StatePart {
     /// `early_reduce`, `early_scan`, `one_sided` (fences, posts, completes), `lock`, `late_progress`,
     /// `wait_at_finalize`, `start_skew`, `polling` or `open_at_end`.
     state: &'static str,
-    /// Number of waits.
     count: u64,
     #[serde(flatten)]
     length: Length,
     /// How much of it the waiting threads can have been ready without a core; null: not known.
     off_cpu_at_most_s: Option<f64>,
-    /// The same.
     off_cpu_at_most_ticks: Option<i64>,
 }
 
@@ -125,13 +116,10 @@ struct StatePart {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OffCpuPart {
-    /// Rank in MPI_COMM_WORLD.
     rank: u32,
-    /// Its thread.
     thread: u32,
     /// That time; null: not known.
     seconds: Option<f64>,
-    /// The same.
     ticks: Option<i64>,
 }
 
@@ -143,11 +131,9 @@ struct WaitPart<'a> {
     id: u32,
     /// The rank that waits.
     rank: u32,
-    /// Its thread.
     thread: u32,
     /// The rank that it waits for; null: not known.
     delayed_by: Option<u32>,
-    /// Its thread.
     delayed_by_thread: Option<u32>,
     /// As in `states`.
     state: &'static str,
@@ -202,7 +188,6 @@ struct ReasonPart {
 struct CausePart<'a> {
     /// The rank that makes others wait.
     rank: u32,
-    /// Its thread.
     thread: u32,
     /// Its host.
     host: &'a str,
@@ -213,15 +198,12 @@ struct CausePart<'a> {
     context: String,
     /// The call, if it is one.
     place: Option<String>,
-    /// The region.
     region: Option<&'a str>,
     /// Waiting caused at once.
     direct_s: f64,
-    /// The same.
     direct_ticks: i64,
     /// Waiting caused along chains.
     indirect_s: f64,
-    /// The same.
     indirect_ticks: i64,
     #[serde(flatten)]
     length: Length,
@@ -237,9 +219,7 @@ struct PathPart<'a> {
     switches: u64,
     /// Time before the first begin.
     skew_s: f64,
-    /// By rank.
     ranks: Vec<OnRank>,
-    /// By host.
     hosts: Vec<OnHost<'a>>,
     /// By what is done, at most 1,000.
     contexts: Vec<OnContext<'a>>,
@@ -249,7 +229,6 @@ struct PathPart<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OnRank {
-    /// Rank in MPI_COMM_WORLD.
     rank: u32,
     #[serde(flatten)]
     length: Length,
@@ -259,7 +238,6 @@ struct OnRank {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct OnHost<'a> {
-    /// Name of the host.
     host: &'a str,
     #[serde(flatten)]
     length: Length,
@@ -271,13 +249,11 @@ struct OnHost<'a> {
 struct OnContext<'a> {
     /// What is done, in words.
     context: String,
-    /// The region.
     region: Option<&'a str>,
     #[serde(flatten)]
     length: Length,
     /// Its time on the path less its time on the mean rank.
     imbalance_s: f64,
-    /// The same.
     imbalance_ticks: i64,
 }
 

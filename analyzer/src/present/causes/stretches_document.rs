@@ -97,7 +97,6 @@ pub(super) struct PhasePart {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct RegionPart<'a> {
-    /// Its name.
     name: &'a str,
     /// Occurrences over all ranks.
     count: u64,
@@ -105,7 +104,6 @@ pub(super) struct RegionPart<'a> {
     length: Length,
     /// Waiting in it.
     waiting_s: f64,
-    /// The same.
     waiting_ticks: i64,
     /// Factors of its efficiency.
     tree: Option<Tree>,

@@ -75,7 +75,6 @@ pub(crate) struct Document<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Row<'a> {
-    /// The file.
     file: String,
     #[serde(flatten)]
     record: &'a RunRecord,

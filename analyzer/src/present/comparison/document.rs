@@ -55,7 +55,6 @@ pub(crate) struct Document<'a> {
     parts: Vec<PartPart>,
     /// What the parts leave of `elapsed.difference_s`.
     unexplained_s: f64,
-    /// The same.
     unexplained_ticks: i64,
     /// Factors of the [efficiency](../causes.md#efficiency).
     tree: Vec<FactorPart>,
@@ -71,7 +70,6 @@ pub(crate) struct Document<'a> {
     machine_factor: Option<f64>,
     /// What changed first of all.
     cause: Option<CausePart>,
-    /// Other sentences.
     notes: Vec<String>,
 }
 
@@ -81,13 +79,10 @@ pub(crate) struct Document<'a> {
 struct SidePart<'a> {
     /// Names of the runs.
     runs: Vec<&'a str>,
-    /// Number of ranks.
     ranks: u32,
-    /// Version of MPI.
     mpi: &'a str,
     /// Build id of the program; empty: none.
     build_id: &'a str,
-    /// The machine.
     machine: &'a Machine,
     /// Share of the ranks' time without a core; null: unknown.
     lacked_cores: Option<f64>,
@@ -170,7 +165,6 @@ struct PartPart {
     /// `kind`; `place`; `state` (divides waiting, start and end by wait state), `delayed_by` (waiting by the rank
     /// waited for), `region` (computing by marked region), `function` (waiting and transfer by MPI function).
     level: &'static str,
-    /// Its name.
     name: String,
     /// Kind of time.
     kind: &'static str,
@@ -184,7 +178,6 @@ struct PartPart {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FactorPart {
-    /// Its name.
     name: &'static str,
     /// Mean before.
     before: f64,

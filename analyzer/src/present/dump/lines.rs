@@ -13,15 +13,11 @@ pub(super) enum NumberOrWord {
     Word(&'static str),
 }
 
-/// What was received.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ReceiveHalf {
-    /// Source.
     pub(super) peer: NumberOrWord,
-    /// Tag.
     pub(super) tag: NumberOrWord,
-    /// Bytes.
     pub(super) bytes: u64,
 }
 
@@ -31,9 +27,7 @@ pub(super) struct ReceiveHalf {
 pub(super) struct RequestLine {
     /// As of the call; 0: null.
     pub(super) request: u32,
-    /// It completed.
     pub(super) completed: bool,
-    /// It was cancelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) cancelled: bool,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -47,13 +41,11 @@ pub(super) struct RequestLine {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct PollsLine {
-    /// Number of calls.
     pub(super) count: u64,
     /// Time inside them.
     pub(super) time_s: f64,
 }
 
-/// An event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventLine {
@@ -61,7 +53,6 @@ pub struct EventLine {
     pub(super) begin_s: f64,
     /// Null (`open` or `left` in text): it did not return.
     pub(super) duration_s: Option<f64>,
-    /// Rank in MPI_COMM_WORLD.
     pub(super) rank: u32,
     /// Threads are numbered by their first calls.
     pub(super) thread: u32,
@@ -99,7 +90,6 @@ pub struct EventLine {
     /// A wait or test on one request completed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) completed: Option<bool>,
-    /// The request was cancelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) cancelled: bool,
     /// Those of a call on several.
@@ -148,25 +138,20 @@ impl From<Received> for ReceiveHalf {
     }
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MessageLine {
-    /// Rank in MPI_COMM_WORLD.
+    /// Rank in MPI_COMM_WORLD, as `destination`.
     pub(super) source: u32,
-    /// The same.
     pub(super) destination: u32,
     /// As of an event.
     pub(super) communicator: String,
-    /// Tag.
     pub(super) tag: i32,
-    /// Bytes.
     pub(super) bytes: u64,
     /// Begin of the call that sends.
     pub(super) send_begin_s: f64,
     /// Its end; null: it did not return.
     pub(super) send_end_s: Option<f64>,
-    /// Its thread.
     pub(super) send_thread: u32,
     /// Begin of the call that posts the receive.
     pub(super) receive_begin_s: f64,
@@ -189,7 +174,6 @@ pub struct UnmatchedLine {
     pub(super) unmatched: &'static str,
     /// As in a [report](report-json.md#messages).
     pub(super) reason: &'static str,
-    /// Rank in MPI_COMM_WORLD.
     pub(super) rank: u32,
     /// Begin of the call.
     pub(super) begin_s: f64,

@@ -12,7 +12,6 @@ use super::contents::LedgerContents;
 pub(crate) struct Document<'a> {
     #[serde(flatten)]
     head: Head,
-    /// The file.
     ledger: String,
     /// The oldest first.
     predictions: &'a [Standing<'a>],
@@ -23,9 +22,6 @@ pub(crate) struct Document<'a> {
 }
 
 /// The document.
-///
-/// # Errors
-/// When a value cannot be written.
 pub fn json(contents: &LedgerContents) -> serde_json::Result<String> {
     let document = Document {
         head: Head::default(),

@@ -23,9 +23,7 @@ pub(crate) struct Document<'a> {
     parameters: Vec<ParametersDocument<'a>>,
     /// Cannon's product; null without orders N.
     cannon: Option<StudyDocument<'a>>,
-    /// The runs.
     runs: Vec<RunDocument<'a>>,
-    /// Other sentences.
     notes: &'a [String],
 }
 
@@ -73,7 +71,6 @@ struct LogPqDocument {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SizeDocument {
-    /// Size.
     bytes: u64,
     /// Half a round trip.
     half_rtt: Value,
@@ -105,7 +102,6 @@ struct ParametersDocument<'a> {
     logpq_from_link: LogPqDocument,
     /// By size.
     sizes: Vec<SizeDocument>,
-    /// Other sentences.
     notes: Vec<String>,
 }
 
@@ -123,7 +119,6 @@ struct StudyDocument<'a> {
     product_from: &'static str,
     /// By order.
     rows: Vec<RowDocument<'a>>,
-    /// Other sentences.
     notes: Vec<String>,
 }
 
@@ -151,7 +146,6 @@ struct RowDocument<'a> {
 struct RunDocument<'a> {
     /// The run, or its region.
     name: &'a str,
-    /// By rank.
     ranks: Vec<RankDocument<'a>>,
     /// Number of collective calls.
     collective_calls: u64,

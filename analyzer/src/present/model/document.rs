@@ -13,11 +13,9 @@ use super::words::{contradictions, error_sentence, held_back, warnings};
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
-    /// Name of the input.
     source: &'a str,
     /// What is modelled: columns of the table.
     response: &'a str,
-    /// Names of the variables.
     variables: &'a [String],
     /// Values of the other names in expressions.
     constants: BTreeMap<&'a str, f64>,
@@ -25,7 +23,6 @@ pub(crate) struct Document<'a> {
     method: &'static str,
     /// What it minimises.
     residual: Residual,
-    /// Name of the basis.
     basis: &'a str,
     /// Number of rows that were fitted.
     rows: usize,
@@ -45,7 +42,6 @@ pub(crate) struct Document<'a> {
     indistinguishable: Vec<Vec<String>>,
     /// How far the tie rule of `minimax` moved a scaled coefficient; 0: the optimum is unique.
     tie_moved: Option<f64>,
-    /// How well the model fits.
     fit: FitPart,
     /// A sentence on each measured time that contradicts the curves.
     contradictions: Vec<String>,
@@ -89,7 +85,6 @@ struct PredictionPart<'a> {
 struct HeldPart<'a> {
     #[serde(flatten)]
     prediction: PredictionPart<'a>,
-    /// Seconds.
     measured: f64,
     /// `value` / `measured` − 1.
     error: Option<f64>,
@@ -140,9 +135,6 @@ struct SurvivorPart<'a> {
 }
 
 /// The document, with its keys in alphabetical order and a newline at its end.
-///
-/// # Errors
-/// When a value cannot be written.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
     Ok(format!("{:#}\n", serde_json::to_value(document(findings))?))
 }

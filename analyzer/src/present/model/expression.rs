@@ -37,12 +37,12 @@ pub fn source(findings: &Findings, language: Language) -> String {
     let products: Vec<String> = terms.iter().map(|(a, node)| writer.product(*a, node)).collect();
     let what =
         format!("{} in seconds, modelled by gammachi from {}", findings.response, findings.source);
+    let body = match products.is_empty() {
+        true => "0.0".to_owned(),
+        false => products.join("\n        + "),
+    };
     match language {
         Language::Python => {
-            let body = match products.is_empty() {
-                true => "0.0".to_owned(),
-                false => products.join("\n        + "),
-            };
             format!(
                 "import math\n\n\ndef time_s({}):\n    \"\"\"{what}.\"\"\"\n    return (\n        \
                  {body}\n    )\n",
@@ -52,10 +52,6 @@ pub fn source(findings: &Findings, language: Language) -> String {
         Language::Rust => {
             let arguments: Vec<String> =
                 variables.iter().map(|name| format!("{name}: f64")).collect();
-            let body = match products.is_empty() {
-                true => "0.0".to_owned(),
-                false => products.join("\n        + "),
-            };
             format!(
                 "/// {what}.\n#[allow(non_snake_case)]\npub fn time_s({}) -> f64 {{\n    {body}\n}}\n",
                 arguments.join(", ")

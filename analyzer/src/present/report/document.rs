@@ -39,7 +39,6 @@ pub(crate) struct Document<'a> {
     arguments: &'a [String],
     /// `--param` pairs, as in [run.json](run-json.md).
     params: BTreeMap<String, String>,
-    /// Version of MPI.
     mpi_library: &'a str,
     /// The batch job.
     job: job::Job,
@@ -195,16 +194,12 @@ struct Trust {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct DiagnosisDocument {
-    /// The file.
     file: String,
     /// What is wrong with it.
     what: String,
 }
 
 /// The document as indented text with a line feed at the end.
-///
-/// # Errors
-/// Never with these types; the result is that of serde_json.
 pub fn json(report: &Report) -> Result<String, serde_json::Error> {
     text(&document(report))
 }

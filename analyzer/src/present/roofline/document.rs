@@ -20,13 +20,11 @@ pub(crate) struct Document<'a> {
     head: Head,
     /// File of the ceilings.
     machine: Option<&'a str>,
-    /// The runs.
     runs: Vec<RunDocument<'a>>,
     /// Outputs of `kernels roofline`.
     sweeps: Vec<SweepDocument<'a>>,
     /// Published systems (`--example`).
     systems: Vec<SystemDocument<'a>>,
-    /// Other sentences.
     notes: &'a [String],
 }
 
@@ -42,7 +40,6 @@ struct RunDocument<'a> {
     flops_seen: &'a BTreeMap<String, Work>,
     /// False: all are from a counter.
     flops_are_a_lower_bound: bool,
-    /// Other sentences.
     notes: &'a [String],
 }
 
@@ -50,13 +47,10 @@ struct RunDocument<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PointDocument<'a> {
-    /// Its name.
     name: &'a str,
     /// The host; null: the job, or a region.
     host: Option<&'a str>,
-    /// Number of ranks.
     ranks: usize,
-    /// Number of hosts.
     hosts: usize,
     /// τ.
     elapsed_s: f64,
@@ -132,7 +126,6 @@ struct RoofsDocument<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct WhatIfDocument {
-    /// The change.
     change: String,
     /// Intensity after it.
     flops_per_byte: f64,
@@ -148,7 +141,6 @@ struct WhatIfDocument {
 struct SweepDocument<'a> {
     /// The MPI library.
     mpi: &'a str,
-    /// Number of ranks.
     ranks: u32,
     /// With roofs of their own.
     points: Vec<SweepPointDocument>,
@@ -160,7 +152,6 @@ struct SweepDocument<'a> {
     end_communication: Option<f64>,
     /// Relative distance of the end from the ceiling of computing.
     end_computation: Option<f64>,
-    /// Sentences.
     noise: &'a [String],
 }
 
@@ -170,7 +161,6 @@ struct SweepDocument<'a> {
 struct SweepPointDocument {
     /// Intensity.
     flops_per_byte: f64,
-    /// Rate.
     attained_flops_per_s: f64,
     /// Roof with overlap.
     overlapped_flops_per_s: f64,
@@ -196,7 +186,6 @@ struct SystemDocument<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RidgeDocument {
-    /// The change.
     change: String,
     /// Ridge point after it, one way.
     ridge_one_way: f64,

@@ -16,13 +16,11 @@ use super::{advice, words};
 pub(crate) struct Document<'a> {
     #[serde(flatten)]
     head: Head,
-    /// The input.
     source: &'a str,
     /// One for each combination of parameters.
     fits: Vec<FitDocument<'a>>,
     /// The terms of the fits; null: there is one fit, or they differ in several parameters.
     comparison: Option<&'a Comparison>,
-    /// Other sentences.
     notes: &'a [String],
 }
 
@@ -44,11 +42,9 @@ struct FitDocument<'a> {
     c1: Option<f64>,
     /// Its quadratic coefficient.
     c2: Option<f64>,
-    /// 90 % interval.
+    /// Of 90 %, as the next two.
     c0_interval: Option<[f64; 2]>,
-    /// 90 % interval.
     c1_interval: Option<[f64; 2]>,
-    /// 90 % interval.
     c2_interval: Option<[f64; 2]>,
     /// σ, contention.
     sigma: Option<f64>,
@@ -96,11 +92,9 @@ struct FitDocument<'a> {
     warnings: Vec<String>,
 }
 
-/// A predicted time.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PredictionDocument {
-    /// Rank count.
     p: u32,
     /// Elapsed time; null: `unsupported` says why.
     tau_s: Option<f64>,
@@ -118,13 +112,11 @@ struct PredictionDocument {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PointDocument {
-    /// Rank count.
     p: u32,
     /// The model was fitted to it.
     fitted: bool,
     /// τ of the fastest run; the following figures are of that run.
     tau_s: f64,
-    /// Number of runs.
     runs: usize,
     /// Median τ.
     median_s: f64,
@@ -147,9 +139,6 @@ struct PointDocument {
 }
 
 /// The document as indented text with a line feed at the end.
-///
-/// # Errors
-/// If it cannot be serialised.
 pub fn json(scaling: &Scaling, notes: &[String]) -> serde_json::Result<String> {
     text(&document(scaling, notes))
 }

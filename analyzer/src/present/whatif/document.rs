@@ -91,7 +91,6 @@ struct Parameters {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct HopPart {
-    /// Latency.
     latency_s: f64,
     /// Seconds of a byte.
     s_per_byte: f64,
@@ -125,7 +124,6 @@ struct AskedPart {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct AskedHopPart {
-    /// Latency.
     latency_s: f64,
     /// As `overhead_from`.
     latency_from: &'static str,
@@ -185,9 +183,7 @@ struct Sensitivities {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RankPart {
-    /// Rank in MPI_COMM_WORLD.
     rank: u32,
-    /// How long.
     seconds: f64,
 }
 
@@ -195,16 +191,11 @@ struct RankPart {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RegionPart {
-    /// Name of the region.
     region: String,
-    /// How long.
     seconds: f64,
 }
 
 /// The document.
-///
-/// # Errors
-/// When a value cannot be written.
 pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
     let what_if = results.what_if;
     let calibration = &what_if.calibration;

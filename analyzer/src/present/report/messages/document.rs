@@ -68,7 +68,6 @@ struct ReasonDocument {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct MatrixDocument {
-    /// Number of messages.
     count: Vec<Vec<u64>>,
     /// Their bytes.
     bytes: Vec<Vec<u64>>,
