@@ -16,7 +16,7 @@ use framehop::{
 use crate::host::forks::wait_until;
 use crate::host::loader::Changes;
 use crate::host::lock::Lock;
-use crate::host::unwind::{Section, loaded_modules, unwinder_of};
+use crate::host::unwind::{Index, Section, loaded_modules, unwinder_of};
 
 /// Maximum number of callers of a sample.
 pub const MAX_CALLERS: usize = 200;
@@ -27,15 +27,19 @@ pub type Rules = CacheNative<MustNotAllocateDuringUnwind>;
 /// The modules that were loaded at some moment.
 pub struct Modules {
     unwinder: UnwinderNative<Section, MustNotAllocateDuringUnwind>,
-    /// Addresses of each module that has tables.
-    ranges: Vec<Range<u64>>,
+    /// Addresses of each module that has tables, and which of them have rules.
+    ranges: Vec<(Range<u64>, Index)>,
     changes: Changes,
 }
+
+/// Lists that stay where they are, because handlers have their addresses.
+#[allow(clippy::vec_box)] // The vector moves what is not in a box.
+type Lists = Vec<Box<Modules>>;
 
 /// The list that handlers read; null while there is none.
 static CURRENT: AtomicPtr<Modules> = AtomicPtr::new(null_mut());
 /// Lists that were replaced and may still be read.
-static REPLACED: Lock<Vec<Box<Modules>>> = Lock::new(Vec::new());
+static REPLACED: Lock<Lists> = Lock::new(Vec::new());
 /// Whether a handler met code that its list does not have.
 static IS_STALE: AtomicBool = AtomicBool::new(false);
 
@@ -79,11 +83,15 @@ pub fn renew<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) {
     let was_stale = IS_STALE.swap(false, Relaxed);
     // Code outside all modules was made by the program; a new list does not help. Where the loader
     // does not count, it may.
-    if !is_new && !(was_stale && changes.loaded == 0) {
+    let may_differ = is_new || was_stale && changes.loaded == 0;
+    if !may_differ {
         return;
     }
-    let modules = loaded_modules();
-    let ranges = modules.iter().map(|module| module.avma_range()).collect();
+    let (mut modules, mut ranges) = (Vec::new(), Vec::new());
+    for (module, index) in loaded_modules() {
+        ranges.push((module.avma_range(), index));
+        modules.push(module);
+    }
     let list = Box::new(Modules { unwinder: unwinder_of(modules), ranges, changes });
     replace(&mut replaced, Box::into_raw(list));
     let is_read = |list: &Modules| {
@@ -108,7 +116,7 @@ pub fn allow() {
     UNLOADING.fetch_sub(1, SeqCst);
 }
 
-fn replace(replaced: &mut Vec<Box<Modules>>, list: *mut Modules) {
+fn replace(replaced: &mut Lists, list: *mut Modules) {
     let before = CURRENT.swap(list, SeqCst);
     if !before.is_null() {
         // SAFETY: made by `Box::into_raw` in `renew`, and no longer current: nobody else puts it
@@ -158,8 +166,10 @@ pub struct Callers {
 }
 
 impl Modules {
-    fn know(&self, address: u64) -> bool {
-        self.ranges.iter().any(|range| range.contains(&address))
+    /// Whether there is a rule for an address; `None` if no module has it.
+    fn know(&self, address: u64) -> Option<bool> {
+        let found = self.ranges.iter().find(|(range, _)| range.contains(&address));
+        found.map(|(_, index)| index.covers(address))
     }
 
     /// Finds the callers of an interrupted thread, whose stack is mapped between these addresses.
@@ -181,7 +191,18 @@ impl Modules {
             if is_a_word { Ok(unsafe { (address as *const u64).read_volatile() }) } else { Err(()) }
         };
         let mut at = FrameAddress::InstructionPointer(address);
-        while self.know(at.address_for_lookup()) {
+        loop {
+            match self.know(at.address_for_lookup()) {
+                Some(true) => {}
+                // Written in assembly, without tables: its callers cannot be found.
+                Some(false) => return,
+                None => {
+                    // The address is no caller's if no module has it.
+                    found.count = found.count.saturating_sub(1);
+                    IS_STALE.store(true, Relaxed);
+                    return;
+                }
+            }
             match self.unwinder.unwind_frame(at, &mut registers, rules, &mut read) {
                 Ok(None) => {
                     found.is_complete = true;
@@ -197,9 +218,6 @@ impl Modules {
                 Err(_) => return,
             }
         }
-        // The address is no caller's if no module has it.
-        found.count = found.count.saturating_sub(1);
-        IS_STALE.store(true, Relaxed);
     }
 }
 

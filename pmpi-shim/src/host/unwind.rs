@@ -125,25 +125,70 @@ fn up_to_date() -> Locked<'static, Option<Unwinding>> {
     let mut unwinding = UNWINDING.lock();
     let changes = Changes::now();
     if unwinding.as_ref().is_none_or(|known| known.changes != changes) {
-        let unwinder = unwinder_of(loaded_modules());
+        let unwinder = unwinder_of(loaded_modules().into_iter().map(|(module, _)| module));
         *unwinding = Some(Unwinding { unwinder, cache: CacheNative::default(), changes });
     }
     unwinding
 }
 
+/// Which addresses of a module have rules: the index of its unwind tables.
+pub struct Index {
+    /// Where the index and the tables are mapped.
+    at: u64,
+    frames_at: u64,
+    index: Section,
+    frames: Section,
+}
+
+impl Index {
+    /// Whether there is a rule for an address; also if the index has another form than usual.
+    pub fn covers(&self, address: u64) -> bool {
+        self.find(address).unwrap_or(true)
+    }
+
+    fn find(&self, address: u64) -> Option<bool> {
+        // Number of entries: unsigned, 32 bits; entries: two numbers relative to the index.
+        const USUAL: [u8; 2] = [0x03, 0x3b];
+        let number = |bytes: Section, at: usize| Some(*bytes.get(at..)?.first_chunk::<4>()?);
+        let signed = |bytes, at| number(bytes, at).map(i32::from_le_bytes).map(i64::from);
+        if self.index.get(2..4)? != USUAL {
+            return None;
+        }
+        let entries = u32::from_le_bytes(number(self.index, 8)?) as usize;
+        let wanted = address.wrapping_sub(self.at) as i64;
+        let (mut low, mut high) = (0, entries);
+        while low < high {
+            let middle = (low + high) / 2;
+            let is_before = signed(self.index, 12 + 8 * middle)? <= wanted;
+            if is_before { low = middle + 1 } else { high = middle }
+        }
+        let Some(entry) = low.checked_sub(1) else { return Some(false) };
+        let begin = signed(self.index, 12 + 8 * entry)?;
+        let rule = self.at.wrapping_add_signed(signed(self.index, 16 + 8 * entry)?);
+        let rule_at = usize::try_from(rule.checked_sub(self.frames_at)?).ok()?;
+        // Length, common part, begin relative to itself, length of the code.
+        let same = rule.wrapping_add(8).wrapping_add_signed(signed(self.frames, rule_at + 8)?);
+        if same != self.at.wrapping_add_signed(begin) {
+            return None;
+        }
+        let bytes = u32::from_le_bytes(number(self.frames, rule_at + 12)?);
+        Some(wanted - begin < i64::from(bytes))
+    }
+}
+
 /// The modules loaded now, with their unwind tables. Must not be used after one was unloaded.
-pub fn loaded_modules() -> Vec<Module<Section>> {
+pub fn loaded_modules() -> Vec<(Module<Section>, Index)> {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid record; `out` is the vector below. Sections lie in
         // segments that stay mapped as long as the module is loaded.
         unsafe {
-            let modules = &mut *out.cast::<Vec<Module<Section>>>();
+            let modules = &mut *out.cast::<Vec<(Module<Section>, Index)>>();
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
             modules.extend(module_of(headers, (*info).dlpi_addr));
         }
         0
     }
-    let mut modules: Vec<Module<Section>> = Vec::new();
+    let mut modules: Vec<(Module<Section>, Index)> = Vec::new();
     // SAFETY: callback and argument match.
     unsafe { for_each_object(add, (&raw mut modules).cast()) };
     modules
@@ -151,7 +196,7 @@ pub fn loaded_modules() -> Vec<Module<Section>> {
 
 /// An unwinder for these modules.
 pub fn unwinder_of<P: AllocationPolicy>(
-    modules: Vec<Module<Section>>,
+    modules: impl IntoIterator<Item = Module<Section>>,
 ) -> UnwinderNative<Section, P> {
     let mut unwinder = UnwinderNative::new();
     modules.into_iter().for_each(|module| unwinder.add_module(module));
@@ -162,7 +207,7 @@ pub fn unwinder_of<P: AllocationPolicy>(
 ///
 /// # Safety
 /// The headers are those of a module loaded at `base`.
-unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Section>> {
+unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<(Module<Section>, Index)> {
     let range = |header: &libc::Elf64_Phdr| {
         let begin = base.wrapping_add(header.p_vaddr);
         begin..begin.saturating_add(header.p_memsz)
@@ -197,6 +242,8 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
     let frame_bytes = unsafe {
         std::slice::from_raw_parts(frames.start as *const u8, (frames.end - frames.start) as usize)
     };
+    let (at, frames_at) = (index.start, frames.start);
+    let rules = Index { at, frames_at, index: index_bytes, frames: frame_bytes };
     let in_file = |range: Range<u64>| range.start.wrapping_sub(base)..range.end.wrapping_sub(base);
     let sections = ExplicitModuleSectionInfo {
         base_svma: 0,
@@ -206,7 +253,7 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
         eh_frame: Some(frame_bytes),
         ..Default::default()
     };
-    Some(Module::new(String::new(), whole, base, sections))
+    Some((Module::new(String::new(), whole, base, sections), rules))
 }
 
 #[cfg(test)]
@@ -234,6 +281,16 @@ mod tests {
         // Two call sites in one function; the frames above are the same.
         assert_ne!(first[0], second[0]);
         assert_eq!(first[1..], second[1..]);
+    }
+
+    #[test]
+    fn code_has_rules_and_what_lies_between_has_none() {
+        let own = finds_same_return_addresses_again as *const () as u64;
+        let all = loaded_modules();
+        let holds = |module: &Module<Section>| module.avma_range().contains(&own);
+        let (module, index) = all.iter().find(|(module, _)| holds(module)).expect("it is loaded");
+        assert_eq!(index.find(own + 1), Some(true));
+        assert_eq!(index.find(module.avma_range().start), Some(false), "the file's header");
     }
 
     #[test]

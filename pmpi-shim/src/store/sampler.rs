@@ -138,8 +138,11 @@ impl Sampler {
             let callers = &mut own.callers;
             modules.callers(interrupted, &stack, &mut own.rules, callers);
             let (node, is_whole) = self.area.node_of(&callers.addresses[..callers.count]);
-            let is_complete = callers.is_complete && is_whole;
-            path = if is_complete { node } else { node | PATH_INCOMPLETE };
+            path = match callers.is_complete && is_whole {
+                true => node,
+                false if callers.count == 0 => NO_PATH | PATH_INCOMPLETE,
+                false => node | PATH_INCOMPLETE,
+            };
         }
         self.reading.end();
         let mut needs_others = sampled_stack::is_stale();
