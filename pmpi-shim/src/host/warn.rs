@@ -9,7 +9,7 @@ static STANDARD_ERROR: OnceLock<Option<(libc::dev_t, libc::ino_t)>> = OnceLock::
 
 /// The loader calls this before the program can close or open any file.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(not(miri), unsafe(link_section = ".init_array"))]
 static AT_LOAD: extern "C" fn() = know_standard_error;
 
 extern "C" fn know_standard_error() {

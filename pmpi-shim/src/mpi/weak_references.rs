@@ -76,7 +76,7 @@ extern "C" fn at_load() {
 }
 
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(not(miri), unsafe(link_section = ".init_array"))]
 static AT_LOAD: extern "C" fn() = at_load;
 
 /// Resets weak references in objects loaded since the last call. Runs off the path of a call.

@@ -58,3 +58,26 @@ impl Codec {
         self.out.get(..used)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trace_format::encoded::Decoder;
+    use trace_format::layout::{Slot, bytes_of_all};
+
+    use super::*;
+    use crate::store::trace_file::event_header;
+
+    #[test]
+    fn encodes_windows_in_few_bytes_that_decode_to_their_slots() {
+        let slot = |at: u64| Slot { begin: 1000 + at * 50, word: 20 | 16 << 32, ..Slot::default() };
+        let slots: Vec<Slot> = (0..2 * MIN_SLOTS as u64).map(slot).collect();
+        let (mut codec, window) = (Codec::default(), event_header((0, 1), 0, 1000, 8192, 0));
+        assert_eq!(codec.encode(&window, bytes_of_all(&slots[..MIN_SLOTS - 1])), None);
+        for used in [slots.len(), MIN_SLOTS] {
+            let encoded = codec.encode(&window, bytes_of_all(&slots[..used])).expect("it pays");
+            let (mut decoder, mut decoded) = (Box::new(Decoder::new()), Vec::new());
+            assert_eq!(decoder.decode(1000, encoded, used, &mut decoded), Ok(()));
+            assert_eq!(bytes_of_all(&decoded), bytes_of_all(&slots[..used]));
+        }
+    }
+}

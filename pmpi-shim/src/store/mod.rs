@@ -37,6 +37,8 @@ pub mod sampling;
 pub mod site_table;
 pub mod slots;
 pub mod stage;
+#[cfg(all(test, target_arch = "x86_64", not(miri)))]
+mod stepped;
 pub mod thread_records;
 pub mod totals;
 pub mod trace_file;

@@ -161,6 +161,8 @@ unsafe fn close_with_more(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicPtr, Ordering::Acquire};
+
     use super::*;
 
     /// A block whose cursor is behind the first of some slots.
@@ -212,5 +214,47 @@ mod tests {
             };
             assert_eq!((ticks, error != 0), (duration, result != 0));
         }
+    }
+
+    /// Miri runs this with other orders of the threads, and of the stores as far as processors allow.
+    #[test]
+    fn other_thread_that_sees_word_sees_fields() {
+        let mut slots = [Slot::default(); 4];
+        let shared = AtomicPtr::new(slots.as_mut_ptr());
+        let load = |slot: usize| {
+            // SAFETY: inside the array, which outlives both threads; words are atomic.
+            unsafe {
+                AtomicU64::from_ptr(&raw mut (*shared.load(Acquire).add(slot)).word).load(Acquire)
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: a thread's block is all zero when the thread starts; the slots are this thread's.
+                unsafe {
+                    let (block, slot) =
+                        (Box::new(std::mem::zeroed::<ThreadBlock>()), shared.load(Acquire));
+                    block.cursor.set(slot.add(1));
+                    open(slot, 77, 12, 3);
+                    (*slot).peer = 5;
+                    append(&block, Continuation::Message(9));
+                    close(&block, slot, 1 << 40, 12, 3);
+                }
+            });
+            let wait_for = |slot: usize, is_there: fn(u64) -> bool| {
+                while !is_there(load(slot)) {
+                    std::thread::yield_now();
+                }
+            };
+            let first = shared.load(Acquire);
+            wait_for(0, |word| word != 0);
+            // SAFETY: inside the array. The writer does not store to a field that a word has published.
+            unsafe {
+                assert_eq!((*first).begin, 77);
+                wait_for(1, |word| word != 0);
+                assert_eq!((*first.add(1)).request, 9);
+                wait_for(0, |word| word as u32 == DURATION_ESCAPE);
+                assert_eq!(((*first).peer, (*first.add(2)).begin), (5, 1 << 40));
+            }
+        });
     }
 }

@@ -19,6 +19,7 @@ mod events;
 pub mod file_map;
 mod function_table;
 mod head;
+pub mod held;
 mod names;
 mod outline;
 pub mod regular_file;
@@ -503,33 +504,15 @@ impl RankFile {
         if end - at > MAX_HELD_BYTES {
             return true;
         }
-        let mut window = vec![0; end - at];
-        for _ in 0..HOLD_TRIES {
-            let Some(before) = read_window(source, at, &mut window) else { continue };
-            let area = &window[CHUNK_HEADER_BYTES..];
-            // The word of a slot is its second.
-            let is_used = |slot: &&[u8]| slot[8..16].iter().any(|byte| *byte != 0);
-            // Slots in use when the first read meets them are complete when the second one does.
-            let used = area.chunks_exact(SLOT_BYTES).take_while(is_used).count();
-            let used = CHUNK_HEADER_BYTES + used * SLOT_BYTES;
-            let mut again = vec![0; window.len()];
-            if read_window(source, at, &mut again) != Some(before) {
-                continue;
-            }
-            // Data being stored behind these slots are not needed. For a process that has ended,
-            // everything is.
-            if again != window {
-                again[used..].fill(0);
-            }
-            let filled = again.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            if self.contents.replace(at..end, &again[..filled]).is_err() {
-                break;
-            }
-            chunk.header = before;
-            return true;
-        }
-        self.outrun = true;
-        false
+        let read = |bytes: &mut [u8]| source.read_exact_at(bytes, at as u64);
+        let Some((header, bytes)) = (0..HOLD_TRIES).find_map(|_| held::copy(end - at, read)) else {
+            self.outrun = true;
+            return false;
+        };
+        chunk.header = header;
+        let is_held = self.contents.replace(at..end, &bytes).is_ok();
+        self.outrun |= !is_held;
+        is_held
     }
 
     /// Number of slots of an encoded chunk according to its stream; `None` if that is impossible.
@@ -616,18 +599,6 @@ impl RankFile {
         // caller passes a multiple of 8, and an atomic may be read from shared memory.
         unsafe { &*bytes.as_ptr().cast::<AtomicU64>() }.load(Ordering::Acquire)
     }
-}
-
-/// Reads a window and returns its header, unless the window is being reused or no longer exists.
-fn read_window(source: &File, at: usize, window: &mut [u8]) -> Option<ChunkHeader> {
-    source.read_exact_at(window, at as u64).ok()?;
-    let header: ChunkHeader = read_plain(window)?;
-    // The word with the magic is stored last; the header is marked before anything is cleared.
-    let mut behind = [0; CHUNK_HEADER_BYTES];
-    source.read_exact_at(&mut behind, at as u64).ok()?;
-    let (from, to) = CHUNK_CRC_COVERS;
-    let sound = header.magic == CHUNK_MAGIC && header.crc == checksum(window.get(from..to)?);
-    (sound && header.clearing == 0 && bytes_of(&header) == behind).then_some(header)
 }
 
 fn check_header(map: &[u8], fixed: &FixedHeader) -> Result<FileHeader, String> {
