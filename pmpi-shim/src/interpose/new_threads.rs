@@ -35,7 +35,7 @@ struct NewThread {
 ///
 /// # Safety
 /// The caller vouches for the arguments.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pthread_create(
     thread: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,

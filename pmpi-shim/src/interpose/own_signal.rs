@@ -30,7 +30,7 @@ fn is_ours(signal: c_int) -> bool {
 ///
 /// # Safety
 /// The caller vouches for the arguments.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn sigaction(
     signal: c_int,
     action: *const libc::sigaction,
@@ -75,7 +75,7 @@ impl Real {
 ///
 /// # Safety
 /// The caller vouches for the handler.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn signal(number: c_int, handler: usize) -> usize {
     static REAL: Real = Real::new(c"signal");
     type Signal = unsafe extern "C-unwind" fn(c_int, usize) -> usize;
@@ -110,7 +110,7 @@ macro_rules! waits {
         ///
         /// # Safety
         /// The caller vouches for the arguments.
-        #[unsafe(no_mangle)]
+        #[cfg_attr(not(miri), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $symbol($($argument: $type),*) -> c_int {
             static REAL: Real = Real::new($literal);
             type Wait = unsafe extern "C-unwind" fn($($type),*) -> c_int;

@@ -39,7 +39,7 @@ pub fn sample_chunks(area: u32, sampled: &SampledThread) -> io::Result<Vec<u8>> 
         return Err(invalid("samples that are not in order of time"));
     }
     let ticks = || sampled.samples.chunks(HALF_SAMPLES).map(|half| half.iter().map(|of| of.ticks));
-    let span = ticks().filter_map(|mut half| Some((half.next()?, half.last()?)));
+    let span = ticks().filter_map(|mut half| Some((half.next()?, half.next_back()?)));
     let longest = span.map(|(first, last)| last - first).max().unwrap_or(0);
     let mut head = SampleHead {
         begin: sampled.begin,
