@@ -146,10 +146,11 @@ fn changed(path: &Path) -> Option<SystemTime> {
 fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     let source = source_of(name);
     let include = repository().join("pmpi-shim").join("include");
-    let common = source.with_file_name("victim.h");
+    let shared = ["victim.h", "dies.h", "longjmp.h"].map(|name| source.with_file_name(name));
     let program = build_directory().join(format!("{name}-{}{}", mpi.suffix(), build.suffix()));
-    let inputs = [&source, &common, &include.join("gammachi.h")];
-    let newest = inputs.into_iter().filter_map(|input| changed(input)).max();
+    let own = [source.clone(), include.join("gammachi.h")];
+    let inputs = shared.iter().chain(&own);
+    let newest = inputs.filter_map(|input| changed(input)).max();
     if changed(&program).is_some_and(|made| newest.is_some_and(|newest| made > newest)) {
         return program;
     }

@@ -10,21 +10,12 @@ static void leave(MPI_Comm *, int *code, ...)
     throw Failure{*code};
 }
 
-__attribute__((noinline)) static void deeper(int times)
-{
-    volatile char room[4096];
-    memset((void *)room, 1, sizeof room);
-    call_comm_rank(times + room[7] - 1);
-}
-
 int main(int argc, char **argv)
 {
     int one = 1;
-    MPI_Errhandler handler;
 
     MPI_Init(&argc, &argv);
-    MPI_Comm_create_errhandler(leave, &handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    handle_errors(leave);
     call_comm_rank(5);
     try {
         MPI_Send(&one, 1, MPI_INT, 99, 1, MPI_COMM_WORLD);

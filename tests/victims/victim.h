@@ -22,4 +22,21 @@ static inline int call_comm_rank(int times)
     return rank;
 }
 
+/* Has errors handled by this function. */
+static inline void handle_errors(MPI_Comm_errhandler_function *function)
+{
+    MPI_Errhandler handler;
+
+    MPI_Comm_create_errhandler(function, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+}
+
+/* Makes calls deeper in the stack than the caller would. */
+__attribute__((noinline, unused)) static void deeper(int times)
+{
+    volatile char room[4096];
+    memset((void *)room, 1, sizeof room);
+    call_comm_rank(times + room[7] - 1);
+}
+
 #endif
