@@ -7,60 +7,28 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use gammachi_analyzer::trace::run_json::{RunJson, RunState};
-use tempfile::TempDir;
 use trace_format::layout::{FixedHeader, MAGIC};
 use trace_format::plain::{bytes_of, read_plain};
 use trace_format::run_id::{COMMAND_BYTES, RUN_ID_BYTES, of_command};
 
-/// A folder of its own for each test, removed at the end.
-struct Scratch(TempDir);
+mod scratch;
+
+use scratch::{Scratch, harmless_library, stderr};
 
 impl Scratch {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        for (name, _) in std::env::vars_os() {
-            let name = name.to_string_lossy().into_owned();
-            if name.starts_with("GAMMACHI_") || name == "LD_PRELOAD" {
-                command.env_remove(name);
-            }
-        }
-        command.env("GAMMACHI_LIBRARY", harmless_library());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
     fn entries(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 }
 
-/// A library that this very process has loaded: libc.
-fn harmless_library() -> PathBuf {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let path = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-    PathBuf::from(path.filter(|p| p.contains("/libc")).find(|p| p.contains(".so")).unwrap())
-}
-
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn code(output: &Output) -> i32 {

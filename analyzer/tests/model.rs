@@ -50,6 +50,16 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("it is JSON")
 }
 
+/// The document of `gammachi model`.
+fn model(table: &str, options: &[&str]) -> Value {
+    json(&[&["model", table, "--json"], options].concat())
+}
+
+/// The model of EigenExa's terms.
+fn fitted(table: &str, options: &[&str]) -> Value {
+    model(table, &[&["--vars", "p,N", "--basis", BASIS], options].concat())
+}
+
 fn path(folder: &Path, file: &str) -> String {
     folder.join(file).to_str().expect("UTF-8").to_owned()
 }
@@ -59,21 +69,7 @@ fn minima_are_fitted_and_large_runs_predicted() {
     let folder = folder("predict", &[("t.csv", &eigenexa()), ("large.csv", LARGE)]);
     let (table, large) = (path(&folder, "t.csv"), path(&folder, "large.csv"));
     for method in ["robust", "sparse", "minimax", "nnls", "l1", "lsm"] {
-        let found = json(&[
-            "model",
-            &table,
-            "--vars",
-            "p,N",
-            "--basis",
-            BASIS,
-            "--method",
-            method,
-            "--predict",
-            &large,
-            "--replicas",
-            "50",
-            "--json",
-        ]);
+        let found = fitted(&table, &["--method", method, "--predict", &large, "--replicas", "50"]);
         assert_eq!((found["points"].as_u64(), found["rows"].as_u64()), (Some(16), Some(48)));
         assert_eq!(found["method"], method);
         assert_eq!(found["rank"], 5);
@@ -91,19 +87,7 @@ fn minima_are_fitted_and_large_runs_predicted() {
             assert!(warning.contains("times the largest p measured"), "{warning}");
         }
     }
-    let parts = json(&[
-        "model",
-        &table,
-        "--vars",
-        "p,N",
-        "--basis",
-        BASIS,
-        "--parts",
-        "compute,mpi",
-        "--predict",
-        &large,
-        "--json",
-    ]);
+    let parts = fitted(&table, &["--parts", "compute,mpi", "--predict", &large]);
     let value = parts["predictions"][0]["value"].as_f64().expect("a time");
     assert!((value / truth(16384.0, 6e4) - 1.0).abs() < 1e-3, "{value}");
     assert!(parts["columns"].as_array().expect("a list").iter().any(|c| c["part"] == "mpi"));
@@ -120,17 +104,8 @@ fn parts_of_recorded_runs_are_their_figures() {
     }
     let folder = folder("parts", &[("t.csv", &text), ("large.csv", "p,N\n64,1000\n")]);
     let (table, large) = (path(&folder, "t.csv"), path(&folder, "large.csv"));
-    let found = json(&[
-        "model",
-        &table,
-        "--basis",
-        "N^2/p, N, 1",
-        "--parts",
-        "compute,mpi",
-        "--predict",
-        &large,
-        "--json",
-    ]);
+    let found =
+        model(&table, &["--basis", "N^2/p, N, 1", "--parts", "compute,mpi", "--predict", &large]);
     let value = found["predictions"][0]["value"].as_f64().expect("a time");
     let expected = 1e-3 * 1e6 / 64.0 + 20.0;
     assert!((value / expected - 1.0).abs() < 1e-3, "{value} for {expected}");
@@ -154,20 +129,20 @@ fn envelopes_are_fitted_apart_and_averaged() {
     }
     let folder = folder("envelope", &[("t.csv", &text), ("large.csv", LARGE)]);
     let (table, large) = (path(&folder, "t.csv"), path(&folder, "large.csv"));
-    let found = json(&[
-        "model",
+    let found = model(
         &table,
-        "--response",
-        "mpi",
-        "--vars",
-        "p,N",
-        "--basis",
-        "N^2/sqrt(p), N, 1",
-        "--envelope",
-        "--predict",
-        &large,
-        "--json",
-    ]);
+        &[
+            "--response",
+            "mpi",
+            "--vars",
+            "p,N",
+            "--basis",
+            "N^2/sqrt(p), N, 1",
+            "--envelope",
+            "--predict",
+            &large,
+        ],
+    );
     let value = found["predictions"][0]["value"].as_f64().expect("a time");
     let expected = 2.0 * (1.3e-8 * 3.6e9 / 128.0 + 2e-4 * 6e4);
     assert!((value / expected - 1.0).abs() < 1e-3, "{value} for {expected}");
@@ -228,18 +203,7 @@ fn emitted_expressions_give_the_predicted_times() {
 fn held_back_points_compare_all_methods() {
     let folder = folder("holdout", &[("t.csv", &eigenexa())]);
     let table = path(&folder, "t.csv");
-    let found = json(&[
-        "model",
-        &table,
-        "--vars",
-        "p,N",
-        "--basis",
-        BASIS,
-        "--holdout",
-        "p>2048",
-        "--compare",
-        "--json",
-    ]);
+    let found = fitted(&table, &["--holdout", "p>2048", "--compare"]);
     assert_eq!(found["points"], 12);
     assert_eq!(found["holdout"].as_array().expect("a list").len(), 4);
     assert!(found["holdout"][0]["error"].as_f64().expect("an error").abs() < 1e-3);
@@ -276,19 +240,7 @@ fn pictures_are_written() {
     let folder = folder("pictures", &[("t.csv", &eigenexa()), ("large.csv", LARGE)]);
     let (table, large) = (path(&folder, "t.csv"), path(&folder, "large.csv"));
     let into = path(&folder, "figures");
-    json(&[
-        "model",
-        &table,
-        "--vars",
-        "p,N",
-        "--basis",
-        BASIS,
-        "--predict",
-        &large,
-        "--figures",
-        &into,
-        "--json",
-    ]);
+    fitted(&table, &["--predict", &large, "--figures", &into]);
     for name in ["model-p.svg", "model-N.svg", "residuals.svg", "columns.svg"] {
         let svg = fs::read_to_string(Path::new(&into).join(name)).expect(name);
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{name}");

@@ -2,45 +2,18 @@
 //! leave files where a recorder would, or fail.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
 
 use gammachi_analyzer::trace::study_json::{StudyJson, StudyRunState};
-use tempfile::TempDir;
 
-struct Scratch(TempDir);
+mod scratch;
+
+use scratch::{Scratch, stderr};
 
 impl Scratch {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        for (name, _) in std::env::vars_os() {
-            let name = name.to_string_lossy().into_owned();
-            if name.starts_with("GAMMACHI_") || name == "LD_PRELOAD" {
-                command.env_remove(name);
-            }
-        }
-        command.env("GAMMACHI_LIBRARY", harmless_library()).output().unwrap()
-    }
-
     fn study(&self) -> StudyJson {
         StudyJson::read(&self.0.path().join("study")).unwrap()
     }
-}
-
-/// A library that this very process has loaded: libc.
-fn harmless_library() -> PathBuf {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-    PathBuf::from(paths.find(|p| p.contains("/libc") && p.contains(".so")).unwrap())
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn finished(study: &StudyJson) -> usize {
