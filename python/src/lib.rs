@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::{FieldRef, SchemaRef};
-use gammachi_analyzer::export::content::{Choice, Content};
+use gammachi_analyzer::export::content::{Choice, Content, Export};
 use gammachi_analyzer::export::tables::{self, CallFilter, ReportTable, Schema, TABLES};
 use gammachi_analyzer::export::{self, Progress};
 use gammachi_analyzer::timeline::GlobalTimeline;
@@ -160,7 +160,8 @@ impl Run {
             }
             let mut columns = Columns::new(&dictionaries);
             let scratch = std::env::temp_dir();
-            tables::write_one(content, schema, &mut columns, &scratch, &Silent).map_err(failed)?;
+            let export = Export { content, scratch: &scratch, progress: &Silent };
+            tables::write_one(export, schema, &mut columns).map_err(failed)?;
             vec![columns]
         };
         self.table_of(&dictionaries, collected)

@@ -17,7 +17,7 @@ use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::several_processes::agreed;
 use super::unfinished_output::UnfinishedOutput;
-use crate::export::content::{Choice, Content};
+use crate::export::content::{Choice, Content, Export};
 use crate::export::parts::PART_CALLS;
 use crate::export::{Progress, Written, check_plausible, remarks, tables};
 use crate::formats::paraver::names as paraver;
@@ -301,7 +301,8 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
         remark(&content, arguments.to);
     }
     let bar = if processes.is_first() { Bar::new() } else { Bar(None) };
-    let written = formats::write(&content, job.format, &part, directory_of(job.out), &bar);
+    let export = Export { content: &content, scratch: directory_of(job.out), progress: &bar };
+    let written = formats::write(export, job.format, &part);
     bar.finish();
     let written = written.map_err(|error| {
         // The temporary path no longer exists when the message is read.

@@ -7,12 +7,14 @@
 mod head;
 
 use std::ops::Range;
+use std::path::Path;
 
 use trace_format::errors::ErrorClasses;
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RequestState};
 
+use super::progress::Progress;
 use crate::analysis::Analysis;
 use crate::timeline::calls::{EventReader, PeerArgument, Received, Record, Tag};
 use crate::timeline::communicators::{CommunicatorTable, Membership, Peer};
@@ -86,6 +88,14 @@ pub struct Attributes {
     pub receive: Option<Received>,
     /// Floating-point operations of a compute call.
     pub flops: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Export<'a> {
+    pub content: &'a Content<'a>,
+    /// Folder for unnamed files with what does not fit in memory.
+    pub scratch: &'a Path,
+    pub progress: &'a dyn Progress,
 }
 
 /// A run that is exported.
@@ -281,7 +291,6 @@ impl<'a> Content<'a> {
         (error != 0).then(|| self.reading(call.rank).error_name(error))
     }
 
-    /// The attributes of a call.
     pub fn attributes(&self, call: &Call) -> Attributes {
         let mut attributes = Attributes::default();
         let Some(decoded) = self.reading(call.rank).call(&call.event) else { return attributes };
@@ -310,7 +319,6 @@ impl<'a> Content<'a> {
         self.trace(call.rank).file.requests(&call.event)
     }
 
-    /// The function of a call.
     pub fn function(&self, call: &Call) -> Option<&Function> {
         match call.what {
             What::Call(function) => self.head.functions.get(function as usize),

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::spill::Spill;
 
-use super::content::{Call, Content};
+use super::content::{Call, Content, Export};
 use super::error::{ExportError, agreed};
 use super::matches::Matches;
 use super::parts::Parts;
@@ -93,20 +93,15 @@ struct Writing<'w, 'a> {
 ///
 /// # Errors
 /// A file cannot be written; on all processes, if one has an error.
-pub fn write(
-    content: &Content,
-    parts: &Parts,
-    dataset: &dyn Dataset,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
+pub fn write(export: Export, parts: &Parts, dataset: &dyn Dataset) -> Result<Written, ExportError> {
+    let Export { content, scratch, progress } = export;
     let processes = &content.run.processes;
     let prepared = match processes.is_first() {
         true => dataset.prepare(&DIVIDED, parts.count()),
         false => Ok(()),
     };
     agreed(processes, prepared)?;
-    let matches = Matches::gather(content, parts, scratch, progress)?;
+    let matches = Matches::gather(export, parts)?;
     let writing = Writing { content, parts, matches: &matches, dataset, scratch, progress };
     let written = agreed(processes, writing.write())?;
     Ok(written.into_iter().fold(Written::default(), |all, one| Written {

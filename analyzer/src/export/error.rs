@@ -40,7 +40,6 @@ pub enum ExportError {
     OnProcess {
         /// Its number.
         process: usize,
-        /// Its host.
         host: String,
         /// Its error.
         what: String,

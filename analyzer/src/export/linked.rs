@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use super::content::{Call, Content};
+use super::content::{Call, Content, Export};
 use super::error::ExportError;
-use super::progress::{Progress, Written};
+use super::progress::Written;
 use super::steps::{Kind, Link, Links, Step, Steps};
 use super::traffic::Traffic;
 
@@ -28,12 +28,11 @@ pub struct LinkedStep {
 /// # Errors
 /// Errors of `sink`; no space for sorting.
 pub fn walk(
-    content: &Content,
+    export: Export,
     traffic: &Traffic,
-    scratch: &Path,
-    progress: &dyn Progress,
     sink: &mut dyn FnMut(&LinkedStep) -> Result<(), ExportError>,
 ) -> Result<Written, ExportError> {
+    let Export { content, scratch, progress } = export;
     let aside = ExportError::io(scratch);
     let received = traffic.received(scratch).map_err(&aside)?;
     let entered = traffic.entered(scratch).map_err(&aside)?;
@@ -79,18 +78,16 @@ pub trait StepWriter {
 
 /// Writes a run into a new file.
 pub fn write_steps<'a, W: StepWriter>(
-    content: &'a Content<'a>,
+    export: Export<'a>,
     path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
     writer: impl FnOnce(&'a Content<'a>, BufWriter<File>) -> W,
 ) -> Result<Written, ExportError> {
-    let traffic = Traffic::gather(content, scratch, progress)?;
+    let traffic = Traffic::gather(export)?;
     let failed = ExportError::io(path);
     let file = File::create_new(path).map_err(&failed)?;
-    let mut out = writer(content, BufWriter::with_capacity(1 << 20, file));
+    let mut out = writer(export.content, BufWriter::with_capacity(1 << 20, file));
     out.preamble().map_err(&failed)?;
-    let written = walk(content, &traffic, scratch, progress, &mut |linked| {
+    let written = walk(export, &traffic, &mut |linked| {
         let LinkedStep { step, sent, received, operation } = linked;
         match step.begins {
             true => out.begin(step, sent, operation.as_ref()).map_err(&failed),

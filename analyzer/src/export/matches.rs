@@ -22,7 +22,7 @@ use crate::timeline::matching::{
 };
 use crate::timeline::whole_ns;
 
-use super::content::Content;
+use super::content::{Content, Export};
 use super::error::{ExportError, agreed};
 use super::parts::Parts;
 use super::progress::Progress;
@@ -264,12 +264,8 @@ impl Matches {
     ///
     /// # Errors
     /// No space for these files; on all processes, if one has none.
-    pub fn gather(
-        content: &Content,
-        parts: &Parts,
-        scratch: &Path,
-        progress: &dyn Progress,
-    ) -> Result<Self, ExportError> {
+    pub fn gather(export: Export, parts: &Parts) -> Result<Self, ExportError> {
+        let Export { content, scratch, progress } = export;
         let threads = rayon::current_num_threads();
         let sink = || Sink {
             content,

@@ -6,7 +6,6 @@ use trace_format::plain::Plain;
 
 use crate::spill::Record;
 
-/// A message.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MessageRow {
@@ -65,15 +64,12 @@ pub struct MemberRow {
     pub first_ns: i64,
     /// Beginning of the member's call.
     pub begin_ns: i64,
-    /// Its end.
     pub end_ns: i64,
     /// When the operation was complete for the member.
     pub complete_ns: i64,
     /// Number of the operation on its communicator and lane.
     pub number: u64,
-    /// Bytes that it sent.
     pub sent_bytes: u64,
-    /// Bytes that it received.
     pub received_bytes: u64,
     /// The part of its rank.
     pub part: u32,
@@ -81,7 +77,6 @@ pub struct MemberRow {
     pub communicator: u32,
     /// See [`CollectiveInstance::lane`](crate::timeline::matching::CollectiveInstance::lane).
     pub lane: u32,
-    /// Its rank.
     pub rank: u32,
     /// Thread that called.
     pub thread: u32,
@@ -120,7 +115,6 @@ pub struct UnmatchedRow {
     pub bytes: u64,
     /// The part of its rank.
     pub part: u32,
-    /// Its rank.
     pub rank: u32,
     /// World rank of the partner, or `u32::MAX`.
     pub partner: u32,

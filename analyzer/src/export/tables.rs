@@ -6,13 +6,12 @@ mod report;
 mod schemas;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use crate::analysis::Analysis;
 use crate::causes::Causes;
 use crate::timeline::matching::Reason;
 
-use super::content::{Call, Content, What};
+use super::content::{Call, Content, Export, What};
 use super::error::ExportError;
 use super::matches::Matches;
 use super::parts::Parts;
@@ -29,13 +28,9 @@ fn time(value: i64) -> Cell<'static> {
 }
 
 /// Writes all tables of a run, each as one.
-pub fn write(
-    content: &Content,
-    tables: &mut dyn Tables,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
-    let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
+pub fn write(export: Export, tables: &mut dyn Tables) -> Result<Written, ExportError> {
+    let Export { content, progress, .. } = export;
+    let matches = Matches::gather(export, &Parts::one(content))?;
     of_participants(content, tables)?;
     progress.stage("calls", Some(content.most_events()));
     tables.begin(&CALLS)?;
@@ -47,8 +42,8 @@ pub fn write(
     recorder(content, tables)?;
     regions(content, tables, progress)?;
     progress.stage("messages", Some(matches.row_count()));
-    messages(content, &matches, scratch, tables, progress)?;
-    collectives(content, &matches, scratch, tables, progress)?;
+    messages(export, &matches, tables)?;
+    collectives(export, &matches, tables)?;
     of_results(content, tables, progress)?;
     tables.finish()?;
     Ok(Written { calls, messages: matches.message_count(), collectives: matches.operations })
@@ -82,12 +77,11 @@ pub(super) fn of_results(
 /// # Errors
 /// A row cannot be written, or what is set aside below `scratch` for sorting cannot be.
 pub fn write_one(
-    content: &Content,
+    export: Export,
     schema: &'static Schema,
     tables: &mut dyn Tables,
-    scratch: &Path,
-    progress: &dyn Progress,
 ) -> Result<(), ExportError> {
+    let Export { content, progress, .. } = export;
     // Tables that come from one source are written together; the others' rows are dropped.
     let mut only = Only { schema, tables, on: false };
     match schema.name {
@@ -103,12 +97,12 @@ pub fn write_one(
         "recorder" => recorder(content, &mut only)?,
         "regions" => regions(content, &mut only, progress)?,
         "messages" | "unmatched" => {
-            let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
-            messages(content, &matches, scratch, &mut only, progress)?;
+            let matches = Matches::gather(export, &Parts::one(content))?;
+            messages(export, &matches, &mut only)?;
         }
         "collectives" => {
-            let matches = Matches::gather(content, &Parts::one(content), scratch, progress)?;
-            collectives(content, &matches, scratch, &mut only, progress)?;
+            let matches = Matches::gather(export, &Parts::one(content))?;
+            collectives(export, &matches, &mut only)?;
         }
         _ => causes::explained(content, progress, |_, causes| causes::write(causes, &mut only))
             .unwrap_or(Ok(()))?,
@@ -361,13 +355,8 @@ fn regions(
     Ok(())
 }
 
-fn messages(
-    content: &Content,
-    matches: &Matches,
-    scratch: &Path,
-    tables: &mut dyn Tables,
-    progress: &dyn Progress,
-) -> Result<(), ExportError> {
+fn messages(export: Export, matches: &Matches, tables: &mut dyn Tables) -> Result<(), ExportError> {
+    let Export { content, scratch, progress } = export;
     tables.begin(&MESSAGES)?;
     for row in matches.messages() {
         progress.advance(1);
@@ -425,12 +414,11 @@ pub(super) fn unmatched_row(
 }
 
 fn collectives(
-    content: &Content,
+    export: Export,
     matches: &Matches,
-    scratch: &Path,
     tables: &mut dyn Tables,
-    progress: &dyn Progress,
 ) -> Result<(), ExportError> {
+    let Export { content, scratch, progress } = export;
     tables.begin(&COLLECTIVES)?;
     for row in matches.members() {
         progress.advance(1);

@@ -13,7 +13,7 @@ use crate::timeline::matching::{
 };
 use crate::timeline::whole_ns;
 
-use super::content::Content;
+use super::content::{Content, Export};
 use super::error::ExportError;
 use super::progress::Progress;
 use super::steps::Link;
@@ -194,21 +194,18 @@ impl Sink<'_, '_> {
 }
 
 impl Traffic {
-    /// Matches the run; what does not fit into memory goes to unnamed files in `directory`.
+    /// Matches the run; what does not fit into memory goes to unnamed files.
     ///
     /// # Errors
     /// No space for these files.
-    pub fn gather(
-        content: &Content,
-        directory: &Path,
-        progress: &dyn Progress,
-    ) -> Result<Self, ExportError> {
+    pub fn gather(export: Export) -> Result<Self, ExportError> {
+        let Export { content, scratch, progress } = export;
         let possible = matching::is_possible(content.run);
         let mut sink = Sink {
             content,
             progress,
-            messages: Spill::new(directory),
-            members: Spill::new(directory),
+            messages: Spill::new(scratch),
+            members: Spill::new(scratch),
             operations: 0,
             matched: 0,
             failed: None,
@@ -217,7 +214,7 @@ impl Traffic {
             progress.stage("matching messages", None);
             Analysis::of(content.run, content.timeline).matches_in_order(&mut sink);
         }
-        let io = |source| ExportError::Io { path: directory.to_owned(), source };
+        let io = |source| ExportError::Io { path: scratch.to_owned(), source };
         if let Some(error) = sink.failed {
             return Err(io(error));
         }

@@ -26,8 +26,8 @@ pub mod perfetto;
 
 use std::path::Path;
 
-use crate::export::content::Content;
-use crate::export::{ExportError, Progress, Written};
+use crate::export::content::Export;
+use crate::export::{ExportError, Written};
 use crate::import::{ImportError, Imported};
 
 /// A format to write.
@@ -52,28 +52,20 @@ pub enum Format {
     Otf2,
 }
 
-/// Writes a run to `path`, which must not exist; `scratch` is a directory for files without a name.
+/// Writes a run to `path`, which must not exist.
 ///
 /// # Errors
 /// A file cannot be written, for example because there is no space. A part of the export may be
 /// left at `path`.
-pub fn write(
-    content: &Content,
-    format: Format,
-    path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
+pub fn write(export: Export, format: Format, path: &Path) -> Result<Written, ExportError> {
     match format {
-        Format::Csv => csv::write(content, path, scratch, progress),
-        Format::Parquet { part_calls } => {
-            parquet::write(content, part_calls, path, scratch, progress)
-        }
-        Format::Perfetto => perfetto::write(content, path, scratch, progress),
-        Format::Paje => paje::write(content, path, scratch, progress),
-        Format::Folded => folded::write(content, path, progress),
-        Format::Otf2 => otf2::write(content, path, scratch, progress),
-        Format::Paraver => paraver::write(content, path, scratch, progress),
+        Format::Csv => csv::write(export, path),
+        Format::Parquet { part_calls } => parquet::write(export, part_calls, path),
+        Format::Perfetto => perfetto::write(export, path),
+        Format::Paje => paje::write(export, path),
+        Format::Folded => folded::write(export.content, path, export.progress),
+        Format::Otf2 => otf2::write(export, path),
+        Format::Paraver => paraver::write(export, path),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use gammachi_analyzer::export::Progress;
-use gammachi_analyzer::export::content::{Choice, Content};
+use gammachi_analyzer::export::content::{Choice, Content, Export};
 use gammachi_analyzer::formats::{self, Format};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::timeline::communicators::CommunicatorTable;
@@ -515,7 +515,8 @@ fn imported(ranks: &[SyntheticRank]) -> Made {
     let content = Content::new(&run, &timeline, &communicators, &choice);
     let outside = RunDirectory::new();
     let file = outside.path().join("trace.prv");
-    formats::write(&content, Format::Paraver, &file, outside.path(), &Silent).unwrap();
+    let export = Export { content: &content, scratch: outside.path(), progress: &Silent };
+    formats::write(export, Format::Paraver, &file).unwrap();
     // Paraver's files lie beside each other, or in a folder.
     let found = if file.is_dir() { prv_inside(&file) } else { file };
     let path = outside.path().join("imported.gammachi");

@@ -48,7 +48,6 @@ pub struct HeadRank {
     pub(super) regions: HashMap<u32, u32>,
 }
 
-/// A communicator.
 #[derive(Debug, Clone)]
 pub struct HeadCommunicator {
     /// Its name or, without one, how it was made and its number.

@@ -27,7 +27,6 @@ pub type Column = (&'static str, Type, bool);
 pub struct Schema<'a> {
     /// Its name, and that of its file.
     pub name: &'a str,
-    /// Its columns.
     pub columns: &'a [Column],
 }
 
@@ -83,7 +82,6 @@ pub const RANKS: Schema = Schema {
         ("clock_bound_ns", Real, true),
     ],
 };
-/// Communicators.
 pub const COMMUNICATORS: Schema = Schema {
     name: "communicators",
     columns: &[
@@ -104,7 +102,6 @@ pub const MEMBERS: Schema = Schema {
         ("rank", Int, true),
     ],
 };
-/// Calls.
 pub const CALLS: Schema = Schema {
     name: "calls",
     columns: &[
@@ -149,7 +146,6 @@ pub const REGIONS: Schema = Schema {
         ("region", Name, false),
     ],
 };
-/// Messages.
 pub const MESSAGES: Schema = Schema {
     name: "messages",
     columns: &[

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use crate::export::content::Content;
+use crate::export::content::Export;
 use crate::export::tables::{self, Cell, Schema, Tables};
-use crate::export::{ExportError, Progress, Written};
+use crate::export::{ExportError, Written};
 
 /// Writes `TABLE.csv` files into a directory that it makes.
 #[derive(Debug)]
@@ -24,13 +24,8 @@ impl CsvTables {
 }
 
 /// Writes a run's tables into a directory that it makes.
-pub fn write(
-    content: &Content,
-    path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
-    tables::write(content, &mut CsvTables::new(path), scratch, progress)
+pub fn write(export: Export, path: &Path) -> Result<Written, ExportError> {
+    tables::write(export, &mut CsvTables::new(path))
 }
 
 impl Tables for CsvTables {

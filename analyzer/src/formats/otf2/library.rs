@@ -127,13 +127,11 @@ functions! {
     fn Error_RegisterCallback(*const c_void, *mut c_void) -> *const c_void;
     /// Opens an archive for writing.
     fn Archive_Open(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Object;
-    /// Closes it.
     fn Archive_Close(Object) -> Code;
     /// Sets the callbacks that decide about flushing.
     fn Archive_SetFlushCallbacks(Object, *const FlushCallbacks, *mut c_void) -> Code;
     /// Declares that a single process writes.
     fn Archive_SetSerialCollectiveCallbacks(Object) -> Code;
-    /// Sets the creator.
     fn Archive_SetCreator(Object, *const c_char) -> Code;
     /// Opens the event files.
     fn Archive_OpenEvtFiles(Object) -> Code;
@@ -145,19 +143,14 @@ functions! {
     fn Archive_CloseDefFiles(Object) -> Code;
     /// Writer of a location's events.
     fn Archive_GetEvtWriter(Object, u64) -> Object;
-    /// Closes it.
     fn Archive_CloseEvtWriter(Object, Object) -> Code;
     /// Writer of a location's definitions.
     fn Archive_GetDefWriter(Object, u64) -> Object;
-    /// Closes it.
     fn Archive_CloseDefWriter(Object, Object) -> Code;
     /// Writer of the global definitions.
     fn Archive_GetGlobalDefWriter(Object) -> Object;
-    /// Closes it.
     fn Archive_CloseGlobalDefWriter(Object, Object) -> Code;
-    /// A list of attributes.
     fn AttributeList_New() -> Object;
-    /// Deletes it.
     fn AttributeList_Delete(Object) -> Code;
     /// Adds an attribute: list, attribute, value.
     fn AttributeList_AddUint64(Object, u32, u64) -> Code;
@@ -217,7 +210,6 @@ functions! {
     fn EvtWriter_GetNumberOfEvents(Object, *mut u64) -> Code;
     /// Opens an archive by its anchor file.
     fn Reader_Open(*const c_char) -> Object;
-    /// Closes it.
     fn Reader_Close(Object) -> Code;
     /// Declares that a single process reads.
     fn Reader_SetSerialCollectiveCallbacks(Object) -> Code;
@@ -241,7 +233,6 @@ functions! {
     fn Reader_GetDefReader(Object, u64) -> Object;
     /// Reads all records and counts them.
     fn Reader_ReadAllLocalDefinitions(Object, Object, *mut u64) -> Code;
-    /// Closes it.
     fn Reader_CloseDefReader(Object, Object) -> Code;
     /// Reader of a location's events.
     fn Reader_GetEvtReader(Object, u64) -> Object;
@@ -249,65 +240,39 @@ functions! {
     fn Reader_RegisterEvtCallbacks(Object, Object, Object, *mut c_void) -> Code;
     /// Reads all records and counts them.
     fn Reader_ReadAllLocalEvents(Object, Object, *mut u64) -> Code;
-    /// Closes it.
     fn Reader_CloseEvtReader(Object, Object) -> Code;
     /// Callbacks of definitions.
     fn GlobalDefReaderCallbacks_New() -> Object;
     /// Deletes them.
     fn GlobalDefReaderCallbacks_Delete(Object);
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetClockPropertiesCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetStringCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetAttributeCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetLocationGroupCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetLocationGroupPropertyCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetLocationCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetRegionCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetGroupCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetCommCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn GlobalDefReaderCallbacks_SetInterCommCallback(Object, *const c_void) -> Code;
     /// Callbacks of events.
     fn EvtReaderCallbacks_New() -> Object;
     /// Deletes them.
     fn EvtReaderCallbacks_Delete(Object);
-    /// Sets one.
     fn EvtReaderCallbacks_SetEnterCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetLeaveCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiSendCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiIsendCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiIsendCompleteCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiIrecvRequestCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiRecvCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiIrecvCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiRequestTestCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiRequestCancelledCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiCollectiveBeginCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetMpiCollectiveEndCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(Object, *const c_void) -> Code;
-    /// Sets one.
     fn EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(Object, *const c_void) -> Code;
 }
 

@@ -10,7 +10,7 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::export::content::{Attributes, Call, Content};
+use crate::export::content::{Attributes, Call, Content, Export};
 use crate::export::steps::{Kind, Steps};
 use crate::export::traffic::Traffic;
 use crate::export::{ExportError, Progress, Written};
@@ -49,14 +49,10 @@ impl Drop for Archive<'_> {
 }
 
 /// Writes the run.
-pub fn write(
-    content: &Content,
-    path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
+pub fn write(export: Export, path: &Path) -> Result<Written, ExportError> {
+    let Export { content, scratch, progress } = export;
     let library = Otf2Library::load().map_err(ExportError::format)?;
-    let traffic = Traffic::gather(content, scratch, progress)?;
+    let traffic = Traffic::gather(export)?;
     let collectives = traffic.operations().map_err(ExportError::io(scratch))?;
     let calls = archive(&library, content, path, progress).map_err(ExportError::of_file(path))?;
     Ok(Written { calls, messages: traffic.messages.count(), collectives })

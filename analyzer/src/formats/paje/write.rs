@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::export::content::{Call, Content, What};
+use crate::export::content::{Call, Content, Export, What};
 use crate::export::linked::{StepWriter, write_steps};
 use crate::export::steps::{Kind, Link, Step, step_name};
-use crate::export::{ExportError, Progress, Written};
+use crate::export::{ExportError, Written};
 use crate::plain_text::printable;
 
 /// Header of the file: the fields of each kind of event.
@@ -273,13 +273,8 @@ impl StepWriter for PajeWriter<'_> {
 }
 
 /// Writes the run.
-pub fn write(
-    content: &Content,
-    path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
+pub fn write(export: Export, path: &Path) -> Result<Written, ExportError> {
     let writer =
         |content, file| PajeWriter { content, file, named: Vec::new(), line: String::new() };
-    write_steps(content, path, scratch, progress, writer)
+    write_steps(export, path, writer)
 }

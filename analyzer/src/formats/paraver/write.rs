@@ -13,11 +13,11 @@ use std::path::Path;
 
 use trace_format::meaning::Class;
 
-use crate::export::content::{Content, Function, What};
+use crate::export::content::{Export, Function, What};
 use crate::export::linked::{LinkedStep, walk};
 use crate::export::steps::{Kind, Step, step_name};
 use crate::export::traffic::{MessageRecord, NEVER, Traffic};
-use crate::export::{ExportError, Progress, Written};
+use crate::export::{ExportError, Written};
 use crate::plain_text::printable;
 
 use super::names::{
@@ -186,13 +186,9 @@ fn date_text(unix_ns: i64) -> String {
 }
 
 /// Writes the three files into a directory that it makes.
-pub fn write(
-    content: &Content,
-    path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
-    let traffic = Traffic::gather(content, scratch, progress)?;
+pub fn write(export: Export, path: &Path) -> Result<Written, ExportError> {
+    let Export { content, scratch, .. } = export;
+    let traffic = Traffic::gather(export)?;
     let aside = ExportError::io(scratch);
     let ranks = &content.head.ranks;
     let mut hosts: Vec<&str> = Vec::new();
@@ -212,7 +208,7 @@ pub fn write(
         Some(first)
     });
     let threads: Vec<usize> = threads.collect();
-    let states = states(content, &threads, scratch, progress).map_err(&aside)?;
+    let states = states(export, &threads).map_err(&aside)?;
     fs::create_dir(path).map_err(ExportError::io(path))?;
     let file_of = |ending: &str| path.join(format!("{STEM}.{ending}"));
     let prv = file_of("prv");
@@ -236,7 +232,7 @@ pub fn write(
         }
         Ok(())
     };
-    let written = walk(content, &traffic, scratch, progress, &mut |linked| {
+    let written = walk(export, &traffic, &mut |linked| {
         due(&mut out, linked.step.at_ns)?;
         out.event(linked).map_err(&failed)
     })?;

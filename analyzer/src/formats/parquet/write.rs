@@ -16,11 +16,11 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type as Node};
 
-use crate::export::content::Content;
+use crate::export::content::Export;
 use crate::export::dataset::{self, Dataset};
 use crate::export::parts::Parts;
 use crate::export::tables::{Cell, Column, Schema, Tables, Type};
-use crate::export::{ExportError, Progress, Written};
+use crate::export::{ExportError, Written};
 
 /// Rows that are buffered before they are written as a group.
 const GROUP_ROWS: usize = 1 << 18;
@@ -205,16 +205,10 @@ impl Open {
 
 /// Writes a run's tables into a directory that it makes, in parts of about so many calls. All
 /// processes that opened the run call this; what is written does not depend on their number.
-pub fn write(
-    content: &Content,
-    part_calls: u64,
-    path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
-    let parts = Parts::of(content, part_calls);
+pub fn write(export: Export, part_calls: u64, path: &Path) -> Result<Written, ExportError> {
+    let parts = Parts::of(export.content, part_calls);
     let dataset = ParquetDataset { directory: path.to_owned() };
-    dataset::write(content, &parts, &dataset, scratch, progress)
+    dataset::write(export, &parts, &dataset)
 }
 
 impl Tables for ParquetTables<'_> {

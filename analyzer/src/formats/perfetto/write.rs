@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::export::content::{Call, Content, What};
+use crate::export::content::{Call, Content, Export, What};
 use crate::export::linked::{StepWriter, write_steps};
 use crate::export::steps::{Kind, Link, Step, step_name};
-use crate::export::{ExportError, Progress, Written};
+use crate::export::{ExportError, Written};
 
 /// An encoded message, or the beginning of one.
 #[derive(Debug, Default)]
@@ -286,12 +286,7 @@ impl StepWriter for PerfettoWriter<'_> {
 }
 
 /// Writes the run.
-pub fn write(
-    content: &Content,
-    path: &Path,
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> Result<Written, ExportError> {
+pub fn write(export: Export, path: &Path) -> Result<Written, ExportError> {
     let writer = |content, file| PerfettoWriter { content, file, named: Vec::new() };
-    write_steps(content, path, scratch, progress, writer)
+    write_steps(export, path, writer)
 }

@@ -50,12 +50,10 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// A string by its number.
     pub fn text(&self, number: u32) -> &str {
         self.strings.get(&number).map_or("", String::as_str)
     }
 
-    /// A property of a process by its name.
     pub fn property(&self, process: u32, name: &str) -> Option<&str> {
         let mut all = self.properties.iter();
         let found = all.find(|(of, key, _)| *of == process && self.text(*key) == name)?;

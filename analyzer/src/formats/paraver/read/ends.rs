@@ -46,9 +46,7 @@ impl Record for End {
 /// The ends of all messages found so far.
 #[derive(Debug)]
 pub struct FoundEnds {
-    /// Sending ends.
     pub sends: Spill<End>,
-    /// Receiving ends.
     pub receives: Spill<End>,
 }
 

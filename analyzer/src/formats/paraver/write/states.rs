@@ -1,13 +1,11 @@
 //! Derives Paraver's states from the calls of threads.
 
 use std::io;
-use std::path::Path;
 
 use trace_format::meaning::{Class, Operation};
 use trace_format::plain::Plain;
 
-use crate::export::Progress;
-use crate::export::content::{Call, Content, Function};
+use crate::export::content::{Call, Export, Function};
 use crate::export::steps::{Kind, Steps};
 use crate::formats::paraver::names::RUNNING;
 use crate::spill::{Record, Sorted, Spill};
@@ -52,12 +50,8 @@ fn state_of(function: Option<&Function>) -> u32 {
 }
 
 /// The states of all threads: that of the innermost call, and running between calls.
-pub(super) fn states(
-    content: &Content,
-    first_threads: &[usize],
-    scratch: &Path,
-    progress: &dyn Progress,
-) -> io::Result<Sorted<State>> {
+pub(super) fn states(export: Export, first_threads: &[usize]) -> io::Result<Sorted<State>> {
+    let Export { content, scratch, progress } = export;
     progress.stage("states", Some(content.most_events()));
     let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
     let mut spill = Spill::new(scratch);

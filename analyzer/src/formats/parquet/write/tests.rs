@@ -9,7 +9,8 @@ use parquet::record::RowAccessor;
 use trace_format::markers::ToolReason;
 
 use super::*;
-use crate::export::content::Choice;
+use crate::export::Progress;
+use crate::export::content::{Choice, Content};
 use crate::export::parts::PART_CALLS;
 use crate::metrics::{Metrics, Selection};
 use crate::processes::{Processes, in_threads};
@@ -27,6 +28,10 @@ struct Silent;
 impl Progress for Silent {
     fn stage(&self, _: &str, _: Option<u64>) {}
     fn advance(&self, _: u64) {}
+}
+
+fn silent<'a>(content: &'a Content<'a>) -> Export<'a> {
+    Export { content, scratch: Path::new("/tmp"), progress: &Silent }
 }
 
 /// Ranks that pass messages on in a ring inside of regions, with collective operations of every
@@ -71,7 +76,7 @@ fn export(
     let run = Run::open_in(run, processes).unwrap();
     let (timeline, communicators) = (GlobalTimeline::new(&run), CommunicatorTable::new(&run));
     let content = Content::new(&run, &timeline, &communicators, choice);
-    write(&content, part_calls, to, &std::env::temp_dir(), &Silent).unwrap()
+    write(silent(&content), part_calls, to).unwrap()
 }
 
 /// All files below a directory with their bytes, by path.
@@ -178,7 +183,7 @@ fn a_failure_of_one_process_is_one_of_all() {
         let content = Content::new(&run, &timeline, &communicators, &choice);
         // Of the third process, what it writes has no place.
         let to = if processes.number() == 2 { to.join("missing") } else { to.clone() };
-        let written = write(&content, 1, &to, &std::env::temp_dir(), &Silent);
+        let written = write(silent(&content), 1, &to);
         written.unwrap_err().to_string()
     });
     assert!(errors[0].starts_with("process 2 on "), "{errors:?}");
@@ -193,8 +198,8 @@ fn tables_of_the_report_have_its_figures_in_both_formats() {
     let choice = Choice::default();
     let content = Content::new(&run, &timeline, &communicators, &choice);
     let (text, binary) = (out.path().join("csv"), out.path().join("parquet"));
-    crate::formats::csv::write(&content, &text, out.path(), &Silent).unwrap();
-    write(&content, PART_CALLS, &binary, out.path(), &Silent).unwrap();
+    crate::formats::csv::write(silent(&content), &text).unwrap();
+    write(silent(&content), PART_CALLS, &binary).unwrap();
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     let expected: Vec<f64> = metrics.ranks.iter().map(|rank| rank.lost_s).collect();
 
