@@ -247,18 +247,9 @@ impl RankWriter {
         let mut definitions = vec![anchor(first), anchor(last.max(first + 1))];
         if let Some(bound_ns) = bound_ns.filter(|_| self.rank != 0) {
             for (phase, ticks) in [(Phase::Init, begin), (Phase::Finalize, end.max(begin + 1))] {
-                definitions.push(Definition::ClockExchange(ClockExchange {
-                    phase,
-                    parent: 0,
-                    same_host: false,
-                    rounds: 0,
-                    kept: 0,
-                    child_ticks: ticks,
-                    parent_ticks: ticks,
-                    bound_ticks: bound_ns.max(0.0).ceil() as u64,
-                    min_round_trip_ticks: 0,
-                    median_round_trip_ticks: 0,
-                }));
+                let bound_ticks = bound_ns.max(0.0).ceil() as u64;
+                let exchange = ClockExchange::on_one_clock(phase, ticks, bound_ticks);
+                definitions.push(Definition::ClockExchange(exchange));
             }
         }
         let (born, died) = self.life.unwrap_or((first, last));

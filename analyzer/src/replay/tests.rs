@@ -53,6 +53,13 @@ struct Program {
 
 const CALL: u64 = 10;
 
+/// In nanoseconds, without what the ranks compute behind it.
+fn end_of_last_call(graph: &Graph, ends: &[f64]) -> f64 {
+    let last = graph.lines.iter().zip(ends);
+    last.map(|(line, end)| (end - graph.ops[line.ops.end as usize - 1].own_s) * 1e9)
+        .fold(0.0, f64::max)
+}
+
 impl Program {
     fn new(ranks: u32) -> Self {
         Self::with_end(ranks, END)
@@ -111,12 +118,7 @@ impl Program {
             if replayed.released == 0 {
                 assert_adds_up(&graph, &conditions, &replayed);
             }
-            let last_calls = graph
-                .lines
-                .iter()
-                .zip(&replayed.ends)
-                .map(|(line, end)| (end - graph.ops[line.ops.end as usize - 1].own_s) * 1e9);
-            (last_calls.fold(0.0, f64::max), replayed.released)
+            (end_of_last_call(&graph, &replayed.ends), replayed.released)
         })
     }
 

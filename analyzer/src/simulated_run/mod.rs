@@ -148,18 +148,8 @@ impl<'i, 'a> SimulatedRun<'i, 'a> {
         if *rank != 0 {
             // All ranks read one clock.
             for (phase, ticks) in [(Phase::Init, begin), (Phase::Finalize, end_of_clock)] {
-                all.push(Definition::ClockExchange(ClockExchange {
-                    phase,
-                    parent: 0,
-                    same_host: false,
-                    rounds: 0,
-                    kept: 0,
-                    child_ticks: ticks,
-                    parent_ticks: ticks,
-                    bound_ticks: 0,
-                    min_round_trip_ticks: 0,
-                    median_round_trip_ticks: 0,
-                }));
+                let exchange = ClockExchange::on_one_clock(phase, ticks, 0);
+                all.push(Definition::ClockExchange(exchange));
             }
         }
         all.extend(

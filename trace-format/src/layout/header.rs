@@ -441,6 +441,24 @@ pub struct ClockExchange {
     pub median_round_trip_ticks: u64,
 }
 
+impl ClockExchange {
+    /// With rank 0, whose counter shows the same within a bound, without a message.
+    pub fn on_one_clock(phase: Phase, ticks: u64, bound_ticks: u64) -> Self {
+        Self {
+            phase,
+            parent: 0,
+            same_host: false,
+            rounds: 0,
+            kept: 0,
+            child_ticks: ticks,
+            parent_ticks: ticks,
+            bound_ticks,
+            min_round_trip_ticks: 0,
+            median_round_trip_ticks: 0,
+        }
+    }
+}
+
 /// Resource usage of a thread from its start to the reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUsage {

@@ -19,12 +19,7 @@ fn on(program: &Program, mapping: &Mapping) -> (f64, [bool; 2]) {
         let conditions = Conditions { network: &network, placement: &placement, pace: as_recorded };
         let replayed = replay(&graph, &conditions);
         assert_adds_up(&graph, &conditions, &replayed);
-        let last_calls = graph
-            .lines
-            .iter()
-            .zip(&replayed.ends)
-            .map(|(line, end)| (end - graph.ops[line.ops.end as usize - 1].own_s) * 1e9);
-        (last_calls.fold(0.0, f64::max), placement.used_levels(&graph))
+        (end_of_last_call(&graph, &replayed.ends), placement.used_levels(&graph))
     })
 }
 
