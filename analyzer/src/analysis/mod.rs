@@ -50,7 +50,6 @@ impl<'a> RankView<'a> {
         })
     }
 
-    /// The thread with this number.
     pub fn thread(self, number: u32) -> Option<ThreadView<'a>> {
         self.threads().find(|view| view.thread.number == number)
     }

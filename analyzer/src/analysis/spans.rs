@@ -66,7 +66,6 @@ pub enum SpanKind {
 /// An event with a resolved end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Kind of the span.
     pub kind: SpanKind,
     /// Counter at the start.
     pub begin_ticks: u64,

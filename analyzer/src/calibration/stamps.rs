@@ -34,13 +34,9 @@ pub enum StampsError {
     UnknownRank,
     /// A rank's counter has an impossible frequency.
     #[error("rank {rank} has an impossible counter frequency")]
-    Frequency {
-        /// The rank.
-        rank: usize,
-    },
+    Frequency { rank: usize },
 }
 
-/// The host of a rank.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RankHost {
     /// Host name.

@@ -119,7 +119,6 @@ impl LocalContexts {
         Self { numbers, all }
     }
 
-    /// The context with this number.
     #[inline]
     pub fn get(&self, number: u32) -> LocalContext {
         self.all[number as usize]
@@ -144,7 +143,6 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// A context by its number.
     pub fn get(&self, number: u32) -> &Context {
         &self.all[number as usize]
     }

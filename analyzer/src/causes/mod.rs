@@ -172,7 +172,6 @@ pub struct Causes<'a> {
     pub groups: Vec<Group>,
     /// How much of the waiting may have been without a core.
     pub off_cpu: OffCpu,
-    /// The critical path.
     pub path: CriticalPath,
     /// Stretches in which all ranks repeat the same calls, longest first.
     pub phases: Vec<Phase>,

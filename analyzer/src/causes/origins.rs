@@ -45,7 +45,6 @@ impl Origins {
         origins
     }
 
-    /// Changes each part.
     pub fn each_mut(&mut self, change: impl FnMut(&mut Part)) {
         self.parts.iter_mut().for_each(change);
     }

@@ -221,7 +221,6 @@ impl ProfileBuilder {
         self.stretch += 1;
     }
 
-    /// The profile.
     pub fn finish(mut self) -> Profile {
         if self.stretch + 1 < self.profile.moments.len() {
             self.close_stretch();
@@ -433,7 +432,6 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
 /// What every line and every rank did, by context.
 #[derive(Debug, Default)]
 pub struct Profiles {
-    /// By line.
     pub of_lines: Vec<Profile>,
     /// By the first line of each rank that has several, what its threads did together.
     pub(super) together: BTreeMap<u32, Profile>,

@@ -117,7 +117,6 @@ struct Entries<'e> {
     asked: &'e [&'e [Unexplained]],
 }
 
-/// The entries of one rank.
 struct EntriesOfRank<'e> {
     clock: &'e IntegerTimeline<'e>,
     asked: &'e [Unexplained],

@@ -96,7 +96,6 @@ pub(super) struct PieceReasons {
     pub(super) too_long: u64,
 }
 
-/// A wait of a piece.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PieceWait {
     pub(super) number: u32,

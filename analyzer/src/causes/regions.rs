@@ -343,7 +343,6 @@ impl Regions {
         Self { all, of_waits }
     }
 
-    /// The region of a wait.
     pub fn of_wait(&self, number: u32) -> Option<&Region> {
         self.of_waits[number as usize].map(|region| &self.all[region as usize])
     }

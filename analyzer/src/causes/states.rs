@@ -116,7 +116,6 @@ pub enum Unknown {
         count: u64,
         /// At most their sum, ns.
         sum_ns: u64,
-        /// ns.
         below_ns: u64,
     },
     /// Whether messages were received in the wrong order, because there are too many.

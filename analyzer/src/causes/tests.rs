@@ -74,7 +74,6 @@ fn of_part<'a>(analysis: &Analysis<'a>, selection: &Selection) -> Causes<'a> {
     Causes::with_options(analysis, CausesOptions::of_part(&metrics)).unwrap()
 }
 
-/// The causes of an iteration.
 fn of_iteration<'a>(analysis: &Analysis<'a>, number: usize) -> Causes<'a> {
     let iteration = Causes::iteration(analysis, number).unwrap();
     of_part(analysis, &Selection::Iteration(iteration))

@@ -72,7 +72,6 @@ impl Waits {
         self.before + self.first[line as usize] as u32
     }
 
-    /// The waits of a line.
     pub fn of(&self, line: u32) -> &[Wait] {
         let line = line as usize;
         &self.all[self.first[line]..self.first[line + 1]]

@@ -14,7 +14,6 @@ use super::subject::Relation;
 pub struct Comparison {
     /// Runs before the change. Call sites that both sides have are those of the runs after.
     pub before: Vec<RunRecord>,
-    /// Runs after it.
     pub after: Vec<RunRecord>,
     /// What both have in common, and how they differ.
     pub relation: Relation,

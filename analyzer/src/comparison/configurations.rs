@@ -13,12 +13,10 @@ use super::subject::{Difference, Mixed};
 pub struct Configuration {
     /// Runs before the change.
     pub before: Vec<RunRecord>,
-    /// Runs after it.
     pub after: Vec<RunRecord>,
 }
 
 impl Configuration {
-    /// One of its runs.
     pub fn first(&self) -> Option<&RunRecord> {
         self.before.first().or(self.after.first())
     }

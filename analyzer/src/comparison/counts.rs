@@ -21,7 +21,6 @@ pub enum CountKind {
     /// Calls of a function from a call site.
     CallsAt(CodeLocation),
     Messages,
-    /// Bytes of all messages.
     MessageBytes,
     /// Messages from a size up to twice that size.
     Sizes(u64),
@@ -40,7 +39,6 @@ pub enum CountKind {
 /// A count that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What is counted.
     pub what: CountKind,
     /// The count in each run before.
     pub before: u64,

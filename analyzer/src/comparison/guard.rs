@@ -47,7 +47,6 @@ pub enum UndecidedReason {
 pub struct Check {
     /// The result.
     pub verdict: Verdict,
-    /// The reason, if it is undecided.
     pub because: Option<UndecidedReason>,
     /// Number of runs per side that would decide it; `None` if unreasonably many, or if there are
     /// enough.

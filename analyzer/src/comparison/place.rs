@@ -151,7 +151,6 @@ impl SiteTable {
         number as u32
     }
 
-    /// The place of a context.
     pub fn place(&mut self, context: &Context) -> Place {
         let mut of = |site: &Option<CallSite>| site.as_ref().map(|site| self.site(site));
         match context.outer() {

@@ -56,7 +56,6 @@ pub enum NoCount {
     Unreadable,
 }
 
-/// A count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     /// Difference of the readings, all threads together.

@@ -21,7 +21,6 @@ pub enum Note {
     ComputeModesDiffer {
         /// The mode in use.
         used: String,
-        /// One of the others.
         other: String,
     },
     /// The ranks' compute mode is unknown; all time outside MPI counts as computation.

@@ -26,7 +26,6 @@ pub enum SelectionError {
     /// The region exists, but no rank entered it between MPI_Init and MPI_Finalize.
     #[error("no rank entered region {0:?} between MPI_Init and MPI_Finalize")]
     EmptyRegion(String),
-    /// There is no function of that name.
     #[error(
         "no function is named {name:?}; names are written as in C, such as MPI_Barrier{question}"
     )]
@@ -59,7 +58,6 @@ pub enum SelectionError {
         from: Bound,
         /// Where it ends.
         to: Bound,
-        /// Why it is empty.
         why: EmptyWindow,
     },
 }

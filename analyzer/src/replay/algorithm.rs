@@ -4,7 +4,6 @@
 
 use super::movement::{Movement, Needs};
 
-/// An algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Algorithm {
     /// Binomial tree: all data in each round.

@@ -72,7 +72,6 @@ impl Assembled {
         all.iter().any(|origin| matches!(origin, Origin::Machine | Origin::Given))
     }
 
-    /// Sets the latency of a hop.
     pub fn set_latency(&mut self, hop: Hop, seconds: f64, origin: Origin) {
         self.network.latency[hop as usize] = seconds;
         self.latency[hop as usize] = origin;

@@ -3,7 +3,6 @@
 use super::assembled::Assembled;
 use super::mapping::Mapping;
 
-/// A change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Transfers, and calls that need no other rank, take no time.

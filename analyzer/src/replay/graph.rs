@@ -49,7 +49,6 @@ pub(super) enum LinkKind {
     PostSend,
     /// Completes a send that an earlier call began.
     CompleteSend,
-    /// Receives.
     Receive,
     PostReceive,
     /// Completes a receive that an earlier call posted.
@@ -94,7 +93,6 @@ pub(super) struct Link {
     pub of: u32,
 }
 
-/// A message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
     /// The calls that begin to send and that post the receive.

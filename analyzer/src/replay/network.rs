@@ -273,7 +273,6 @@ impl<T: Amount> Costs<'_, T> {
         self.network.latency[hop] + self.network.per_byte[hop] * message.bytes
     }
 
-    /// The latency of a message.
     #[inline]
     pub fn latency(&self, message: &Message) -> T {
         self.network.latency[self.hop(message) as usize]

@@ -20,7 +20,6 @@ use trace_format::{private_directory, regular_file};
 use super::opened::gaps;
 use super::run_json::{RUN_JSON, RunJson, RunState};
 
-/// Extension of rank files.
 const RANK_FILE_EXTENSION: &str = "gmc";
 /// Depth below a part down to which files are searched for:
 /// `STAGE/JOB/RUN/ranks-000/rank-000000.gmc`.
@@ -65,7 +64,6 @@ pub struct Found {
 /// Result of [`collect`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Files copied.
     pub copied: Vec<FoundFile>,
     /// Files that the run directory already had, or that another part also had.
     pub already: u32,
@@ -97,7 +95,6 @@ pub enum CollectError {
     /// A part cannot be listed.
     #[error("{}: cannot be read: {source}", .directory.display())]
     List {
-        /// The directory.
         directory: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -126,7 +123,6 @@ pub enum CollectError {
     Write {
         /// What was tried.
         what: &'static str,
-        /// Its path.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

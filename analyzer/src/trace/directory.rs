@@ -29,7 +29,6 @@ pub(super) struct Listing {
 const MAX_MAPPED: usize = 1 << 14;
 
 impl Listing {
-    /// Opens one of the files.
     pub fn open(&self, path: &Path) -> Result<RankFile, OpenError> {
         RankFile::open(path).map(|file| self.as_one_of_all(file))
     }

@@ -26,7 +26,6 @@ pub enum TraceError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// There is no rank file.
     #[error(
         "{0}: no rank file in it (ranks-000/rank-000000.gmc …): the program never completed \
          MPI_Init under the recorder, or this is not a run directory; record one with `gammachi \
@@ -51,7 +50,6 @@ pub enum TraceError {
         "{file}: {what}; the figures would be wrong: run the command again once the file is complete"
     )]
     Unreadable {
-        /// The file.
         file: PathBuf,
         /// Which bytes cannot be read, and why.
         what: String,
@@ -66,7 +64,6 @@ pub enum TraceError {
         directory: PathBuf,
         /// Number of the first process that finds other files.
         process: usize,
-        /// Its host.
         host: String,
         /// The first process's host.
         first_host: String,
@@ -76,7 +73,6 @@ pub enum TraceError {
     OnProcess {
         /// Number of the process.
         process: usize,
-        /// Its host.
         host: String,
         /// Its error.
         what: String,

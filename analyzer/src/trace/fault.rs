@@ -54,7 +54,6 @@ pub enum FileFault {
     NoSuchRank {
         /// The rank that it states.
         rank: u32,
-        /// Its world.
         world: u32,
         /// Ranks of the run.
         world_size: u32,
@@ -73,7 +72,6 @@ pub enum FileFault {
     /// The events of a thread are damaged from some position on.
     #[error("{damage}; the later events of thread {thread} are left out")]
     DamagedEvents {
-        /// The thread.
         thread: u32,
         /// Position and kind of the damage.
         damage: Diagnosis,
@@ -81,7 +79,6 @@ pub enum FileFault {
     /// Calls end after the next call begins.
     #[error("{calls} calls of thread {thread} end after the next one begins; they are cut there")]
     Overlaps {
-        /// The thread.
         thread: u32,
         /// Number of such calls.
         calls: u64,
@@ -98,7 +95,6 @@ pub enum FileFault {
     /// The rank has no begin, although others have one.
     #[error("rank {rank} {state}: it is left out of all times and figures")]
     NotBegun {
-        /// The rank.
         rank: u32,
         /// State of its process.
         state: NotBegun,

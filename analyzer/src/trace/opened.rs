@@ -32,7 +32,6 @@ pub struct RankTrace {
 }
 
 impl RankTrace {
-    /// A rank with the extents of its threads.
     pub(super) fn new((name, file): (PathBuf, RankFile), threads: Vec<ThreadExtent>) -> Self {
         let facts = RankFacts::from_definitions(&file.definitions);
         let process = match facts.finalized() {
@@ -73,7 +72,6 @@ pub struct Run {
     pub missing: Vec<RangeInclusive<u32>>,
     /// Contents of `run.json`, if `gammachi run` wrote it.
     pub description: Option<RunJson>,
-    /// Faults in the files.
     pub diagnoses: Vec<FileDiagnosis<FileFault>>,
     /// Other facts that a reader should know.
     pub notes: Vec<RunNote>,

@@ -23,7 +23,6 @@ pub struct Phase {
     pub(super) busiest: i64,
 }
 
-/// One iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Iteration {
     /// Its length: from its latest begin to the latest begin of the next.

@@ -104,7 +104,6 @@ pub(super) struct Symbols<'l> {
     pub lines: &'l Lines,
 }
 
-/// The symbols of one rank.
 #[derive(Debug)]
 pub(super) struct SymbolsOfRank<'l> {
     lines: &'l Lines,

@@ -48,7 +48,6 @@ impl TurnsOfLoop {
     }
 }
 
-/// The turns of one rank.
 #[derive(Debug)]
 pub(super) struct TurnsOfRank<'l> {
     lines: &'l Lines,

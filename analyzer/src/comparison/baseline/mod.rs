@@ -56,7 +56,6 @@ pub enum BaselineError {
 pub struct Entry {
     /// The file.
     pub path: PathBuf,
-    /// The run.
     pub record: RunRecord,
 }
 

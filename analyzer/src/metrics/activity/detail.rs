@@ -178,7 +178,6 @@ impl Detail {
     }
 }
 
-/// The details of one row.
 #[derive(Debug, Default)]
 struct RowDetail {
     /// Its index; `None` if the thread has no row.

@@ -56,7 +56,6 @@ struct Facts {
     rows: Vec<RowFacts>,
 }
 
-/// A stored index.
 #[derive(Debug)]
 pub struct StoredIndex {
     facts: Facts,

@@ -26,7 +26,6 @@ pub struct Row {
     pub totals_s: [f64; KINDS],
 }
 
-/// A long call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LongCall {
     /// Index of the row in [`Activity::rows`].

@@ -40,7 +40,6 @@ pub(in crate::metrics) struct ThreadSums {
     pub number: u32,
     /// Calls that began in the selection.
     pub calls: u64,
-    /// Ticks in MPI.
     pub mpi_ticks: u64,
     /// Ticks in the recorder.
     pub tool_ticks: u64,

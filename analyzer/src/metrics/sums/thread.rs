@@ -147,7 +147,6 @@ impl RankSums<'_, '_> {
         self.until_ticks = until_ticks;
     }
 
-    /// The call that a span is, if it is one.
     fn call_of(&self, span: &Span) -> Option<Call> {
         let (function, count, ticks, polls) = match span.kind {
             SpanKind::Call(function) => (function, 1, span.end_ticks - span.begin_ticks, false),

@@ -28,7 +28,6 @@ impl Node {
     }
 }
 
-/// Which nodes are free.
 pub(super) fn free(nodes: &[Node]) -> Vec<bool> {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (index, node) in nodes.iter().enumerate() {

@@ -32,7 +32,6 @@ pub(super) use open_operations::OpenOperations;
 pub use position::{Arguments, CallRecord, Partner};
 use position::{RankContext, RecentCalls};
 
-/// The position of a thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(into = "ThreadPositionPart")]
 pub struct ThreadPosition {
@@ -283,7 +282,6 @@ impl Unfinished {
         all.filter(move |(number, _)| awaited(*number)).map(|(_, open)| open)
     }
 
-    /// One rank.
     pub fn rank(&self, rank: u32) -> Option<&UnfinishedRank> {
         let index = self.ranks.binary_search_by_key(&rank, |unfinished| unfinished.rank).ok()?;
         self.ranks.get(index)

@@ -175,7 +175,6 @@ impl<'a> RankContext<'a> {
         })
     }
 
-    /// The partner that a call names.
     pub fn partner(&self, call: &Call, named: PeerArgument) -> Partner {
         match named {
             PeerArgument::ProcNull => Partner::Nobody,

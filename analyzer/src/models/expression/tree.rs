@@ -22,7 +22,6 @@ pub enum ExpressionError {
         text: String,
         /// Where the name begins.
         position: usize,
-        /// The name.
         name: String,
         /// `; known are N, p`, or nothing.
         known: String,
@@ -55,7 +54,6 @@ pub enum Node {
     Negate(Box<Node>),
     /// Two operands.
     Binary {
-        /// The operator.
         operator: Operator,
         /// Left operand.
         left: Box<Node>,
@@ -66,9 +64,7 @@ pub enum Node {
     },
     /// A function of one argument.
     Call {
-        /// The function.
         function: Function,
-        /// Its argument.
         argument: Box<Node>,
         /// Where its name begins.
         position: usize,

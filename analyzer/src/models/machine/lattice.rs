@@ -23,7 +23,6 @@ pub struct Lattice {
     pub checked: bool,
     /// Whether times are meaningful; false where ranks share processors.
     pub times_meaningful: bool,
-    /// Conditions.
     pub conditions: Conditions,
 }
 

@@ -189,7 +189,6 @@ pub struct Flow {
 }
 
 impl Network {
-    /// A class by name.
     pub fn class(&self, name: &str) -> Option<&PairClass> {
         self.classes.iter().find(|class| class.class == name)
     }

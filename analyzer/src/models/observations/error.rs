@@ -90,7 +90,6 @@ pub enum ObservationsError {
         source_name: String,
         /// The row.
         origin: Origin,
-        /// The column.
         column: String,
         /// The text of the cell.
         cell: String,

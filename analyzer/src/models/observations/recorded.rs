@@ -53,7 +53,6 @@ pub enum UnusableRun {
     /// This rank did not finish.
     #[error("rank {0} did not come to the end of MPI_Finalize")]
     Unfinished(u32),
-    /// The selection is empty.
     #[error("the selection has no length")]
     EmptySelection,
     /// This way of counting computation found none in the run.

@@ -21,7 +21,6 @@ pub enum RegressionError {
     UnknownName {
         /// The expression's own error.
         source: ExpressionError,
-        /// The name.
         name: String,
     },
     /// A column has no value at a point.
@@ -44,7 +43,6 @@ pub enum RegressionError {
         points: usize,
         /// Minimum number.
         required: usize,
-        /// The method.
         method: &'static str,
     },
     /// A variable has the same value at every point.
@@ -52,9 +50,7 @@ pub enum RegressionError {
     ConstantVariable {
         /// The table.
         source_name: String,
-        /// The variable.
         variable: String,
-        /// Its value.
         value: f64,
     },
     /// Unconstrained least squares has no unique solution.
@@ -71,7 +67,6 @@ pub enum RegressionError {
     /// A solver failed.
     #[error("{method}: the linear program could not be solved: {what}")]
     Solver {
-        /// The method.
         method: &'static str,
         /// The solver's own message.
         what: String,
@@ -83,13 +78,11 @@ pub enum RegressionError {
         location: String,
         /// The variable that counts ranks.
         variable: String,
-        /// Its value.
         value: f64,
     },
     /// Columns are to be selected in a variable that the points do not have.
     #[error("{variable} is not among the variables {}", .known.join(","))]
     UnknownVariable {
-        /// The variable.
         variable: String,
         /// The variables of the points.
         known: Vec<String>,
@@ -102,7 +95,6 @@ pub enum RegressionError {
     FewValues {
         /// The table.
         source_name: String,
-        /// The variable.
         variable: String,
     },
     /// No variable has enough values to hold some back.

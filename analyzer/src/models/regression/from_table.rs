@@ -21,7 +21,6 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a condition; write one like p>1024 or N==20000")]
 pub struct ConditionError {
-    /// The text.
     pub text: String,
 }
 

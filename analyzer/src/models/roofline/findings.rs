@@ -86,7 +86,6 @@ pub struct Assessment {
     pub verdict: Verdict,
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFindings {
     /// Its directory.

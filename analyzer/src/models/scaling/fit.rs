@@ -220,7 +220,6 @@ pub struct Prediction {
     pub measured_s: Option<f64>,
 }
 
-/// One warning.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Warning {
     /// Fewer than three rank counts are left to fit: how many, and whether ε'(1) = 1 would help.

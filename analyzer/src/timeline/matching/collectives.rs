@@ -35,7 +35,6 @@ pub(super) struct OpenMember {
     /// Position of the rank in the run.
     pub rank: usize,
     pub call: Call,
-    /// The call that completed it.
     pub completed: Option<Call>,
     /// Whether its completion may still come.
     pub pending: bool,

@@ -8,7 +8,6 @@ use trace_format::meaning::EpochCall;
 
 use super::call::Call;
 
-/// One end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MessageEnd {
     /// Rank in MPI_COMM_WORLD.
@@ -370,7 +369,6 @@ pub trait MatchSink {
         MatchInterest::default()
     }
 
-    /// Takes a finding.
     fn take(&mut self, finding: &MatchFinding);
 }
 
@@ -443,18 +441,15 @@ pub struct ActiveOperation {
 /// What an active operation is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActiveWork {
-    /// A send.
     Send {
         /// World rank of the receiver.
         to: u32,
-        /// Tag.
         tag: i32,
         /// Position of the communicator in the table.
         communicator: u32,
         /// Whether a receive for it is posted.
         met: bool,
     },
-    /// A receive.
     Receive {
         /// World rank of the sender; `None` for MPI_ANY_SOURCE.
         from: Option<u32>,

@@ -25,7 +25,6 @@ pub(super) struct Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Waiting,
-    /// Completed by this call.
     Complete(Call),
     Lost(Reason),
 }
@@ -77,7 +76,6 @@ impl Receive {
         }
     }
 
-    /// The call that completed it.
     pub fn completed(&self) -> Option<Call> {
         match self.state {
             State::Complete(by) => Some(by),

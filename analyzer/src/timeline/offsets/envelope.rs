@@ -69,7 +69,6 @@ pub(super) struct Slopes {
 }
 
 impl Slopes {
-    /// Around a mean.
     pub fn around(mean: f64, uncertainty: f64) -> Self {
         Self { least: mean - uncertainty, most: mean + uncertainty }
     }
