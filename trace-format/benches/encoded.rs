@@ -33,8 +33,9 @@ fn encode(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn decode(bencher: Bencher<'_, '_>) {
-    let (slots, mut out) = (window(), vec![0; SLOTS as usize * SLOT_BYTES / 2]);
-    let used = Box::new(Encoder::new()).encode(0, &slots, &mut out).expect("a loop repeats");
+    let (mut encoder, mut out) =
+        (Box::new(Encoder::new()), vec![0; SLOTS as usize * SLOT_BYTES / 2]);
+    let used = encoder.encode(0, &window(), &mut out).expect("a loop repeats");
     let (mut decoder, mut decoded) = (Box::new(Decoder::new()), Vec::new());
     bencher.counter(ItemsCount::new(SLOTS)).bench_local(|| {
         decoded.clear();
