@@ -76,14 +76,20 @@ pub fn taken() -> c_int {
     TAKEN.load(Relaxed)
 }
 
-/// Gives the signal back, because the program wants it. Nobody is sent it any more.
-pub fn give_back() {
+/// Gives the signal back, after which nobody is sent it, unless it no longer comes to this handler: then it is the
+/// program's.
+pub fn give_back(handler: usize) {
     let signal = TAKEN.swap(0, Relaxed);
-    if signal != 0 {
-        // SAFETY: a zeroed action is the signal's usual one.
+    if signal == 0 || handler_of(signal) != handler {
+        return;
+    }
+    // One that a thread holds off would end the program later. Ignoring the signal discards it.
+    for usual in [libc::SIG_IGN, libc::SIG_DFL] {
+        // SAFETY: a zeroed action may be written over.
         unsafe {
-            let usual: libc::sigaction = std::mem::zeroed();
-            set_action(signal, &usual, null_mut());
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = usual;
+            set_action(signal, &action, null_mut());
         }
     }
 }

@@ -245,7 +245,7 @@ fn present_threads() -> Vec<u32> {
 pub fn give_up(reason: &str) {
     let was_active = sampler::is_active();
     end();
-    sample_signal::give_back();
+    sample_signal::give_back(handler());
     if was_active {
         warn(&format!("samples end here; the program continues: {reason}"));
     }
@@ -311,6 +311,6 @@ pub fn unloading<R>(block: &ThreadBlock, unload: impl FnOnce() -> R) -> R {
 /// In a forked process, where nothing is sampled.
 pub fn leave_to_parent(block: &ThreadBlock) {
     sampler::activate(false);
-    sample_signal::give_back();
+    sample_signal::give_back(handler());
     block.sampler.set(std::ptr::null_mut());
 }
