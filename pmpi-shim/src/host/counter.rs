@@ -103,8 +103,15 @@ pub fn is_invariant() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 fn hardware_is_invariant() -> bool {
-    use std::arch::x86_64::__cpuid;
-    __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
+    cpuid(0x8000_0000).eax >= 0x8000_0007 && cpuid(0x8000_0007).edx & (1 << 8) != 0
+}
+
+/// What the processor answers to CPUID.
+#[cfg(target_arch = "x86_64")]
+#[allow(unused_unsafe, reason = "safe to call in newer releases of Rust")]
+pub fn cpuid(leaf: u32) -> std::arch::x86_64::CpuidResult {
+    // SAFETY: every x86-64 processor has the instruction, and it touches no memory.
+    unsafe { std::arch::x86_64::__cpuid(leaf) }
 }
 
 #[cfg(target_arch = "aarch64")]

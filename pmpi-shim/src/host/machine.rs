@@ -50,14 +50,14 @@ pub fn host_number(host: &str, boot_id: &str) -> u64 {
 /// hosts of many cores.
 #[cfg(target_arch = "x86_64")]
 pub fn processor() -> String {
-    use std::arch::x86_64::__cpuid;
+    use crate::host::counter::cpuid;
     const FIRST: u32 = 0x8000_0002;
     const LAST: u32 = 0x8000_0004;
-    if __cpuid(0x8000_0000).eax < LAST {
+    if cpuid(0x8000_0000).eax < LAST {
         return String::new();
     }
     let words = (FIRST..=LAST).flat_map(|leaf| {
-        let of = __cpuid(leaf);
+        let of = cpuid(leaf);
         [of.eax, of.ebx, of.ecx, of.edx]
     });
     let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).take_while(|byte| *byte != 0).collect();
