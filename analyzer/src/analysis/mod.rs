@@ -14,6 +14,8 @@
 //! rank, so that ranks can be divided among threads. A [`MatchSink`] sees what matching finds.
 //! Tuples and options of observers are observers.
 //!
+//! A [`ReadsAlong`] is both, in the passes that somebody else makes.
+//!
 //! Opening a run has already read the events once (`trace::extent`), for extents and lifetimes.
 //! Code that needs a part of a thread ([`ThreadView::spans`]) or all ranks ordered by time
 //! ([`Analysis::in_order`]) also starts here.
@@ -153,6 +155,42 @@ impl<'a, A: RankObserver<'a>, B: RankObserver<'a>> RankObserver<'a> for (A, B) {
     fn end_thread(&mut self) {
         self.0.end_thread();
         self.1.end_thread();
+    }
+}
+
+/// Somebody who needs the calls and what matching finds, but makes no passes of their own.
+pub trait ReadsAlong<'a>: Sync {
+    type Calls: CallObserver<'a>;
+    /// What is kept of a rank's calls.
+    type OfRank: Send;
+    type Sink: MatchSink + Send;
+
+    /// Observes the calls.
+    fn calls(&self) -> Self::Calls;
+    /// What is kept of a rank's observer.
+    fn of_rank(&self, calls: <Self::Calls as CallObserver<'a>>::OfRank) -> Self::OfRank;
+    /// Takes what matching finds in a share of the run; `None` if nothing of it is needed.
+    fn sink(&self) -> Option<Self::Sink>;
+}
+
+/// What was read along.
+pub struct ReadTogether<'a, R: ReadsAlong<'a>> {
+    /// Of each rank whose calls were read here.
+    pub of_ranks: Vec<R::OfRank>,
+    /// Of each share that was matched here; `None` if no rank recorded the arguments of calls.
+    pub sinks: Option<Vec<R::Sink>>,
+}
+
+/// Nobody reads along.
+impl<'a> ReadsAlong<'a> for () {
+    type Calls = ();
+    type OfRank = ();
+    type Sink = ();
+
+    fn calls(&self) {}
+    fn of_rank(&self, (): ()) {}
+    fn sink(&self) -> Option<Self::Sink> {
+        None
     }
 }
 

@@ -13,7 +13,8 @@ use super::contexts::{Contexts, LocalContext, LocalContexts, NO_CONTEXT};
 use super::iterations::Phase;
 use super::lines::{CommonAxis, Lines};
 use super::part::Part;
-use super::profile::{Profile, Profiler, ProfilerOfRank, Profiles, RankProfile, Together};
+use super::profile::{Profile, Profiler, Profiles, RankProfile, Together};
+use super::regions::{RegionObserver, RegionOccurrences, RegionsOfRank};
 use super::sync_points::SyncPoint;
 use super::together::{Axis, has_several_threads};
 use super::wait::Wait;
@@ -24,8 +25,7 @@ use super::waits::Waits;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ProfileRequest {
     pub waits: Waits,
-    /// By line the moments between which its time is summed up, with repetitions; in a few long
-    /// ascending runs, which are sorted quickly.
+    /// By line the moments between which its time is summed up, ascending.
     moments: Vec<Vec<i64>>,
     /// By line its entries into calls that ended waits, with the numbers of these waits, ascending.
     ended: Vec<Vec<(i64, u32)>>,
@@ -73,6 +73,12 @@ impl ProfileRequest {
                 moments.extend(part.moments(line.position));
             }
         }
+        moments.par_iter_mut().for_each(|of_line| {
+            // The stable sort merges ascending runs.
+            of_line.sort();
+            of_line.dedup();
+            of_line.shrink_to_fit();
+        });
         let mut ended: Vec<Vec<(i64, u32)>> = vec![Vec::new(); lines.all.len()];
         for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_delaying_rank())
         {
@@ -93,15 +99,20 @@ impl ProfileRequest {
         Self { waits: self.waits.part(lines), moments, ended }
     }
 
-    /// The profiles of all ranks, on the first process, and the waits.
+    /// The profiles and regions of all ranks, on the first process, and the waits.
     pub fn profiles(
         self,
         analysis: &Analysis,
         CommonAxis { clock, lines }: CommonAxis,
-    ) -> (Vec<RankProfile>, Waits) {
+    ) -> (Vec<RankProfile>, Vec<RegionOccurrences>, Waits) {
         let Self { waits, moments, ended } = self;
         let profiler = Profiler { clock, lines, waits: &waits, moments: &moments, ended: &ended };
-        let mut own = analysis.calls_then(&profiler, ProfilerOfRank::finish);
+        let has_regions = !analysis.run.region_names().is_empty();
+        let regions = has_regions.then_some(RegionObserver { clock, lines, waits: &waits });
+        let own = analysis.calls_then(&(profiler, regions), |(profile, regions)| {
+            (profile.finish(), regions.map(RegionsOfRank::finish))
+        });
+        let (mut own, in_regions): (Vec<_>, Vec<_>) = own.into_iter().unzip();
         let ranks = analysis.own_ranks().map(|position| analysis.rank(position));
         let ranks: Vec<RankView> = ranks.collect();
         let axis = Axis { clock, lines, waits: &waits };
@@ -116,7 +127,9 @@ impl ProfileRequest {
         );
         // As large as the profiles; they are not needed any more.
         drop((moments, ended));
-        (analysis.processes.join_at_first(own), waits)
+        let in_regions = in_regions.into_iter().flatten().collect();
+        let processes = &analysis.processes;
+        (processes.join_at_first(own), processes.join_at_first(in_regions), waits)
     }
 }
 

@@ -32,10 +32,11 @@
 //! | `tree` | the efficiency tree |
 //! | `iterations` | iterations and phases, detected without markers |
 //! | `regions` | time and waiting in marked regions |
+//! | `search` | the passes for conditions and loops, or those of somebody else |
 //! | `part` | the part of the run whose waits are explained |
 //!
-//! The events are read once for matching, twice for iterations, once for the profile (which has to
-//! know the waits), and once more if the program marks regions. Several processes divide these passes;
+//! The events are read once for matching and once for possible loops (both together with the metrics, if these are
+//! wanted, too), once for iterations, and once for the profile and the regions, which have to know the waits. Several processes divide these passes;
 //! the first merges what matching found, makes the waits of it, and sends each process those that it
 //! needs for the next pass.
 //!
@@ -78,6 +79,7 @@ mod reasons;
 mod receipts;
 mod regions;
 mod sampled_code;
+mod search;
 pub(crate) mod semantics;
 mod side;
 mod states;
@@ -94,11 +96,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::analysis::Analysis;
-use crate::metrics::{self, ComputeMode, Metrics};
+use crate::metrics::{self, Answer, ComputeMode, Metrics, Question, SelectionError};
 use crate::trace::Run;
 
 use callers::DelayPlaces;
-use conditions::{ConditionCollector, Objects};
 pub use contexts::{CallSite, Context, Contexts, NO_CONTEXT};
 pub use critical_path::{CriticalPath, PathStretch};
 use delay::DelaySearch;
@@ -110,8 +111,6 @@ use line_profiles::{ProfileRequest, Profiled, Wanted};
 use lines::CommonAxis;
 pub use lines::{Line, Lines};
 use longest::DroppedWaits;
-use matched_conditions::{Limits, MatchedConditions};
-use neighbours::Neighbours;
 pub use off_cpu::OffCpu;
 use order::Order;
 pub use part::Part;
@@ -120,12 +119,11 @@ pub use rank_times::RankTime;
 pub use reasons::Reasons;
 pub use regions::{Region, Regions};
 pub use sampled_code::{SampledDelay, StackWeights, Weight};
-use semantics::CallSemantics;
+use search::{CauseSearch, FoundCauses};
 pub use states::{State, Unknown};
 pub use tree::Tree;
 pub use wait::{DELAYED_BY_UNKNOWN, Wait};
 use waits::Waits;
-use windows::Windows;
 
 /// Why the ranks of a run waited.
 #[derive(Debug)]
@@ -250,15 +248,41 @@ impl<'a> Causes<'a> {
     /// which all call this: each reads the events of its own ranks. The first gets the causes,
     /// others `None`.
     pub fn with_options(analysis: &Analysis<'a>, options: CausesOptions) -> Option<Self> {
+        let search = CauseSearch::new(analysis, options.max_waits);
+        let found = search.read();
+        Self::explained(search, found, options.part)
+    }
+
+    /// The answer to a question, and the causes in the part of the run that it is about: calls and messages are read
+    /// once for both. The causes are `None` on all but the first of several processes.
+    ///
+    /// # Errors
+    /// As [`Answer::new`].
+    pub fn with_answer(
+        analysis: &Analysis<'a>,
+        question: &Question,
+    ) -> Result<(Answer, Option<Self>), SelectionError> {
+        let search = CauseSearch::new(analysis, MAX_WAITS);
+        let (answer, read) = Answer::along(analysis, question, &&search)?;
+        let found = search.found_along(read);
+        let causes = Self::explained(search, found, Some(&answer.metrics));
+        Ok((answer, causes))
+    }
+
+    /// Explains what a search found, in the part of the run that metrics are for.
+    fn explained(
+        search: CauseSearch<'_, 'a>,
+        found: FoundCauses,
+        part: Option<&Metrics>,
+    ) -> Option<Self> {
+        let analysis = search.analysis;
         let (run, timeline) = (analysis.run, analysis.timeline);
-        let clock = IntegerTimeline::new(run, timeline);
-        let lines = Lines::new(analysis, &clock);
+        let CauseSearch { clock, lines, .. } = search;
         let axis = CommonAxis { clock: &clock, lines: &lines };
         let whole = lines.extent().unwrap_or((0, 0));
-        let part = options.part.and_then(|metrics| Part::new(metrics, axis, whole));
-        let mut unknown = Vec::new();
+        let part = part.and_then(|metrics| Part::new(metrics, axis, whole));
         // What only the first process knows is empty on the others up to `ProfileRequest`.
-        let mut found = found(analysis, axis, options.max_waits, &mut unknown);
+        let FoundCauses { conditions: mut found, loops, mut unknown } = found;
         let violations = found.violations;
         let (unexplained, _) = std::mem::take(&mut found.unexplained).finish();
         let least = conditions::min_unexplained_ticks(&clock);
@@ -276,14 +300,15 @@ impl<'a> Causes<'a> {
         receipts.mark_wrong_order(&mut waits.all, &lines);
         let (sync_points, order) =
             rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
-        let mut phases = Phase::find(analysis, axis, whole);
+        let mut phases = Phase::find(analysis, axis, whole, loops);
         let wanted = Wanted { sync_points: &sync_points, phases: &phases, part: part.as_ref() };
         let asked = ProfileRequest::new(analysis, &lines, waits, wanted);
-        let (of_ranks, waits) = asked.profiles(analysis, axis);
-        let regions = Regions::new(analysis, axis, &waits);
+        let (of_ranks, in_regions, waits) = asked.profiles(analysis, axis);
         if !analysis.processes.is_first() {
             return None;
         }
+        let regions = Regions::new(run, &in_regions, waits.all.len());
+        drop(in_regions);
         let Profiled { mut contexts, profiles, wait_contexts, delayed_by_contexts, rank_waits } =
             Profiled::new(analysis, &lines, of_ranks, (&waits.all, &mut phases));
         let rank_times = (0..run.ranks.len()).map(|position| {
@@ -512,42 +537,6 @@ impl<'a> Causes<'a> {
     pub fn ranks_waited(&self) -> i64 {
         self.rank_times.iter().map(|time| time.waiting).sum()
     }
-}
-
-/// What matching finds in the whole run, on the first process; nothing on others.
-fn found(
-    analysis: &Analysis,
-    CommonAxis { clock, lines }: CommonAxis,
-    most: usize,
-    unknown: &mut Vec<Unknown>,
-) -> MatchedConditions {
-    let run = analysis.run;
-    let semantics = CallSemantics::new(run);
-    let neighbours = Neighbours::new(run, analysis.communicators());
-    let windows = Windows::new(run, analysis.communicators());
-    let objects =
-        Objects { lines, semantics: &semantics, neighbours: &neighbours, windows: &windows };
-    let limits = Limits::new(most);
-    let finder = || ConditionCollector::new(analysis, clock, objects, &limits);
-    let Some((_, finders)) = analysis.matches(finder) else {
-        unknown.push(Unknown::NoAttributes);
-        return MatchedConditions::default();
-    };
-    let own =
-        finders.into_iter().map(ConditionCollector::into_found).reduce(MatchedConditions::merge);
-    let own = own.unwrap_or_else(|| finder().into_found());
-    let Some(found) = analysis.processes.reduce(own, MatchedConditions::merge) else {
-        return MatchedConditions::default();
-    };
-    let found = finder().resolve(found);
-    let counted = [
-        (found.incomplete, Unknown::IncompleteCollectives(found.incomplete)),
-        (found.neighbourhoods, Unknown::Neighbourhoods(found.neighbourhoods)),
-        (found.violations, Unknown::Violations(found.violations)),
-        (found.windows.unknown, Unknown::OneSided(found.windows.unknown)),
-    ];
-    unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
-    found
 }
 
 /// What the program called that this analysis does not support.

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::union::Clipper;
-use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::trace::Run;
 
 use super::contexts::LocalContexts;
 use super::integer_timeline::IntegerTimeline;
-use super::lines::{CommonAxis, Lines};
+use super::lines::Lines;
 use super::together::{Axis, Does, for_each_stretch, has_several_threads};
 use super::tree::Tree;
 use super::waits::Waits;
@@ -100,20 +101,22 @@ struct LineTotals {
 
 /// What was found on the rank at a position.
 #[derive(Debug, Serialize, Deserialize)]
-struct RegionOccurrences {
+pub(super) struct RegionOccurrences {
     position: usize,
     inside: BTreeMap<u32, Inside>,
     /// Waits that lie in a region.
     of_waits: Vec<(u32, u32)>,
 }
 
-struct Observer<'c> {
-    clock: &'c IntegerTimeline<'c>,
-    lines: &'c Lines,
-    waits: &'c Waits,
+/// Observes the regions of all lines.
+pub(super) struct RegionObserver<'c> {
+    pub clock: &'c IntegerTimeline<'c>,
+    pub lines: &'c Lines,
+    /// Those of the lines that are read here, at least.
+    pub waits: &'c Waits,
 }
 
-struct OfRank<'a, 'c> {
+pub(super) struct RegionsOfRank<'a, 'c> {
     rank: RankView<'a>,
     clock: &'c IntegerTimeline<'c>,
     lines: &'c Lines,
@@ -133,11 +136,11 @@ struct OfRank<'a, 'c> {
     next: usize,
 }
 
-impl<'a, 'c> CallObserver<'a> for Observer<'c> {
-    type OfRank = OfRank<'a, 'c>;
+impl<'a, 'c> CallObserver<'a> for RegionObserver<'c> {
+    type OfRank = RegionsOfRank<'a, 'c>;
 
-    fn begin_rank(&self, rank: RankView<'a>) -> OfRank<'a, 'c> {
-        OfRank {
+    fn begin_rank(&self, rank: RankView<'a>) -> RegionsOfRank<'a, 'c> {
+        RegionsOfRank {
             rank,
             clock: self.clock,
             lines: self.lines,
@@ -155,7 +158,7 @@ impl<'a, 'c> CallObserver<'a> for Observer<'c> {
     }
 }
 
-impl OfRank<'_, '_> {
+impl RegionsOfRank<'_, '_> {
     /// Assigns the line's waits up to a moment to the innermost region.
     fn waits_to(&mut self, moment: i64) {
         let Some(line) = self.line else { return };
@@ -193,7 +196,7 @@ impl OfRank<'_, '_> {
     }
 
     /// What was found, when all events are read.
-    fn finish(mut self) -> RegionOccurrences {
+    pub fn finish(mut self) -> RegionOccurrences {
         if let Some(of_threads) = self.of_threads.take() {
             self.add_of_threads(of_threads);
         }
@@ -246,7 +249,7 @@ fn in_any_thread(mut all: Vec<(i64, i64)>) -> Vec<(u64, u64)> {
     all.into_iter().map(|(begin, end)| (begin.max(0) as u64, end.max(0) as u64)).collect()
 }
 
-impl<'a> RankObserver<'a> for OfRank<'a, '_> {
+impl<'a> RankObserver<'a> for RegionsOfRank<'a, '_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         self.line = self.lines.of(self.rank.position, thread.thread.number);
         (self.next, self.totals) = Default::default();
@@ -301,28 +304,14 @@ impl<'a> RankObserver<'a> for OfRank<'a, '_> {
 }
 
 impl Regions {
-    /// The regions of a run. If the analysis is divided, `waits` are those of the lines that are read
-    /// here, except on the first process, which gets the regions of the whole run.
-    pub(super) fn new(
-        analysis: &Analysis,
-        CommonAxis { clock, lines }: CommonAxis,
-        waits: &Waits,
-    ) -> Self {
-        let run = analysis.run;
-        if run.region_names().is_empty() {
-            return Self { of_waits: vec![None; waits.all.len()], ..Self::default() };
-        }
-        let own = analysis.calls_then(&Observer { clock, lines, waits }, OfRank::finish);
-        let of_ranks = analysis.processes.join_at_first(own);
-        if !analysis.processes.is_first() {
-            return Self::default();
-        }
+    /// The regions of a run with so many waits, from those of all ranks; none if no region is marked.
+    pub(super) fn new(run: &Run, of_ranks: &[RegionOccurrences], waits: usize) -> Self {
         let name_of = |position: usize, id: u32| {
             let known = run.ranks[position].facts.regions.get(&id);
             known.cloned().unwrap_or_else(|| format!("region {id}"))
         };
         let mut by_name: BTreeMap<String, Vec<(usize, Inside)>> = BTreeMap::new();
-        for of in &of_ranks {
+        for of in of_ranks {
             for (id, inside) in &of.inside {
                 let name = name_of(of.position, *id);
                 by_name.entry(name).or_default().push((of.position, inside.clone()));
@@ -333,8 +322,8 @@ impl Regions {
         all.sort_by_key(|region| std::cmp::Reverse(region.ticks));
         let numbers: BTreeMap<&str, u32> =
             (0..).zip(&all).map(|(number, of)| (of.name.as_str(), number)).collect();
-        let mut of_waits = vec![None; waits.all.len()];
-        for of in &of_ranks {
+        let mut of_waits = vec![None; waits];
+        for of in of_ranks {
             for (wait, id) in &of.of_waits {
                 let name = name_of(of.position, *id);
                 of_waits[*wait as usize] = numbers.get(name.as_str()).copied();

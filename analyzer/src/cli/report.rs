@@ -14,11 +14,11 @@ use super::selection_arguments::SelectionArguments;
 use super::several_processes::agreed;
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::{Causes, CausesOptions, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
-use crate::metrics::{Answer, Metrics, Page, Question, Selection};
+use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
@@ -132,8 +132,7 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     }
     let messages = !arguments.no_messages;
     let question = Question { messages, ..Question::about(&selection) };
-    let metrics = Metrics::for_question(&divided, question)?;
-    let causes = causes_of(&divided, &metrics, arguments);
+    let (Answer { metrics, .. }, causes) = answered(&divided, &question, arguments)?;
     run.check_readable_in_all()?;
     if !processes.is_first() {
         return Ok(());
@@ -177,19 +176,20 @@ pub fn report_after_run(directory: &Path) -> Result<(), CommandError> {
     report(&ReportArguments { run: Some(directory.to_owned()), ..ReportArguments::default() })
 }
 
-/// Why ranks waited in the selected part, if the run is not too large for an analysis that runs
-/// along with everything else. Of several processes, which all call this, only the first knows.
-fn causes_of<'a>(
+/// The figures, and why ranks waited in the selected part, if the run is not too large for that. Of several
+/// processes, which all call this, only the first knows why.
+fn answered<'a>(
     analysis: &Analysis<'a>,
-    metrics: &Metrics,
+    question: &Question,
     arguments: &ReportArguments,
-) -> Option<Causes<'a>> {
+) -> Result<(Answer, Option<Causes<'a>>), SelectionError> {
     // Those of the whole run: to explain a part, all of it is read.
     let threads = analysis.run.ranks.iter().flat_map(|rank| &rank.threads);
     let calls: u64 = threads.map(|thread| thread.calls).sum();
-    let asked = !arguments.from_start && !arguments.no_messages;
-    let asked = asked && calls <= MAX_CALLS_FOR_SUMMARY;
-    asked.then(|| Causes::with_options(analysis, CausesOptions::of_part(metrics))).flatten()
+    match !arguments.from_start && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY {
+        true => Causes::with_answer(analysis, question),
+        false => Answer::new(analysis, question).map(|answer| (answer, None)),
+    }
 }
 
 /// Writes the page and prints its size.
@@ -212,11 +212,10 @@ fn page(
         page: Some(Page { bins: bins_for(rows), windows: &asked, budget: PAGE_BUDGET }),
     };
     let analysis = Analysis::of(run, timeline);
-    let answer = Answer::new(&analysis, &question)?;
+    let (answer, causes) = answered(&analysis, &question, arguments)?;
     let Answer { metrics, exchanges, page: Some((activity, detail)) } = answer else {
         unreachable!("a page was requested");
     };
-    let causes = causes_of(&analysis, &metrics, arguments);
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,

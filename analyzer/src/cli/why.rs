@@ -9,9 +9,9 @@ use super::newest_run::named_or_newest;
 use super::selection_arguments::SelectionArguments;
 use super::several_processes::agreed;
 use crate::analysis::Analysis;
-use crate::causes::{Causes, CausesOptions};
+use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence, Why};
-use crate::metrics::{Metrics, Question, SelectionError};
+use crate::metrics::{Answer, Question, SelectionError};
 use crate::present::causes::{json, screen};
 use crate::processes::Processes;
 use crate::replay::{ideal_and_replay, replayed_aside};
@@ -65,12 +65,11 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::divided(&run, &timeline);
     let selection = arguments.selection.selection(&analysis)?;
-    let metrics = Metrics::for_question(&analysis, Question::about(&selection));
-    let metrics = metrics.map_err(|error| match &error {
+    let answer = Causes::with_answer(&analysis, &Question::about(&selection));
+    let (Answer { metrics, .. }, causes) = answer.map_err(|error| match &error {
         SelectionError::UnknownRegion { .. } => CommandError::usage(format!("--region: {error}")),
         _ => error.into(),
     })?;
-    let causes = Causes::with_options(&analysis, CausesOptions::of_part(&metrics));
     run.check_readable_in_all()?;
     let Some(causes) = causes else { return Ok(()) };
     let whole = Analysis::of(&run, &timeline);

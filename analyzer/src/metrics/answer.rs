@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, ReadTogether, ReadsAlong};
 use crate::timeline::matching::MatchingSummary;
 
 use super::activity::detail::{Budget, Detail, MatchCollector};
@@ -79,6 +79,21 @@ impl Answer {
     /// # Panics
     /// If the analysis is divided and the question is about more than one selection, or a page.
     pub fn new(analysis: &Analysis, question: &Question) -> Result<Self, SelectionError> {
+        Self::along(analysis, question, &()).map(|(answer, _)| answer)
+    }
+
+    /// Like [`Answer::new`], with somebody who reads along in both passes.
+    ///
+    /// # Errors
+    /// As [`Answer::new`].
+    ///
+    /// # Panics
+    /// As [`Answer::new`].
+    pub fn along<'a, R: ReadsAlong<'a>>(
+        analysis: &Analysis<'a>,
+        question: &Question,
+        along: &R,
+    ) -> Result<(Self, ReadTogether<'a, R>), SelectionError> {
         let Question { selection, exchanges, page, .. } = *question;
         let is_divisible = exchanges.is_empty() && page.is_none();
         assert!(
@@ -99,7 +114,10 @@ impl Answer {
             std::iter::once(&main).chain(good.iter().copied()).collect();
 
         let bins = page.map(|page| Bins::new(analysis.timeline, page.bins));
-        let (mut passes, binned) = Passes::with_observer(analysis, &selections, &bins);
+        let observers = (&bins, along.calls());
+        let keep = |(bins, calls)| (bins, along.of_rank(calls));
+        let (mut passes, kept) = Passes::with_observer(analysis, &selections, &observers, keep);
+        let (binned, of_ranks): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
         let page = page.zip(bins).map(|(page, bins)| {
             let activity =
                 Activity::from_bins(analysis, &bins, binned.into_iter().flatten().collect());
@@ -115,16 +133,21 @@ impl Answer {
             let collector = page
                 .as_ref()
                 .map(|(_, detail, budget)| MatchCollector::new(&detail.windows, *budget));
-            (tally, (exchanged, collector))
+            (tally, (exchanged, (collector, along.sink())))
         };
-        let needs_matching = messages || !good.is_empty() || page.is_some();
+        let needs_matching =
+            messages || !good.is_empty() || page.is_some() || along.sink().is_some();
         let found = needs_matching.then(|| analysis.matches(new_sink)).flatten();
         let (mut tallies, mut exchanged, mut collected) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sinks_along = found.is_some().then(Vec::new);
         let summary = found.map(|(summary, sinks)| {
-            for (tally, (exchange, collector)) in sinks {
+            for (tally, (exchange, (collector, along))) in sinks {
                 tallies.extend(tally);
                 exchanged.extend(exchange);
                 collected.extend(collector);
+                if let Some(all) = &mut sinks_along {
+                    all.extend(along);
+                }
             }
             summary
         });
@@ -159,7 +182,7 @@ impl Answer {
             matched,
         };
         let metrics = Metrics::combine(analysis, parts);
-        Ok(Self { metrics, exchanges, page })
+        Ok((Self { metrics, exchanges, page }, ReadTogether { of_ranks, sinks: sinks_along }))
     }
 }
 

@@ -25,27 +25,29 @@ pub(super) struct Passes {
 impl Passes {
     /// Reads the calls for these selections, without call sites.
     pub fn new(analysis: &Analysis, selections: &[&Resolved]) -> Self {
-        Self::of(analysis, selections, None, &()).0
+        Self::of(analysis, selections, None, (&(), |()| ())).0
     }
 
-    /// Reads the calls for these selections and for another observer, whose results are those of
-    /// the ranks that are read here.
-    pub fn with_observer<'a, O: CallObserver<'a>>(
+    /// Reads the calls for these selections and for another observer; what is kept of it belongs to the
+    /// ranks that are read here.
+    pub fn with_observer<'a, O: CallObserver<'a>, T: Send>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
         observer: &O,
-    ) -> (Self, Vec<O::OfRank>) {
+        keep: impl Fn(O::OfRank) -> T + Sync,
+    ) -> (Self, Vec<T>) {
         let has_sites = analysis.run.ranks.iter().any(|rank| rank.file.fixed.level > 0);
         let sites = selections.first().filter(|_| has_sites);
-        Self::of(analysis, selections, sites.map(|selection| Sites { selection }), observer)
+        let sites = sites.map(|selection| Sites { selection });
+        Self::of(analysis, selections, sites, (observer, keep))
     }
 
-    fn of<'a, O: CallObserver<'a>>(
+    fn of<'a, O: CallObserver<'a>, T: Send>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
         sites: Option<Sites>,
-        observer: &O,
-    ) -> (Self, Vec<O::OfRank>) {
+        (observer, keep): (&O, impl Fn(O::OfRank) -> T + Sync),
+    ) -> (Self, Vec<T>) {
         let has_counters = analysis.run.ranks.iter().any(|rank| !rank.facts.counters.is_empty());
         let sums = Sums {
             selections: selections.to_vec(),
@@ -59,7 +61,7 @@ impl Passes {
             let counts = readings.into_iter().flat_map(|readings| readings.finish());
             let figures = (sums.finish(), counts.collect::<Vec<_>>());
             let sites = (sites.map(RankSites::finish), paths.map(RankPaths::finish));
-            (figures, sites, other)
+            (figures, sites, keep(other))
         });
         let mut passes = Self {
             sums: selections.iter().map(|_| Vec::new()).collect(),

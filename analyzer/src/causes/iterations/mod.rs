@@ -34,7 +34,7 @@ use super::wait::Wait;
 
 pub use phase::{Iteration, Phase};
 pub use statistics::{Period, Statistics};
-use symbols::{Loop, Symbols};
+pub(super) use symbols::{Loop, Symbols, SymbolsOfRank};
 use turns::{FoundTurns, Turns};
 
 /// The outermost loop with this many turns is chosen.
@@ -73,10 +73,16 @@ struct Candidate {
 }
 
 impl Phase {
-    /// Finds the phases of a run, longest first. [`Phase::fill_iterations`] adds their iterations
-    /// later. If the analysis is divided, only the first process gets them.
-    pub(super) fn find(analysis: &Analysis, axis: CommonAxis, whole: (i64, i64)) -> Vec<Self> {
-        Self::found(analysis, axis, whole).into_iter().map(|(phase, _)| phase).collect()
+    /// Finds the phases of a run, longest first, among the possible loops of each rank.
+    /// [`Phase::fill_iterations`] adds their iterations later. If the analysis is divided, only the first process gets
+    /// them.
+    pub(super) fn find(
+        analysis: &Analysis,
+        axis: CommonAxis,
+        whole: (i64, i64),
+        loops: Vec<Vec<Loop>>,
+    ) -> Vec<Self> {
+        Self::found(analysis, axis, whole, loops).into_iter().map(|(phase, _)| phase).collect()
     }
 
     /// Begin and end of an iteration of the longest phase on the counter of each rank.
@@ -89,7 +95,9 @@ impl Phase {
         whole: (i64, i64),
         number: usize,
     ) -> Result<Vec<(u64, u64)>, usize> {
-        let mut all = Self::found(analysis, axis, whole).into_iter();
+        let loops = analysis.calls_then(&Symbols { lines: axis.lines }, |rank| rank.loops());
+        let loops = analysis.processes.join(loops);
+        let mut all = Self::found(analysis, axis, whole, loops).into_iter();
         let Some((phase, begins)) = all.next() else { return Err(0) };
         let count = phase.bounds.len() - 1;
         if number >= count {
@@ -103,9 +111,8 @@ impl Phase {
         analysis: &Analysis,
         CommonAxis { clock, lines }: CommonAxis,
         whole: (i64, i64),
+        of_ranks: Vec<Vec<Loop>>,
     ) -> Vec<(Self, Vec<Vec<u64>>)> {
-        let of_ranks = analysis.calls_then(&Symbols { lines }, |rank| rank.loops());
-        let of_ranks: Vec<Vec<Loop>> = analysis.processes.join(of_ranks);
         let candidates = candidates(&of_ranks, clock, whole);
         if candidates.is_empty() {
             return Vec::new();

@@ -16,7 +16,7 @@ use super::super::local_site::{LocalSite, ReplacedModules};
 /// A call site of its rank. If the address is unknown, the size of the call's message takes its
 /// place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) struct Symbol(LocalSite);
+pub(in crate::causes) struct Symbol(LocalSite);
 
 impl Symbol {
     /// The call as a site.
@@ -86,7 +86,7 @@ struct Calls {
 
 /// Calls that occur equally often during the same time: possibly a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Loop {
+pub(in crate::causes) struct Loop {
     /// How often they occur.
     pub turns: u64,
     /// Begin of the first call and end of the last, on the rank's counter.
@@ -100,12 +100,12 @@ pub(super) struct Loop {
 
 /// Observes the calls of each rank's first thread.
 #[derive(Debug)]
-pub(super) struct Symbols<'l> {
+pub(in crate::causes) struct Symbols<'l> {
     pub lines: &'l Lines,
 }
 
 #[derive(Debug)]
-pub(super) struct SymbolsOfRank<'l> {
+pub(in crate::causes) struct SymbolsOfRank<'l> {
     lines: &'l Lines,
     position: usize,
     loop_functions: LoopFunctions,

@@ -372,6 +372,11 @@ pub trait MatchSink {
     fn take(&mut self, finding: &MatchFinding);
 }
 
+/// The sink that ignores everything.
+impl MatchSink for () {
+    fn take(&mut self, _finding: &MatchFinding) {}
+}
+
 /// Two sinks as one.
 impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
     fn wants(&self) -> MatchInterest {
