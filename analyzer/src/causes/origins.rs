@@ -39,7 +39,8 @@ impl Origins {
             let many = origins.parts.len() > MEAN_PARTS * waits.all.len();
             parts.sort_unstable_by_key(|part| (Reverse(part.ticks), part.line, part.context));
             parts.truncate(if many { MAX_PARTS_IF_MANY } else { MAX_PARTS });
-            origins.of_wait[number as usize] = (origins.parts.len(), parts.len() as u8);
+            let first = origins.parts.len() as u32;
+            origins.of_wait[number as usize] = (first, parts.len() as u8);
             origins.parts.append(parts);
         }
         origins
@@ -52,7 +53,7 @@ impl Origins {
     /// The parts of a wait whose delay is known, the largest first.
     pub fn of(&self, wait: u32) -> &[Part] {
         let (first, count) = self.of_wait[wait as usize];
-        &self.parts[first..first + usize::from(count)]
+        &self.parts[first as usize..][..usize::from(count)]
     }
 }
 

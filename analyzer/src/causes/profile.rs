@@ -37,7 +37,7 @@ pub struct Profile {
     /// Ascending, from the line's begin to its end.
     moments: Vec<i64>,
     /// Index of the first sum of each stretch between two moments; one more entry ends the last.
-    offsets: Vec<usize>,
+    offsets: Vec<u32>,
     /// Context and ticks.
     sums: Vec<(u32, i64)>,
     /// What of that lies in BLAS, LAPACK and FFTW calls, ascending by stretch.
@@ -81,7 +81,7 @@ impl Profile {
 
     /// Contexts and their ticks in some stretches; a context may occur several times.
     pub(super) fn sums_of(&self, stretches: Range<usize>) -> &[(u32, i64)] {
-        let offset = |at: usize| self.offsets.get(at).copied().unwrap_or(0);
+        let offset = |at: usize| self.offsets.get(at).map_or(0, |offset| *offset as usize);
         &self.sums[offset(stretches.start)..offset(stretches.end)]
     }
 
@@ -173,12 +173,16 @@ impl ProfileBuilder {
     /// From `begin` to `end`, cut at those of the moments, in any order, that lie between them.
     pub fn new((begin, end): (i64, i64), moments: &[i64]) -> Self {
         let inside = |moment: &&i64| (begin..=end).contains(*moment);
-        let mut moments: Vec<i64> = moments.iter().filter(inside).copied().collect();
-        moments.extend([begin, end]);
+        let mut of_line = Vec::with_capacity(moments.len() + 2);
+        of_line.extend(moments.iter().filter(inside).copied());
+        of_line.extend([begin, end]);
         // The stable sort merges ascending runs.
-        moments.sort();
-        moments.dedup();
-        let profile = Profile { moments, offsets: vec![0], ..Profile::default() };
+        of_line.sort();
+        of_line.dedup();
+        of_line.shrink_to_fit();
+        let mut offsets = Vec::with_capacity(of_line.len());
+        offsets.push(0);
+        let profile = Profile { moments: of_line, offsets, ..Profile::default() };
         Self { profile, at: begin, ..Self::default() }
     }
 
@@ -217,7 +221,7 @@ impl ProfileBuilder {
 
     fn close_stretch(&mut self) {
         self.profile.sums.append(&mut self.sums);
-        self.profile.offsets.push(self.profile.sums.len());
+        self.profile.offsets.push(self.profile.sums.len() as u32);
         self.stretch += 1;
     }
 
@@ -225,6 +229,7 @@ impl ProfileBuilder {
         if self.stretch + 1 < self.profile.moments.len() {
             self.close_stretch();
         }
+        self.profile.sums.shrink_to_fit();
         self.profile
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Balanced {
 #[derive(Debug, Clone, Default)]
 pub(super) struct OfWaits<T> {
     /// Index of each wait's first one; one more entry ends the last.
-    first: Vec<usize>,
+    first: Vec<u32>,
     all: Vec<T>,
 }
 
@@ -53,20 +53,21 @@ impl<T: Copy + Default> OfWaits<T> {
         count: usize,
         of: impl Fn(&PieceReasons) -> (fn(&PieceWait) -> u32, &[T]),
     ) -> Self {
-        let mut first = vec![0usize; count + 1];
+        let mut first = vec![0; count + 1];
         for piece in pieces {
             let (count_of, _) = of(piece);
-            piece.waits.iter().for_each(|w| first[w.number as usize + 1] = count_of(w) as usize);
+            piece.waits.iter().for_each(|wait| first[wait.number as usize + 1] = count_of(wait));
         }
         for at in 0..count {
             first[at + 1] += first[at];
         }
-        let mut all = vec![T::default(); first[count]];
+        let mut all = vec![T::default(); first[count] as usize];
         for piece in pieces {
             let (count_of, of_piece) = of(piece);
             let mut from = 0;
             for wait in &piece.waits {
-                let (to, count) = (first[wait.number as usize], count_of(wait) as usize);
+                let to = first[wait.number as usize] as usize;
+                let count = count_of(wait) as usize;
                 all[to..to + count].copy_from_slice(&of_piece[from..from + count]);
                 from += count;
             }
@@ -77,13 +78,14 @@ impl<T: Copy + Default> OfWaits<T> {
     /// Changes each one; `change` also gets the number of its wait.
     pub(super) fn each_mut(&mut self, mut change: impl FnMut(u32, &mut T)) {
         for (number, bounds) in (0u32..).zip(self.first.windows(2)) {
-            self.all[bounds[0]..bounds[1]].iter_mut().for_each(|one| change(number, one));
+            let of_wait = bounds[0] as usize..bounds[1] as usize;
+            self.all[of_wait].iter_mut().for_each(|one| change(number, one));
         }
     }
 
     fn of(&self, wait: u32) -> &[T] {
         let at = wait as usize;
-        &self.all[self.first[at]..self.first[at + 1]]
+        &self.all[self.first[at] as usize..self.first[at + 1] as usize]
     }
 }
 
@@ -129,7 +131,7 @@ pub(super) struct Part {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Origins {
     /// For each wait where its parts begin, and how many they are.
-    pub(super) of_wait: Vec<(usize, u8)>,
+    pub(super) of_wait: Vec<(u32, u8)>,
     /// The parts of a wait follow each other, the largest first.
     pub(super) parts: Vec<Part>,
 }
