@@ -82,6 +82,9 @@ struct Sampled {
     depths: f64,
 }
 
+/// A candidate, and how likely chance alone makes its own and its total time so much longer.
+type Compared = (Candidate, [f64; 2]);
+
 impl<'a> LongerFunctions<'a> {
     pub fn new(why: Why<'a>, metrics: &'a Metrics) -> Self {
         let code = metrics.code.as_ref();
@@ -95,7 +98,7 @@ impl<'a> LongerFunctions<'a> {
             let candidates = candidates(causes, code?, (sampled, period_s));
             Some(((*line, *context), candidates))
         });
-        let delays: Vec<((u32, u32), Vec<(Candidate, [f64; 2])>)> = delays.collect();
+        let delays: Vec<(_, Vec<Compared>)> = delays.collect();
         let by_chance = |side: usize| {
             let all = delays.iter().flat_map(|(_, candidates)| candidates);
             holm(&all.map(|(_, by_chance)| by_chance[side]).collect::<Vec<f64>>(), ALPHA)
@@ -175,7 +178,7 @@ fn candidates(
     causes: &Causes,
     code: &CodeMetrics,
     (sampled, period_s): (&SampledDelay, f64),
-) -> Vec<(Candidate, [f64; 2])> {
+) -> Vec<Compared> {
     let mut functions = vec![Sampled::default(); code.functions.len()];
     let mut all = [Weight::default(), Weight::default()];
     for (side, stacks) in [&sampled.delaying, &sampled.waiting].into_iter().enumerate() {

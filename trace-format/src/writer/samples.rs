@@ -156,8 +156,8 @@ mod tests {
         let sample = |index: u64| Sample {
             ticks: begin + 1000 * index,
             address: 0x400 + index % 9,
-            path: (index % 7 != 0).then_some((index % 3) as u32),
-            complete: index % 7 != 0 && index % 5 != 0,
+            path: (!index.is_multiple_of(7)).then_some((index % 3) as u32),
+            complete: !index.is_multiple_of(7) && !index.is_multiple_of(5),
         };
         SampledThread {
             thread: Some(0),

@@ -116,7 +116,8 @@ mod tests {
         };
         let text = written(Choice::default()).unwrap();
         assert_eq!(text, "rank 0;[co:de];[co:de] 198\nrank 1;[co:de];[co:de] 198\n");
-        let one = Choice { ranks: Some(vec![1..2]), window_s: Some(0.0..0.5) };
+        let last = std::iter::once(1..2).collect();
+        let one = Choice { ranks: Some(last), window_s: Some(0.0..0.5) };
         let text = written(one).unwrap();
         let part = text.strip_prefix("rank 1;[co:de];[co:de] ").expect("rank 1 alone");
         assert!((45..55).contains(&part.trim().parse::<u64>().expect("samples")), "{text}");

@@ -147,7 +147,7 @@ impl Replacements {
             modules.iter().filter(|module| (module.begin..module.end).contains(&address));
         let first = there.next()?;
         let until = (replaced as usize).checked_sub(1).and_then(|last| self.ticks.get(last));
-        let last = there.filter(|module| until.is_some_and(|until| module.ticks <= *until)).last();
+        let last = there.rfind(|module| until.is_some_and(|until| module.ticks <= *until));
         Some(last.unwrap_or(first))
     }
 }

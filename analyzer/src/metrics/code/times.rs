@@ -16,6 +16,9 @@ use crate::trace::symbols::Symbols;
 use super::functions::{Function, Functions, Place, RankStacks, Resolve, StackPlaces};
 use super::samples::{RankSamples, Stack};
 
+/// The stretches of a rank that are selected, on its counter; `None`: it takes no part.
+type Stretches = Option<Vec<(u64, u64)>>;
+
 /// What the time of a row was spent in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Code {
@@ -270,7 +273,7 @@ impl CodeMetrics {
     /// processes but the first.
     pub(crate) fn new(
         analysis: &Analysis,
-        stretches: &[Option<Vec<(u64, u64)>>],
+        stretches: &[Stretches],
         is_whole: bool,
     ) -> Option<Self> {
         let mut symbols = Symbols::default();
@@ -282,7 +285,7 @@ impl CodeMetrics {
     /// The same with names from elsewhere.
     pub(crate) fn with_names(
         analysis: &Analysis,
-        (stretches, is_whole): (&[Option<Vec<(u64, u64)>>], bool),
+        (stretches, is_whole): (&[Stretches], bool),
         resolve: &mut Resolve,
     ) -> Option<Self> {
         let run = analysis.run;
