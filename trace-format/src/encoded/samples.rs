@@ -11,7 +11,7 @@ use super::bits::{BitReader, BitWriter};
 use super::numbers::{unzigzag, zigzag};
 use crate::samples::{HALF_SAMPLES, RawSample};
 
-/// Maximum size of encoded samples in bytes, including what [`BitWriter`] needs behind them.
+/// Maximum size of encoded samples in bytes, including what `BitWriter` needs behind them.
 pub const MAX_ENCODED_BYTES: usize = HALF_SAMPLES * MAX_SAMPLE_BITS / 8 + 8;
 /// Bits of the longest sample: its time; that its pair is new; path and address.
 const MAX_SAMPLE_BITS: usize = (6 + 32) + 1 + (1 + 32) + (6 + 64);
