@@ -13,7 +13,7 @@ use crate::present::report::tables;
 use crate::tables::{self as data, Shown};
 
 use super::causes;
-use super::schemas::{Cell, Column, Schema, Tables, Type};
+use super::schemas::{Cell, Column, Schema, Tables, Type, whole};
 
 /// One of the report's tables.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl ReportTable {
             let cells = cells.map(|((cell, (_, kind, _)), words)| match (cell, kind) {
                 (data::Cell::Unknown | data::Cell::Nothing, _) => Cell::Empty,
                 (_, Type::Name) => Cell::Name(words),
-                (data::Cell::Count(count), Type::Long) => super::whole(*count),
+                (data::Cell::Count(count), Type::Long) => whole(*count),
                 (cell, _) => cell.number().map_or(Cell::Empty, Cell::Real),
             });
             to.row(&cells.collect::<Vec<_>>())?;
