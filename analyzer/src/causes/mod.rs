@@ -196,6 +196,7 @@ impl Default for CausesOptions<'_> {
     }
 }
 
+#[cfg(test)]
 impl<'m> CausesOptions<'m> {
     /// Those of the part of a run that metrics are for.
     pub fn of_part(metrics: &'m Metrics) -> Self {

@@ -138,7 +138,7 @@ impl Interrupted {
     /// # Safety
     /// The context is the one that the kernel passed to a signal handler.
     pub unsafe fn of(context: *const libc::ucontext_t) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the kernel's context lies whole on the interrupted stack until the handler returns.
         let machine = unsafe { &(*context).uc_mcontext };
         #[cfg(target_arch = "x86_64")]
         {

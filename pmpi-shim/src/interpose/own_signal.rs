@@ -93,7 +93,7 @@ pub unsafe extern "C-unwind" fn signal(number: c_int, handler: usize) -> usize {
 /// The set is a valid one.
 unsafe fn without_ours(set: *const libc::sigset_t) -> Option<libc::sigset_t> {
     let ours = sample_signal::taken();
-    // SAFETY: the caller's promise; the copy is this frame's.
+    // SAFETY: a set that the program passes to the C library, which reads it, too; the copy is this frame's.
     unsafe {
         if ours == 0 || set.is_null() || libc::sigismember(set, ours) != 1 {
             return None;
