@@ -62,18 +62,25 @@ fn check_shares(rank: &RankTrace, program: &Path, thread: &SampledThread) {
 
 /// Runs a victim that checks for itself whether anything is disturbed. Returns what the recorder said.
 fn check_unharmed(mpi: Mpi, what: &str) -> Vec<String> {
-    let job = sampled(mpi, "lives_beside_samples", "499").argument(what);
+    let (said, output) = check_same(&sampled(mpi, "lives_beside_samples", "499").argument(what));
+    assert!(output.contains("unharmed"), "{output}");
+    said
+}
+
+/// Checks that a program prints the same with and without samples, and that there are some unless the recorder says why.
+/// Returns what the recorder and what the program said.
+fn check_same(job: &Job) -> (Vec<String>, String) {
     let recorded = job.record();
     recorded.expect_code(0);
     assert_eq!(recorded.output.stdout, job.bare().stdout, "{}", recorded.output);
-    assert!(recorded.output.stdout.contains("unharmed"), "{}", recorded.output);
     let trace = recorded.trace();
     let rank = trace.rank(0);
     assert!(rank.is_finalized() && rank.count("MPI_Comm_rank") >= 20);
     let sampling = rank.file.sampling().expect("it was asked for");
     let samples: usize = rank.file.sampled_threads().iter().map(|of| of.samples.len()).sum();
     assert_eq!(samples == 0, !sampling.unavailable.is_empty(), "{samples}, {sampling:?}");
-    recorded.output.recorder_lines().into_iter().map(str::to_owned).collect()
+    let said = recorded.output.recorder_lines().into_iter().map(str::to_owned).collect();
+    (said, recorded.output.stdout.clone())
 }
 
 under_both! {
@@ -183,7 +190,27 @@ under_both! {
         assert_eq!(check_unharmed(mpi, "small_stacks"), [""; 0]);
     }
 
+    fn fibres_are_unharmed(mpi) {
+        assert_eq!(check_unharmed(mpi, "fibres"), [""; 0]);
+    }
+
+    fn real_time_signals_are_the_programs(mpi) {
+        assert_eq!(check_unharmed(mpi, "real_time_handlers"), [""; 0]);
+    }
+
+    fn program_that_the_process_becomes_gets_no_signal(mpi) {
+        assert_eq!(check_unharmed(mpi, "becomes_another"), [""; 0]);
+    }
+
+    fn library_closed_by_another_thread_is_not_read(mpi) {
+        let job = sampled(mpi, "lives_beside_samples", "499").argument("closes_library");
+        let job = job.argument(built(mpi, "calls_back", Build::Shared));
+        assert_eq!(check_same(&job).0, [""; 0]);
+    }
+
     fn no_system_call_is_interrupted(mpi) {
-        assert_eq!(check_unharmed(mpi, "blocking_calls"), [""; 0]);
+        let (said, output) = check_same(&sampled(mpi, "makes_blocking_calls", "499"));
+        assert_eq!(said, [""; 0]);
+        assert!(output.lines().all(|line| line.ends_with(": 0 interrupted")), "{output}");
     }
 }

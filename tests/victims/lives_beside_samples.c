@@ -3,14 +3,19 @@
 #define _GNU_SOURCE
 #include "victim.h"
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
+
+static char **arguments;
 
 static double cpu_s(void)
 {
@@ -101,10 +106,32 @@ static void early_handlers(void)
     check(foreign == 0, "nobody else sends signals");
 }
 
+/* Handlers for all real-time signals, one of which is that of a timer of the CPU time. */
+static void real_time_handlers(void)
+{
+    struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1};
+    struct itimerspec every = {{0, 10000000}, {0, 10000000}};
+    timer_t timer;
+
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        check(sigaction(number, &action, NULL) == 0, "a handler can be installed");
+    check(timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0, "timer_create");
+    timer_settime(timer, 0, &every, NULL);
+    compute(0.3);
+    timer_delete(timer);
+    check(ticks > 0 && ticks < 60, "the timer alone calls its handler");
+    ticks = 0;
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        raise(number);
+    check(ticks == SIGRTMAX - SIGRTMIN + 1, "each signal calls its handler");
+}
+
 /* Waits for all signals. */
 static void waits_for_signals(void)
 {
     sigset_t all;
+    int signal = 0;
     struct timespec soon = {0, 50000000};
     struct pollfd readable = {.events = POLLIN};
 
@@ -116,6 +143,9 @@ static void waits_for_signals(void)
     check(readable.fd >= 0 && poll(&readable, 1, 50) == 0, "no signal can be read");
     raise(SIGUSR2);
     check(sigwaitinfo(&all, NULL) == SIGUSR2, "the program's own signal comes");
+    compute(0.01);
+    raise(SIGUSR1);
+    check(sigwait(&all, &signal) == 0 && signal == SIGUSR1, "and the next one");
 }
 
 /* Child processes. */
@@ -135,11 +165,37 @@ static void children(void)
         check(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5, "fork");
         child = vfork();
         if (child == 0) {
+            for (int number = 1; number < 32; number++)
+                signal(number, SIG_DFL);
             execl("/bin/sh", "sh", "-c", "exit 7", (char *)NULL);
             _exit(1);
         }
         check(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7, "vfork");
     }
+}
+
+/* Becomes another program that finds no signal waiting: the one called `becomes_another again`. */
+static void becomes_another(void)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    compute(0.1);
+    call_comm_rank(10);
+    MPI_Finalize();
+    execl(arguments[0], arguments[0], "becomes_another", "again", (char *)NULL);
+    check(0, "exec");
+}
+
+static int finds_no_signal(void)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+    puts("unharmed");
+    return 0;
 }
 
 /* Jumps out of computation, and out of a handler. */
@@ -206,24 +262,78 @@ static void small_stacks(void)
     }
 }
 
-/* Blocking system calls: none is interrupted. */
-static void blocking_calls(void)
+/* Computes on a stack of its own, which is left in the middle and is gone before the thread goes on. */
+static ucontext_t here, there;
+
+static void compute_on_fibre(void)
 {
-    int interrupted = 0, ends[2];
-    char byte;
-
-    check(pipe(ends) == 0, "pipe");
-    for (int i = 0; i < 200; i++) {
-        struct timespec short_time = {0, 500000};
-        struct pollfd readable = {.fd = ends[0], .events = POLLIN};
-
-        compute(0.003);
-        interrupted += nanosleep(&short_time, NULL) != 0;
-        interrupted += poll(&readable, 1, 1) < 0;
-        interrupted += usleep(300) != 0;
-        interrupted += write(ends[1], "x", 1) != 1 || read(ends[0], &byte, 1) != 1;
+    for (int i = 0; i < 10; i++) {
+        compute(0.002);
+        swapcontext(&there, &here);
     }
-    check(interrupted == 0, "no system call is interrupted");
+}
+
+static void fibres(void)
+{
+    for (int round = 0; round < 10; round++) {
+        char *stack = malloc(65536);
+
+        getcontext(&there);
+        there.uc_stack.ss_sp = stack;
+        there.uc_stack.ss_size = 65536;
+        there.uc_link = &here;
+        makecontext(&there, compute_on_fibre, 0);
+        for (int i = 0; i < 11; i++) {
+            swapcontext(&here, &there);
+            compute(0.001);
+        }
+        free(stack);
+    }
+}
+
+/* Code that a program makes: counts its argument down. */
+static const unsigned char counts_down[] = {
+#ifdef __x86_64__
+    0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3,
+#else
+    0x00, 0x04, 0x00, 0xf1, 0xe1, 0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6,
+#endif
+};
+
+/* Computes in a library and closes it, while another thread computes, and then in code that it puts where the library's
+ * data was: its tables are no longer there. */
+static void *opens_and_closes(void *unused)
+{
+    for (int i = 0; i < 40; i++) {
+        void *library = dlopen(arguments[2], RTLD_NOW);
+        void (*call)(void (*)(double), double);
+        char *at;
+
+        check(library != NULL, "dlopen");
+        call = (void (*)(void (*)(double), double))dlsym(library, "call_back");
+        call(compute, 0.006);
+        check(dlclose(library) == 0, "dlclose");
+        at = mmap((char *)((size_t)call & ~(size_t)0xffff) + (1 << 19), 0x10000, PROT_READ | PROT_WRITE | PROT_EXEC,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        check(at != MAP_FAILED, "mmap");
+        memcpy(at, counts_down, sizeof counts_down);
+        __builtin___clear_cache(at, at + sizeof counts_down);
+        ((void (*)(long))at)(20000000);
+        munmap(at, 0x10000);
+    }
+    return unused;
+}
+
+static void closes_library(void)
+{
+    pthread_t thread;
+
+    check(pthread_create(&thread, NULL, opens_and_closes, NULL) == 0, "pthread_create");
+    for (int i = 0; i < 60; i++) {
+        compute(0.005);
+        call_comm_rank(1);
+    }
+    pthread_join(thread, NULL);
 }
 
 int main(int argc, char **argv)
@@ -235,9 +345,13 @@ int main(int argc, char **argv)
     } all[] = {
         {"own_profiler", own_profiler}, {"own_handlers", own_handlers}, {"waits_for_signals", waits_for_signals},
         {"children", children},         {"jumps", jumps},               {"small_stacks", small_stacks},
-        {"blocking_calls", blocking_calls}, {"early_handlers", early_handlers},
+        {"fibres", fibres},             {"early_handlers", early_handlers}, {"closes_library", closes_library},
+        {"becomes_another", becomes_another}, {"real_time_handlers", real_time_handlers},
     };
 
+    arguments = argv;
+    if (argc > 2 && !strcmp(argv[2], "again"))
+        return finds_no_signal();
     if (!strcmp(what, "early_handlers"))
         handle_all();
     MPI_Init(&argc, &argv);

@@ -4,7 +4,9 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::host::elf;
 use crate::host::forks::in_loader;
@@ -72,6 +74,33 @@ pub fn next_in_load_order(name: &CStr) -> Option<*const c_void> {
     // SAFETY: a C string; RTLD_NEXT searches behind the object that holds this code.
     let next = in_loader(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
     (!next.is_null()).then_some(next.cast_const())
+}
+
+/// The function behind the recorder's own of the same name, of type `F`; found at its first use, which may be before the
+/// recorder's constructor, in a forked child, or in another tool that interposes the same function.
+pub struct Behind<F> {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+    function: PhantomData<F>,
+}
+
+impl<F: Copy> Behind<F> {
+    /// # Safety
+    /// `F` is the type of pointers to the function of this name.
+    pub const unsafe fn new(name: &'static CStr) -> Self {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) }
+        Self { name, address: AtomicPtr::new(null_mut()), function: PhantomData }
+    }
+
+    pub fn get(&self) -> Option<F> {
+        let mut address = self.address.load(Relaxed);
+        if address.is_null() {
+            address = next_in_load_order(self.name)?.cast_mut();
+            self.address.store(address, Relaxed);
+        }
+        // SAFETY: whoever made this vouches that the address, not null, is a pointer of this type.
+        Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
+    }
 }
 
 /// A data symbol such as `ompi_mpi_comm_world`. The executable's copy comes first if there is one.

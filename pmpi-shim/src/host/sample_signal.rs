@@ -6,18 +6,18 @@
 //! program has a handler for it.
 
 use std::ffi::c_int;
-use std::mem::transmute;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use crate::host::loader::next_in_load_order;
+use crate::host::loader::Behind;
 
 const CANDIDATES: [c_int; 2] = [libc::SIGSTKFLT, libc::SIGPROF];
 
 /// The signal; 0 while there is none.
 static TAKEN: AtomicI32 = AtomicI32::new(0);
+/// The process that took it.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// The C library's function of that type, behind the recorder's own.
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 
 /// Changes what a signal does, by the C library.
@@ -29,15 +29,10 @@ pub unsafe fn set_action(
     action: *const libc::sigaction,
     before: *mut libc::sigaction,
 ) -> c_int {
-    static REAL: AtomicPtr<libc::c_void> = AtomicPtr::new(null_mut());
-    let mut real = REAL.load(Relaxed);
-    if real.is_null() {
-        let Some(found) = next_in_load_order(c"sigaction") else { return -1 };
-        real = found.cast_mut();
-        REAL.store(real, Relaxed);
-    }
-    // SAFETY: the C library's function of this name; the caller vouches for the arguments.
-    unsafe { transmute::<*mut libc::c_void, Sigaction>(real)(signal, action, before) }
+    // SAFETY: the C library's function of this name has this type.
+    static REAL: Behind<Sigaction> = unsafe { Behind::new(c"sigaction") };
+    // SAFETY: the caller vouches for the arguments.
+    REAL.get().map_or(-1, |real| unsafe { real(signal, action, before) })
 }
 
 /// What a signal does now: the address of its handler, or SIG_DFL and so on.
@@ -56,19 +51,25 @@ fn handler_of(signal: c_int) -> usize {
 pub fn take(handler: usize) -> Option<c_int> {
     let is_free = |signal: &&c_int| [libc::SIG_DFL, handler].contains(&handler_of(**signal));
     let signal = *CANDIDATES.iter().find(is_free)?;
+    install(signal, handler).then(|| {
+        TAKEN.store(signal, Relaxed);
+        // SAFETY: a system call without arguments.
+        PROCESS.store(unsafe { libc::getpid() }, Relaxed);
+        signal
+    })
+}
+
+/// Has a signal come to a handler, or sets SIG_IGN or SIG_DFL.
+fn install(signal: c_int, handler: usize) -> bool {
     // SAFETY: a zeroed action may be written over; the handler takes what SA_SIGINFO promises.
-    let taken = unsafe {
+    unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
         // Also those that the C library keeps to itself: a thread must not be cancelled in there.
         (&raw mut action.sa_mask).write_bytes(0xff, 1);
         set_action(signal, &action, null_mut()) == 0
-    };
-    taken.then(|| {
-        TAKEN.store(signal, Relaxed);
-        signal
-    })
+    }
 }
 
 /// The signal that was taken; 0: none.
@@ -76,22 +77,32 @@ pub fn taken() -> c_int {
     TAKEN.load(Relaxed)
 }
 
+/// Whether the calling process took the signal. A child made by vfork has the parent's memory, but handlers of its own.
+pub fn is_of_this_process() -> bool {
+    // SAFETY: a system call without arguments.
+    PROCESS.load(Relaxed) == unsafe { libc::getpid() }
+}
+
 /// Gives the signal back, after which nobody is sent it, unless it no longer comes to this handler: then it is the
 /// program's.
 pub fn give_back(handler: usize) {
-    let signal = TAKEN.swap(0, Relaxed);
-    if signal == 0 || handler_of(signal) != handler {
-        return;
+    if is_kept(handler) {
+        install_after_discarding(libc::SIG_DFL);
     }
-    // One that a thread holds off would end the program later. Ignoring the signal discards it.
-    for usual in [libc::SIG_IGN, libc::SIG_DFL] {
-        // SAFETY: a zeroed action may be written over.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = usual;
-            set_action(signal, &action, null_mut());
-        }
+    TAKEN.store(0, Relaxed);
+}
+
+/// Discards the signals that threads hold off. They would end another program that this process becomes.
+pub fn discard_pending(handler: usize) {
+    if is_kept(handler) {
+        install_after_discarding(handler);
     }
+}
+
+/// Ignoring a signal discards it where threads hold it off.
+fn install_after_discarding(handler: usize) {
+    install(taken(), libc::SIG_IGN);
+    install(taken(), handler);
 }
 
 /// Whether the signal that was taken still comes to this handler.

@@ -6,11 +6,8 @@
 //! being initialised again.
 
 use std::ffi::{c_int, c_void};
-use std::mem::transmute;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use crate::host::loader::{Changes, next_in_load_order};
+use crate::host::loader::{Behind, Changes};
 use crate::mpi::real_entry;
 use crate::mpi::weak_references;
 use crate::state;
@@ -25,18 +22,13 @@ use crate::store::site_table;
 /// The caller vouches for the handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
-    static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let mut real = REAL.load(Relaxed);
-    if real.is_null() {
-        let Some(found) = next_in_load_order(c"dlclose") else { return -1 };
-        real = found.cast_mut();
-        REAL.store(real, Relaxed);
-    }
-    type Close = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+    // SAFETY: the C library's function of this name has this type.
+    static REAL: Behind<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> =
+        unsafe { Behind::new(c"dlclose") };
+    let Some(real) = REAL.get() else { return -1 };
     let before = Changes::now();
-    // SAFETY: the C library's function of this name; the caller vouches for the handle.
-    let close = || unsafe { transmute::<*mut c_void, Close>(real)(handle) };
-    let result = sampling::unloading(thread_block(), close);
+    // SAFETY: the caller vouches for the handle.
+    let result = sampling::unloading(thread_block(), || unsafe { real(handle) });
     let after = Changes::now();
     // A forked process stays out of the loader, so it does not know what was unloaded.
     if state::is_child() && result == 0 {

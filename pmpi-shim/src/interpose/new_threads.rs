@@ -5,12 +5,9 @@
 
 use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
-use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use crate::host::loader::next_in_load_order;
+use crate::host::loader::Behind;
 use crate::host::own_work::OwnWork;
 use crate::state::thread_block::thread_block;
 use crate::store::outermost::within;
@@ -31,6 +28,13 @@ struct NewThread {
     sampler: &'static Sampler,
 }
 
+type Create = unsafe extern "C-unwind" fn(
+    *mut libc::pthread_t,
+    *const libc::pthread_attr_t,
+    *const c_void,
+    *mut c_void,
+) -> c_int;
+
 /// Interposes `pthread_create`.
 ///
 /// # Safety
@@ -42,27 +46,16 @@ pub unsafe extern "C-unwind" fn pthread_create(
     function: *const c_void,
     argument: *mut c_void,
 ) -> c_int {
-    static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let mut real = REAL.load(Relaxed);
-    if real.is_null() {
-        let Some(found) = next_in_load_order(c"pthread_create") else { return libc::EAGAIN };
-        real = found.cast_mut();
-        REAL.store(real, Relaxed);
-    }
-    type Create = unsafe extern "C-unwind" fn(
-        *mut libc::pthread_t,
-        *const libc::pthread_attr_t,
-        *const c_void,
-        *mut c_void,
-    ) -> c_int;
+    // SAFETY: the C library's function of this name has this type.
+    static REAL: Behind<Create> = unsafe { Behind::new(c"pthread_create") };
+    let Some(real) = REAL.get() else { return libc::EAGAIN };
     let mut sampler = None;
     if sampling::is_active() {
         within(thread_block(), || sampler = catch_unwind(sampling::prepare_thread).ok().flatten());
     }
-    // SAFETY: the C library's function of this name; the caller vouches for the arguments. The new
-    // thread takes what is made for it, unless there is none.
+    // SAFETY: the caller vouches for the arguments. The new thread takes what is made for it, unless
+    // there is none.
     unsafe {
-        let real = transmute::<*mut c_void, Create>(real);
         let Some(sampler) = sampler else { return real(thread, attributes, function, argument) };
         let start = Start { function, argument };
         let new = Box::into_raw(Box::new(NewThread { start, sampler }));

@@ -3,12 +3,9 @@
 //! A program that installs a handler for it ends the sampling. One that waits for all signals does not
 //! get this one. While nothing is sampled, the functions are only forwarded.
 
-use std::ffi::{c_int, c_void};
-use std::mem::transmute;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::ffi::c_int;
 
-use crate::host::loader::next_in_load_order;
+use crate::host::loader::Behind;
 use crate::host::sample_signal::{self, set_action};
 use crate::state::thread_block::thread_block;
 use crate::store::outermost::within;
@@ -16,7 +13,7 @@ use crate::store::sampling;
 
 /// Ends the sampling if the program wants its signal.
 fn give_up_if(wants: bool) {
-    if wants {
+    if wants && sample_signal::is_of_this_process() {
         let end = || sampling::give_up("the program wants the signal that interrupts its threads");
         within(thread_block(), || _ = std::panic::catch_unwind(end));
     }
@@ -48,43 +45,18 @@ pub unsafe extern "C-unwind" fn sigaction(
     }
 }
 
-/// The function of a name behind the recorder's own, found at its first use.
-struct Real {
-    name: &'static std::ffi::CStr,
-    address: AtomicPtr<c_void>,
-}
-
-impl Real {
-    const fn new(name: &'static std::ffi::CStr) -> Self {
-        Self { name, address: AtomicPtr::new(null_mut()) }
-    }
-
-    /// Null if there is none.
-    fn get(&self) -> *mut c_void {
-        let known = self.address.load(Relaxed);
-        if !known.is_null() {
-            return known;
-        }
-        let found = next_in_load_order(self.name).map_or(null_mut(), <*const c_void>::cast_mut);
-        self.address.store(found, Relaxed);
-        found
-    }
-}
-
 /// Interposes `signal`.
 ///
 /// # Safety
 /// The caller vouches for the handler.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn signal(number: c_int, handler: usize) -> usize {
-    static REAL: Real = Real::new(c"signal");
-    type Signal = unsafe extern "C-unwind" fn(c_int, usize) -> usize;
+    // SAFETY: the C library's function of this name has this type.
+    static REAL: Behind<unsafe extern "C-unwind" fn(c_int, usize) -> usize> =
+        unsafe { Behind::new(c"signal") };
     give_up_if(is_ours(number));
-    match REAL.get() {
-        real if real.is_null() => libc::SIG_ERR,
-        // SAFETY: the C library's function of this name; the caller vouches for the arguments.
-        real => unsafe { transmute::<*mut c_void, Signal>(real)(number, handler) },
-    }
+    // SAFETY: the caller vouches for the arguments.
+    REAL.get().map_or(libc::SIG_ERR, |real| unsafe { real(number, handler) })
 }
 
 /// A set without the signal that interrupts threads; `None` if it is not in there.
@@ -112,16 +84,14 @@ macro_rules! waits {
         /// The caller vouches for the arguments.
         #[cfg_attr(not(miri), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $symbol($($argument: $type),*) -> c_int {
-            static REAL: Real = Real::new($literal);
-            type Wait = unsafe extern "C-unwind" fn($($type),*) -> c_int;
-            // SAFETY: the C library's function of this name; the caller vouches for the arguments.
+            // SAFETY: the C library's function of this name has this type.
+            static REAL: Behind<unsafe extern "C-unwind" fn($($type),*) -> c_int> =
+                unsafe { Behind::new($literal) };
+            // SAFETY: the caller vouches for the arguments.
             unsafe {
                 let others = without_ours($set);
                 let $set = others.as_ref().map_or($set, |others| &raw const *others);
-                match REAL.get() {
-                    real if real.is_null() => $refused,
-                    real => transmute::<*mut c_void, Wait>(real)($($argument),*),
-                }
+                REAL.get().map_or($refused, |real| real($($argument),*))
             }
         }
     )*};

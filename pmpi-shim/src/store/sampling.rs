@@ -278,6 +278,7 @@ pub fn end() {
     }
     sampler::activate(false);
     wait_until(|| sampler::all().all(|sampler| !sampler.is_at_work()));
+    sample_signal::discard_pending(handler());
     for sampler in sampler::all().filter(|sampler| sampler.thread.load(Relaxed) != 0) {
         sampler.read_cpu();
         sampler.area.end(counter::now());
