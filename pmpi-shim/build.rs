@@ -80,8 +80,8 @@ fn recording(
     if forwarded_only(name) {
         return "forwarded(&REAL, ".to_owned();
     }
-    let class = Meaning::of(name).class;
-    let plan = Plan::of(function, name, class, parameters, symbol.ends_with("_c"));
+    let class = Meaning::by_name(name).class;
+    let plan = Plan::new(function, name, class, parameters, symbol.ends_with("_c"));
     match plan.is_empty() {
         true => format!("recorded_plain(&REAL, {function}, "),
         false => {

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         eprint_message("MPI is initialised already");
         return ExitCode::from(EXIT_FAILED);
     };
-    let world = Mpi::of(&universe);
+    let world = Mpi::new(&universe);
     world.abort_on_panic();
     let result = run(&world);
     // While the first finishes, the others wait asleep.
@@ -97,7 +97,7 @@ fn run(world: &Mpi) -> Result<(), CommandError> {
         Err(help) => return print(&help.render().to_string()),
     };
     let deadline = Duration::from_secs(line.deadline.into());
-    let processes = Processes::of(world.transport(deadline));
+    let processes = Processes::new(world.transport(deadline));
     match &line.command {
         Command::Report(arguments) => report::report_in(arguments, &processes),
         Command::Why(arguments) => why::why_in(arguments, &processes),

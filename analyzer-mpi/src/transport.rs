@@ -33,7 +33,7 @@ pub struct Mpi {
 
 impl Mpi {
     /// The processes that were started together.
-    pub fn of(universe: &Universe) -> Self {
+    pub fn new(universe: &Universe) -> Self {
         let world = universe.world();
         Self { count: world.size() as usize, number: world.rank() as usize }
     }

@@ -57,7 +57,7 @@ impl MatchSink for Ignored {
 
 /// Measures a stage that reads all calls once.
 fn bench(bencher: Bencher<'_, '_>, stage: impl Fn(&Run, &GlobalTimeline) + Sync) {
-    let directory = RunDirectory::of(&ranks());
+    let directory = RunDirectory::with_ranks(&ranks());
     let run = Run::open(directory.path()).expect("the run is valid");
     let timeline = GlobalTimeline::new(&run);
     bencher.counter(ItemsCount::new(CALLS)).bench(|| stage(&run, &timeline));
@@ -73,7 +73,7 @@ fn metrics(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn matching(bencher: Bencher<'_, '_>) {
     bench(bencher, |run, timeline| {
-        let matched = Analysis::of(run, timeline).matches(|| Ignored);
+        let matched = Analysis::new(run, timeline).matches(|| Ignored);
         assert!(matched.expect("calls have arguments").0.matched > 0);
     });
 }
@@ -81,6 +81,6 @@ fn matching(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn causes(bencher: Bencher<'_, '_>) {
     bench(bencher, |run, timeline| {
-        black_box_drop(Causes::new(&Analysis::of(run, timeline)));
+        black_box_drop(Causes::new(&Analysis::new(run, timeline)));
     });
 }

@@ -209,7 +209,7 @@ pub struct Merged<'a, T: Record> {
 
 impl<'a, T: Record> Merged<'a, T> {
     /// Starts before the first record.
-    pub fn of(collections: &'a [Sorted<T>]) -> Self {
+    pub fn new(collections: &'a [Sorted<T>]) -> Self {
         let next = vec![None; collections.len()];
         let collections = collections.iter().map(Sorted::iter).collect();
         let mut merged = Self { collections, next, heap: BinaryHeap::new(), failed: None };
@@ -271,7 +271,7 @@ mod tests {
                 spill.sorted().unwrap()
             })
             .collect();
-        let all: Vec<(usize, Number)> = Merged::of(&collections).map(Result::unwrap).collect();
+        let all: Vec<(usize, Number)> = Merged::new(&collections).map(Result::unwrap).collect();
         assert_eq!(all.len(), 120);
         assert!(all.is_sorted_by_key(|(_, number)| number.key()));
         assert!(all.iter().all(|(collection, number)| number.1 == *collection as u64));

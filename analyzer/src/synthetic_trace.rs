@@ -33,7 +33,7 @@ impl RunDirectory {
     }
 
     /// A directory with the files of these ranks.
-    pub fn of(ranks: &[SyntheticRank]) -> Self {
+    pub fn with_ranks(ranks: &[SyntheticRank]) -> Self {
         let directory = Self::new();
         ranks.iter().for_each(|rank| directory.write(rank));
         directory

@@ -46,7 +46,7 @@ struct Found {
 impl Found {
     /// Checks a run that has nothing of some kinds, if anything of it can be read.
     fn check(this: &Mutex<Self>, name: &str, directory: &Path, has_not: &[&str]) {
-        let made = std::panic::catch_unwind(|| Outputs::of(directory));
+        let made = std::panic::catch_unwind(|| Outputs::read(directory));
         let outputs = match made {
             Ok(Some(outputs)) => outputs,
             Ok(None) => return,

@@ -106,7 +106,7 @@ fn run_with_names(name: impl Fn(&str) -> String) -> RunDirectory {
         }
         rank
     };
-    RunDirectory::of(&[rank(0), rank(1)])
+    RunDirectory::with_ranks(&[rank(0), rank(1)])
 }
 
 /// All files below a directory.

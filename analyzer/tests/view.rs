@@ -23,7 +23,7 @@ fn run_directory() -> RunDirectory {
         rank.finalize(9_000_000, 9_100_000);
         rank
     };
-    RunDirectory::of(&[rank(0), rank(1)])
+    RunDirectory::with_ranks(&[rank(0), rank(1)])
 }
 
 /// The command at work.

@@ -154,7 +154,7 @@ under_both! {
         assert_eq!(class.sizes.last().map(|size| size.bytes), Some(16_384));
         assert!(class.sizes.iter().all(|size| size.half_rtt_s.repetitions == 5));
         for name in ["fma", "dgemm", "triad", "communication"] {
-            assert!(machine.ceilings.of(name).is_some_and(|ceiling| ceiling.job.median > 0.0), "{name}");
+            assert!(machine.ceilings.named(name).is_some_and(|ceiling| ceiling.job.median > 0.0), "{name}");
         }
         assert_eq!(machine.clock.as_ref().map(|clock| clock.pairs.len()), Some(1));
         for name in ["latency", "bandwidth", "queues"] {

@@ -66,7 +66,7 @@ mod tests {
             receiver.call_with("MPI_Send", end + 50 * MS, end + 51 * MS, on_world(0, 6, 8));
             sender.call_with("MPI_Recv", at + 60 * MS, at + 70 * MS, on_world(1, 6, 8));
         }
-        RunDirectory::of(&[sender, receiver])
+        RunDirectory::with_ranks(&[sender, receiver])
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
         let directory = run(0, 3);
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
-        let corrected = Analysis::of(&run, &timeline).causal_timeline();
+        let corrected = Analysis::new(&run, &timeline).causal_timeline();
         let causal = corrected.causal.unwrap();
         assert_eq!((causal.messages, causal.early_before, causal.changed_ranks), (6, 0, 0));
         assert_eq!(corrected.ranks, timeline.ranks);
@@ -86,7 +86,7 @@ mod tests {
         let directory = run(3 * MS, 4);
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
-        let corrected = Analysis::of(&run, &timeline).causal_timeline();
+        let corrected = Analysis::new(&run, &timeline).causal_timeline();
         let causal = corrected.causal.unwrap();
         assert_eq!((causal.early_before, causal.early_after), (4, 0));
         assert_eq!(causal.changed_ranks, 1);

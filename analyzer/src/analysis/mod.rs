@@ -250,7 +250,7 @@ impl<'a, O: RankObserver<'a>> SpanObserver for ForwardSpans<'_, O> {
 
 impl<'a> Analysis<'a> {
     /// The analysis of a run on its timeline, in this process alone.
-    pub fn of(run: &'a Run, timeline: &'a GlobalTimeline) -> Self {
+    pub fn new(run: &'a Run, timeline: &'a GlobalTimeline) -> Self {
         let (processes, own) = (Processes::alone(), 0..run.ranks.len());
         Self { run, timeline, processes, own, communicators: OnceLock::new() }
     }
@@ -261,7 +261,7 @@ impl<'a> Analysis<'a> {
     /// [`Analysis::processes`].
     pub fn divided(run: &'a Run, timeline: &'a GlobalTimeline) -> Self {
         let (processes, own) = (run.processes.clone(), run.own.clone());
-        Self { processes, own, ..Self::of(run, timeline) }
+        Self { processes, own, ..Self::new(run, timeline) }
     }
 
     /// Like [`Analysis::divided`], but this process reads the ranks at these positions. The ranges

@@ -76,7 +76,8 @@ impl Functions {
             named.filter(|(_, name)| chosen.contains(&name.as_str())).map(|(id, _)| *id).collect()
         });
         let names = trace.file.function_names().iter();
-        let entry = |name: &String| (Meaning::of(name).class == Class::Compute, activity_of(name));
+        let entry =
+            |name: &String| (Meaning::by_name(name).class == Class::Compute, activity_of(name));
         Self(Arc::new(Table { functions: names.map(entry).collect(), regions }))
     }
 
@@ -94,7 +95,7 @@ impl Functions {
 }
 
 fn activity_of(name: &str) -> Activity {
-    match Meaning::of(name).class {
+    match Meaning::by_name(name).class {
         _ if is_light(name) => Activity::Own,
         Class::Compute => Activity::Compute,
         _ => Activity::Mpi,

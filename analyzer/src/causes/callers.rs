@@ -205,7 +205,7 @@ impl<'r> Callers<'r> {
     }
 
     /// A site of a rank, called along a path if that is known.
-    pub fn of(
+    pub fn called_site(
         &self,
         position: usize,
         (site, path): (LocalSite, Option<u32>),
@@ -252,7 +252,7 @@ impl<'c> DelayPlaces<'c> {
 
     /// The context of a delay that led to a wait with this state and context. Between two operations
     /// in which all wait for all, the delaying rank enters their function no other time.
-    pub fn of(&mut self, delay: u32, (state, waiting): (State, u32)) -> u32 {
+    pub fn context(&mut self, delay: u32, (state, waiting): (State, u32)) -> u32 {
         let is_meeting = matches!(state, State::WaitAtBarrier | State::WaitAtNxn);
         if !self.has_callers || !is_meeting || waiting == NO_CONTEXT {
             return delay;

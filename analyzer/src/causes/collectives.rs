@@ -64,7 +64,7 @@ impl ConditionCollector<'_, '_> {
         let inter = self.is_inter(instance);
         let root =
             |members: &[Member]| members.iter().find(|m| Some(m.rank) == instance.root).copied();
-        match Meaning::of(&instance.function).synchronises {
+        match Meaning::by_name(&instance.function).synchronises {
             Synchronises::All | Synchronises::Exchanging => {
                 let is_barrier = instance.function == "MPI_Barrier";
                 let state = if is_barrier { State::WaitAtBarrier } else { State::WaitAtNxn };
@@ -183,7 +183,7 @@ impl ConditionCollector<'_, '_> {
         if members.len() > MAX_MEMBERS_FOR_PROGRESS {
             return;
         }
-        let state = match Meaning::of(function).synchronises {
+        let state = match Meaning::by_name(function).synchronises {
             Synchronises::FromRoot => State::LateBroadcast,
             Synchronises::ToRoot => State::EarlyReduce,
             Synchronises::Prefix => State::EarlyScan,
@@ -225,7 +225,7 @@ impl ConditionCollector<'_, '_> {
         let communicators = self.analysis.communicators();
         let entry = communicators.get(instance.communicator)?;
         let (inter, first_group) = (entry.inter, entry.groups[0].size());
-        let synchronises = Meaning::of(&instance.function).synchronises;
+        let synchronises = Meaning::by_name(&instance.function).synchronises;
         let by_position = inter || synchronises == Synchronises::Prefix;
         let mut members = Vec::with_capacity(instance.members.len());
         for of_instance in &instance.members {

@@ -114,7 +114,7 @@ impl<'f, 'a> ConditionCollector<'f, 'a> {
 
     pub(super) fn side(&self, world_rank: u32, call: Call) -> Option<Side> {
         let rank = self.run.position_of(world_rank)?;
-        let line = self.lines.of(rank, call.thread)?;
+        let line = self.lines.number_of(rank, call.thread)?;
         let left = call.end_ticks().map(|ticks| self.clock.at(rank, ticks));
         Some(Side { rank, line, call, entered: self.clock.at(rank, call.begin_ticks), left })
     }
@@ -127,7 +127,7 @@ impl<'f, 'a> ConditionCollector<'f, 'a> {
         state: State,
     ) -> Option<Condition> {
         let left = waiter.left?;
-        let call = self.semantics.of(waiter.rank, waiter.call.function).call;
+        let call = self.semantics.get(waiter.rank, waiter.call.function).call;
         // A call that needs any of several partners, or that ended a run of polls, may have been
         // served by a partner that was early.
         if partner.entered <= waiter.entered && call == CallKind::All {
@@ -166,7 +166,7 @@ impl<'f, 'a> ConditionCollector<'f, 'a> {
         (since, left): (i64, i64),
         state: State,
     ) {
-        let semantics = self.semantics.of(waiter.rank, waiter.call.function);
+        let semantics = self.semantics.get(waiter.rank, waiter.call.function);
         let sends_by_itself =
             state == State::LateReceiver && semantics.send_mode == SendMode::Local;
         let is_short = left - since < self.min_unexplained_ticks;
@@ -200,7 +200,7 @@ impl<'f, 'a> ConditionCollector<'f, 'a> {
     }
 
     fn late_receiver(&mut self, message: &Message, sender: &Side, receiver: &Side) {
-        let semantics = self.semantics.of(sender.rank, message.send.posted.function);
+        let semantics = self.semantics.get(sender.rank, message.send.posted.function);
         if semantics.send_mode == SendMode::Local {
             return;
         }

@@ -72,7 +72,7 @@ impl CriticalPath {
                     let from = on_line.begin.min(at);
                     path.go_back(line, (from, at), &mut profiles);
                     (at, line) = (from, first_line);
-                    let of_line = waits.of(line);
+                    let of_line = waits.on_line(line);
                     next = waits.first[line as usize] + of_line.partition_point(|w| w.until <= at);
                     continue;
                 }

@@ -306,7 +306,7 @@ impl Charges {
                 continue;
             }
             unattributed += counting;
-            let parts = reasons.origins.of(number);
+            let parts = reasons.origins.parts_of(number);
             let nobodys = wait.ticks - parts.iter().map(|part| part.ticks).sum::<i64>();
             let weights = parts.iter().map(|part| part.ticks).chain([nobodys]);
             let shares = divider.divide(counting, weights, wait.ticks);

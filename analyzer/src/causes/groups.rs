@@ -67,7 +67,7 @@ pub(super) fn group_waits(
         if group.ranks.last() != Some(&rank) {
             group.ranks.push(rank);
         }
-        for part in reasons.origins.of(number).iter().filter(|part| part.line == delayed_by) {
+        for part in reasons.origins.parts_of(number).iter().filter(|part| part.line == delayed_by) {
             *causes.entry((at, LateBy::Context(part.context))).or_default() +=
                 part.ticks as f64 * share;
         }

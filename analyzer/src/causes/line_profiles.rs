@@ -90,12 +90,12 @@ impl ProfileRequest {
 
     /// What is asked of consecutive lines.
     fn part(&self, lines: Range<usize>) -> Self {
-        fn of<T: Clone>(all: &[Vec<T>], lines: &Range<usize>) -> Vec<Vec<T>> {
+        fn only<T: Clone>(all: &[Vec<T>], lines: &Range<usize>) -> Vec<Vec<T>> {
             let mut part = vec![Vec::new(); all.len()];
             part[lines.clone()].clone_from_slice(&all[lines.clone()]);
             part
         }
-        let (moments, ended) = (of(&self.moments, &lines), of(&self.ended, &lines));
+        let (moments, ended) = (only(&self.moments, &lines), only(&self.ended, &lines));
         Self { waits: self.waits.part(lines), moments, ended }
     }
 
@@ -152,7 +152,7 @@ fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i
     };
     for line in 0..lines.all.len() as u32 {
         let first = waits.first[line as usize];
-        let all = || waits.of(line).iter().zip(&sync_points[first..]);
+        let all = || waits.on_line(line).iter().zip(&sync_points[first..]);
         for moment in of_line {
             all().for_each(|(wait, point)| add(line, moment(wait, point)));
         }

@@ -67,7 +67,7 @@ impl Lines {
 
     /// The line of a rank's thread.
     #[inline]
-    pub fn of(&self, position: usize, thread: u32) -> Option<u32> {
+    pub fn number_of(&self, position: usize, thread: u32) -> Option<u32> {
         let (from, to) = (self.first[position], self.first[position + 1]);
         let is_it = |line: &u32| self.all[*line as usize].thread == thread;
         Some(from + thread)

@@ -147,7 +147,7 @@ mod tests {
                 ticks,
             }));
         }
-        let directory = RunDirectory::of(&[rank]);
+        let directory = RunDirectory::with_ranks(&[rank]);
         let run = Run::open(directory.path()).unwrap();
         let trace = &run.ranks[0];
         let (all, replaced) = (modules(trace), ReplacedModules::new(trace));

@@ -116,7 +116,7 @@ impl Contexts {
             let mut sites = FxHashMap::default();
             let mut on_path = |merger: &mut Merger, local: (LocalSite, Option<u32>)| {
                 *sites.entry(local).or_insert_with(|| {
-                    let called = callers.of(position, local, &mut merger.symbols);
+                    let called = callers.called_site(position, local, &mut merger.symbols);
                     merger.site(called)
                 })
             };

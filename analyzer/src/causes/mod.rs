@@ -314,7 +314,7 @@ impl<'a> Causes<'a> {
             Profiled::new(analysis, &lines, of_ranks, (&waits.all, &mut phases));
         let rank_times = (0..run.ranks.len()).map(|position| {
             let first = lines.first_of(position);
-            let line = (&lines.all[first as usize], waits.of(first));
+            let line = (&lines.all[first as usize], waits.on_line(first));
             let profile = (profiles.of_rank(&lines, position), &contexts);
             RankTime::new(profile, line, (whole, part.as_ref()))
         });
@@ -334,7 +334,7 @@ impl<'a> Causes<'a> {
         let mut places = DelayPlaces::new(&mut contexts);
         let name_delay = |number: u32, context: u32| {
             let wait = &waits.all[number as usize];
-            places.of(context, (wait.state, wait_contexts[number as usize]))
+            places.context(context, (wait.state, wait_contexts[number as usize]))
         };
         let search = DelaySearch {
             waits: &waits,
@@ -512,7 +512,7 @@ impl<'a> Causes<'a> {
                 |sums: &[(u32, i64)]| sums.iter().for_each(|sum| take(number, sum.0, sum.1));
             match &self.part {
                 None => add(profile.all()),
-                Some(part) => part.of(line.position).iter().for_each(|stretch| {
+                Some(part) => part.stretches(line.position).iter().for_each(|stretch| {
                     add(profile.sums_of(profile.stretches(*stretch, &mut hint)));
                 }),
             }
@@ -543,7 +543,7 @@ impl<'a> Causes<'a> {
 /// What the program called that this analysis does not support.
 fn unsupported_calls(contexts: &Contexts) -> Vec<Unknown> {
     let called = contexts.all.iter().filter_map(|context| match context {
-        Context::Transfer(site) => Some(Meaning::of(&site.function)),
+        Context::Transfer(site) => Some(Meaning::by_name(&site.function)),
         _ => None,
     });
     let mut unknown = BTreeSet::new();
@@ -568,7 +568,7 @@ fn open_calls(analysis: &Analysis, clock: &IntegerTimeline, lines: &Lines) -> Ve
     for position in 0..analysis.run.ranks.len() {
         for thread in analysis.rank(position).threads() {
             let last = thread.extent.last_call.as_ref().filter(|call| call.open);
-            let line = lines.of(position, thread.thread.number);
+            let line = lines.number_of(position, thread.thread.number);
             if let (Some(last), Some(line)) = (last, line) {
                 let begin = clock.at(position, last.begin_ticks);
                 open.push((line, begin.max(lines.all[line as usize].begin), last.function));

@@ -28,7 +28,7 @@ impl Order {
         let ends = &ends;
         let before = (0..lines.all.len() as u32).into_par_iter().flat_map_iter(|line| {
             let mut hints: FxHashMap<u32, usize> = FxHashMap::default();
-            waits.of(line).iter().map(move |wait| match wait.has_delaying_rank() {
+            waits.on_line(line).iter().map(move |wait| match wait.has_delaying_rank() {
                 true => {
                     let delayed_by = wait.delayed_by as usize;
                     let hint = hints.entry(wait.delayed_by).or_default();

@@ -51,7 +51,7 @@ impl Origins {
     }
 
     /// The parts of a wait whose delay is known, the largest first.
-    pub fn of(&self, wait: u32) -> &[Part] {
+    pub fn parts_of(&self, wait: u32) -> &[Part] {
         let (first, count) = self.of_wait[wait as usize];
         &self.parts[first as usize..][..usize::from(count)]
     }
@@ -116,7 +116,7 @@ impl OriginSearch {
     /// Sums the waits of the delaying rank and of the line since the two met, by delay.
     fn inherit(&mut self, number: u32, waits: &Waits, (reasons, origins): (&Reasons, &Origins)) {
         let sides = [reasons.waits(number), reasons.waits_of_line(number, waits)];
-        let parts_of = |wait| origins.of(wait).len().max(1);
+        let parts_of = |wait| origins.parts_of(wait).len().max(1);
         let mut count = 0;
         let too_many = sides.iter().cloned().flatten().any(|wait| {
             count += parts_of(wait);
@@ -130,7 +130,7 @@ impl OriginSearch {
                     let [of_delaying, of_line] = if side == 0 { [ticks, 0] } else { [0, ticks] };
                     self.inherited.push(Inherited { delay, of_delaying, of_line, left: 0 });
                 };
-                match origins.of(wait) {
+                match origins.parts_of(wait) {
                     [largest, ..] if too_many => add((largest.line, largest.context), ticks),
                     parts => {
                         parts.iter().for_each(|part| add((part.line, part.context), part.ticks));
@@ -244,10 +244,10 @@ impl Reasons {
     pub(super) fn main_wait(&self, number: u32, waits: &Waits) -> Option<(u32, i64)> {
         let wait = &waits.all[number as usize];
         let inherited =
-            || self.origins.of(number).iter().filter(|part| part.line != wait.delayed_by);
+            || self.origins.parts_of(number).iter().filter(|part| part.line != wait.delayed_by);
         let largest = inherited().next()?;
         let of_largest = |earlier: u32| {
-            let parts = self.origins.of(earlier).iter();
+            let parts = self.origins.parts_of(earlier).iter();
             let same = |part: &&Part| (part.line, part.context) == (largest.line, largest.context);
             parts.filter(same).map(|part| part.ticks).sum::<i64>()
         };

@@ -68,13 +68,13 @@ impl Part {
     }
 
     /// The stretches of the rank at a position.
-    pub fn of(&self, position: usize) -> &[(i64, i64)] {
+    pub fn stretches(&self, position: usize) -> &[(i64, i64)] {
         self.of_ranks[position].as_deref().unwrap_or_default()
     }
 
     /// Ticks between two moments of the rank at a position.
     pub fn inside(&self, position: usize, (from, to): (i64, i64)) -> i64 {
-        let stretches = self.of(position);
+        let stretches = self.stretches(position);
         let first = stretches.partition_point(|(_, end)| *end <= from);
         let overlapping = stretches[first..].iter().take_while(|(begin, _)| *begin < to);
         overlapping.map(|(begin, end)| to.min(*end) - from.max(*begin)).sum()
@@ -88,7 +88,7 @@ impl Part {
 
     /// The moments at which the profiles of the rank at a position must be cut.
     pub(crate) fn moments(&self, position: usize) -> impl Iterator<Item = i64> {
-        self.of(position).iter().flat_map(|(begin, end)| [*begin, *end])
+        self.stretches(position).iter().flat_map(|(begin, end)| [*begin, *end])
     }
 
     /// Whether it ends at a time, which may be inside calls, rather than at something that the ranks

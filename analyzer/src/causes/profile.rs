@@ -358,7 +358,7 @@ impl ProfilerOfRank<'_> {
     fn begin_line(&mut self, number: u32) {
         let line = &self.lines.all[number as usize];
         let stretch = (line.begin, line.end);
-        let waits = (self.waits.first_of(number)..).zip(self.waits.of(number).iter().copied());
+        let waits = (self.waits.first_of(number)..).zip(self.waits.on_line(number).iter().copied());
         let SpanReader { clock, position, .. } = self.reader;
         // Threads that follow each other may have one number.
         let sampled = self.samples.threads.iter().filter(|of| of.thread == Some(line.thread));
@@ -390,7 +390,7 @@ impl ProfilerOfRank<'_> {
 
 impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        if let Some(number) = self.lines.of(self.reader.position, thread.thread.number) {
+        if let Some(number) = self.lines.number_of(self.reader.position, thread.thread.number) {
             self.begin_line(number);
         }
     }

@@ -63,7 +63,7 @@ fn of_own_partners(
         asked.iter().enumerate().filter_map(move |(at, of)| {
             let calls = of_rank.threads.iter().filter_map(|last| *last.get(at)?);
             let (thread, last) = last_entry(calls)?;
-            let partner = lines.of(of.partner, thread)?;
+            let partner = lines.number_of(of.partner, thread)?;
             let found = late_progress(of, last, least)?;
             Some(Condition { partner, ..found })
         })
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     /// A call from 0 to 1,000 whose partner did its part at `since`.
-    fn of(since: i64) -> Unexplained {
+    fn unexplained(since: i64) -> Unexplained {
         let condition = Condition {
             line: 0,
             entered: 0,
@@ -215,7 +215,8 @@ mod tests {
     #[test]
     fn call_that_ends_when_its_partner_enters_mpi_waited_for_progress() {
         let found = |since, last| {
-            late_progress(&of(since), last, 100).map(|found| (found.fulfilled, found.state))
+            late_progress(&unexplained(since), last, 100)
+                .map(|found| (found.fulfilled, found.state))
         };
         assert_eq!(found(0, (-50, 950)), Some((950, State::LateProgress)));
         assert_eq!(found(0, (i64::MIN, 950)), Some((950, State::LateProgress)));

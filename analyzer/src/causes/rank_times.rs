@@ -30,7 +30,7 @@ impl RankTime {
         (run, part): ((i64, i64), Option<&Part>),
     ) -> Self {
         let whole = [(line.begin, line.end)];
-        let stretches = part.map_or(&whole[..], |part| part.of(line.position));
+        let stretches = part.map_or(&whole[..], |part| part.stretches(line.position));
         let mut time = Self::default();
         let mut hint = Hint::default();
         for stretch in stretches {

@@ -83,7 +83,7 @@ impl<T: Copy + Default> OfWaits<T> {
         }
     }
 
-    fn of(&self, wait: u32) -> &[T] {
+    fn get(&self, wait: u32) -> &[T] {
         let at = wait as usize;
         &self.all[self.first[at] as usize..self.first[at + 1] as usize]
     }
@@ -173,13 +173,13 @@ impl Reasons {
     /// Contexts in which the delaying rank spent more time than the line that waited, with the excess
     /// d(c).
     pub fn delays(&self, wait: u32) -> &[(u32, i64)] {
-        self.delays.of(wait)
+        self.delays.get(wait)
     }
 
     /// The delaying rank's time that is no delay because the line that waited spent as much; empty if the
     /// delaying rank did not wait.
     pub(super) fn balanced(&self, wait: u32) -> &[Balanced] {
-        self.balanced.of(wait)
+        self.balanced.get(wait)
     }
 
     /// Numbers of the delaying rank's own waits in the interval.

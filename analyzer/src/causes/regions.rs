@@ -163,7 +163,7 @@ impl RegionsOfRank<'_, '_> {
     fn waits_to(&mut self, moment: i64) {
         let Some(line) = self.line else { return };
         let first = self.waits.first_of(line);
-        let waits = self.waits.of(line);
+        let waits = self.waits.on_line(line);
         while let Some(wait) = waits.get(self.next).filter(|wait| wait.begin < moment) {
             self.totals.waiting += wait.ticks;
             if let Some(region) = self.open.last() {
@@ -251,7 +251,7 @@ fn in_any_thread(mut all: Vec<(i64, i64)>) -> Vec<(u64, u64)> {
 
 impl<'a> RankObserver<'a> for RegionsOfRank<'a, '_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        self.line = self.lines.of(self.rank.position, thread.thread.number);
+        self.line = self.lines.number_of(self.rank.position, thread.thread.number);
         (self.next, self.totals) = Default::default();
     }
 

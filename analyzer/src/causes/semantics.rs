@@ -47,16 +47,14 @@ pub(crate) struct CallSemantics(Vec<Arc<Vec<Semantics>>>);
 impl CallSemantics {
     /// The functions of a run.
     pub fn new(run: &Run) -> Self {
-        Self(
-            run.of_functions(|names| {
-                names.iter().map(|name| semantics(Meaning::of(name))).collect()
-            }),
-        )
+        Self(run.of_functions(|names| {
+            names.iter().map(|name| semantics(Meaning::by_name(name))).collect()
+        }))
     }
 
     /// The semantics of a function on the rank at a position.
     #[inline]
-    pub fn of(&self, rank: usize, function: u16) -> Semantics {
+    pub fn get(&self, rank: usize, function: u16) -> Semantics {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
         let found = self.0[rank].get(index);
         let unknown = Semantics { send_mode: SendMode::Standard, call: CallKind::All };
@@ -88,7 +86,7 @@ mod tests {
             (CallKind::PollAny, "MPI_Request_get_status"),
         ] {
             for name in names.split(' ') {
-                assert_eq!(semantics(Meaning::of(name)).call, kind, "{name}");
+                assert_eq!(semantics(Meaning::by_name(name)).call, kind, "{name}");
             }
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
                 false => never(wait.begin),
             }
         };
-        waits.of(number as u32).iter().map(sync_point).collect::<Vec<_>>()
+        waits.on_line(number as u32).iter().map(sync_point).collect::<Vec<_>>()
     };
     let of_lines = meetings.into_par_iter().zip(groups_of).enumerate();
     of_lines.flat_map_iter(of_line).collect()

@@ -102,7 +102,7 @@ fn with_analysis(ranks: &[SyntheticRank], then: impl FnOnce(&Analysis)) {
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
-    then(&Analysis::of(&run, &timeline));
+    then(&Analysis::new(&run, &timeline));
 }
 
 /// The files of a run; ranks that were not killed call MPI_Finalize.
@@ -114,7 +114,7 @@ pub(crate) fn finished(ranks: &[SyntheticRank]) -> RunDirectory {
     for rank in ranks.iter_mut().filter(|rank| ends(rank)) {
         rank.finalize(END, END + 10);
     }
-    RunDirectory::of(&ranks)
+    RunDirectory::with_ranks(&ranks)
 }
 
 /// State, waiting rank, delaying rank's rank, begin and length in ticks, without waits at the ends of

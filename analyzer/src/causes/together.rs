@@ -31,7 +31,7 @@ pub(super) enum Does {
 }
 
 impl Does {
-    fn of(context: LocalContext) -> Self {
+    fn in_context(context: LocalContext) -> Self {
         match context {
             LocalContext::Region(_) | LocalContext::Between(..) => Self::Compute,
             LocalContext::Fixed(WAITING | WAITING_FOR_UNKNOWN) => Self::Wait,
@@ -89,7 +89,7 @@ impl Thread<'_> {
         }
         self.current = self.known.pop_front().map(|stretch| {
             let from = std::mem::replace(&mut self.at, stretch.to);
-            (from, stretch, Does::of(contexts.get(stretch.context)))
+            (from, stretch, Does::in_context(contexts.get(stretch.context)))
         });
     }
 }
@@ -110,8 +110,8 @@ pub(super) fn for_each_stretch(
         SpanReader { clock, position, functions, replaced: ReplacedModules::new(rank.trace) };
     let (mut at, end) = lines.stretch_of(position);
     let thread = |number: u32, (from, to): (i64, i64), spans| {
-        let line = lines.of(position, number);
-        let of_line = line.map_or(&[][..], |line| waits.of(line));
+        let line = lines.number_of(position, number);
+        let of_line = line.map_or(&[][..], |line| waits.on_line(line));
         let waits = (line.map_or(0, |line| waits.first_of(line))..).zip(of_line.iter().copied());
         let contexts = LineContexts::new((from, to), waits);
         Thread { spans, contexts, end: to, known: VecDeque::new(), current: None, at: from }
@@ -166,7 +166,7 @@ impl Together {
         let mut profile = ProfileBuilder::new(stretch, moments);
         // Those that other threads hide altogether are listed, too.
         let of_rank = axis.lines.of_rank(rank.position).flat_map(|line| {
-            let all = (axis.waits.first_of(line)..).zip(axis.waits.of(line));
+            let all = (axis.waits.first_of(line)..).zip(axis.waits.on_line(line));
             all.filter(|(_, wait)| !wait.state.is_at_the_ends()).map(|(number, _)| (number, 0))
         });
         let mut waited: BTreeMap<u32, i64> = of_rank.collect();

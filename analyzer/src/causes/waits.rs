@@ -72,7 +72,7 @@ impl Waits {
         self.before + self.first[line as usize] as u32
     }
 
-    pub fn of(&self, line: u32) -> &[Wait] {
+    pub fn on_line(&self, line: u32) -> &[Wait] {
         let line = line as usize;
         &self.all[self.first[line]..self.first[line + 1]]
     }

@@ -78,7 +78,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
             lines.line(&message_titles());
         }
         let mut sink = MessageLines { arguments, dump: &dump, lines };
-        Analysis::of(&run, &timeline).matches_in_order(&mut sink);
+        Analysis::new(&run, &timeline).matches_in_order(&mut sink);
         sink.lines.finish()?;
         return Ok(run.check_readable()?);
     }
@@ -94,7 +94,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     let positions = 0..run.ranks.len();
     let asked =
         |position: &usize| arguments.rank.is_none_or(|number| run.ranks[*position].rank == number);
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     for (rank, thread, event) in analysis.in_order(positions.filter(asked), wanted) {
         let line = dump.event(rank, thread, &event);
         lines.print(&line, || line.text());

@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn refuses_implausible_number_of_ranks() {
         let directory =
-            RunDirectory::of(&[SyntheticRank::complete(0, u32::MAX, 1_000_000, 2_000_000)]);
+            RunDirectory::with_ranks(&[SyntheticRank::complete(0, u32::MAX, 1_000_000, 2_000_000)]);
         let arguments = ExportArguments {
             runs: vec![directory.path().to_owned()],
             to: To::Csv,

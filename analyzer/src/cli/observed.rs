@@ -166,7 +166,7 @@ fn figures(source: &Source) -> Result<ObservedRun, String> {
         RunFigures::new(source.name.clone(), &run, &metrics).map_err(|why| named(unusable(why)))?;
     run.check_readable().map_err(|error| error.to_string())?;
     figures.rep = source.planned.map(|(_, rep)| rep);
-    let subject = Subject { region: source.region.clone(), ..Subject::of(&run) };
+    let subject = Subject { region: source.region.clone(), ..Subject::from_run(&run) };
     Ok(ObservedRun { figures, subject, begun_ns: run.begun_ns(), is_simulated: run.is_simulated() })
 }
 

@@ -122,7 +122,7 @@ pub fn report_in(arguments: &ReportArguments, processes: &Processes) -> Result<(
     let whole = if arguments.from_start { ElapsedScope::Process } else { ElapsedScope::Mpi };
     let measured = GlobalTimeline::over(&run, &known_rates, whole);
     let timeline = match arguments.causal {
-        true => Analysis::of(&run, &measured).causal_timeline(),
+        true => Analysis::new(&run, &measured).causal_timeline(),
         false => measured,
     };
     let divided = Analysis::divided(&run, &timeline);
@@ -150,7 +150,7 @@ fn reported<T>(
     causes: Option<&Causes>,
     render: impl FnOnce(&Report) -> T,
 ) -> T {
-    let replayed = ForReport::new(&Analysis::of(run, timeline), causes);
+    let replayed = ForReport::new(&Analysis::new(run, timeline), causes);
     let (ideal, replay) = (replayed.ideal, replayed.replay.as_ref());
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
     render(&Report::new(&diagnosis, &replayed.savings))
@@ -211,7 +211,7 @@ fn page(
         exchanges: &exchanges,
         page: Some(Page { bins: bins_for(rows), windows: &asked, budget: PAGE_BUDGET }),
     };
-    let analysis = Analysis::of(run, timeline);
+    let analysis = Analysis::new(run, timeline);
     let (answer, causes) = answered(&analysis, &question, arguments)?;
     let Answer { metrics, exchanges, page: Some((activity, detail)) } = answer else {
         unreachable!("a page was requested");

@@ -214,7 +214,7 @@ fn run_findings(
     let timeline = GlobalTimeline::new(&run);
     let selections = parts_of(&run, arguments.region.as_deref());
     let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
-    let exchanges = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
+    let exchanges = Exchanges::of_all(&Analysis::new(&run, &timeline), &asked);
     let findings = place(&run, &selections, exchanges, machine, sheet)?;
     run.check_readable()?;
     Ok(findings)

@@ -51,7 +51,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     let directory = named_or_newest(arguments.run.as_deref())?;
     let run = Run::open(&directory)?;
     let timeline = GlobalTimeline::new(&run);
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let what_if = replay_of(&analysis)?;
     let question = Question::new(arguments, &what_if)?;
     let questions = match question.changes.is_empty() {
@@ -195,7 +195,7 @@ fn prediction(answer: &Answer, what_if: &WhatIf) -> Result<NewPrediction, Comman
     })?;
     Ok(NewPrediction {
         question,
-        subject: Subject::of(what_if.graph.run),
+        subject: Subject::from_run(what_if.graph.run),
         quantity: vec![TAU_S.to_owned()],
         seconds,
         interval_s: Some(answer.interval_s),

@@ -72,7 +72,7 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     })?;
     run.check_readable_in_all()?;
     let Some(causes) = causes else { return Ok(()) };
-    let whole = Analysis::of(&run, &timeline);
+    let whole = Analysis::new(&run, &timeline);
     let (ideal, replay) = ideal_and_replay(&whole, causes.part.as_ref());
     // The replay has read events, too.
     run.check_readable()?;

@@ -108,7 +108,7 @@ fn costliest(why: &Why, metrics: &Metrics) -> Option<Finding> {
     }
     let Line { rank, thread, position, .. } = causes.lines.all[*line as usize];
     let place = causes.contexts.get(*context);
-    let does = Does::of(why, *line, place);
+    let does = Does::longer_in(why, *line, place);
     // Samples are taken on cores alone.
     let is_on_core = matches!(does, Does::Computes | Does::Unclear | Does::InOtherCode);
     let function = || LongerFunctions::new(*why, metrics).main(*line, *context);
@@ -135,10 +135,10 @@ fn waits_like_others(why: &Why, position: usize) -> bool {
 
 impl Does {
     /// What a thread does longer in a place where it delays others.
-    pub(super) fn of(why: &Why, line: u32, place: &Context) -> Self {
+    pub(super) fn longer_in(why: &Why, line: u32, place: &Context) -> Self {
         match place.is_computing() {
             true if !why.causes.counts_as_computing(place) => Self::InOtherCode,
-            true => why.own_times().of(why.causes, line).into(),
+            true => why.own_times().on_line(why.causes, line).into(),
             false => Self::InLibrary,
         }
     }

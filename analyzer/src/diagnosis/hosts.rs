@@ -49,7 +49,7 @@ pub(super) fn slow_host(why: &Why, metrics: &Metrics) -> Option<Finding> {
         host: host.to_owned(),
         ranks: all.map(|rank| rank.rank).collect(),
         times,
-        does: Does::of(why, *line, causes.contexts.get(*at)),
+        does: Does::longer_in(why, *line, causes.contexts.get(*at)),
         place: place.map(|(at, _)| causes.contexts.get(at).clone()),
         seconds: why.seconds(caused),
         share,

@@ -24,7 +24,9 @@ const MOSTLY: f64 = 0.5;
 pub(super) fn serial_io(why: &Why) -> Option<Finding> {
     let causes = why.causes;
     let file_access = |context: u32| match causes.contexts.get(context) {
-        Context::Transfer(site) if Meaning::of(&site.function).class == Class::Io => Some(site),
+        Context::Transfer(site) if Meaning::by_name(&site.function).class == Class::Io => {
+            Some(site)
+        }
         _ => None,
     };
     let mut charged: BTreeMap<u32, i64> = BTreeMap::new();

@@ -9,7 +9,7 @@ const WORTHWHILE: f64 = super::finding::NOTABLE_SHARE;
 
 impl Saves {
     /// What an answer promises.
-    fn of(what_if: &WhatIf, answer: &Answer) -> Option<Self> {
+    fn promised_by(what_if: &WhatIf, answer: &Answer) -> Option<Self> {
         answer.time_s().filter(|_| what_if.is_accurate())?;
         let recorded_s = what_if.graph.elapsed_s;
         let (least_s, most_s) = answer.interval_s;
@@ -29,11 +29,12 @@ impl Saves {
 /// What hiding all transfers would save at most, which is no more than `bound_s`, if it saves something for certain.
 pub(super) fn by_hiding_transfers(what_if: &WhatIf, bound_s: f64) -> Option<Saves> {
     let elapsed_s = what_if.graph.elapsed_s;
-    let saves = Saves::of(what_if, what_if.on_ideal_network())?.at_most(bound_s, elapsed_s);
+    let saves =
+        Saves::promised_by(what_if, what_if.on_ideal_network())?.at_most(bound_s, elapsed_s);
     (saves.share >= WORTHWHILE && saves.lo_s > 0.0).then_some(saves)
 }
 
 /// What other changes would save, if that is worthwhile. How certain it is, the interval tells.
 pub(super) fn by(what_if: &WhatIf, answer: &Answer) -> Option<Saves> {
-    Saves::of(what_if, answer).filter(|saves| saves.share >= WORTHWHILE)
+    Saves::promised_by(what_if, answer).filter(|saves| saves.share >= WORTHWHILE)
 }

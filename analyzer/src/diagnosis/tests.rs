@@ -31,11 +31,11 @@ fn findings_without_replay(ranks: &[SyntheticRank]) -> Vec<Finding> {
 }
 
 fn findings_with(ranks: &[SyntheticRank], is_replayed: bool) -> Vec<Finding> {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let causes = Causes::new(&analysis);
     let (ideal, replay) = match is_replayed {
         true => ideal_and_replay(&analysis, None),

@@ -110,7 +110,7 @@ pub struct OwnTimes(BTreeMap<u32, OwnTime>);
 
 impl OwnTimes {
     /// Of a line's rank; computing if nothing else is known.
-    pub fn of(&self, causes: &Causes, line: u32) -> OwnTime {
+    pub fn on_line(&self, causes: &Causes, line: u32) -> OwnTime {
         let rank = causes.lines.all.get(line as usize).map(|line| line.rank);
         rank.and_then(|rank| self.0.get(&rank).copied()).unwrap_or_default()
     }

@@ -251,7 +251,7 @@ impl<'a> Content<'a> {
 
     fn calls_at_any_time(&self, positions: Range<usize>) -> impl Iterator<Item = Call> + '_ {
         let exported = positions.filter(|position| self.exported[*position].is_some());
-        let events = Analysis::of(self.run, self.timeline).in_order(exported, |_, _| true);
+        let events = Analysis::new(self.run, self.timeline).in_order(exported, |_, _| true);
         events.filter_map(|(position, thread, event)| {
             self.call(self.exported[position]?, thread, event)
         })

@@ -223,7 +223,7 @@ fn redistribute<T: Record + Serialize + DeserializeOwned>(
         return received.sorted();
     }
     let mut failed = None;
-    let mut left = Merged::of(others);
+    let mut left = Merged::new(others);
     loop {
         let mut outgoing: Vec<(bool, Vec<T>)> =
             (0..processes.count()).map(|_| (false, Vec::new())).collect();
@@ -364,13 +364,13 @@ impl Matches {
 
     /// Messages by part and begin of the send.
     pub fn messages(&self) -> impl Iterator<Item = io::Result<MessageRow>> {
-        Merged::of(&self.messages).map(|row| row.map(|(_, row)| row))
+        Merged::new(&self.messages).map(|row| row.map(|(_, row)| row))
     }
 
     /// Members of collective operations by part and begin of the operation, each with the number of
     /// the operation in the run and the name of its function.
     pub fn members(&self) -> impl Iterator<Item = io::Result<(MemberRow, u64, &str)>> {
-        Merged::of(&self.members).map(|row| {
+        Merged::new(&self.members).map(|row| {
             row.map(|(collection, row)| {
                 let first = self.first_operations.get(&(row.communicator, row.lane));
                 let name = &self.names[collection][row.function as usize];
@@ -381,7 +381,7 @@ impl Matches {
 
     /// Sends and receives without a partner by part and begin.
     pub fn unmatched(&self) -> impl Iterator<Item = io::Result<UnmatchedRow>> {
-        Merged::of(&self.unmatched).map(|row| row.map(|(_, row)| row))
+        Merged::new(&self.unmatched).map(|row| row.map(|(_, row)| row))
     }
 }
 

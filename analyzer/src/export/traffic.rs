@@ -212,7 +212,7 @@ impl Traffic {
         };
         if possible {
             progress.stage("matching messages", None);
-            Analysis::of(content.run, content.timeline).matches_in_order(&mut sink);
+            Analysis::new(content.run, content.timeline).matches_in_order(&mut sink);
         }
         let io = |source| ExportError::Io { path: scratch.to_owned(), source };
         if let Some(error) = sink.failed {

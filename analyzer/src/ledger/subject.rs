@@ -46,7 +46,7 @@ pub enum Difference {
 
 impl Subject {
     /// The subject of a recorded run.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let mut subject =
             Self { params: run.parameters(), p: Some(run.world_size), ..Self::default() };
         if let Some(rank) = run.ranks.first() {

@@ -55,7 +55,7 @@ pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -
     for ((trace, time), pass) in run.ranks.iter().zip(&timeline.ranks).zip(passes) {
         for sums in pass.calls.iter().filter(|sums| sums.count > 0) {
             let Some(name) = trace.file.function_name(sums.function) else { continue };
-            let Meaning { class, moves_bytes, .. } = *Meaning::of(name);
+            let Meaning { class, moves_bytes, .. } = *Meaning::by_name(name);
             let row = rows.entry(name).or_insert_with(|| CallMetrics {
                 function: name.to_owned(),
                 class,
@@ -94,7 +94,7 @@ pub(super) fn top_of_rank(
         .filter(|sums| sums.inside_ticks > 0)
         .filter_map(|sums| {
             let name = trace.file.function_name(sums.function)?;
-            let is_mpi = Meaning::of(name).class != Class::Compute;
+            let is_mpi = Meaning::by_name(name).class != Class::Compute;
             is_mpi.then(|| (name.to_owned(), time.clock.duration_s(sums.inside_ticks)))
         })
         .collect();

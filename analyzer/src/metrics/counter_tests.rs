@@ -84,13 +84,13 @@ fn marked(number: u32) -> SyntheticRank {
     rank
 }
 
-fn of(ranks: &[SyntheticRank], selection: &Selection) -> (Metrics, Exchanges) {
-    let directory = RunDirectory::of(ranks);
+fn measured(ranks: &[SyntheticRank], selection: &Selection) -> (Metrics, Exchanges) {
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).unwrap();
-    (metrics, Exchanges::for_selection(&Analysis::of(&run, &timeline), selection).unwrap())
+    (metrics, Exchanges::for_selection(&Analysis::new(&run, &timeline), selection).unwrap())
 }
 
 fn region(name: &str) -> Selection {
@@ -108,15 +108,15 @@ fn sums_outermost_occurrences() {
     for (selection, each) in
         [(region("solve"), 230.0), (region("inner"), 5.0), (Selection::Whole, 1000.0)]
     {
-        let (metrics, _) = of(&ranks, &selection);
+        let (metrics, _) = measured(&ranks, &selection);
         assert_eq!(values(&metrics, 0), [each, each], "{selection:?}");
         assert_eq!(metrics.counters[0].total(), Some(2.0 * each));
         assert_eq!(metrics.counters[0].events, "raw 0x1f03");
     }
-    let (metrics, _) = of(&ranks, &Selection::Whole);
+    let (metrics, _) = measured(&ranks, &Selection::Whole);
     assert_eq!((values(&metrics, 1), metrics.counters[1].name.as_str()), (vec![1.0, 1.0], "other"));
     // Reading counters is time of the recorder, not of the region.
-    let (metrics, _) = of(&ranks, &region("inner"));
+    let (metrics, _) = measured(&ranks, &region("inner"));
     assert!((metrics.elapsed_s - 2e-3).abs() < 1e-12);
     assert_eq!(metrics.ranks[0].recorder_s, 0.0);
 }
@@ -129,7 +129,7 @@ fn overlapping_occurrences_of_threads_count_once() {
     mark(&mut first, 1, (0, true), 20, 250);
     mark(&mut first, 1, (0, false), 40, 600);
     first.finalize(B + 100 * MS, B + 120 * MS);
-    let (metrics, _) = of(&[first, marked(1)], &region("solve"));
+    let (metrics, _) = measured(&[first, marked(1)], &region("solve"));
     assert_eq!(values(&metrics, 0), [500.0, 230.0]);
 }
 
@@ -140,7 +140,7 @@ fn a_killed_rank_counts_to_its_last_reading_and_has_no_sum() {
     killed.definitions.retain(|definition| {
         !matches!(definition, Definition::CounterReading(one) if one.phase == Phase::Finalize)
     });
-    let (metrics, _) = of(&[marked(0), killed], &Selection::Whole);
+    let (metrics, _) = measured(&[marked(0), killed], &Selection::Whole);
     let count = metrics.counters[0].ranks[1].count.as_ref().unwrap();
     // 530 at 70 ms, less 50 at the start.
     assert_eq!(count.value, 480.0);
@@ -152,11 +152,11 @@ fn a_killed_rank_counts_to_its_last_reading_and_has_no_sum() {
 #[test]
 fn counts_are_unknown_without_readings() {
     let ranks = [marked(0), marked(1)];
-    let (metrics, _) = of(&ranks, &Selection::parse_window("0.015,0.05").unwrap());
+    let (metrics, _) = measured(&ranks, &Selection::parse_window("0.015,0.05").unwrap());
     let why = metrics.counters[0].ranks[0].count.as_ref().unwrap_err();
     assert_eq!(*why, NoCount::NotReadAtBegin);
     // A window from the start of the rank still lacks a reading at its end.
-    let (metrics, _) = of(&ranks, &Selection::parse_window("0,0.05").unwrap());
+    let (metrics, _) = measured(&ranks, &Selection::parse_window("0,0.05").unwrap());
     let why = metrics.counters[0].ranks[0].count.as_ref().unwrap_err();
     assert_eq!(*why, NoCount::NotReadAtEnd);
     let mut unreadable = marked(1);
@@ -166,7 +166,7 @@ fn counts_are_unknown_without_readings() {
             reading.values[1].2 = SCALED;
         }
     }
-    let (metrics, _) = of(&[marked(0), unreadable], &Selection::Whole);
+    let (metrics, _) = measured(&[marked(0), unreadable], &Selection::Whole);
     assert!(metrics.counters[0].ranks[1].count.is_err());
     assert_eq!((metrics.counters[0].is_scaled(), metrics.counters[1].is_scaled()), (false, true));
 }
@@ -175,7 +175,7 @@ fn counts_are_unknown_without_readings() {
 fn points_use_counted_operations_only_if_all_ranks_were_read() {
     let ranks = [marked(0), marked(1)];
     let point = |ranks: &[SyntheticRank], selection: &Selection| {
-        Point::from_exchanges("p", &of(ranks, selection).1).remove(0)
+        Point::from_exchanges("p", &measured(ranks, selection).1).remove(0)
     };
     let whole = point(&ranks, &Selection::Whole);
     assert_eq!((whole.flops, whole.flops_counted), (Some(2000.0), true));
@@ -194,10 +194,10 @@ fn points_use_counted_operations_only_if_all_ranks_were_read() {
     let whole = point(&mixed, &Selection::Whole);
     assert_eq!((whole.flops, whole.flops_counted), (Some(24.0), false));
     // By itself, the host that was read has its count.
-    let hosts = Point::from_exchanges("p", &of(&mixed, &Selection::Whole).1);
+    let hosts = Point::from_exchanges("p", &measured(&mixed, &Selection::Whole).1);
     let each: Vec<_> = hosts.iter().map(|point| (point.flops, point.flops_counted)).collect();
     assert_eq!(each, [(Some(24.0), false), (Some(1000.0), true), (Some(12.0), false)]);
-    let (metrics, _) = of(&mixed, &Selection::Whole);
+    let (metrics, _) = measured(&mixed, &Selection::Whole);
     let sentences = crate::present::counter_sentences(&metrics.counters[0]);
     assert_eq!(sentences, ["flops: not available on n1 (rank 1): this machine has no such event"]);
 }

@@ -50,7 +50,7 @@ fn ring(ranks: u32) -> Vec<SyntheticRank> {
 #[test]
 fn any_number_of_processes_finds_the_same_in_runs_of_any_size() {
     for ranks in [2, 3, 8] {
-        let directory = RunDirectory::of(&ring(ranks));
+        let directory = RunDirectory::with_ranks(&ring(ranks));
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let window = Selection::Window {
@@ -68,7 +68,8 @@ fn any_number_of_processes_finds_the_same_in_runs_of_any_size() {
 fn any_number_of_processes_finds_the_same_in_sampled_code() {
     let functions = [1, 2, 3, 4].map(|number| number << 12);
     let library = Library { path: "code".into(), build_id: String::new(), functions };
-    let directory = RunDirectory::of(&sampled(&library, 1, &vec![vec![[20 * MS; 4]; 9]; 5]));
+    let directory =
+        RunDirectory::with_ranks(&sampled(&library, 1, &vec![vec![[20 * MS; 4]; 9]; 5]));
     let run = Run::open(directory.path()).unwrap();
     let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
     assert!(metrics.code.is_some());
@@ -77,7 +78,7 @@ fn any_number_of_processes_finds_the_same_in_sampled_code() {
 
 #[test]
 fn processes_fail_together() {
-    let directory = RunDirectory::of(&ring(2));
+    let directory = RunDirectory::with_ranks(&ring(2));
     let nowhere = directory.path().join("absent");
     let errors = in_threads::run(2, |processes| {
         // One of the two cannot see the run.
@@ -87,7 +88,7 @@ fn processes_fail_together() {
     assert!(matches!(&errors[0], TraceError::OnProcess { process: 1, .. }), "{errors:?}");
     assert!(matches!(&errors[1], TraceError::Missing(_)), "{errors:?}");
 
-    let other = RunDirectory::of(&ring(3));
+    let other = RunDirectory::with_ranks(&ring(3));
     let errors = in_threads::run(2, |processes| {
         let path = if processes.is_first() { directory.path() } else { other.path() };
         Run::open_in(path, &processes).unwrap_err().to_string()

@@ -296,7 +296,7 @@ fn rank_sums(
     for sums in &pass.calls {
         let Some(name) = trace.file.function_name(sums.function) else { continue };
         let time_s = time.clock.duration_s(sums.inside_ticks);
-        match Meaning::of(name).class {
+        match Meaning::by_name(name).class {
             Class::PointToPoint | Class::Completion | Class::Probe => {
                 rank.point_to_point_s += time_s;
             }

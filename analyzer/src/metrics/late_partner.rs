@@ -106,7 +106,7 @@ impl LatePartner {
             () => {}
         }
         let mut calls = Calls::default();
-        Analysis::of(run, timeline).matches_in_order(&mut calls);
+        Analysis::new(run, timeline).matches_in_order(&mut calls);
         let mut tables = calls.tables();
         tables.bound_s = timeline.bound_ns.map(|bound| bound * 1e-9).filter(|_| timeline.aligned);
         match tables.messages.is_empty() && tables.collectives.is_empty() {

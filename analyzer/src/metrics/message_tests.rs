@@ -8,7 +8,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 const MS: u64 = 1_000_000;
 
 fn metrics_of(ranks: &[SyntheticRank], selection: &Selection) -> Metrics {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).unwrap();
@@ -178,13 +178,13 @@ fn one_sided_bytes_count_from_source_to_destination() {
 fn several_selections_in_one_pass_agree_with_each_alone() {
     use super::exchanges::Exchanges;
     use crate::analysis::Analysis;
-    let directory = RunDirectory::of(&talkers());
+    let directory = RunDirectory::with_ranks(&talkers());
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let windows = ["0.003,0.011", "0.0105,0.082", "0,0.05", "MPI_Barrier#1,MPI_Barrier#2"];
     let windows = windows.iter().map(|text| Selection::parse_window(text).unwrap());
     let all: Vec<Selection> = std::iter::once(Selection::Whole).chain(windows).collect();
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let together = Exchanges::of_all(&analysis, &all);
     for (selection, found) in all.iter().zip(together) {
         assert_eq!(found, Exchanges::for_selection(&analysis, selection), "{selection:?}");

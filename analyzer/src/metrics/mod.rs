@@ -83,7 +83,7 @@ impl Metrics {
         timeline: &GlobalTimeline,
         selection: &Selection,
     ) -> Result<Self, SelectionError> {
-        Self::for_question(&Analysis::of(run, timeline), Question::about(selection))
+        Self::for_question(&Analysis::new(run, timeline), Question::about(selection))
     }
 
     /// The figures that a question is about, of an analysis that may be divided among processes:

@@ -25,7 +25,7 @@ pub(super) struct Passes {
 impl Passes {
     /// Reads the calls for these selections, without call sites.
     pub fn new(analysis: &Analysis, selections: &[&Resolved]) -> Self {
-        Self::of(analysis, selections, None, (&(), |()| ())).0
+        Self::read(analysis, selections, None, (&(), |()| ())).0
     }
 
     /// Reads the calls for these selections and for another observer; what is kept of it belongs to the
@@ -39,10 +39,10 @@ impl Passes {
         let has_sites = analysis.run.ranks.iter().any(|rank| rank.file.fixed.level > 0);
         let sites = selections.first().filter(|_| has_sites);
         let sites = sites.map(|selection| Sites { selection });
-        Self::of(analysis, selections, sites, (observer, keep))
+        Self::read(analysis, selections, sites, (observer, keep))
     }
 
-    fn of<'a, O: CallObserver<'a>, T: Send>(
+    fn read<'a, O: CallObserver<'a>, T: Send>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
         sites: Option<Sites>,

@@ -36,7 +36,7 @@ fn two_ranks() -> [SyntheticRank; 2] {
 }
 
 fn metrics_of(ranks: &[SyntheticRank], selection: &Selection) -> Result<Metrics, SelectionError> {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
@@ -379,7 +379,7 @@ fn time_after_damage_does_not_count_as_computation() {
     let [first, mut second] = two_ranks();
     let bad = trace_format::layout::Slot { begin: 3, ..second.threads[0][1] };
     second.threads[0].insert(2, bad);
-    let directory = RunDirectory::of(&[first, second]);
+    let directory = RunDirectory::with_ranks(&[first, second]);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
@@ -395,7 +395,7 @@ fn overlapping_calls_end_at_the_next_and_are_diagnosed() {
     let mut one = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     one.call(0, "MPI_Send", B + 10 * MS, B + 60 * MS);
     one.call(0, "MPI_Recv", B + 20 * MS, B + 30 * MS);
-    let directory = RunDirectory::of(&[finish(one, 100)]);
+    let directory = RunDirectory::with_ranks(&[finish(one, 100)]);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.diagnoses[0].what, FileFault::Overlaps { thread: 0, calls: 1 });
     let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
@@ -546,7 +546,7 @@ fn waiting_for_cores_relates_to_the_time_between_readings() {
     let reason = "no space left on device".to_owned();
     first.definitions.push(Definition::Stopped { ticks: B + 5 * MS, reason });
     first.threads[0].truncate(1);
-    let directory = RunDirectory::of(&[first, second]);
+    let directory = RunDirectory::with_ranks(&[first, second]);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
@@ -628,7 +628,7 @@ fn an_open_call_lasts_to_the_last_sign_of_life_of_the_job() {
     // Rank 0 returned from MPI_Send at 40 ms and then computes or is dead; rank 1 waits from 62 ms
     // on.
     second.open_call(0, "MPI_Recv", B + 62 * MS);
-    let directory = RunDirectory::of(&[first, second]);
+    let directory = RunDirectory::with_ranks(&[first, second]);
     let figures = || {
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
@@ -687,7 +687,7 @@ fn skewed_ranks_give_the_same_figures() {
 fn tolerates_a_rank_without_begin_or_events() {
     let bare = SyntheticRank::new(1, 2);
     let [first, _] = two_ranks();
-    let directory = RunDirectory::of(&[first, bare]);
+    let directory = RunDirectory::with_ranks(&[first, bare]);
     let run = Run::open(directory.path()).unwrap();
     let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
     assert_eq!(metrics.ranks.iter().map(|rank| rank.rank).collect::<Vec<_>>(), [0]);

@@ -46,7 +46,7 @@ pub(super) struct TimeUnit {
 
 impl TimeUnit {
     /// The unit in which this many seconds have one to three digits before the point.
-    pub fn of(seconds: f64) -> Self {
+    pub fn for_seconds(seconds: f64) -> Self {
         // A value that would round to 1000 of a smaller unit takes the larger one.
         let at_least = |limit: f64| seconds.abs() >= limit * 0.9995;
         let (name, scale) = match seconds {
@@ -86,7 +86,7 @@ fn is_zero(text: &str) -> bool {
 
 /// Seconds with a unit, three significant digits.
 pub(crate) fn seconds(value: f64) -> String {
-    let unit = TimeUnit::of(value);
+    let unit = TimeUnit::for_seconds(value);
     format!("{} {}", significant(value * unit.scale, 3), unit.name)
 }
 
@@ -182,19 +182,19 @@ mod tests {
 
     #[test]
     fn cells_of_a_column_have_equal_decimals() {
-        let unit = TimeUnit::of(8.31);
+        let unit = TimeUnit::for_seconds(8.31);
         assert_eq!(unit.column(6.7123, 8.31), "6.712");
         assert_eq!(unit.column(-1e-12, 8.31), "0.000");
-        assert_eq!(TimeUnit::of(0.25).column(0.0123, 0.25), "12.3");
+        assert_eq!(TimeUnit::for_seconds(0.25).column(0.0123, 0.25), "12.3");
     }
 
     #[test]
     fn different_ticks_have_different_labels() {
-        let unit = TimeUnit::of(5.825);
+        let unit = TimeUnit::for_seconds(5.825);
         let labels = [5.81, 5.815, 5.82].map(|tick| unit.stepped(tick, 0.005));
         assert_eq!(labels, ["5.810", "5.815", "5.820"]);
-        assert_eq!(TimeUnit::of(1.6).stepped(0.5, 0.5), "0.5");
-        assert_eq!(TimeUnit::of(0.4).stepped(0.2, 0.1), "200");
+        assert_eq!(TimeUnit::for_seconds(1.6).stepped(0.5, 0.5), "0.5");
+        assert_eq!(TimeUnit::for_seconds(0.4).stepped(0.2, 0.1), "200");
         assert_eq!(unit.stepped(0.0, 0.005), "0");
     }
 }

@@ -101,7 +101,7 @@ fn check(ranks: &[SyntheticRank]) {
     let directory = finished(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let all = Causes::new(&analysis);
     for selection in parts_of(&analysis, &all) {
         check_selection(&analysis, &selection);
@@ -243,7 +243,7 @@ fn threads_that_wait_at_once_are_one_rank_that_waits() {
     let directory = finished(&ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
-    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    let causes = Causes::new(&Analysis::new(&run, &timeline));
     let of_threads = causes.waiting() - causes.rank_times[0].waiting;
     let of_rank = causes.rank_times[1].waiting;
     assert!(of_threads > 3_500_000 && (895_000..1_000_000).contains(&of_rank), "{of_rank}");

@@ -90,13 +90,13 @@ impl<'r, T> RowTable<'r, T> {
 
 impl Table {
     /// A table with a row for each of these.
-    pub fn of<T>(rows: &[T]) -> RowTable<'_, T> {
+    pub fn with_rows<T>(rows: &[T]) -> RowTable<'_, T> {
         RowTable { rows, table: Self::default() }
     }
 
     /// Adds the columns of a table that are no details; seconds are in the unit of `elapsed_s`.
     pub fn add_all(&mut self, table: &tables::Table, elapsed_s: f64) {
-        let unit = TimeUnit::of(elapsed_s);
+        let unit = TimeUnit::for_seconds(elapsed_s);
         self.extend(table, &[Shown::Always], |cell, column| match cell {
             Cell::Seconds(seconds) => unit.column(*seconds, elapsed_s),
             Cell::Text(text) => shortened_name(&printable(text)),

@@ -45,7 +45,7 @@ pub(crate) fn run<T: Send>(count: usize, function: impl Fn(Processes) -> T + Syn
         let (function, shared) = (&function, &shared);
         let threads: Vec<_> = (0..count)
             .map(|number| {
-                let processes = Processes::of(InThreads { number, shared: shared.clone() });
+                let processes = Processes::new(InThreads { number, shared: shared.clone() });
                 scope.spawn(move || function(processes))
             })
             .collect();

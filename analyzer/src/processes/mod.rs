@@ -49,7 +49,7 @@ impl Processes {
     }
 
     /// The processes that a transport connects.
-    pub fn of(transport: impl Transport + 'static) -> Self {
+    pub fn new(transport: impl Transport + 'static) -> Self {
         Self(Arc::new(transport))
     }
 

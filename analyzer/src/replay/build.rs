@@ -150,7 +150,7 @@ impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
     type OfRank = RankOpBuilder<'l, 'a>;
 
     fn begin_rank(&self, rank: RankView<'a>) -> RankOpBuilder<'l, 'a> {
-        let kind = |name: &String| match Meaning::of(name).class {
+        let kind = |name: &String| match Meaning::by_name(name).class {
             Class::Probe => UnmatchedKind::Probe,
             Class::PointToPoint => UnmatchedKind::Message,
             Class::Collective
@@ -357,7 +357,9 @@ impl RankOpBuilder<'_, '_> {
 impl<'a> RankObserver<'a> for RankOpBuilder<'_, 'a> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         let builder = self.builder;
-        let Some(number) = builder.lines.of(self.position, thread.thread.number) else { return };
+        let Some(number) = builder.lines.number_of(self.position, thread.thread.number) else {
+            return;
+        };
         if number != builder.lines.first_of(self.position) {
             self.add_silent_line();
         }

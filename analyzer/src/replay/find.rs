@@ -105,7 +105,7 @@ impl<'f, 'a> MatchCollector<'f, 'a> {
 
     fn line(&self, world_rank: u32, thread: u32) -> Option<u32> {
         let position = self.analysis.run.position_of(world_rank)?;
-        self.lines.of(position, thread)
+        self.lines.number_of(position, thread)
     }
 
     fn key(&mut self, line: u32, call: &Call, kind: LinkKind, of: u32) {
@@ -174,7 +174,7 @@ impl MatchCollector<'_, '_> {
         let ends = (self.line(send.rank, send.thread), self.line(receive.rank, receive.thread));
         let (Some(from), Some(to)) = ends else { return };
         let position = self.analysis.run.position_of(send.rank).unwrap_or(0);
-        let sending = self.semantics.of(position, send.posted.function).send_mode;
+        let sending = self.semantics.get(position, send.posted.function).send_mode;
         let of = self.found.messages.len() as u32;
         let bytes = message.bytes as f64;
         let lines = [from, to];
@@ -202,7 +202,7 @@ impl MatchCollector<'_, '_> {
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {
-        let needs = match Meaning::of(&instance.function).synchronises {
+        let needs = match Meaning::by_name(&instance.function).synchronises {
             Synchronises::All | Synchronises::Exchanging => Needs::All,
             Synchronises::FromRoot => Needs::Root,
             Synchronises::ToRoot => Needs::AtRoot,

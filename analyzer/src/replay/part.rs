@@ -44,7 +44,7 @@ impl Bounds {
         let seconds = |at: i64| (at - begin) as f64 / ticks_per_s;
         let of_line = |line: &GraphLine| {
             let last = graph.recorded[line.ops.end as usize - 1].left_s;
-            let stretches = part.of(line.position).iter().enumerate();
+            let stretches = part.stretches(line.position).iter().enumerate();
             let stretches = stretches.map(|(number, (from, to))| {
                 (number, (seconds(*from).max(line.begin_s), seconds(*to).min(last)))
             });

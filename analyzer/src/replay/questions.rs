@@ -285,7 +285,9 @@ impl<'a> WhatIf<'a> {
             return;
         }
         let creates = |context: &Context| match context {
-            Context::Transfer(site) => Meaning::of(&site.function).class == Class::Communicators,
+            Context::Transfer(site) => {
+                Meaning::by_name(&site.function).class == Class::Communicators
+            }
             _ => false,
         };
         let creates: Vec<bool> = self.graph.contexts.all.iter().map(creates).collect();

@@ -101,10 +101,10 @@ impl Program {
         for rank in &mut ranks {
             rank.finalize(self.end, self.end + 10);
         }
-        let directory = RunDirectory::of(&ranks);
+        let directory = RunDirectory::with_ranks(&ranks);
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
-        then(Graph::new(&Analysis::of(&run, &timeline)))
+        then(Graph::new(&Analysis::new(&run, &timeline)))
     }
 
     /// Nanoseconds from the begin to the end of the last call on a network, and the number of
@@ -425,10 +425,10 @@ fn replays_open_call_of_killed_rank_as_recorded() {
     let begin = program.now[0];
     program.ranks[0].open_call_with("MPI_Recv", begin, on_world(1, 5, 8));
     program.ranks[0].killed();
-    let directory = RunDirectory::of(&program.ranks);
+    let directory = RunDirectory::with_ranks(&program.ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
-    let graph = Graph::new(&Analysis::of(&run, &timeline)).unwrap();
+    let graph = Graph::new(&Analysis::new(&run, &timeline)).unwrap();
     let what_if = WhatIf::new(graph);
     assert!(what_if.replayed.elapsed_s.is_finite());
     assert_eq!(what_if.replayed.released, 0);

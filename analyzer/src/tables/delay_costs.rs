@@ -27,7 +27,7 @@ pub fn delay_costs(why: &Why, rows: &[DelayCost]) -> Table {
     let s = |ticks| Cell::Seconds(why.seconds(ticks));
     let share = |cost: &&Cost| Cell::share(cost.total() as f64, causes.waiting() as f64);
     let delay = |((line, context), _): &DelayCost| {
-        Cell::Delay(Delay::longer(causes, *context, own_times.of(causes, *line)))
+        Cell::Delay(Delay::longer(causes, *context, own_times.on_line(causes, *line)))
     };
     let mut table = Table::default();
     table.add("rank", "rank", rows.iter().map(|((line, _), _)| Cell::thread(causes, *line)));

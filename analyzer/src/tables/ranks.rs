@@ -270,7 +270,7 @@ impl<'a> Ranks<'a> {
         let rows: Vec<Row> = positions.iter().map(|at| (*at, &ranks[*at])).collect();
         let others = COLUMNS.iter().filter(|column| (column.is_shown)(self)).map(|column| {
             let cells = rows.iter().map(|row| (column.cell)(self, *row)).collect();
-            column.of(column.title.to_owned(), cells)
+            column.filled(column.title.to_owned(), cells)
         });
         Table { columns: std::iter::once(rank).chain(others).collect() }
     }
@@ -292,7 +292,7 @@ impl<'a> Ranks<'a> {
                 OfGroup::First => format!("{} of the first", column.title),
                 OfGroup::Mean | OfGroup::Nothing => column.title.to_owned(),
             };
-            column.of(title, cells.collect())
+            column.filled(title, cells.collect())
         });
         let mut table = Table { columns: columns.collect() };
         let is_empty = |cell: &Cell| matches!(cell, Cell::Text(text) if text.is_empty());
@@ -335,7 +335,7 @@ impl<'a> Ranks<'a> {
 }
 
 impl Definition {
-    fn of(&self, title: String, cells: Vec<Cell>) -> Column {
+    fn filled(&self, title: String, cells: Vec<Cell>) -> Column {
         let shown = if self.key == "events" { Shown::Detail } else { Shown::Always };
         Column { key: self.key, title, shown, cells }
     }
@@ -382,7 +382,7 @@ mod tests {
 
     /// The cells of a column in the table of these ranks.
     fn column_of(ranks: &[SyntheticRank], key: &str) -> Option<Vec<Cell>> {
-        let directory = RunDirectory::of(ranks);
+        let directory = RunDirectory::with_ranks(ranks);
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();

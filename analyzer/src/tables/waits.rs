@@ -35,7 +35,7 @@ pub fn wait_states(why: &Why, groups: &[(usize, &Group)]) -> Table {
     let (causes, own_times) = (why.causes, why.own_times());
     let rows = || groups.iter().map(|(_, group)| group);
     let delay = |group: &&Group| {
-        let own = own_times.of(causes, group.delayed_by);
+        let own = own_times.on_line(causes, group.delayed_by);
         match causes.lines.all.get(group.delayed_by as usize) {
             None => Cell::Nothing,
             Some(_) => {

@@ -139,7 +139,7 @@ impl<'a> EventReader<'a> {
             EventKind::RegionEnd(id) => Record::RegionEnd(id),
             EventKind::Call(function) => {
                 let meaning = self.trace.file.meaning(function);
-                let meaning = meaning.unwrap_or_else(|| Meaning::of(""));
+                let meaning = meaning.unwrap_or_else(|| Meaning::by_name(""));
                 Record::Call(Call { meaning, event, reading: self })
             }
         }

@@ -14,7 +14,7 @@ fn complete(rank: u32, size: u32) -> SyntheticRank {
 }
 
 fn timeline_of(ranks: &[SyntheticRank]) -> GlobalTimeline {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     GlobalTimeline::new(&Run::open(directory.path()).unwrap())
 }
 

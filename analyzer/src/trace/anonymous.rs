@@ -25,7 +25,7 @@ const PREDEFINED: [&str; 3] = ["MPI_COMM_WORLD", "MPI_COMM_SELF", "MPI_COMM_PARE
 struct Pseudonyms(HashMap<String, String>);
 
 impl Pseudonyms {
-    fn of(&mut self, prefix: &str, name: &str) -> String {
+    fn pseudonym(&mut self, prefix: &str, name: &str) -> String {
         if name.is_empty() {
             return String::new();
         }
@@ -46,12 +46,12 @@ struct Names {
 
 impl Names {
     fn header(&mut self, header: &mut FileHeader) {
-        header.program = self.programs.of("program", &header.program);
+        header.program = self.programs.pseudonym("program", &header.program);
         header.arguments = vec![header.program.clone()];
         header.build_id.clear();
         header.directory.clear();
-        header.host = self.hosts.of("host", &header.host);
-        header.boot_id = self.kernels.of("kernel", &header.boot_id);
+        header.host = self.hosts.pseudonym("host", &header.host);
+        header.boot_id = self.kernels.pseudonym("kernel", &header.boot_id);
         header.parameters.clear();
         // The text after the version may tell who built it, and where.
         let version = header.mpi_library.split([',', '\n']).next().unwrap_or_default().to_owned();
@@ -60,13 +60,13 @@ impl Names {
 
     fn definition(&mut self, definition: &mut Definition) {
         match definition {
-            Definition::Region { name, .. } => *name = self.regions.of("region", name),
+            Definition::Region { name, .. } => *name = self.regions.pseudonym("region", name),
             Definition::Environment(variables) => variables.clear(),
             Definition::Object { kind: ObjectKind::File, name, .. } => {
-                *name = self.files.of("file", name);
+                *name = self.files.pseudonym("file", name);
             }
             Definition::Module(module) => {
-                module.path = self.modules.of("module", &module.path);
+                module.path = self.modules.pseudonym("module", &module.path);
                 module.build_id.clear();
             }
             Definition::Stopped { reason, .. } => *reason = without_paths(reason),
@@ -121,7 +121,7 @@ impl Run {
             });
             rank.file.definitions.iter_mut().for_each(|one| names.definition(one));
             for name in rank.facts.regions.values_mut() {
-                *name = names.regions.of("region", name);
+                *name = names.regions.pseudonym("region", name);
             }
             rank.facts.environment.clear();
             if let Some((_, reason)) = &mut rank.facts.stopped {

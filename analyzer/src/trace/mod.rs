@@ -51,11 +51,11 @@ impl Opened {
     fn files_of(directory: &Path) -> Result<Self, TraceError> {
         let listing = directory::list(directory)?;
         let opened = listing.files.par_iter().map(|path| listing.open(path)).collect();
-        Self::of(directory, listing, opened)
+        Self::new(directory, listing, opened)
     }
 
     /// The run of these files, which were opened in the order of the listing.
-    fn of(
+    fn new(
         directory: &Path,
         listing: Listing,
         opened: Vec<Result<RankFile, OpenError>>,
@@ -160,11 +160,11 @@ impl Run {
         let (by_rank, rest) = opened.take_ranks();
         let ranks: Vec<RankTrace> = by_rank.into_par_iter().map(scan).collect();
         let own = 0..ranks.len();
-        Ok(Self::of(rest, ranks, (Processes::alone(), own)))
+        Ok(Self::new(rest, ranks, (Processes::alone(), own)))
     }
 
     /// The run of these ranks, ascending; `own` are the positions that this process reads.
-    fn of(
+    fn new(
         opened: Opened,
         mut ranks: Vec<RankTrace>,
         (processes, own): (Processes, Range<usize>),

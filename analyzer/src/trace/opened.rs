@@ -36,7 +36,7 @@ impl RankTrace {
         let facts = RankFacts::from_definitions(&file.definitions);
         let process = match facts.finalized() {
             true => ProcessState::Unknown,
-            false => ProcessState::of(&file),
+            false => ProcessState::detect(&file),
         };
         Self { rank: file.fixed.rank, name, file, facts, threads, process }
     }

@@ -60,7 +60,7 @@ impl Run {
         for (rank, state) in ranks.iter_mut().zip(&states[0]) {
             rank.process = *state;
         }
-        Ok(Self::of(opened, ranks, (processes.clone(), own)))
+        Ok(Self::new(opened, ranks, (processes.clone(), own)))
     }
 
     /// Like [`Run::check_readable`], for what all processes have read; all call this.
@@ -96,7 +96,7 @@ fn open_together(
     let open = |path: &PathBuf| listing.open(path);
     let own: Vec<Result<RankFile, OpenError>> =
         listing.files[part(processes.number())].par_iter().map(open).collect();
-    let outlines = processes.share(Outlines::of(own.iter().map(|file| file.as_ref().ok())));
+    let outlines = processes.share(Outlines::from_files(own.iter().map(|file| file.as_ref().ok())));
     let mut opened = Vec::with_capacity(count);
     let mut own = Some(own);
     for (process, outlines) in outlines.into_iter().enumerate() {
@@ -112,7 +112,7 @@ fn open_together(
             }
         }
     }
-    Ok(Opened::of(directory, listing, opened))
+    Ok(Opened::new(directory, listing, opened))
 }
 
 /// Fails on all processes unless all found the same, by its digest.

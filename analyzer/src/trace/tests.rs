@@ -16,7 +16,7 @@ fn messages(run: &Run) -> String {
 
 #[test]
 fn sound_run_has_its_ranks_in_order_and_no_faults() {
-    let directory = RunDirectory::of(&[complete(1, 2), complete(0, 2)]);
+    let directory = RunDirectory::with_ranks(&[complete(1, 2), complete(0, 2)]);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.ranks.iter().map(|r| r.rank).collect::<Vec<_>>(), [0, 1]);
     assert_eq!((run.world_size, run.missing_count(), messages(&run)), (2, 0, String::new()));
@@ -43,7 +43,7 @@ fn wrong_paths_say_what_to_do() {
 
 #[test]
 fn missing_and_foreign_files_are_named() {
-    let directory = RunDirectory::of(&[complete(1, 6), complete(4, 6)]);
+    let directory = RunDirectory::with_ranks(&[complete(1, 6), complete(4, 6)]);
     directory.write(&complete(2, 9));
     std::fs::write(directory.file(3), vec![7; 70_000]).unwrap();
     std::fs::write(directory.file(5), b"short").unwrap();
@@ -58,7 +58,7 @@ fn missing_and_foreign_files_are_named() {
 
 #[test]
 fn error_names_a_file_if_none_is_readable() {
-    let directory = RunDirectory::of(&[complete(0, 1)]);
+    let directory = RunDirectory::with_ranks(&[complete(0, 1)]);
     std::fs::write(directory.file(0), vec![0; 100_000]).unwrap();
     let error = Run::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains("rank-000000.gmc"), "{error}");
@@ -66,7 +66,7 @@ fn error_names_a_file_if_none_is_readable() {
 
 #[test]
 fn file_under_another_ranks_name_is_left_out() {
-    let directory = RunDirectory::of(&[complete(0, 3), complete(1, 3)]);
+    let directory = RunDirectory::with_ranks(&[complete(0, 3), complete(1, 3)]);
     std::fs::copy(directory.file(1), directory.file(2)).unwrap();
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.ranks.len(), 2);
@@ -80,7 +80,7 @@ fn rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
         never.anchor(400, 1e9, 400);
         never
     };
-    let directory = RunDirectory::of(&[complete(0, 2), never(1)]);
+    let directory = RunDirectory::with_ranks(&[complete(0, 2), never(1)]);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!((run.ranks.len(), run.missing_count()), (1, 1));
     assert!(
@@ -89,13 +89,13 @@ fn rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
         messages(&run)
     );
     // If no rank has begun, none is left out.
-    let directory = RunDirectory::of(&[never(0), never(1)]);
+    let directory = RunDirectory::with_ranks(&[never(0), never(1)]);
     assert_eq!(Run::open(directory.path()).unwrap().ranks.len(), 2);
 }
 
 #[test]
 fn spawned_worlds_are_only_noted() {
-    let directory = RunDirectory::of(&[complete(0, 1)]);
+    let directory = RunDirectory::with_ranks(&[complete(0, 1)]);
     let spawned = directory.path().join(trace_format::files::rank_file_path(1, 0));
     std::fs::copy(directory.file(0), spawned).unwrap();
     let run = Run::open(directory.path()).unwrap();
@@ -107,14 +107,14 @@ fn damaged_event_is_named_with_its_position_and_ends_the_stream() {
     let mut rank = complete(0, 1);
     let bad = rank.threads[0].last().map(|slot| trace_format::layout::Slot { begin: 5, ..*slot });
     rank.threads[0].push(bad.unwrap());
-    let run = Run::open(RunDirectory::of(&[rank]).path()).unwrap();
+    let run = Run::open(RunDirectory::with_ranks(&[rank]).path()).unwrap();
     let what = messages(&run);
     assert!(what.contains("rank-000000.gmc: at byte ") && what.contains("out of order"), "{what}");
 }
 
 /// The run's files as another process knows them from outlines.
 fn as_sent(run: &Run) -> Vec<Option<RankFile>> {
-    let outlines = Outlines::of(run.ranks.iter().map(|rank| Some(&rank.file)));
+    let outlines = Outlines::from_files(run.ranks.iter().map(|rank| Some(&rank.file)));
     let sent: Outlines = decode(&encode(&outlines));
     sent.files(&run.ranks.iter().map(|rank| rank.file.path.clone()).collect::<Vec<_>>())
 }
@@ -127,7 +127,7 @@ fn begins(file: &RankFile) -> Vec<u64> {
 #[test]
 fn outlines_of_complete_files_stand_for_them() {
     let ranks = [complete(0, 2), SyntheticRank::complete(1, 2, 1_000, 9_000).killed().clone()];
-    for directory in [RunDirectory::of(&ranks), RunDirectory::of_encoded(&ranks)] {
+    for directory in [RunDirectory::with_ranks(&ranks), RunDirectory::of_encoded(&ranks)] {
         let run = Run::open(directory.path()).unwrap();
         let [Some(sent), None] = &as_sent(&run)[..] else { panic!("the killed rank has none") };
         let file = &run.ranks[0].file;
@@ -162,7 +162,7 @@ fn files_without_a_map_are_read_chunk_by_chunk() {
 
 #[test]
 fn file_that_is_no_longer_the_outlined_one_is_unreadable() {
-    let directory = RunDirectory::of(&[complete(0, 2), complete(1, 2)]);
+    let directory = RunDirectory::with_ranks(&[complete(0, 2), complete(1, 2)]);
     let run = Run::open(directory.path()).unwrap();
     let sent = as_sent(&run);
     std::fs::remove_file(directory.file(0)).unwrap();
@@ -178,7 +178,7 @@ fn file_that_is_no_longer_the_outlined_one_is_unreadable() {
 fn names_of_any_length_are_cut_and_differ() {
     let mut rank = complete(0, 1);
     rank.region_name(3, &("n".repeat(70_000) + "x")).region_name(4, &("n".repeat(70_000) + "y"));
-    let directory = RunDirectory::of(&[rank]);
+    let directory = RunDirectory::with_ranks(&[rank]);
     let run = Run::open(directory.path()).unwrap();
     let names = run.region_names();
     assert_eq!(names.len(), 2, "they end differently");
@@ -189,7 +189,7 @@ fn names_of_any_length_are_cut_and_differ() {
 
 #[test]
 fn files_of_other_kinds_neither_block_nor_fill_memory() {
-    let directory = RunDirectory::of(&[complete(0, 3)]);
+    let directory = RunDirectory::with_ranks(&[complete(0, 3)]);
     let fifo = directory.path().join(run_json::RUN_JSON);
     let name = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
     // SAFETY: the name ends with a zero byte and outlives the call.

@@ -57,10 +57,10 @@ pub struct Outputs {
 
 impl Outputs {
     /// All outputs; `None` if nothing of the run can be read.
-    pub fn of(directory: &Path) -> Option<Self> {
+    pub fn read(directory: &Path) -> Option<Self> {
         let run = Run::open(directory).ok()?;
         let timeline = GlobalTimeline::new(&run);
-        let analysis = Analysis::of(&run, &timeline);
+        let analysis = Analysis::new(&run, &timeline);
         let (page, timeline_heading) = of_activity(&analysis);
         Some(Self {
             report: of_report(&analysis),

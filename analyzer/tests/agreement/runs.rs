@@ -310,7 +310,7 @@ pub fn make(kind: Kind, seed: u64) -> Made {
 
 /// The directory of a finished run; with the launcher's exit code, if it is known.
 fn ended(ranks: &[SyntheticRank], code: Option<u8>) -> Made {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     if let Some(code) = code {
         describe(directory.path(), code);
     }
@@ -507,7 +507,7 @@ impl Progress for Silent {
 
 /// The run as Paraver shows it, imported.
 fn imported(ranks: &[SyntheticRank]) -> Made {
-    let measured = RunDirectory::of(ranks);
+    let measured = RunDirectory::with_ranks(ranks);
     let run = Run::open(measured.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);

@@ -137,7 +137,7 @@ fn gather_hosts(world: usize, byte: usize, host: u64, size: u32) -> Option<Vec<u
     let mut hosts = vec![0u64; size as usize];
     // SAFETY: the arguments of MPI_Allgather; the buffer holds 8 bytes per rank.
     let gathered = unsafe {
-        Entry::of(c"PMPI_Allgather")?.call([
+        Entry::find(c"PMPI_Allgather")?.call([
             &raw const host as usize,
             8,
             byte,
@@ -190,7 +190,7 @@ impl Exchanger {
 
     /// Broadcasts bytes from rank 0. Collective; only allowed where all ranks meet.
     pub fn broadcast(&self, bytes: &mut [u8]) -> bool {
-        let Some(entry) = Entry::of(c"PMPI_Bcast") else { return false };
+        let Some(entry) = Entry::find(c"PMPI_Bcast") else { return false };
         let (buffer, count) = (bytes.as_mut_ptr() as usize, bytes.len());
         // SAFETY: the buffer holds `count` bytes; the root is rank 0.
         unsafe { entry.call([buffer, count, self.byte, 0, self.world]) }
@@ -226,7 +226,7 @@ impl Exchanger {
     /// Returns rank 0's words on all ranks. Collective over all ranks, at a point where the
     /// program is about to make a collective call.
     pub fn told_by_root(&self, mut words: [u64; 2]) -> Option<[u64; 2]> {
-        let entry = Entry::of(c"PMPI_Bcast")?;
+        let entry = Entry::find(c"PMPI_Bcast")?;
         // SAFETY: the buffer holds 16 bytes; the root is rank 0.
         let root_words =
             unsafe { entry.call([words.as_mut_ptr() as usize, 16, self.byte, 0, self.world]) };
@@ -250,11 +250,11 @@ impl Exchanger {
         measure: impl FnOnce(&mut Self) -> Option<Measured>,
     ) -> Option<Measured> {
         let mut handler = 0usize;
-        let set = Entry::of(c"PMPI_Comm_set_errhandler")?;
+        let set = Entry::find(c"PMPI_Comm_set_errhandler")?;
         // SAFETY: the arguments are those that the standard defines. Handles of either width are
         // written into the low bytes of zeroed words.
         unsafe {
-            let get = Entry::of(c"PMPI_Comm_get_errhandler")?;
+            let get = Entry::find(c"PMPI_Comm_get_errhandler")?;
             if !get.call([self.world, &raw mut handler as usize]) {
                 return None;
             }
@@ -264,7 +264,7 @@ impl Exchanger {
         // SAFETY: the arguments that the standard defines; `handler` came from MPI.
         unsafe {
             set.call([self.world, handler]);
-            Entry::of(c"PMPI_Errhandler_free")?.call([&raw mut handler as usize]);
+            Entry::find(c"PMPI_Errhandler_free")?.call([&raw mut handler as usize]);
         }
         measured
     }
@@ -276,7 +276,7 @@ impl Exchanger {
         let measured = self.measure(phase);
         self.messages.switch_to(self.world);
         // SAFETY: the arguments of MPI_Comm_free.
-        unsafe { Entry::of(c"PMPI_Comm_free")?.call([&raw mut communicator as usize]) };
+        unsafe { Entry::find(c"PMPI_Comm_free")?.call([&raw mut communicator as usize]) };
         measured
     }
 
@@ -286,14 +286,15 @@ impl Exchanger {
         // SAFETY: the arguments that the standard defines. The communicator is made from the group,
         // because MPI_Comm_dup would run the program's attribute callbacks.
         unsafe {
-            let made = Entry::of(c"PMPI_Comm_group")?.call([self.world, &raw mut group as usize])
-                && Entry::of(c"PMPI_Comm_create")?.call([
+            let made = Entry::find(c"PMPI_Comm_group")?.call([self.world, &raw mut group as usize])
+                && Entry::find(c"PMPI_Comm_create")?.call([
                     self.world,
                     group,
                     &raw mut communicator as usize,
                 ])
-                && Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize])
-                && Entry::of(c"PMPI_Comm_set_errhandler")?.call([communicator, self.errors_return]);
+                && Entry::find(c"PMPI_Group_free")?.call([&raw mut group as usize])
+                && Entry::find(c"PMPI_Comm_set_errhandler")?
+                    .call([communicator, self.errors_return]);
             made.then_some(communicator)
         }
     }
@@ -301,7 +302,7 @@ impl Exchanger {
     /// Whether all ranks arrived at this barrier before the deadline.
     fn barrier(&self, deadline: Duration) -> bool {
         let mut request = 0usize;
-        let Some(entry) = Entry::of(c"PMPI_Ibarrier") else { return false };
+        let Some(entry) = Entry::find(c"PMPI_Ibarrier") else { return false };
         // SAFETY: the arguments of MPI_Ibarrier. A pending barrier cannot be cancelled, so its
         // request is left to MPI_Finalize.
         let started = unsafe { entry.call([self.world, &raw mut request as usize]) };

@@ -115,7 +115,7 @@ unsafe fn bytes<P: Procedure>(
         if is_collective(plan) {
             let Some(facts) = facts else { return Some((0, 0)) };
             let context = CallContext { block, facts, sizes };
-            return collective_bytes::of(context, plan, arguments);
+            return collective_bytes::sent_and_received(context, plan, arguments);
         }
         let (first, second) = if plan.send.datatype == NONE {
             (simple_bytes(block, plan, arguments, &plan.receive, sizes)?, 0)

@@ -48,7 +48,7 @@ pub fn note(block: &ThreadBlock, end: u64) {
     let from = Registers::here();
     let _own = OwnWork::begin();
     let entered = block.outer_stack.get();
-    let stack = own_stack::of(block);
+    let stack = own_stack::range(block);
     let number = std::panic::catch_unwind(|| {
         look_at_modules();
         let (mut path, mut count) = ([0; MAX_ADDRESSES], 0);

@@ -139,7 +139,11 @@ pub const fn is_symmetric(plan: &Plan) -> bool {
 /// # Safety
 /// The arguments are the program's own, and the caches were refreshed in this call.
 #[inline(never)]
-pub unsafe fn of(context: CallContext, plan: &Plan, arguments: &[usize]) -> Option<(u64, u64)> {
+pub unsafe fn sent_and_received(
+    context: CallContext,
+    plan: &Plan,
+    arguments: &[usize],
+) -> Option<(u64, u64)> {
     let facts = context.facts;
     let (is_root, takes_part) = root_role(plan, arguments, facts);
     if !takes_part {

@@ -73,7 +73,7 @@ pub unsafe fn left_pending(array: usize, count: usize, statuses: usize) -> bool 
 #[cold]
 #[inline(never)]
 pub unsafe fn free_remaining(array: usize, count: usize) {
-    let Some(free) = Entry::of(c"PMPI_Request_free") else { return };
+    let Some(free) = Entry::find(c"PMPI_Request_free") else { return };
     for index in 0..count {
         let request = array + index * abi::handle_stride();
         // SAFETY: one of `count` requests, which no other thread uses.

@@ -41,7 +41,7 @@ pub unsafe fn merge(
                 continue;
             }
             let more = run.add(1);
-            if let Some(Continuation::Polls { count, inside, .. }) = Continuation::of(&*more) {
+            if let Some(Continuation::Polls { count, inside, .. }) = Continuation::decode(&*more) {
                 let (count, inside) = (count + 1, inside + duration);
                 let span = begin.wrapping_add(duration).wrapping_sub((*run).begin);
                 put(more, Continuation::Polls { count, inside, span });
@@ -107,7 +107,8 @@ mod tests {
     /// Function, communicator, begin, number, ticks inside and span of each run.
     fn runs(slots: &[Slot]) -> Vec<(u16, u16, u64, u64, u64, u64)> {
         let run = |[run, more]: &[Slot; 2]| {
-            let Some(Continuation::Polls { count, inside, span }) = Continuation::of(more) else {
+            let Some(Continuation::Polls { count, inside, span }) = Continuation::decode(more)
+            else {
                 panic!("{more:?}")
             };
             (run.function(), run.communicator(), run.begin, count, inside, span)

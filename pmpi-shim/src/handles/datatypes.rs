@@ -85,7 +85,7 @@ fn query_size(handle: usize) -> u64 {
     }
     static TYPE_SIZE: OnceLock<Option<Entry>> = OnceLock::new();
     let mut size = 0i64;
-    let entry = *TYPE_SIZE.get_or_init(|| Entry::of(c"PMPI_Type_size_x"));
+    let entry = *TYPE_SIZE.get_or_init(|| Entry::find(c"PMPI_Type_size_x"));
     // SAFETY: the arguments of MPI_Type_size_x, which writes an MPI_Count of 64 bits.
     if entry.is_some_and(|entry| unsafe { entry.call([handle, &raw mut size as usize]) }) {
         return size.max(0) as u64;

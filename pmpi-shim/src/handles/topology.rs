@@ -41,7 +41,7 @@ fn cartesian(communicator: usize) -> Option<Neighbours> {
         let (mut source, mut destination) = (0i32, 0i32);
         // SAFETY: the arguments of MPI_Cart_shift.
         let known = unsafe {
-            Entry::of(c"PMPI_Cart_shift")?.call([
+            Entry::find(c"PMPI_Cart_shift")?.call([
                 communicator,
                 dimension as usize,
                 1,
@@ -63,7 +63,7 @@ fn graph(communicator: usize) -> Option<Neighbours> {
     let mut count = 0i32;
     // SAFETY: the arguments of MPI_Graph_neighbors_count.
     let known = unsafe {
-        Entry::of(c"PMPI_Graph_neighbors_count")?.call([
+        Entry::find(c"PMPI_Graph_neighbors_count")?.call([
             communicator,
             rank as usize,
             &raw mut count as usize,
@@ -72,7 +72,7 @@ fn graph(communicator: usize) -> Option<Neighbours> {
     let mut ranks = vec![0i32; usize::try_from(count).ok().filter(|_| known)?];
     // SAFETY: the arguments of MPI_Graph_neighbors; the array has room for all of them.
     let known = unsafe {
-        Entry::of(c"PMPI_Graph_neighbors")?.call([
+        Entry::find(c"PMPI_Graph_neighbors")?.call([
             communicator,
             rank as usize,
             ranks.len(),
@@ -86,7 +86,7 @@ fn distributed_graph(communicator: usize) -> Option<Neighbours> {
     let (mut inward, mut outward, mut weighted) = (0i32, 0i32, 0i32);
     // SAFETY: the arguments of MPI_Dist_graph_neighbors_count.
     let known = unsafe {
-        Entry::of(c"PMPI_Dist_graph_neighbors_count")?.call([
+        Entry::find(c"PMPI_Dist_graph_neighbors_count")?.call([
             communicator,
             &raw mut inward as usize,
             &raw mut outward as usize,
@@ -98,7 +98,7 @@ fn distributed_graph(communicator: usize) -> Option<Neighbours> {
     let mut weights = [ranks(inward)?, ranks(outward)?];
     // SAFETY: the arguments of MPI_Dist_graph_neighbors; the arrays have room for all of them.
     let known = unsafe {
-        Entry::of(c"PMPI_Dist_graph_neighbors")?.call([
+        Entry::find(c"PMPI_Dist_graph_neighbors")?.call([
             communicator,
             sources.len(),
             sources.as_mut_ptr() as usize,

@@ -11,7 +11,7 @@ use crate::state::thread_block::ThreadBlock;
 const LIST: &std::ffi::CStr = c"/proc/self/maps";
 
 /// The stack that the thread was started with, found at the first need.
-pub fn of(block: &ThreadBlock) -> Range<usize> {
+pub fn range(block: &ThreadBlock) -> Range<usize> {
     let (begin, end) = block.own_stack.get();
     if begin != end {
         return begin..end;
@@ -127,7 +127,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn of(text: &str, address: usize) -> Option<(Range<usize>, usize)> {
+    fn mapping(text: &str, address: usize) -> Option<(Range<usize>, usize)> {
         let mut lines = Lines::new(address);
         text.bytes().find_map(|byte| lines.take(byte))
     }
@@ -136,11 +136,11 @@ mod tests {
     fn finds_mapping_and_end_of_the_one_below() {
         let text =
             "1000-3000 r-xp 0 fd:00 1-2 /usr/bin/a-b c\n7f00-7f80 rw-p 0\n7fff0-80000 rw-p 0\n";
-        assert_eq!(of(text, 0x1000), Some((0x1000..0x3000, 0)));
-        assert_eq!(of(text, 0x7f7f), Some((0x7f00..0x7f80, 0x3000)));
-        assert_eq!(of(text, 0x7fff0), Some((0x7fff0..0x80000, 0x7f80)));
-        assert_eq!(of(text, 0x7f80), None);
-        assert_eq!(of("", 1), None);
+        assert_eq!(mapping(text, 0x1000), Some((0x1000..0x3000, 0)));
+        assert_eq!(mapping(text, 0x7f7f), Some((0x7f00..0x7f80, 0x3000)));
+        assert_eq!(mapping(text, 0x7fff0), Some((0x7fff0..0x80000, 0x7f80)));
+        assert_eq!(mapping(text, 0x7f80), None);
+        assert_eq!(mapping("", 1), None);
     }
 
     #[test]

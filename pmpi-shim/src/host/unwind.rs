@@ -266,7 +266,7 @@ mod tests {
     fn addresses() -> Vec<u64> {
         let (mut found, from) = (Vec::new(), Registers::here());
         let entered = from.stack as usize;
-        walk(from, entered, &own_stack::of(thread_block()), |address| found.push(address));
+        walk(from, entered, &own_stack::range(thread_block()), |address| found.push(address));
         found
     }
 

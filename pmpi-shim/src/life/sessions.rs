@@ -78,7 +78,7 @@ fn make_group(open: &mut Open, session: usize) -> Option<(u32, u32)> {
     let mut group = 0usize;
     // SAFETY: the arguments of MPI_Group_from_session_pset, which is local. Every session has this set.
     let made = unsafe {
-        Entry::of(c"PMPI_Group_from_session_pset")?.call([
+        Entry::find(c"PMPI_Group_from_session_pset")?.call([
             session,
             c"mpi://WORLD".as_ptr() as usize,
             &raw mut group as usize,
@@ -96,7 +96,8 @@ fn make_group(open: &mut Open, session: usize) -> Option<(u32, u32)> {
 
 fn free_group(open: &mut Open) {
     communicators::set_world_group(0);
-    if let (Some((_, mut group)), Some(free)) = (open.group.take(), Entry::of(c"PMPI_Group_free")) {
+    if let (Some((_, mut group)), Some(free)) = (open.group.take(), Entry::find(c"PMPI_Group_free"))
+    {
         // SAFETY: the arguments of MPI_Group_free; the group is the recorder's own.
         unsafe { free.call([&raw mut group as usize]) };
     }

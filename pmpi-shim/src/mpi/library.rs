@@ -85,7 +85,7 @@ unsafe impl Sync for Entry {}
 
 impl Entry {
     /// The `PMPI_*` entry of this name.
-    pub fn of(name: &CStr) -> Option<Self> {
+    pub fn find(name: &CStr) -> Option<Self> {
         find(name).map(Self)
     }
 
@@ -108,7 +108,7 @@ impl Entry {
 
 /// The answer to an inquiry that takes a handle and a pointer to an int.
 pub fn ask(name: &CStr, handle: usize) -> Option<i32> {
-    Entry::of(name)?.ask(handle)
+    Entry::find(name)?.ask(handle)
 }
 
 /// An entry that is looked up at its first use, because looking it up takes longer than most
@@ -126,7 +126,7 @@ impl KnownEntry {
 
     /// The entry, if the library has it.
     pub fn get(&self) -> Option<Entry> {
-        *self.entry.get_or_init(|| Entry::of(self.name))
+        *self.entry.get_or_init(|| Entry::find(self.name))
     }
 
     /// Like [`ask`].

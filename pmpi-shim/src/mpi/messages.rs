@@ -50,11 +50,11 @@ impl Messages {
             communicator: job.communicator?,
             byte: library.byte()?,
             any_source: if library.family == Family::Mpich { -2 } else { -1 },
-            isend: Entry::of(c"PMPI_Isend")?,
-            irecv: Entry::of(c"PMPI_Irecv")?,
-            test: Entry::of(c"PMPI_Test")?,
-            cancel: Entry::of(c"PMPI_Cancel")?,
-            request_free: Entry::of(c"PMPI_Request_free")?,
+            isend: Entry::find(c"PMPI_Isend")?,
+            irecv: Entry::find(c"PMPI_Irecv")?,
+            test: Entry::find(c"PMPI_Test")?,
+            cancel: Entry::find(c"PMPI_Cancel")?,
+            request_free: Entry::find(c"PMPI_Request_free")?,
         })
     }
 

@@ -154,7 +154,7 @@ fn is_unchanged(block: &ThreadBlock, address: usize, word: usize) -> bool {
     // kernel has just been asked. (If another thread unmaps the stack of this thread's open call
     // meanwhile, the program is at fault.)
     unsafe {
-        (own_stack::of(block).contains(&address) || is_readable(address))
+        (own_stack::range(block).contains(&address) || is_readable(address))
             && (address as *const usize).read_volatile() == word
     }
 }

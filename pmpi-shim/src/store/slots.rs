@@ -209,7 +209,7 @@ mod tests {
                 continue;
             }
             assert_eq!(event.duration(), DURATION_ESCAPE);
-            let Some(Continuation::Duration { ticks, error }) = Continuation::of(&more) else {
+            let Some(Continuation::Duration { ticks, error }) = Continuation::decode(&more) else {
                 panic!("{more:?}")
             };
             assert_eq!((ticks, error != 0), (duration, result != 0));

@@ -53,7 +53,7 @@ fn kinds() -> &'static [Kind] {
     static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
     KINDS.get_or_init(|| {
         let kind = |name: &String| {
-            let meaning = Meaning::of(name);
+            let meaning = Meaning::by_name(name);
             let exchanges = matches!(meaning.class, Class::PointToPoint | Class::Probe)
                 || meaning.class == Class::OneSided && meaning.moves_bytes;
             let has_peer = exchanges && meaning.fields.peer.is_on_communicator();

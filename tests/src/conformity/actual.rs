@@ -136,7 +136,7 @@ struct Constants {
 }
 
 impl Constants {
-    fn of(family: &str) -> Self {
+    fn for_library(family: &str) -> Self {
         let ((any_source, any_tag, proc_null, root), locks) = match family {
             "openmpi" => ((-1, -1, -2, -4), [1, 2]),
             "mpich" => ((-2, -1, -1, -3), [234, 235]),
@@ -180,7 +180,7 @@ impl<'a> Formatter<'a> {
         }
         Self {
             rank,
-            constants: Constants::of(&rank.file.header.mpi_family),
+            constants: Constants::for_library(&rank.file.header.mpi_family),
             procedures,
             communicators: by_id,
             requests: HashMap::new(),
@@ -321,7 +321,7 @@ impl<'a> Formatter<'a> {
     }
 
     fn attributes(&mut self, procedure: &Procedure, named: &Named, line: &mut Line) {
-        let (event, class) = (&named.event, Meaning::of(&named.name).class);
+        let (event, class) = (&named.event, Meaning::by_name(&named.name).class);
         let has = |kind: &str| procedure.parameters.iter().any(|p| p.kind == kind);
         let takes = |name: &str| {
             let given = |direction| !matches!(direction, Direction::Out);
@@ -433,7 +433,7 @@ impl<'a> Formatter<'a> {
         uses: &dyn Fn(&str) -> bool,
         makes: &dyn Fn(&str) -> bool,
     ) {
-        let (event, class) = (&named.event, Meaning::of(&named.name).class);
+        let (event, class) = (&named.event, Meaning::by_name(&named.name).class);
         let end = event.end.unwrap_or(u64::MAX);
         let object = uses("WINDOW") && class == Class::OneSided || uses("FILE");
         if uses("COMMUNICATOR") || object {

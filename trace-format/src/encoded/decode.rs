@@ -121,7 +121,7 @@ impl Stream<'_> {
             if flags & !REQUEST != 0 || slots.len() + usize::from(length) > all {
                 break;
             }
-            let Some(heads) = Heads::of(head, bits) else { break };
+            let Some(heads) = Heads::decode(head, bits) else { break };
             let Some((mut width, exponents)) = heads.exponents([gap, duration]) else { break };
             if before + width >= MAX_BITS {
                 break;

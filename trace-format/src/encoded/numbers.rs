@@ -290,7 +290,7 @@ const fn difference(bits: u32, prefix: u32) -> i32 {
 /// Number of bits that index [`PAIRS`].
 const PAIR_BITS: u32 = 12;
 
-/// Number of bits that [`Heads::of`] examines: a choice and the bits for [`PAIRS`].
+/// Number of bits that [`Heads::decode`] examines: a choice and the bits for [`PAIRS`].
 pub(super) const HEAD_BITS: u32 = 1 + PAIR_BITS;
 
 /// Two differences of exponents, indexed by the first bits of their codes: width in bits 0 to 3 (0:
@@ -325,7 +325,7 @@ impl Heads {
     /// first [`HEAD_BITS`] of `head` need to belong to the call; `bits` holds all available bits,
     /// but may be ready later.
     #[inline(always)]
-    pub(super) fn of(head: u64, bits: u64) -> Option<Self> {
+    pub(super) fn decode(head: u64, bits: u64) -> Option<Self> {
         let pair = u32::from(PAIRS[(head >> 1) as usize % PAIRS.len()]);
         let found = Self { width: 1 + (pair & 15), gap: pair >> 4, duration: pair >> 10 };
         if pair != 0 && head & 1 == 0 { Some(found) } else { Self::long(bits) }
@@ -370,7 +370,7 @@ pub(super) fn take_times(reader: &mut BitReader, step: &Step, expected: [&mut u8
     // As if choice 0 preceded them.
     let bits = reader.peek() << 1;
     let [gap, duration] = expected;
-    if let Some(heads) = Heads::of(bits, bits)
+    if let Some(heads) = Heads::decode(bits, bits)
         && let Some((width, exponents)) = heads.exponents([*gap, *duration])
     {
         reader.skip(width - 1);

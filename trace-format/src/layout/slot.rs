@@ -285,7 +285,7 @@ impl Continuation {
 
     /// Decodes a continuation slot. `None` if its kind is unknown.
     #[inline]
-    pub fn of(slot: &Slot) -> Option<Self> {
+    pub fn decode(slot: &Slot) -> Option<Self> {
         let Slot { begin, peer, detail: tag, request, .. } = *slot;
         let [first, second] = slot.payload();
         Some(match slot.duration() {
@@ -307,7 +307,7 @@ impl Continuation {
     /// The requests among an event's continuations, in the order of the call's array.
     #[inline]
     pub fn requests_of(slots: impl Iterator<Item = Slot>) -> impl Iterator<Item = RequestState> {
-        slots.filter_map(|slot| match Self::of(&slot)? {
+        slots.filter_map(|slot| match Self::decode(&slot)? {
             Self::Request(state) => Some(state),
             _ => None,
         })
@@ -315,7 +315,7 @@ impl Continuation {
 
     /// The message handle among an event's continuations.
     pub fn message_of(mut slots: impl Iterator<Item = Slot>) -> Option<u32> {
-        slots.find_map(|slot| match Self::of(&slot)? {
+        slots.find_map(|slot| match Self::decode(&slot)? {
             Self::Message(handle) => Some(handle),
             _ => None,
         })
@@ -344,7 +344,7 @@ impl More {
     #[inline]
     pub fn add(&mut self, slot: &Slot) -> bool {
         self.slots += 1;
-        match Continuation::of(slot) {
+        match Continuation::decode(slot) {
             None => return false,
             Some(Continuation::Duration { ticks, error }) => {
                 (self.duration, self.error) = (Some(ticks), error);
@@ -420,9 +420,9 @@ mod tests {
         ] {
             let slot = continuation.slot();
             assert!(slot.is_continuation(), "{continuation:?}");
-            assert_eq!(Continuation::of(&slot), Some(continuation));
+            assert_eq!(Continuation::decode(&slot), Some(continuation));
         }
         let unknown = Slot { word: slot_word(7, CONTINUATION, 0), ..Slot::default() };
-        assert!(Continuation::of(&unknown).is_none() && !More::default().add(&unknown));
+        assert!(Continuation::decode(&unknown).is_none() && !More::default().add(&unknown));
     }
 }

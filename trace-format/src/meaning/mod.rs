@@ -119,7 +119,7 @@ impl Fields {
         makes: None,
     };
 
-    fn of(plan: &Plan, class: Class) -> Self {
+    fn from_plan(plan: &Plan, class: Class) -> Self {
         let objects = if class == Class::Io { Object::File } else { Object::Window };
         let works_on = plan.object != NONE || plan.freed_object != NONE;
         let takes_message =
@@ -185,7 +185,7 @@ pub struct Meaning {
 impl Meaning {
     /// The meaning of a function by name. A name outside MPI's table is an interposed compute
     /// function.
-    pub fn of(name: &str) -> &'static Self {
+    pub fn by_name(name: &str) -> &'static Self {
         static COMPUTE: LazyLock<Meaning> = LazyLock::new(|| Meaning::unlisted("gammachi_work"));
         match TABLE.get(name) {
             Some(meaning) => meaning,
@@ -197,20 +197,20 @@ impl Meaning {
     fn new(function: u16, procedure: &procedures::Procedure) -> Self {
         let name = procedure.name.as_str();
         let class = class::class_of(name);
-        let plan = Plan::of(function, name, class, &procedure.parameters, false);
-        let operation = Operation::of(procedure, class);
+        let plan = Plan::new(function, name, class, &procedure.parameters, false);
+        let operation = Operation::from_procedure(procedure, class);
         Self {
             name: name.to_owned(),
             class,
             operation,
             blocking_form: operation::blocking_form(name),
-            synchronises: synchronisation::of(name, class),
-            fields: Fields::of(&plan, class),
+            synchronises: synchronisation::synchronises(name, class),
+            fields: Fields::from_plan(&plan, class),
             polls: plan.polls,
             completes_any: matches!(plan.shape, Shape::Any | Shape::Some)
                 || plan.shape == Shape::All && plan.polls,
             needs_all: needs_all(&plan, operation),
-            send_mode: SendMode::of(name),
+            send_mode: SendMode::from_name(name),
             moves_bytes: moves_bytes(name, class, &plan),
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::class::{Class, collective_stem, is_access};
-use super::synchronisation::{self, Synchronises};
+use super::synchronisation::{Synchronises, synchronises};
 use crate::errors::ErrorClasses;
 use crate::procedures::{Direction, Procedure};
 
@@ -85,7 +85,7 @@ pub enum SendMode {
 }
 
 impl SendMode {
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         match name {
             "MPI_Ssend" | "MPI_Issend" | "MPI_Ssend_init" => Self::Synchronous,
             "MPI_Bsend" | "MPI_Ibsend" | "MPI_Bsend_init" => Self::Local,
@@ -121,7 +121,7 @@ pub enum EpochCall {
 }
 
 impl EpochCall {
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "MPI_Win_start" => Self::Start,
             "MPI_Win_complete" => Self::Complete,
@@ -152,13 +152,13 @@ impl Operation {
     }
 
     /// What a procedure does.
-    pub(super) fn of(procedure: &Procedure, class: Class) -> Self {
+    pub(super) fn from_procedure(procedure: &Procedure, class: Class) -> Self {
         let name = procedure.name.as_str();
         let makes_request = || {
             let mut parameters = procedure.parameters.iter();
             parameters.any(|p| p.kind == "REQUEST" && p.direction == Direction::Out)
         };
-        if let Some(epoch) = EpochCall::of(name) {
+        if let Some(epoch) = EpochCall::from_name(name) {
             return Self::Epoch(epoch);
         }
         match name {
@@ -199,7 +199,7 @@ impl Operation {
             _ if is_access(name) && makes_request() => Self::AccessRequest,
             _ if is_access(name) => Self::Access,
             _ if makes_request() => Self::OtherRequest,
-            _ if synchronisation::of(name, class) == Synchronises::All => Self::Together,
+            _ if synchronises(name, class) == Synchronises::All => Self::Together,
             _ => Self::Nothing,
         }
     }
@@ -240,7 +240,7 @@ mod tests {
             ("MPI_File_write_all", Operation::Together),
             ("MPI_Comm_create_group", Operation::Nothing),
         ] {
-            assert_eq!(Meaning::of(name).operation, expected, "{name}");
+            assert_eq!(Meaning::by_name(name).operation, expected, "{name}");
         }
     }
 

@@ -294,7 +294,7 @@ fn shape(name: &str) -> Shape {
 impl Plan {
     /// The plan of a procedure, from its number, its name, and the parameters of the base or `_c`
     /// variant.
-    pub fn of(
+    pub fn new(
         function: u16,
         name: &str,
         class: Class,

@@ -51,7 +51,7 @@ const FILES_TOGETHER: &str = "\
     MPI_File_close MPI_File_open MPI_File_preallocate MPI_File_seek_shared \
     MPI_File_set_atomicity MPI_File_set_info MPI_File_set_size MPI_File_set_view MPI_File_sync";
 
-pub(super) fn of(name: &str, class: Class) -> Synchronises {
+pub(super) fn synchronises(name: &str, class: Class) -> Synchronises {
     match class {
         Class::Collective => match collective_stem(name).as_deref() {
             Some("bcast" | "scatter" | "scatterv") => Synchronises::FromRoot,
@@ -127,7 +127,7 @@ mod tests {
             ("MPI_Send", Synchronises::Nobody),
             ("cblas_dgemm", Synchronises::Nobody),
         ] {
-            assert_eq!(Meaning::of(name).synchronises, whom, "{name}");
+            assert_eq!(Meaning::by_name(name).synchronises, whom, "{name}");
         }
     }
 }

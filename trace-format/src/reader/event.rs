@@ -66,7 +66,7 @@ pub enum EventKind {
 
 impl EventKind {
     #[inline]
-    pub(super) fn of(function: u16, peer: i32) -> Self {
+    pub(super) fn from_function(function: u16, peer: i32) -> Self {
         match function {
             TOOL => Self::Tool,
             REGION_BEGIN => Self::RegionBegin(peer as u32),
@@ -107,7 +107,7 @@ impl Event {
     /// What kind of event it is.
     #[inline]
     pub fn kind(&self) -> EventKind {
-        EventKind::of(self.function, self.peer)
+        EventKind::from_function(self.function, self.peer)
     }
 
     /// Whether it is a call of MPI or of an interposed function, not a marker or tool time.

@@ -44,7 +44,7 @@ const FETCHED_AHEAD: usize = 4 << 20;
 
 impl<'a> Events<'a> {
     /// Events in a range of the thread's chunks.
-    pub(super) fn of(file: &'a RankFile, thread: &'a Thread, chunks: Range<usize>) -> Self {
+    pub(super) fn in_chunks(file: &'a RankFile, thread: &'a Thread, chunks: Range<usize>) -> Self {
         let Range { start, end } = chunks;
         Self {
             file,
@@ -77,7 +77,7 @@ impl<'a> Events<'a> {
         end_chunk: usize,
     ) -> Self {
         let chunk = position.chunk as usize;
-        let mut events = Self::of(file, thread, chunk..end_chunk);
+        let mut events = Self::in_chunks(file, thread, chunk..end_chunk);
         if events.open_chunk() {
             let to = events.at.saturating_add(position.at as usize).min(events.chunk_end);
             events.at = to;

@@ -191,7 +191,7 @@ impl Guard {
     }
 
     /// The guard of the mapping that contains an address. Safe in a signal handler: it only loads.
-    fn of(address: usize) -> Option<&'static Self> {
+    fn containing(address: usize) -> Option<&'static Self> {
         let mut next: *const Self = LATEST.load(Ordering::SeqCst);
         // SAFETY: guards are never freed.
         while let Some(guard) = unsafe { next.as_ref() } {
@@ -260,7 +260,7 @@ extern "C" fn on_bus_error(
         let errno = *libc::__errno_location();
         let address = (*info).si_addr() as usize;
         let page = PAGE_BYTES.load(Ordering::SeqCst).max(1);
-        if let Some(guard) = Guard::of(address) {
+        if let Some(guard) = Guard::containing(address) {
             let at = address / page * page;
             // The mapping begins at a page boundary.
             let offset = at - guard.from.load(Ordering::SeqCst);

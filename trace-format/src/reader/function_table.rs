@@ -21,14 +21,14 @@ static TABLES: Mutex<Option<HashMap<String, Weak<FunctionTable>>>> = Mutex::new(
 
 impl FunctionTable {
     /// The table of a file with these names, one per line.
-    pub(super) fn of(names: String) -> Arc<Self> {
+    pub(super) fn shared(names: String) -> Arc<Self> {
         let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
         let tables = tables.get_or_insert_default();
         if let Some(known) = tables.get(&names).and_then(Weak::upgrade) {
             return known;
         }
         let all: Vec<String> = names.lines().map(str::to_owned).collect();
-        let meanings = all.iter().map(|name| Meaning::of(name)).collect();
+        let meanings = all.iter().map(|name| Meaning::by_name(name)).collect();
         let table = Arc::new(Self { names: all, meanings });
         tables.retain(|_, table| table.strong_count() > 0);
         tables.insert(names, Arc::downgrade(&table));
@@ -43,11 +43,11 @@ mod tests {
     #[test]
     fn files_with_the_same_names_share_a_table() {
         let [a, b] = ["MPI_Send\nMPI_Recv", "MPI_Send\nMPI_Recv"];
-        let (a, b) = (FunctionTable::of(a.into()), FunctionTable::of(b.into()));
+        let (a, b) = (FunctionTable::shared(a.into()), FunctionTable::shared(b.into()));
         assert!(Arc::ptr_eq(&a, &b));
         assert_eq!(a.names, ["MPI_Send", "MPI_Recv"]);
         assert_eq!(a.meanings[1].name, "MPI_Recv");
-        let other = FunctionTable::of("MPI_Recv".into());
+        let other = FunctionTable::shared("MPI_Recv".into());
         assert_eq!(other.names, ["MPI_Recv"]);
     }
 }

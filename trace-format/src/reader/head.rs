@@ -19,7 +19,7 @@ impl Head {
     /// What kind of event it is.
     #[inline]
     pub fn kind(&self) -> EventKind {
-        EventKind::of(self.function(), self.0.peer)
+        EventKind::from_function(self.function(), self.0.peer)
     }
 
     /// Whether it is a call of MPI or of an interposed function, not a marker or tool time.

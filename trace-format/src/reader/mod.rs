@@ -253,7 +253,7 @@ impl RankFile {
         let mut header = check_header(&map, &fixed).map_err(bad)?;
         let counter = CounterKind::from_number(fixed.counter)
             .ok_or_else(|| bad(format!("unknown counter kind {}", fixed.counter)))?;
-        let functions = FunctionTable::of(std::mem::take(&mut header.function_names));
+        let functions = FunctionTable::shared(std::mem::take(&mut header.function_names));
         let mut rank_file = Self {
             path: path.to_owned(),
             fixed,
@@ -334,18 +334,18 @@ impl RankFile {
 
     /// The kept events of a thread, in order of their begin.
     pub fn events<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
-        Events::of(self, thread, 0..thread.chunks.len())
+        Events::in_chunks(self, thread, 0..thread.chunks.len())
     }
 
     /// The kept events of a thread before those in its [`Thread::totals`]; all of them if there are
     /// no totals.
     pub fn events_before_totals<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
-        Events::of(self, thread, 0..thread.first_behind_totals())
+        Events::in_chunks(self, thread, 0..thread.first_behind_totals())
     }
 
     /// The kept events of a thread behind those in its [`Thread::totals`].
     pub fn events_behind_totals<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
-        Events::of(self, thread, thread.first_behind_totals()..thread.chunks.len())
+        Events::in_chunks(self, thread, thread.first_behind_totals()..thread.chunks.len())
     }
 
     /// The kept events of a thread from a position given by [`Events::position_of`]. If this is

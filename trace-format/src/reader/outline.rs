@@ -63,14 +63,14 @@ struct TotalsOutline {
 
 impl Outlines {
     /// The outlines of these files; `None` for one that could not be opened.
-    pub fn of<'a>(files: impl IntoIterator<Item = Option<&'a RankFile>>) -> Self {
+    pub fn from_files<'a>(files: impl IntoIterator<Item = Option<&'a RankFile>>) -> Self {
         let mut tables: Vec<&'a Arc<FunctionTable>> = Vec::new();
         let mut outlines = Vec::new();
         for file in files {
             outlines.push(file.filter(|file| file.is_outlined()).map(|file| {
                 let is_known = |table: &&Arc<FunctionTable>| Arc::ptr_eq(table, &file.functions);
                 let known = tables.iter().position(is_known);
-                Outline::of(
+                Outline::new(
                     file,
                     known.unwrap_or_else(|| {
                         tables.push(&file.functions);
@@ -83,23 +83,23 @@ impl Outlines {
         Self { functions, files: outlines }
     }
 
-    /// The files with these paths, in the order of [`Outlines::of`]. `None` for one that every
+    /// The files with these paths, in the order of [`Outlines::from_files`]. `None` for one that every
     /// process has to open itself.
     pub fn files(self, paths: &[impl AsRef<Path>]) -> Vec<Option<RankFile>> {
         let tables: Vec<Arc<FunctionTable>> =
-            self.functions.into_iter().map(FunctionTable::of).collect();
+            self.functions.into_iter().map(FunctionTable::shared).collect();
         let files = self.files.into_iter().zip(paths);
         files.map(|(outline, path)| outline?.file(path.as_ref(), &tables)).collect()
     }
 }
 
 impl Outline {
-    fn of(file: &RankFile, functions: usize) -> Self {
+    fn new(file: &RankFile, functions: usize) -> Self {
         Self {
             fixed: bytes_of(&file.fixed).to_vec(),
             header: file.header.clone(),
             definitions: file.definitions.clone(),
-            threads: file.threads.iter().map(ThreadOutline::of).collect(),
+            threads: file.threads.iter().map(ThreadOutline::new).collect(),
             samples: file.samples.clone(),
             diagnoses: file.diagnoses.clone(),
             functions,
@@ -127,7 +127,7 @@ impl Outline {
 }
 
 impl ThreadOutline {
-    fn of(thread: &Thread) -> Self {
+    fn new(thread: &Thread) -> Self {
         let Thread { number, os_id, minor_faults, totals, totals_at, next_sequence, chunks } =
             thread;
         Self {

@@ -111,7 +111,7 @@ impl<'e> StoredEvent<'e> {
             return None;
         }
         let last = self.continuations().filter(|slot| slot.duration() == kind).last();
-        Continuation::of(&last?)
+        Continuation::decode(&last?)
     }
 
     /// As for [`Event::error`].

@@ -38,7 +38,7 @@ impl LoopFunctions {
     /// The functions of one rank's file.
     pub fn new(trace: &RankTrace) -> Self {
         let is_loop_function = |name: &String| {
-            let meaning = Meaning::of(name);
+            let meaning = Meaning::by_name(name);
             let communicates = matches!(
                 meaning.class,
                 Class::PointToPoint
@@ -166,7 +166,7 @@ impl<'a, 'l> CallObserver<'a> for Symbols<'l> {
 
 impl<'a> RankObserver<'a> for SymbolsOfRank<'_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        let line = self.lines.of(self.position, thread.thread.number);
+        let line = self.lines.number_of(self.position, thread.thread.number);
         self.is_first_thread = line == Some(self.lines.first_of(self.position));
     }
 

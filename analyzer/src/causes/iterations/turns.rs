@@ -91,7 +91,7 @@ impl<'a, 'l> CallObserver<'a> for Turns<'l> {
 
 impl<'a> RankObserver<'a> for TurnsOfRank<'_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        let line = self.lines.of(self.position, thread.thread.number);
+        let line = self.lines.number_of(self.position, thread.thread.number);
         self.is_first_thread = line == Some(self.lines.first_of(self.position));
     }
 

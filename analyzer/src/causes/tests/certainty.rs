@@ -123,10 +123,10 @@ fn waits_between_hosts_without_an_exchange_are_certain_beyond_the_estimated_erro
         rank.finalize(end, end + 10);
         rank
     });
-    let directory = RunDirectory::of(&ranks);
+    let directory = RunDirectory::with_ranks(&ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let causes = Causes::new(&analysis);
     assert_sums(&causes);
     assert_same_in_processes(directory.path(), MAX_WAITS, &causes);

@@ -20,7 +20,7 @@ fn assert_part(causes: &Causes) {
     assert_eq!(all, causes.waiting(), "waits and groups");
     for (position, time) in causes.rank_times.iter().enumerate() {
         let RankTime { computing, waiting, transfer, recorder, gone } = *time;
-        let inside: i64 = part.of(position).iter().map(|(begin, end)| end - begin).sum();
+        let inside: i64 = part.stretches(position).iter().map(|(begin, end)| end - begin).sum();
         assert_eq!(computing + waiting + transfer + recorder + gone, inside, "{time:?}");
         assert!(inside <= causes.elapsed(), "{inside} in {}", causes.elapsed());
         assert!([computing, waiting, transfer, recorder, gone].iter().all(|ticks| *ticks >= 0));

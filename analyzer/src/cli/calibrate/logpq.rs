@@ -302,7 +302,7 @@ fn cannon(
         }
         (None, false) => None,
         (None, true) => {
-            let Some(dgemm) = machine.ceilings.of("dgemm") else {
+            let Some(dgemm) = machine.ceilings.named("dgemm") else {
                 return Err(CommandError::usage(
                     "--n: machine.json has no dgemm; give --t-s, the time of one multiplication and \
                      addition",
@@ -334,7 +334,7 @@ fn predict_run(
     let mut notes = Vec::new();
     let mut hosts = Vec::new();
     let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
-    let all = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
+    let all = Exchanges::of_all(&Analysis::new(&run, &timeline), &asked);
     for ((part, selection), exchanges) in selections.into_iter().zip(all) {
         let name = format!("{name}, {part}");
         let exchanges = match exchanges {

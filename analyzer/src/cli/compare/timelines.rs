@@ -31,10 +31,10 @@ struct OpenRun {
 }
 
 impl OpenRun {
-    fn of(path: &Path, iteration: Option<usize>) -> Result<Self, String> {
+    fn open(path: &Path, iteration: Option<usize>) -> Result<Self, String> {
         let run = Run::open(path).map_err(|error| error.to_string())?;
         let timeline = GlobalTimeline::new(&run);
-        let analysis = Analysis::of(&run, &timeline);
+        let analysis = Analysis::new(&run, &timeline);
         let causes = Causes::new(&analysis);
         let (iteration, (begin_s, end_s)) = match (causes.phases.first(), iteration) {
             (Some(phase), asked) => {
@@ -88,7 +88,7 @@ pub(super) fn draw(
     if let Some(path) = [before, after].iter().find(|path| is_study(path)) {
         return Err(format!("{} is not a run; name runs to see their timelines", path.display()));
     }
-    let shown = [OpenRun::of(before, iteration)?, OpenRun::of(after, iteration)?];
+    let shown = [OpenRun::open(before, iteration)?, OpenRun::open(after, iteration)?];
     let length_s = shown.iter().map(|shown| shown.length_s).fold(0.0, f64::max);
     let name = |shown: &OpenRun, side: &str| match shown.iteration {
         Some((at, count)) => format!("{side}: iteration {at} of {count}"),

@@ -44,7 +44,7 @@ const PREDICTIONS: Page = Page { name: "predictions-json.md", level: "###" };
 
 impl Document {
     /// What the command of this name prints with `--json`.
-    fn of<T: JsonSchema>(name: &'static str) -> Self {
+    fn describing<T: JsonSchema>(name: &'static str) -> Self {
         let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
         let schema = generator.into_root_schema_for::<T>().to_value();
         let title = format!("gammachi {} --json", name.replace('-', " "));
@@ -64,37 +64,37 @@ impl Document {
     fn all() -> Vec<Self> {
         let lines = "a line of gammachi dump --messages --json";
         vec![
-            Self::of::<report::Document>("report").listed(REPORT),
-            Self::of::<causes::Document>("why").listed(WHY),
-            Self::of::<comparison::Document>("compare").listed(COMPARE),
-            Self::of::<checked::Document>("check"),
-            Self::of::<Baseline>("check-show").titled("gammachi check --show --json"),
-            Self::of::<several::Document<comparison::Document>>("compare-several")
+            Self::describing::<report::Document>("report").listed(REPORT),
+            Self::describing::<causes::Document>("why").listed(WHY),
+            Self::describing::<comparison::Document>("compare").listed(COMPARE),
+            Self::describing::<checked::Document>("check"),
+            Self::describing::<Baseline>("check-show").titled("gammachi check --show --json"),
+            Self::describing::<several::Document<comparison::Document>>("compare-several")
                 .titled("gammachi compare --json of several configurations"),
-            Self::of::<several::Document<checked::Document>>("check-several")
+            Self::describing::<several::Document<checked::Document>>("check-several")
                 .titled("gammachi check --json of several configurations"),
-            Self::of::<RunRecord>("record").titled("a file of a baseline").listed(COMPARE),
-            Self::of::<RunJson>("run").titled("run.json").listed(RUN),
-            Self::of::<StudyJson>("study").titled("study.json").listed(PREDICTIONS),
-            Self::of::<scaling::Document>("scaling").listed(PREDICTIONS),
-            Self::of::<model::Document>("model").listed(PREDICTIONS),
-            Self::of::<whatif::Document>("whatif").listed(PREDICTIONS),
-            Self::of::<Line>("ledger")
+            Self::describing::<RunRecord>("record").titled("a file of a baseline").listed(COMPARE),
+            Self::describing::<RunJson>("run").titled("run.json").listed(RUN),
+            Self::describing::<StudyJson>("study").titled("study.json").listed(PREDICTIONS),
+            Self::describing::<scaling::Document>("scaling").listed(PREDICTIONS),
+            Self::describing::<model::Document>("model").listed(PREDICTIONS),
+            Self::describing::<whatif::Document>("whatif").listed(PREDICTIONS),
+            Self::describing::<Line>("ledger")
                 .titled("a line of gammachi-ledger.jsonl")
                 .listed(PREDICTIONS),
-            Self::of::<ledger::Document>("whatif-ledger")
+            Self::describing::<ledger::Document>("whatif-ledger")
                 .titled("gammachi whatif --ledger --json")
                 .listed(PREDICTIONS),
-            Self::of::<roofline::Document>("roofline").listed(PREDICTIONS),
-            Self::of::<logpq::Document>("calibrate-logpq").listed(PREDICTIONS),
-            Self::of::<Calibration>("calibrate-clock"),
-            Self::of::<EventLine>("dump-event")
+            Self::describing::<roofline::Document>("roofline").listed(PREDICTIONS),
+            Self::describing::<logpq::Document>("calibrate-logpq").listed(PREDICTIONS),
+            Self::describing::<Calibration>("calibrate-clock"),
+            Self::describing::<EventLine>("dump-event")
                 .titled("a line of gammachi dump --json")
                 .listed(DUMP),
-            Self::of::<MessageLine>("dump-message").titled(lines).listed(DUMP),
-            Self::of::<UnmatchedLine>("dump-unmatched").titled(lines).listed(DUMP),
-            Self::of::<doctor::Document>("doctor"),
-            Self::of::<Machine>("machine").titled("machine.json"),
+            Self::describing::<MessageLine>("dump-message").titled(lines).listed(DUMP),
+            Self::describing::<UnmatchedLine>("dump-unmatched").titled(lines).listed(DUMP),
+            Self::describing::<doctor::Document>("doctor"),
+            Self::describing::<Machine>("machine").titled("machine.json"),
         ]
     }
 }

@@ -83,7 +83,7 @@ fn draw_sensitivity(
     if arguments.region.is_some() {
         return Err(CommandError::usage("--region: a replay is of the whole run"));
     }
-    let what_if = accurate_replay_of(&Analysis::of(run, timeline))?;
+    let what_if = accurate_replay_of(&Analysis::new(run, timeline))?;
     Ok(sensitivity(&what_if).svg())
 }
 

@@ -34,7 +34,7 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
     }
     let colour = terminal::has_colours();
     let drawn = TextTimeline { seconds: part.seconds, rows, columns, colour };
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let metrics = Metrics::for_question(&analysis, Question::about(&Selection::Whole))?;
     let causes = causes_for_summary(&analysis, &metrics);
     let diagnosis = Diagnosis::new(Evidence {

@@ -41,7 +41,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(directory: &RunDirectory) -> Self {
+    fn new(directory: &RunDirectory) -> Self {
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let index = make_index(&run, &timeline);
@@ -66,8 +66,8 @@ impl Shown {
 
 #[test]
 fn stretches_have_calls_and_messages_of_run() {
-    let directory = RunDirectory::of(&ranks());
-    let shown = Shown::of(&directory);
+    let directory = RunDirectory::with_ranks(&ranks());
+    let shown = Shown::new(&directory);
     let metrics = Metrics::new(&shown.run, &shown.timeline, &Selection::Whole).unwrap();
     let all = shown.calls("from=0&to=1&rows=0-1").unwrap();
     let count = |value: &serde_json::Value| value.as_array().unwrap().len() as u64;
@@ -89,8 +89,8 @@ fn stretches_have_calls_and_messages_of_run() {
 
 #[test]
 fn refuses_invalid_requests() {
-    let directory = RunDirectory::of(&ranks());
-    let shown = Shown::of(&directory);
+    let directory = RunDirectory::with_ranks(&ranks());
+    let shown = Shown::new(&directory);
     assert!(shown.request("shares", "level=0&tile=0&rows=0-1").is_some());
     assert!(String::from_utf8(shown.request("", "").unwrap()).unwrap().contains("timeline-data"));
     for query in [
@@ -117,8 +117,8 @@ fn refuses_invalid_requests() {
 
 #[test]
 fn sums_and_panels_agree_with_report() {
-    let directory = RunDirectory::of(&ranks());
-    let shown = Shown::of(&directory);
+    let directory = RunDirectory::with_ranks(&ranks());
+    let shown = Shown::new(&directory);
     let length_s = shown.timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
     let sums = shown.request("sums", &format!("from=0&to={length_s}&rows=0-1")).unwrap();
     let sums: Vec<f32> =
@@ -142,10 +142,10 @@ fn sums_and_panels_agree_with_report() {
 fn shows_run_despite_missing_rank_and_unwritable_index() {
     let mut all = ranks();
     all.remove(0);
-    let directory = RunDirectory::of(&all);
+    let directory = RunDirectory::with_ranks(&all);
     // Occupies the path of the index.
     std::fs::create_dir_all(directory.path().join(INDEX_FILE).join("x")).unwrap();
-    let shown = Shown::of(&directory);
+    let shown = Shown::new(&directory);
     assert!(matches!(StoredIndex::read(directory.path()), Err(Unusable::Stale(_))));
     let calls = shown.calls("from=0&to=1&rows=0-0").unwrap();
     assert_eq!(calls["messages"].as_array().unwrap().len(), 0);

@@ -82,7 +82,7 @@ impl RunRecord {
     /// Why it cannot be compared with other runs.
     pub fn of(run: &Run, timeline: &GlobalTimeline) -> Result<Self, NotComparable> {
         check(run, timeline)?;
-        let analysis = Analysis::of(run, timeline);
+        let analysis = Analysis::new(run, timeline);
         let causes = Causes::new(&analysis);
         let elapsed = causes.whole.1 - causes.whole.0;
         let elapsed_ns = time::nanoseconds(&causes, elapsed);

@@ -22,11 +22,11 @@ fn even_work((ranks, turns): (usize, usize), random: &mut fastrand::Rng, noise: 
 fn delay_of(seed: u64, work: &Work) -> Option<Delay> {
     let functions = [1, 2, 3, 4].map(|number| number << 12);
     let library = Library { path: "code".into(), build_id: String::new(), functions };
-    let directory = RunDirectory::of(&sampled(&library, seed, work));
+    let directory = RunDirectory::with_ranks(&sampled(&library, seed, work));
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let mut metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let mut names = |_: &str, _: &str, address: u64| {
         let (function, file) =
             (Some(name_of((address >> 12) as usize - 1)), Some("a.c".to_owned()));

@@ -115,7 +115,7 @@ impl Numbers {
 
 pub(super) fn functions(names: Vec<String>) -> Vec<Function> {
     let function = |name: String| {
-        let Meaning { class, operation, .. } = *Meaning::of(&name);
+        let Meaning { class, operation, .. } = *Meaning::by_name(&name);
         Function { class, operation, name }
     };
     names.into_iter().map(function).collect()

@@ -175,7 +175,7 @@ pub(super) fn explained<T>(
         return Err(why);
     }
     progress.stage("causes", None);
-    let analysis = Analysis::of(content.run, content.timeline);
+    let analysis = Analysis::new(content.run, content.timeline);
     Ok(of(&analysis, &Causes::new(&analysis)))
 }
 

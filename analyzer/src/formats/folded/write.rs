@@ -26,7 +26,7 @@ pub fn write(
 ) -> Result<Written, ExportError> {
     progress.stage("stacks", None);
     let stretches = stretches(content);
-    let analysis = Analysis::of(content.run, content.timeline);
+    let analysis = Analysis::new(content.run, content.timeline);
     let code = CodeMetrics::new(&analysis, &stretches, false);
     let code = code.ok_or_else(|| {
         ExportError::Format("no code was sampled there: record it with --sample".into())
@@ -104,7 +104,7 @@ mod tests {
         let functions = [1, 2, 3, 4].map(|number| number << 12);
         let library = Library { path: "/x/co;de".into(), build_id: String::new(), functions };
         let turn = [40_000_000, 0, 0, 0];
-        let directory = RunDirectory::of(&sampled(&library, 1, &vec![vec![turn; 50]; 2]));
+        let directory = RunDirectory::with_ranks(&sampled(&library, 1, &vec![vec![turn; 50]; 2]));
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let communicators = CommunicatorTable::new(&run);

@@ -163,7 +163,7 @@ fn events_of(
     for step in Steps::new(content, content.calls_of(rank), &passed) {
         let Some(&writer) = writers.get(&step.call.thread) else { continue };
         let time = (step.at_ns - content.head.first_ns).max(0) as u64;
-        let region = regions.of(content, &step);
+        let region = regions.number(content, &step);
         let at = At { writer, time };
         if inside.insert(step.call.thread, time).is_none() {
             enter(library, at, PROGRAM, None)?;

@@ -59,7 +59,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(file: &Path) -> io::Result<Self> {
+    fn open(file: &Path) -> io::Result<Self> {
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let opened = File::open(file)?;
         let from: Box<dyn BufRead> = match name.ends_with(".gz") {
@@ -124,7 +124,7 @@ pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
     };
     let unreadable = |source| ImportError::Read { path: file.to_owned(), source };
     let cannot_write = |source| ImportError::Write { path: run.to_owned(), source };
-    let mut lines = Lines::of(file).map_err(unreadable)?;
+    let mut lines = Lines::open(file).map_err(unreadable)?;
     let first = lines.next().map_err(unreadable)?.unwrap_or_default();
     let mut head = Head::of_first_line(&first).map_err(|what| damaged(1, what))?;
     for _ in 0..head.lines {
@@ -149,7 +149,7 @@ pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
     let (sends, receives) = found.sorted().map_err(cannot_write)?;
     let mut reading = Reading::new(&world, &head, run, names, (&sends, &receives), &hosts)
         .map_err(cannot_write)?;
-    let mut lines = Lines::of(file).map_err(unreadable)?;
+    let mut lines = Lines::open(file).map_err(unreadable)?;
     for _ in 0..=head.lines {
         lines.next().map_err(unreadable)?;
     }

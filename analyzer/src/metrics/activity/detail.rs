@@ -79,7 +79,7 @@ impl Detail {
         requested: &[Range<f64>],
         budget: Budget,
     ) -> Self {
-        let analysis = Analysis::of(run, timeline);
+        let analysis = Analysis::new(run, timeline);
         let mut detail = Self::of_events(&analysis, activity, requested, budget);
         if !detail.windows.is_empty() {
             let found = analysis.matches(|| MatchCollector::new(&detail.windows, budget));

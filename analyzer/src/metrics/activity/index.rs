@@ -189,7 +189,7 @@ impl ActivityIndex {
             let clock = &timeline.ranks[row.position].clock;
             all.extend(row.longest.iter().map(|call| LongCall {
                 row: number,
-                kind: kinds.of(call.function),
+                kind: kinds.kind(call.function),
                 function: call.function,
                 begin_s: clock.seconds(call.begin_ticks),
                 duration_s: clock.duration_s(call.ticks),
@@ -265,7 +265,7 @@ impl RowFacts {
                 let mut kind = Kind::Tool;
                 match span.kind {
                     SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
-                        kind = kinds.of(function);
+                        kind = kinds.kind(function);
                         self.calls += 1;
                         if matches!(span.kind, SpanKind::Call(_)) {
                             self.keep_long(kind, function, span.begin_ticks, span.end_ticks);
@@ -444,7 +444,7 @@ impl Walker<'_> {
             Some(span) => {
                 let kind = match span.kind {
                     SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
-                        self.kinds.of(function)
+                        self.kinds.kind(function)
                     }
                     _ => Kind::Tool,
                 };
@@ -484,7 +484,7 @@ pub struct IndexReader<'a> {
 impl<'a> IndexReader<'a> {
     /// The thread of a row; `None` if it has no events.
     fn thread(&self, row: &RowFacts) -> Option<ThreadView<'a>> {
-        Analysis::of(self.run, self.timeline).rank(row.position).thread(row.thread)
+        Analysis::new(self.run, self.timeline).rank(row.position).thread(row.thread)
     }
 
     /// The share of each kind in equal bins between two moments (global seconds), relative to a

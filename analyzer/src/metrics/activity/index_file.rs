@@ -36,7 +36,7 @@ struct FileState {
 }
 
 impl FileState {
-    fn of(directory: &Path, name: &Path) -> Option<Self> {
+    fn read(directory: &Path, name: &Path) -> Option<Self> {
         let metadata = fs::metadata(directory.join(name)).ok()?;
         Some(Self {
             name: name.to_owned(),
@@ -112,7 +112,7 @@ impl StoredIndex {
             return Err(stale("another version of gammachi made it"));
         }
         for state in &facts.files {
-            if FileState::of(directory, &state.name).as_ref() != Some(state) {
+            if FileState::read(directory, &state.name).as_ref() != Some(state) {
                 let name = state.name.display();
                 return Err(stale(&format!("{name} has changed since it was made")));
             }
@@ -142,7 +142,7 @@ impl StoredIndex {
 /// The directory cannot be written, or a rank file has gone.
 pub fn store(run: &Run, index: &ActivityIndex) -> io::Result<u64> {
     let changed = || io::Error::other("a rank file went away");
-    let states = run.ranks.iter().map(|rank| FileState::of(&run.directory, &rank.name));
+    let states = run.ranks.iter().map(|rank| FileState::read(&run.directory, &rank.name));
     let facts = Facts {
         gammachi: env!("CARGO_PKG_VERSION").into(),
         files: states.collect::<Option<_>>().ok_or_else(changed)?,

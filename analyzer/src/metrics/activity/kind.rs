@@ -67,7 +67,7 @@ impl Kind {
 
     /// The kind of a function.
     pub fn of_function(name: &str) -> Self {
-        match Meaning::of(name).class {
+        match Meaning::by_name(name).class {
             Class::PointToPoint
                 if name.contains("recv") || name.contains("Recv") || name.contains("Parrived") =>
             {
@@ -98,7 +98,7 @@ impl FunctionKinds {
         Self(file.function_names().iter().map(|name| Kind::of_function(name)).collect())
     }
 
-    pub fn of(&self, function: u16) -> Kind {
+    pub fn kind(&self, function: u16) -> Kind {
         let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
         self.0.get(index).copied().unwrap_or(Kind::OtherMpi)
     }
@@ -111,7 +111,7 @@ pub(super) fn shares_of_totals(thread: &Thread, file: &RankFile) -> [f64; KINDS]
         let Some(name) = file.function_name(entry.function) else { continue };
         let kind = Kind::of_function(name);
         // MPI_Init and MPI_Finalize lie outside the stretch that a row shows.
-        if kind.is_mpi() && Meaning::of(name).class != Class::Lifetime {
+        if kind.is_mpi() && Meaning::by_name(name).class != Class::Lifetime {
             shares[kind as usize] += entry.ticks as f64;
         }
     }

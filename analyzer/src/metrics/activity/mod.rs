@@ -34,7 +34,7 @@ pub fn bins_for(rows: usize) -> usize {
 impl Activity {
     /// Reads the events for this alone.
     pub fn new(run: &Run, timeline: &GlobalTimeline, bins: usize) -> Self {
-        let analysis = Analysis::of(run, timeline);
+        let analysis = Analysis::new(run, timeline);
         let observer = Bins::new(timeline, bins);
         let ranks = analysis.calls(&observer);
         Self::from_bins(&analysis, &observer, ranks)
@@ -186,7 +186,7 @@ impl<'a> RankObserver<'a> for RankBins<'a> {
         let Some(mut at) = self.at.take() else { return };
         let kind = match span.kind {
             SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
-                let kind = self.kinds.of(function);
+                let kind = self.kinds.kind(function);
                 self.count(span, (kind, function), at.row.thread, self.rank.time);
                 kind
             }

@@ -31,7 +31,7 @@ fn ranks() -> Vec<SyntheticRank> {
 }
 
 fn with_run<T>(ranks: &[SyntheticRank], f: impl FnOnce(&Run, &GlobalTimeline) -> T) -> T {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     f(&run, &timeline)

@@ -252,7 +252,7 @@ impl Unfinished {
                             .calls
                             .back()
                             .map_or_else(Default::default, |event| at.place(event, &mut symbols)),
-                        waits_for: tail.inside().map(|event| needs.of(at, event)),
+                        waits_for: tail.inside().map(|event| needs.waits_for(at, event)),
                     })
                     .collect(),
                 stuck: false,

@@ -174,7 +174,7 @@ impl<'a> Needs<'a> {
     }
 
     /// What a call that has not returned waits for.
-    pub fn of(&mut self, at: &RankContext, event: &Event) -> WaitsFor {
+    pub fn waits_for(&mut self, at: &RankContext, event: &Event) -> WaitsFor {
         let rank = at.reading.trace.rank;
         let Some(call) = at.call(event) else { return WaitsFor::Unknown };
         match call.meaning.name.as_str() {

@@ -20,7 +20,7 @@ fn world<const P: usize>() -> [SyntheticRank; P] {
 }
 
 fn unfinished_of(ranks: &[SyntheticRank]) -> Unfinished {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);

@@ -96,7 +96,7 @@ impl Expression {
     /// [`ExpressionError::Domain`] for a logarithm of 0 or less, a root of a negative number, a
     /// division by 0, and any other result that is not finite.
     pub fn evaluate(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, ExpressionError> {
-        value::of(&self.root, value_of).map_err(|failure| match failure {
+        value::evaluate(&self.root, value_of).map_err(|failure| match failure {
             value::Failure::Unknown { name, position } => ExpressionError::UnknownName {
                 text: self.text.clone(),
                 position,

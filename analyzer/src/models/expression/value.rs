@@ -8,14 +8,17 @@ pub(super) enum Failure {
     Domain { what: String, position: usize },
 }
 
-pub(super) fn of(node: &Node, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, Failure> {
+pub(super) fn evaluate(
+    node: &Node,
+    value_of: &dyn Fn(&str) -> Option<f64>,
+) -> Result<f64, Failure> {
     match node {
         Node::Number(value) => Ok(*value),
         Node::Name { name, position } => value_of(name)
             .ok_or_else(|| Failure::Unknown { name: name.clone(), position: *position }),
-        Node::Negate(operand) => Ok(-of(operand, value_of)?),
+        Node::Negate(operand) => Ok(-evaluate(operand, value_of)?),
         Node::Call { function, argument, position } => {
-            let argument = of(argument, value_of)?;
+            let argument = evaluate(argument, value_of)?;
             let defined = match function {
                 Function::Sqrt => argument >= 0.0,
                 Function::Log2 => argument > 0.0,
@@ -30,7 +33,7 @@ pub(super) fn of(node: &Node, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<
             })
         }
         Node::Binary { operator, left, right, position } => {
-            let (left, right) = (of(left, value_of)?, of(right, value_of)?);
+            let (left, right) = (evaluate(left, value_of)?, evaluate(right, value_of)?);
             let value = match operator {
                 Operator::Add => left + right,
                 Operator::Subtract => left - right,

@@ -19,7 +19,7 @@ impl Estimate {
         Self { value, half_width: 0.0 }
     }
 
-    fn of(measured: &Measured) -> Self {
+    fn from_measured(measured: &Measured) -> Self {
         Self { value: measured.median, half_width: (measured.high - measured.low).abs() / 2.0 }
     }
 
@@ -245,7 +245,7 @@ impl Parameters {
                 .iter()
                 .map(|size| SizeRow {
                     bytes: size.bytes,
-                    half_rtt: Estimate::of(&size.half_rtt_s),
+                    half_rtt: Estimate::from_measured(&size.half_rtt_s),
                     logp: logp_at(class, size.bytes),
                 })
                 .collect(),
@@ -307,10 +307,10 @@ fn estimate_at(
     let neighbours = [above.checked_sub(1), Some(above)].into_iter().flatten();
     let exact = class.sizes.get(above).filter(|size| size.bytes == bytes);
     let half_width = match exact {
-        Some(size) => Estimate::of(quantity(size)).half_width,
+        Some(size) => Estimate::from_measured(quantity(size)).half_width,
         None => neighbours
             .filter_map(|at| class.sizes.get(at))
-            .map(|size| Estimate::of(quantity(size)).half_width)
+            .map(|size| Estimate::from_measured(quantity(size)).half_width)
             .fold(0.0, f64::max),
     };
     Estimate { value: class.at(bytes, quantity), half_width }

@@ -89,7 +89,7 @@ pub struct Ceiling {
 
 impl Ceilings {
     /// A roof by name.
-    pub fn of(&self, name: &str) -> Option<&Ceiling> {
+    pub fn named(&self, name: &str) -> Option<&Ceiling> {
         self.ceilings.iter().find(|ceiling| ceiling.name == name)
     }
 }

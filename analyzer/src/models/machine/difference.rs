@@ -70,7 +70,7 @@ pub fn changes(before: &Machine, now: &Machine) -> (Vec<Change>, usize) {
         changes.extend(eager_change(old, class));
     }
     for ceiling in &now.ceilings.ceilings {
-        let Some(old) = before.ceilings.of(&ceiling.name) else { continue };
+        let Some(old) = before.ceilings.named(&ceiling.name) else { continue };
         let figures = [
             ("per_rank", &old.per_rank, &ceiling.per_rank),
             ("per_host", &old.per_host, &ceiling.per_host),

@@ -33,7 +33,7 @@ pub struct RunFigures {
 const NOTABLE_SHARE: f64 = 0.05;
 
 impl LackOfCores {
-    fn of(metrics: &Metrics) -> Option<Self> {
+    fn from_metrics(metrics: &Metrics) -> Option<Self> {
         let shared = metrics.oversubscription.iter().find_map(|one| match one {
             Oversubscription::FewCores { ranks, cores, .. } => Some((*ranks, *cores)),
             Oversubscription::OneCore { ranks, .. } => Some((ranks.len(), 1)),
@@ -102,7 +102,7 @@ impl RunFigures {
             flops: metrics.flops,
             params,
             rep: None,
-            lack: LackOfCores::of(metrics),
+            lack: LackOfCores::from_metrics(metrics),
         })
     }
 

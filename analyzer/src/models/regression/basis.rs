@@ -57,10 +57,13 @@ impl Basis {
             "eigenexa-mpi" => ("eigenexa-mpi", EIGENEXA_MPI),
             own => ("own columns", own),
         };
-        Self::of(name, columns.split(','))
+        Self::parse_columns(name, columns.split(','))
     }
 
-    fn of<'a>(name: &str, columns: impl IntoIterator<Item = &'a str>) -> Result<Self, BasisError> {
+    fn parse_columns<'a>(
+        name: &str,
+        columns: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, BasisError> {
         let mut basis = Self { name: name.to_owned(), columns: Vec::new() };
         for column in columns {
             let column = Expression::parse(column)?;

@@ -83,7 +83,7 @@ impl<'a> Candidates<'a> {
             if self.found.contains_key(&key) {
                 continue;
             }
-            let base = base.get_or_insert_with(|| Base::of(self.f, self.y, support));
+            let base = base.get_or_insert_with(|| Base::orthogonalised(self.f, self.y, support));
             let candidate = base.as_ref().and_then(|base| base.with(self.f, support, new));
             if let Some(found) = &candidate {
                 let better = |(smallest, known): &(f64, Vec<usize>)| {
@@ -111,7 +111,7 @@ struct Base {
 type Direction = (DVector<f64>, f64);
 
 impl Base {
-    fn of(f: &DMatrix<f64>, y: &DVector<f64>, support: &[usize]) -> Option<Self> {
+    fn orthogonalised(f: &DMatrix<f64>, y: &DVector<f64>, support: &[usize]) -> Option<Self> {
         let mut base =
             Self { q: Vec::new(), r: Vec::new(), rotated: Vec::new(), residual: y.clone() };
         for &j in support {

@@ -87,7 +87,7 @@ impl Roofs {
     ) -> Self {
         let (p, h) = (ranks as f64, hosts as f64);
         let rate = |name: &str| {
-            let ceiling = machine?.ceilings.of(name)?;
+            let ceiling = machine?.ceilings.named(name)?;
             Some(Ceiling { name: name.into(), rate: p * ceiling.per_rank.median })
         };
         let peak = sheet.peak_flops_per_s;
@@ -167,7 +167,7 @@ fn measured_bandwidths(
 ) -> Option<Bandwidths> {
     let all_at_once = machine
         .ceilings
-        .of("communication")
+        .named("communication")
         .filter(|_| machine.ceilings.communication_class.as_deref() == Some(locality.class_name()))
         .map(|ceiling| ceiling.per_rank.median);
     // Where all pairs at once were not measured, use one pair alone. That may be more per rank than

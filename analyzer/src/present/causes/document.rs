@@ -463,7 +463,7 @@ fn costliest_causes<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omit
     let part = |((number_of_line, number), cost): DelayCost<'a>| {
         let line = &causes.lines.all[number_of_line as usize];
         let found = causes.contexts.get(number);
-        let is_asleep = own_times.of(causes, number_of_line) == OwnTime::Asleep;
+        let is_asleep = own_times.on_line(causes, number_of_line) == OwnTime::Asleep;
         let (_, place) = place_of(causes, number);
         CausePart {
             rank: line.rank,

@@ -55,7 +55,7 @@ pub(super) fn host_lines(why: &Why) -> Vec<String> {
     let hosts = hosts(why);
     let shown = &hosts[..hosts.len().min(MAX_ROWS)];
     let each = |host: &Host, ticks: i64| seconds_of(why, ticks / host.ranks.max(1));
-    let mut table = Table::of(shown);
+    let mut table = Table::with_rows(shown);
     table.left("host", |(name, _)| (*name).to_owned());
     table.right("ranks", |(_, host)| host.ranks.to_string());
     table.right("computing / rank", |(_, host)| each(host, host.computing));

@@ -107,7 +107,7 @@ fn efficiency(why: &Why) -> Vec<String> {
 fn states(why: &Why) -> Vec<String> {
     let waiting = why.causes.waiting();
     let states = why.causes.states();
-    let mut table = Table::of(&states);
+    let mut table = Table::with_rows(&states);
     table.left("wait state", |(state, ..)| state.name().to_owned());
     table.right("count", |(_, number, _)| count(*number));
     table.right("time", |(.., ticks)| seconds_of(why, *ticks));
@@ -203,7 +203,7 @@ fn chain(why: &Why) -> Vec<String> {
                 let found = causes.contexts.get(*context);
                 let did = match found.is_computing() {
                     true if !causes.counts_as_computing(found) => "was in other code",
-                    true => words::own_verb_past(why.own_times().of(causes, wait.delayed_by)),
+                    true => words::own_verb_past(why.own_times().on_line(causes, wait.delayed_by)),
                     false => "spent",
                 };
                 lines.push(format!(
@@ -252,7 +252,7 @@ fn ranks(why: &Why) -> Vec<String> {
         .collect();
     rows.sort_by_key(|(rank, .., caused)| (std::cmp::Reverse(*caused), *rank));
     let shown = &rows[..rows.len().min(MAX_ROWS)];
-    let mut table = Table::of(shown);
+    let mut table = Table::with_rows(shown);
     table.right("rank", |(rank, ..)| rank.to_string());
     let mut column = |title: &str, of: fn(&RankTime) -> i64| {
         table.right(title, |(_, time, _)| seconds_of(why, of(time)));

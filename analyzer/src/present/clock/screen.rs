@@ -94,7 +94,7 @@ fn pair_table(calibration: &Calibration) -> Vec<String> {
     let hosts = |pair: &PairCalibration| -> (&str, &str) {
         (&calibration.hosts[pair.child], &calibration.hosts[pair.parent])
     };
-    let mut table = Table::of(pairs);
+    let mut table = Table::with_rows(pairs);
     table.right("child", |pair| pair.child.to_string());
     table.right("parent", |pair| pair.parent.to_string());
     if calibration.hosts.iter().any(|host| *host != calibration.hosts[0]) {
@@ -138,7 +138,7 @@ fn drift(pair: &PairCalibration) -> String {
 
 fn trial_table(pair: &PairCalibration) -> Vec<String> {
     let trials: Vec<_> = (1..).zip(&pair.trials).collect();
-    let mut table = Table::of(&trials);
+    let mut table = Table::with_rows(&trials);
     table.right("trial", |(number, _): &(u32, _)| number.to_string());
     table.right("forward", |(_, trial)| signed(trial.forward_ns));
     table.right("reverse", |(_, trial)| signed(trial.reverse_ns));
@@ -152,7 +152,7 @@ fn trial_table(pair: &PairCalibration) -> Vec<String> {
 fn histogram(pair: &PairCalibration) -> Vec<String> {
     let bins = &pair.round_trips.bins;
     let most = bins.iter().map(|bin| bin.2).max().unwrap_or(0).max(1);
-    let mut table = Table::of(bins);
+    let mut table = Table::with_rows(bins);
     table.right("from", |bin| nanoseconds(bin.0));
     table.right("count", |bin| count(bin.2));
     let bar = |bin: &(f64, f64, u64)| {
@@ -167,7 +167,7 @@ fn histogram(pair: &PairCalibration) -> Vec<String> {
 
 fn estimator_table(calibration: &Calibration) -> Vec<String> {
     let rows = &calibration.estimators;
-    let mut table = Table::of(rows);
+    let mut table = Table::with_rows(rows);
     table.left("estimator", |row| row.name.clone());
     table.right("p50", |row| nanoseconds(row.p50_ns));
     table.right("p95", |row| nanoseconds(row.p95_ns));

@@ -39,7 +39,7 @@ pub(super) fn iteration_ns(record: &RunRecord) -> Option<f64> {
 pub fn baseline_screen(all: &[Entry], folder: &Path) -> String {
     let records: Vec<&RunRecord> = all.iter().map(|kept| &kept.record).collect();
     let s = |ns: f64| seconds(ns * 1e-9);
-    let mut table = Table::of(&records);
+    let mut table = Table::with_rows(&records);
     table.left("started (UTC)", |record| begun(record));
     table.left("program", |record| words::program(record));
     table.right("ranks", |record| record.ranks.to_string());

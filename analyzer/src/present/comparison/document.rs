@@ -303,7 +303,8 @@ fn side(records: &[RunRecord]) -> SidePart<'_> {
     let RunRecord { ranks, mpi, build_id, machine, .. } = &records[0];
     let runs = records.iter().map(|record| record.run.as_str()).collect();
     let lacked_cores = lacked_cores(records);
-    let findings = records.iter().map(|record| FindingPart::of(&record.findings, None)).collect();
+    let findings =
+        records.iter().map(|record| FindingPart::from_findings(&record.findings, None)).collect();
     SidePart { runs, ranks: *ranks, mpi, build_id, machine, lacked_cores, findings }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn document(figure: &Figure) -> String {
     let width = figure.width.points();
     let columns = figure.columns.clamp(1, figure.panels.len().max(1));
     let axes: Vec<Axes> = figure.panels.iter().map(Axes::new).collect();
-    let legends: Vec<Legend> = figure.panels.iter().map(Legend::of).collect();
+    let legends: Vec<Legend> = figure.panels.iter().map(Legend::new).collect();
     let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
     // Panels with equal legends share one.
     let shared =

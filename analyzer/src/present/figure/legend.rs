@@ -43,7 +43,7 @@ pub(super) fn looks(panel: &Panel) -> Vec<Look> {
 }
 
 impl Legend {
-    pub fn of(panel: &Panel) -> Self {
+    pub fn new(panel: &Panel) -> Self {
         let named = panel.series.iter().zip(looks(panel)).filter(|(s, _)| !s.name.is_empty());
         let entries = named.map(|(series, look)| Entry {
             name: series.name.clone(),

@@ -194,11 +194,11 @@ pub(crate) struct FindingPart<'a> {
 impl<'a> FindingPart<'a> {
     /// All findings, in order.
     pub fn all(diagnosis: &'a Diagnosis) -> Vec<Self> {
-        Self::of(&diagnosis.findings, diagnosis.of.metrics.unfinished.as_ref())
+        Self::from_findings(&diagnosis.findings, diagnosis.of.metrics.unfinished.as_ref())
     }
 
     /// Findings, with where the ranks stood that did not finish.
-    pub fn of(findings: &'a [Finding], unfinished: Option<&Unfinished>) -> Vec<Self> {
+    pub fn from_findings(findings: &'a [Finding], unfinished: Option<&Unfinished>) -> Vec<Self> {
         let part = |finding: &'a Finding| Self {
             finding,
             sentence: sentence(finding, unfinished),

@@ -46,14 +46,14 @@ fn proposed(ranks: &[SyntheticRank]) -> (String, String) {
 
 /// What is made of the diagnosis of such a run.
 fn judged<T>(ranks: &[SyntheticRank], made: impl Fn(&Diagnosis) -> T) -> T {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let mut description = crate::trace::run_json::tests::example();
     description.argv = ["mpirun", "-n", "2", "./flow", "a b"].map(str::to_owned).to_vec();
     description.write(directory.path()).unwrap();
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    let causes = Causes::new(&Analysis::new(&run, &timeline));
     let (run, timeline, metrics) = (&run, &timeline, &metrics);
     let (causes, ideal) = (Some(&causes), Err(NoIdeal::NotAsked));
     made(&Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay: None }))

@@ -21,7 +21,7 @@ const B: u64 = 5_000_000_000;
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&";
 
 fn page_of(ranks: &[SyntheticRank], bins: usize) -> (String, serde_json::Value) {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
@@ -167,12 +167,12 @@ fn shows_the_numbers_of_the_roofline_document() {
     rank.call(0, "MPI_Barrier", B + 100_000, B + 300_000);
     rank.compute("cblas_dgemm", B + 400_000, B + 900_000, 6.4e6, 4096);
     rank.finalize(B + 1_000_000, B + 1_001_000);
-    let directory = RunDirectory::of(&[rank]);
+    let directory = RunDirectory::with_ranks(&[rank]);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     let exchanges =
-        Exchanges::for_selection(&Analysis::of(&run, &timeline), &Selection::Whole).unwrap();
+        Exchanges::for_selection(&Analysis::new(&run, &timeline), &Selection::Whole).unwrap();
     let placed = Point::from_exchanges("whole run <b>", &exchanges).into_iter().map(|point| {
         let size = (point.ranks, point.hosts);
         let roofs =

@@ -308,7 +308,7 @@ impl<'a> View<'a> {
             let (run, timeline) = (self.look.run, self.look.timeline);
             let threads = run.ranks.iter().flat_map(|rank| &rank.threads);
             let calls = threads.map(|thread| thread.calls).sum::<u64>();
-            (calls <= most_calls).then(|| Causes::new(&Analysis::of(run, timeline)))
+            (calls <= most_calls).then(|| Causes::new(&Analysis::new(run, timeline)))
         });
         found.as_ref()
     }
@@ -326,7 +326,7 @@ impl<'a> View<'a> {
     pub fn parts(&self, most_calls: u64) -> Option<&Value> {
         let found = self.parts.get_or_init(|| {
             let (run, timeline) = (self.look.run, self.look.timeline);
-            let analysis = Analysis::of(run, timeline);
+            let analysis = Analysis::new(run, timeline);
             let page = Page { bins: bins_for(self.rows()), windows: &[], budget: NO_DETAIL };
             let selection = &Selection::Whole;
             let question = Question { selection, messages: true, exchanges: &[], page: Some(page) };

@@ -95,7 +95,7 @@ fn table_of(parameters: &Parameters) -> Vec<String> {
 
 fn sizes(parameters: &Parameters) -> Vec<String> {
     let rows = &parameters.sizes;
-    let mut table = Table::of(rows);
+    let mut table = Table::with_rows(rows);
     table.right("bytes", |row| count(row.bytes));
     table.right("RTT/2", |row| with_uncertainty(&row.half_rtt));
     table.right("L", |row| match row.logp.latency.is_identified() {
@@ -118,7 +118,7 @@ fn pieces(parameters: &Parameters) -> Vec<String> {
     ];
     let rows: Vec<_> =
         all.iter().flat_map(|(name, fits)| fits.iter().map(move |piece| (name, piece))).collect();
-    let mut table = Table::of(&rows);
+    let mut table = Table::with_rows(&rows);
     table.left("LogPQ by pieces", |(name, _)| (*name).to_string());
     table.right("from bytes", |(_, piece)| count(piece.from_bytes));
     table.right("to", |(_, piece)| count(piece.to_bytes));
@@ -135,7 +135,7 @@ fn pieces(parameters: &Parameters) -> Vec<String> {
 fn products(study: &Study) -> Vec<String> {
     let rows = &study.rows;
     let measured = rows.iter().any(|row| row.compared().is_some());
-    let mut table = Table::of(rows);
+    let mut table = Table::with_rows(rows);
     table.right("N", |row| row.n.to_string());
     table.right("block", |row| row.block.to_string());
     table.right("computation", |row| seconds(row.computation_s));
@@ -173,7 +173,7 @@ fn hidden(study: &Study) -> Vec<String> {
     }
     let each: Vec<_> =
         rows.iter().flat_map(|row| row.strategies.iter().map(move |one| (row, one))).collect();
-    let mut table = Table::of(&each);
+    let mut table = Table::with_rows(&each);
     table.right("N", |(row, _)| row.n.to_string());
     table.left("strategy", |(_, one)| one.strategy.clone());
     table.right("blocks held", |(_, one)| one.blocks_held.to_string());
@@ -223,7 +223,7 @@ fn messages(run: &RunPrediction) -> Vec<String> {
         false => Vec::new(),
     };
     rows.push(("all".into(), run.sum()));
-    let mut table = Table::of(&rows);
+    let mut table = Table::with_rows(&rows);
     table.right("rank", |(name, _)| name.clone());
     table.right("messages", |(_, rank)| count(rank.messages));
     table.right("mean bytes", |(_, rank)| match rank.messages {

@@ -8,7 +8,7 @@ use crate::present::table::Table;
 pub const PICTURE: &str = "lattice-splits.svg";
 
 pub fn screen(lattice: &Lattice) -> String {
-    let mut table = Table::of(&lattice.splits);
+    let mut table = Table::with_rows(&lattice.splits);
     table.left("split", |split| split.split.clone());
     table.left("local", |split| split.local.clone());
     table.right("messages", |split| count(split.messages));

@@ -44,7 +44,7 @@ fn class_lines(class: &PairClass) -> Vec<String> {
     let shown: Vec<&SizeTimes> =
         class.sizes.iter().filter(|size| SHOWN_BYTES.contains(&size.bytes)).collect();
     let shown = if shown.is_empty() { class.sizes.iter().collect() } else { shown };
-    let mut table = Table::of(&shown);
+    let mut table = Table::with_rows(&shown);
     table.right("bytes", |size| size.bytes.to_string());
     table.right("RTT/2", |size| seconds(size.half_rtt_s.median));
     table.right("±", |size| uncertainty(&size.half_rtt_s));
@@ -74,7 +74,7 @@ fn class_lines(class: &PairClass) -> Vec<String> {
         .into_iter()
         .flat_map(|(name, pieces)| pieces.iter().map(move |piece| (name, piece)))
         .collect();
-    let mut table = Table::of(&pieces);
+    let mut table = Table::with_rows(&pieces);
     table.left("piece of", |(name, _)| (*name).to_owned());
     table.right("from", |(_, piece)| piece.from_bytes.to_string());
     table.right("to bytes", |(_, piece)| piece.to_bytes.to_string());
@@ -84,7 +84,7 @@ fn class_lines(class: &PairClass) -> Vec<String> {
     lines.extend(table.lines());
 
     if !class.queues.is_empty() {
-        let mut table = Table::of(&class.queues);
+        let mut table = Table::with_rows(&class.queues);
         table.right("queues, bytes", |queue| queue.bytes.to_string());
         table.right("SQ + TQ", |queue| held(queue.receiver_outside_mpi));
         table.right("+ RQ", |queue| held(queue.receiver_in_mpi));
@@ -111,7 +111,7 @@ fn rate(rate: &Measured) -> String {
 
 fn ceiling_lines(machine: &Machine) -> Vec<String> {
     let ceilings = &machine.ceilings;
-    let mut table = Table::of(&ceilings.ceilings);
+    let mut table = Table::with_rows(&ceilings.ceilings);
     table.left("CEILING", |ceiling| ceiling.name.clone());
     table.right("rank 0 alone", |c| {
         c.alone.as_ref().map_or("-".into(), |alone| in_unit(alone.median, 3, &c.unit))
@@ -141,7 +141,7 @@ pub fn change_lines(changes: &[Change], compared: usize) -> Vec<String> {
     if changes.is_empty() {
         return vec![format!("CHANGED  nothing beyond noise among {compared} figures")];
     }
-    let mut table = Table::of(changes);
+    let mut table = Table::with_rows(changes);
     table.left("CHANGED", |change| change.what.clone());
     table.right("at bytes", |c| c.bytes.map_or("-".into(), |b| b.to_string()));
     table.right("before", |c| format!("{:.3e}", c.before));

@@ -60,7 +60,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(names: &[String]) -> Self {
+    fn for_labels(names: &[String]) -> Self {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1) as f64;
         let room = longest * LETTER;
         let labels = (names.len() as f64).clamp(1.0, MAX_LABELS);
@@ -79,7 +79,7 @@ pub fn svg(labelled: &LabelledMatrix, shown: CellValue, page: bool) -> String {
     let n = labelled.names.len().max(1);
     let cell = EDGE / n as f64;
     let names: Vec<String> = labelled.names.iter().map(|name| label(name)).collect();
-    let frame = Frame::of(&names);
+    let frame = Frame::for_labels(&names);
     let most = labelled.matrix.pairs.values().map(value).max().unwrap_or(0).max(1);
     // Shades begin at zero and are linear in the traffic.
     let last = SHADES.len() - 1;

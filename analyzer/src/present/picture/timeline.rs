@@ -296,7 +296,7 @@ fn axis(text: &mut String, sheet: &Sheet) {
     let far = sheet.view.from_left || end - start < start.abs() * 1e-2;
     let base = if far { start } else { 0.0 };
     // One unit for all ticks, with as many digits as distinguish neighbours.
-    let unit = TimeUnit::of(if far { end - start } else { end.abs().max(start.abs()) });
+    let unit = TimeUnit::for_seconds(if far { end - start } else { end.abs().max(start.abs()) });
     let mut tick = ((start - base) / step).ceil();
     let _ = writeln!(
         text,

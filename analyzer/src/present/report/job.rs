@@ -196,7 +196,7 @@ pub(super) fn program_lines(report: &Report) -> Vec<String> {
         return Vec::new();
     }
     let elapsed_s = report.metrics.elapsed_s;
-    let unit = TimeUnit::of(elapsed_s);
+    let unit = TimeUnit::for_seconds(elapsed_s);
     let time = |seconds: f64| unit.column(seconds, elapsed_s);
     let name = |group: &ProgramGroup| {
         let name = group.program.rsplit('/').next().unwrap_or_default();

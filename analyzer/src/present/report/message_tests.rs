@@ -89,7 +89,7 @@ fn dumped(path: &std::path::Path) -> [String; 4] {
     let communicators = CommunicatorTable::new(&run);
     let dump = Dump::new(&run, &timeline, &communicators);
     let mut lines = Lines { dump: &dump, text: String::new(), json: String::new() };
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     for (rank, thread, event) in analysis.in_order(0..run.ranks.len(), |_, _| true) {
         let line = dump.event(rank, thread, &event);
         lines.add(&line.text(), &line);
@@ -110,7 +110,7 @@ fn report_texts(path: &std::path::Path) -> [String; 2] {
 
 #[test]
 fn screen_shows_traffic_and_communicators() {
-    let directory = RunDirectory::of(&pair());
+    let directory = RunDirectory::with_ranks(&pair());
     let [screen, _] = report_texts(directory.path());
     let part: Vec<&str> = screen.lines().skip_while(|line| !line.starts_with("MESSAGES")).collect();
     insta::assert_snapshot!(part.join("\n"), @r"
@@ -138,7 +138,7 @@ fn world_alone_needs_no_table_of_communicators() {
         rank.finalize(at(9000), at(9100));
         rank
     });
-    let directory = RunDirectory::of(&ranks.collect::<Vec<_>>());
+    let directory = RunDirectory::with_ranks(&ranks.collect::<Vec<_>>());
     let [screen, _] = report_texts(directory.path());
     assert!(screen.contains("\nMESSAGES    2 matched"), "{screen}");
     assert!(!screen.contains("COMMS"), "{screen}");
@@ -146,7 +146,7 @@ fn world_alone_needs_no_table_of_communicators() {
 
 #[test]
 fn document_shows_traffic_and_communicators() {
-    let directory = RunDirectory::of(&pair());
+    let directory = RunDirectory::with_ranks(&pair());
     let [_, text] = report_texts(directory.path());
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!({
@@ -195,7 +195,7 @@ fn many_ranks_are_shown_by_pair_and_very_many_by_host() {
                 rank
             })
             .collect();
-        let directory = RunDirectory::of(&ranks);
+        let directory = RunDirectory::with_ranks(&ranks);
         let [screen, _] = report_texts(directory.path());
         assert!(screen.contains(expected), "{screen}");
     }
@@ -203,7 +203,7 @@ fn many_ranks_are_shown_by_pair_and_very_many_by_host() {
 
 #[test]
 fn dump_shows_arguments_of_each_call() {
-    let directory = RunDirectory::of(&pair());
+    let directory = RunDirectory::with_ranks(&pair());
     let [events, _, messages, _] = dumped(directory.path());
     let of_rank_1: Vec<&str> =
         events.lines().filter(|line| line.split_whitespace().nth(2) == Some("1")).collect();
@@ -231,7 +231,7 @@ fn dump_shows_arguments_of_each_call() {
 
 #[test]
 fn json_lines_carry_the_same_as_the_dump() {
-    let directory = RunDirectory::of(&pair());
+    let directory = RunDirectory::with_ranks(&pair());
     let [_, events, _, messages] = dumped(directory.path());
     let line = |text: &str, part: &str| {
         let line = text.lines().find(|line| line.contains(part)).unwrap();

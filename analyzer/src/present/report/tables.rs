@@ -70,7 +70,7 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
             table.lines()
         }
     };
-    (TimeUnit::of(elapsed_s).name, lines)
+    (TimeUnit::for_seconds(elapsed_s).name, lines)
 }
 
 fn group_lines(ranks: &Ranks, elapsed_s: f64) -> Vec<String> {
@@ -107,7 +107,7 @@ pub(super) fn thread_table(report: &Report) -> Vec<String> {
         threads.sort_by_key(|(rank, thread)| (*rank, thread.number));
     }
     let elapsed_s = report.metrics.elapsed_s;
-    let unit = TimeUnit::of(elapsed_s);
+    let unit = TimeUnit::for_seconds(elapsed_s);
     let time = |seconds: f64| unit.column(seconds, elapsed_s);
     let mut table = Table::default();
     table.right("rank", threads.iter().map(|(rank, _)| rank.to_string()));

@@ -59,7 +59,7 @@ pub(super) fn texts(path: &std::path::Path, selection: &Selection) -> Result<[St
 }
 
 fn texts_of(ranks: &[SyntheticRank], selection: &Selection) -> [String; 2] {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let texts = texts(directory.path(), selection).unwrap();
     texts.map(|text| {
         text.replace(&*directory.path().to_string_lossy(), "RUN")
@@ -228,7 +228,7 @@ fn verdict_of_request(
     code: u8,
     termination: Option<Termination>,
 ) -> String {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let mut description = crate::trace::run_json::tests::example();
     let end_ns = 1_700_000_000_000_000_000 + at(5000);
     description.argv = argv.iter().map(|word| (*word).to_owned()).collect();
@@ -445,7 +445,7 @@ fn control_characters_of_a_trace_never_reach_the_terminal() {
 
 #[test]
 fn colour_only_emphasises() {
-    let directory = RunDirectory::of(&solver());
+    let directory = RunDirectory::with_ranks(&solver());
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();

@@ -139,7 +139,7 @@ fn roofs(placed: &Assessment) -> Vec<String> {
         let name = "memory (triad, 24 bytes per element counted)".to_owned();
         rows.push((name, rate(Some(*memory), "B/s"), f.map(|f| f / memory)));
     }
-    let mut table = Table::of(&rows);
+    let mut table = Table::with_rows(&rows);
     table.left("roof", |(name, ..)| name.clone());
     table.right("rate", |(_, rate, _)| rate.clone());
     table.right("ridge, flop/B", |(.., ridge)| number(*ridge));
@@ -222,7 +222,7 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
     if rows.is_empty() {
         return vec!["nothing to change: no point has both an intensity and roofs".into()];
     }
-    let mut table = Table::of(&rows);
+    let mut table = Table::with_rows(&rows);
     table.left("", |(placed, ..)| label(&placed.point));
     table.left("change", |(_, change, ..)| change.name());
     table.right("flop/B", |(_, _, from, to, ..)| {
@@ -246,7 +246,7 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
 fn what_if_of_systems(all: &[System], changes: &[WhatIf]) -> Vec<String> {
     let rows: Vec<(&System, &WhatIf)> =
         all.iter().flat_map(|one| changes.iter().map(move |change| (one, change))).collect();
-    let mut table = Table::of(&rows);
+    let mut table = Table::with_rows(&rows);
     table.left("system", |(one, _)| one.name.to_owned());
     table.left("change", |(_, change)| change.name());
     let mut ridges = |title: &str, ridge: &dyn Fn(&System) -> f64| {
@@ -263,7 +263,7 @@ fn what_if_of_systems(all: &[System], changes: &[WhatIf]) -> Vec<String> {
 fn work(run: &RunFindings) -> Vec<String> {
     let mut rows: Vec<_> = run.work.iter().collect();
     rows.sort_by(|a, b| b.1.flops.total_cmp(&a.1.flops));
-    let mut table = Table::of(&rows);
+    let mut table = Table::with_rows(&rows);
     table.left("function", |(name, _)| (*name).clone());
     table.right("calls", |(_, work)| count(work.calls));
     table.right("flop", |(_, work)| rate(Some(work.flops), ""));
@@ -277,7 +277,7 @@ fn work(run: &RunFindings) -> Vec<String> {
 
 fn sweep_points(sweep: &Sweep) -> Vec<String> {
     let all = &sweep.points;
-    let mut table = Table::of(all);
+    let mut table = Table::with_rows(all);
     table.right("flop/B", |point| significant(point.intensity, 3));
     table.right("attained", |point| rate(Some(point.attained.median), "flop/s"));
     table.right("±", |point| percent(point.attained.relative_uncertainty()));
@@ -320,7 +320,7 @@ fn sweep_sentence(sweep: &Sweep) -> String {
 }
 
 fn systems(all: &[System]) -> Vec<String> {
-    let mut table = Table::of(all);
+    let mut table = Table::with_rows(all);
     table.left("system", |one| one.name.to_owned());
     table.right("peak", |one| rate(Some(one.peak_flops_per_s), "flop/s"));
     table.right("one way", |one| rate(Some(one.one_way_bytes_per_s), "B/s"));

@@ -174,7 +174,7 @@ mod tests {
             rank.killed();
             rank
         };
-        let directory = RunDirectory::of(&(0..80).map(rank).collect::<Vec<_>>());
+        let directory = RunDirectory::with_ranks(&(0..80).map(rank).collect::<Vec<_>>());
         let run = Run::open(directory.path()).unwrap();
         let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
         let waits = open_waits(metrics.unfinished.as_ref().unwrap());

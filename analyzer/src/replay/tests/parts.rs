@@ -33,10 +33,10 @@ fn in_turn() -> [SyntheticRank; 2] {
 
 /// Serialisation and transfer of a part of the run.
 fn factors(selection: &Selection) -> Option<(f64, f64)> {
-    let directory = RunDirectory::of(&in_turn());
+    let directory = RunDirectory::with_ranks(&in_turn());
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
-    let analysis = Analysis::of(&run, &timeline);
+    let analysis = Analysis::new(&run, &timeline);
     let metrics = Metrics::new(&run, &timeline, selection).unwrap();
     let causes = Causes::with_options(&analysis, CausesOptions::of_part(&metrics)).unwrap();
     let ideal = ideal_time_of(&analysis, causes.part.as_ref()).unwrap();

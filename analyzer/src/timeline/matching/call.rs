@@ -45,7 +45,7 @@ const OPEN: u64 = u64::MAX;
 
 impl Call {
     #[inline]
-    pub(super) fn of(thread: u32, event: &StoredEvent<'_>) -> Self {
+    pub(super) fn new(thread: u32, event: &StoredEvent<'_>) -> Self {
         Self {
             begin_ticks: event.head.begin(),
             end_ticks: event.end().unwrap_or(OPEN),

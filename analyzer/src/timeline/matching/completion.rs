@@ -92,7 +92,7 @@ impl RankState<'_> {
                 }
             }
             Lookup::Active(Work::Send { to, number, .. }) => {
-                m.settle(to, number, Fate::of(cancelled, *status.by));
+                m.settle(to, number, Fate::completed(cancelled, *status.by));
             }
             Lookup::Active(Work::Receive(posted)) if cancelled => {
                 self.withdraw(&posted, Reason::Cancelled, m);
@@ -101,7 +101,7 @@ impl RankState<'_> {
             Lookup::Active(Work::SendReceive(both)) => {
                 let SendReceive { send, receive } = *both;
                 if let Some((to, number)) = send {
-                    m.settle(to, number, Fate::of(cancelled, *status.by));
+                    m.settle(to, number, Fate::completed(cancelled, *status.by));
                 }
                 let wildcard = matches!(receive.queue, Queue::Wildcard(_));
                 // MPICH 4.0 does not write the status of MPI_Isendrecv.

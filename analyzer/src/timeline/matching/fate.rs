@@ -23,7 +23,7 @@ pub(super) enum Fate {
 
 impl Fate {
     /// The fate of a send whose request was completed without an error.
-    pub fn of(cancelled: bool, by: Call) -> Self {
+    pub fn completed(cancelled: bool, by: Call) -> Self {
         if cancelled { Self::Cancelled(by) } else { Self::Sent(Some(by)) }
     }
 }

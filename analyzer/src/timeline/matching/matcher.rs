@@ -77,7 +77,7 @@ impl<'a> Matcher<'a> {
         match step {
             Step::Event { rank, thread, event } => {
                 if let Some(state) = &mut self.ranks[rank] {
-                    let operation = self.operations[rank].of(event.function());
+                    let operation = self.operations[rank].operation(event.function());
                     matching.take_event(state, thread, &event, operation);
                 }
             }
@@ -120,7 +120,7 @@ impl Matching<'_> {
         match event.polls() {
             None => state.take(thread, event, operation, self),
             Some((count, inside_ticks)) if self.emitter.wants.polls => {
-                let (rank, call) = (state.rank, Call::of(thread, event));
+                let (rank, call) = (state.rank, Call::new(thread, event));
                 let request = event.head.request();
                 let polls = Polls { rank, call, count, inside_ticks, request };
                 self.emitter.add(MatchFinding::Polls(polls));

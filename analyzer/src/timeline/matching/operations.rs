@@ -23,7 +23,7 @@ struct CollectiveName {
 
 impl CollectiveNames {
     fn number(&mut self, name: &str) -> u16 {
-        let meaning = Meaning::of(name);
+        let meaning = Meaning::by_name(name);
         let base = meaning.blocking_form.clone();
         let next = self.names.len() as u16;
         *self.numbers.entry(base).or_insert_with_key(|base| {
@@ -62,7 +62,7 @@ impl Operations {
     /// out unless `waiting` is set.
     pub fn new(functions: &[String], names: &mut CollectiveNames, waiting: bool) -> Self {
         let table = functions.iter().map(|name| {
-            let operation = match Meaning::of(name).operation {
+            let operation = match Meaning::by_name(name).operation {
                 Operation::Probe | Operation::Together | Operation::Epoch(_) if !waiting => {
                     Operation::Nothing
                 }
@@ -86,12 +86,12 @@ impl Operations {
     pub fn may_want(&self, head: &Head, polls: bool) -> bool {
         let function = head.function();
         function >= FIRST_FUNCTION
-            && (self.of(function).0 != Operation::Nothing || polls && head.is_long())
+            && (self.operation(function).0 != Operation::Nothing || polls && head.is_long())
     }
 
     /// Operation of a function, and the number of its name if it is collective.
     #[inline]
-    pub fn of(&self, function: u16) -> (Operation, u16) {
+    pub fn operation(&self, function: u16) -> (Operation, u16) {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
         self.table.get(index).copied().unwrap_or((Operation::Nothing, 0))
     }

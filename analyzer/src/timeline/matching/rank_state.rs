@@ -99,7 +99,7 @@ impl<'a> RankState<'a> {
         if !operation.took_place(event.error(), self.errors) {
             return;
         }
-        let call = Call::of(thread, event);
+        let call = Call::new(thread, event);
         let request = event.head.request();
         // A call that returned without a request has failed.
         let failed = request == 0 && call.end_ticks().is_some();

@@ -186,12 +186,12 @@ impl<'a> Collector<'a> {
     }
 
     fn early(&self, position: usize, ticks: u64, seconds: f64) -> At {
-        let domain = self.domains.of(position);
+        let domain = self.domains.domain(position);
         At { domain, seconds: seconds - self.domains.error_s(position, ticks) }
     }
 
     fn late(&self, position: usize, ticks: u64, seconds: f64) -> At {
-        let domain = self.domains.of(position);
+        let domain = self.domains.domain(position);
         // What a counter shows began up to a tick ago.
         let tick_s = self.domains.tick_s(position);
         At { domain, seconds: seconds + self.domains.error_s(position, ticks) + tick_s }
@@ -204,7 +204,7 @@ impl<'a> Collector<'a> {
         // Who exchanges data with whom is not recorded.
         let name = function.trim_end_matches("_init").trim_end_matches("_c").to_ascii_lowercase();
         let is_by_partner = name.ends_with("alltoallv") || name.ends_with("alltoallw");
-        let found = Some(Meaning::of(function).synchronises).filter(|_| !is_by_partner);
+        let found = Some(Meaning::by_name(function).synchronises).filter(|_| !is_by_partner);
         self.synchronises.insert(function.to_owned(), found);
         found
     }
@@ -261,7 +261,7 @@ impl Collector<'_> {
         let (send, receive) = (&message.send, &message.receive);
         let position = |rank| self.run.position_of(rank);
         let (Some(from), Some(to)) = (position(send.rank), position(receive.rank)) else { return };
-        if self.domains.of(from) == self.domains.of(to) {
+        if self.domains.domain(from) == self.domains.domain(to) {
             return;
         }
         let Some((end_ticks, end_s)) = receive.end_ticks.zip(receive.end_s) else { return };

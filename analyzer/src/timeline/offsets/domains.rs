@@ -119,7 +119,7 @@ impl Domains {
     }
 
     /// The domain of the rank at a position.
-    pub fn of(&self, position: usize) -> u32 {
+    pub fn domain(&self, position: usize) -> u32 {
         self.ranks[position].domain
     }
 

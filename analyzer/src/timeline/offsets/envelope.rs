@@ -109,7 +109,7 @@ impl Envelope {
     }
 
     /// The envelope of bounds at moments in any order.
-    pub fn of(bounds: &[(f64, Constraint)], slopes: Slopes) -> Result<Self, NoOffset> {
+    pub fn from_bounds(bounds: &[(f64, Constraint)], slopes: Slopes) -> Result<Self, NoOffset> {
         let is_upper = |bound: &&(f64, Constraint)| matches!(bound.1, Constraint::AtMost(_));
         let uppers = bounds.iter().filter(is_upper).count();
         if uppers == 0 || uppers == bounds.len() {

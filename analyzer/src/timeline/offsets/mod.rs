@@ -70,7 +70,7 @@ pub(super) fn estimate(
         ..OffsetEstimate::default()
     };
     for (position, trace) in run.ranks.iter().enumerate() {
-        match paths.reached[domains.of(position) as usize] {
+        match paths.reached[domains.domain(position) as usize] {
             Reached::Known => {}
             Reached::No => summary.unconnected.push(trace.rank),
             Reached::Contradictory => summary.contradictory.push(trace.rank),
@@ -174,7 +174,7 @@ impl Link<'_> {
         let mean = expected * of_parent.seconds_per_tick / of_child.seconds_per_tick - 1.0;
         // The frequencies are means over the run.
         let uncertainty = (relative_uncertainty + WANDER).min(MAX_RATE_UNCERTAINTY);
-        let mut envelope = Envelope::of(bounds, Slopes::around(mean, uncertainty))?;
+        let mut envelope = Envelope::from_bounds(bounds, Slopes::around(mean, uncertainty))?;
         if self.child.is_imported {
             // Another tool has aligned the clocks, but does not say how well.
             envelope = envelope.near_zero();

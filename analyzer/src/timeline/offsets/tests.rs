@@ -63,7 +63,7 @@ struct Walker {
 struct World(Vec<Walker>);
 
 impl World {
-    fn of(ranks: u32) -> Self {
+    fn new(ranks: u32) -> Self {
         let walker = |number| {
             let mut rank = SyntheticRank::level_1(number, ranks, END);
             rank.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
@@ -122,7 +122,7 @@ impl World {
 }
 
 fn opened(ranks: &[SyntheticRank]) -> (RunDirectory, Run) {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     (directory, run)
 }
@@ -164,7 +164,7 @@ proptest! {
             kernel_ppm: kernel_ppm[index],
         };
         let (hosts, of_rank) = ([TRUE, host(0), host(1)], [0, 0, 1, 1, 2, 2]);
-        let (mut world, mut random) = (World::of(6), Random(seed));
+        let (mut world, mut random) = (World::new(6), Random(seed));
         for _ in 0..steps {
             let (from, to) = (random.below(6), random.below(6));
             world.wait(from, (random.next() * 4e6) as u64);
@@ -210,7 +210,7 @@ proptest! {
         }
         // What is known of the slope is right, but not its middle.
         let slopes = Slopes::around(mean + (random.next() - 0.5) * known, known / 2.0 + WANDER);
-        let envelope = Envelope::of(&bounds, slopes).unwrap();
+        let envelope = Envelope::from_bounds(&bounds, slopes).unwrap();
         let axis = |ticks| Axis { ticks, at_s: 0.0, seconds_per_tick: 1e-9 };
         let (of_child, of_parent) = (axis(1 << 40), axis(1 << 45));
         let map = counter_map(&envelope, &of_child, &of_parent);
@@ -228,7 +228,7 @@ proptest! {
 #[test]
 fn drift_is_estimated_and_the_bound_comes_near_the_shortest_messages() {
     let hosts = [TRUE, Host { offset: 7_000_000_000, rate: 1.0 + 40e-6, kernel_ppm: 30.0 }];
-    let mut world = World::of(2);
+    let mut world = World::new(2);
     for _ in 0..300 {
         world.wait(0, 12 * MS);
         world.message(0, 1, 10_000);
@@ -257,7 +257,7 @@ fn ping_pong(world: &mut World, a: usize, b: usize) {
 #[test]
 fn messages_one_way_give_no_estimate() {
     let hosts = [TRUE, Host { offset: 5_000, ..TRUE }];
-    let mut world = World::of(2);
+    let mut world = World::new(2);
     for _ in 0..20 {
         world.message(0, 1, 20_000);
     }
@@ -275,7 +275,7 @@ fn messages_one_way_give_no_estimate() {
 fn hosts_in_a_chain_are_compared_through_the_ones_between() {
     let host = |offset, ppm: f64| Host { offset, rate: 1.0 + ppm * 1e-6, kernel_ppm: ppm / 2.0 };
     let hosts = [TRUE, host(4_000_000_000, 20.0), host(1_000_000, -30.0)];
-    let mut world = World::of(4);
+    let mut world = World::new(4);
     ping_pong(&mut world, 0, 1);
     ping_pong(&mut world, 1, 2);
     let of_rank = [0, 1, 2, 2];
@@ -293,7 +293,7 @@ fn hosts_in_a_chain_are_compared_through_the_ones_between() {
 #[test]
 fn a_broadcast_and_a_reduction_bound_both_sides() {
     let hosts = [TRUE, Host { offset: 1_000_000, ..TRUE }];
-    let (mut world, mut random) = (World::of(2), Random(3));
+    let (mut world, mut random) = (World::new(2), Random(3));
     world.collective("MPI_Bcast", 0, 8, &mut random);
     world.wait(0, 5 * MS);
     world.collective("MPI_Reduce", 0, 8, &mut random);
@@ -306,7 +306,7 @@ fn a_broadcast_and_a_reduction_bound_both_sides() {
 #[test]
 fn measured_clocks_stay_as_they_are() {
     let hosts = [TRUE, Host { offset: 1_000_000, ..TRUE }];
-    let mut world = World::of(3);
+    let mut world = World::new(3);
     ping_pong(&mut world, 0, 1);
     ping_pong(&mut world, 1, 2);
     let mut ranks = world.on(&hosts, &[0, 1, 1]);
@@ -324,7 +324,7 @@ fn measured_clocks_stay_as_they_are() {
 #[test]
 fn a_rank_without_an_exchange_is_compared_with_measured_ones() {
     let hosts = [TRUE, Host { offset: 1_000_000, ..TRUE }, Host { offset: 90_000, ..TRUE }];
-    let mut world = World::of(3);
+    let mut world = World::new(3);
     ping_pong(&mut world, 1, 2);
     let mut ranks = world.on(&hosts, &[0, 1, 2]);
     for (phase, at) in [(Phase::Init, MS - 500), (Phase::Finalize, END + 50)] {
@@ -344,7 +344,7 @@ fn times_of_another_tool_stay_where_messages_allow_them() {
     // The tool's clocks are wrong by this much; messages show what exceeds 20 µs.
     for (offset, moved) in [(0, 0.0), (5_000, 0.0), (90_000, 70e-6)] {
         let hosts = [TRUE, Host { offset, ..TRUE }];
-        let mut world = World::of(2);
+        let mut world = World::new(2);
         ping_pong(&mut world, 0, 1);
         let mut ranks = world.on(&hosts, &[0, 1]);
         for rank in &mut ranks {
@@ -364,7 +364,7 @@ fn times_of_another_tool_stay_where_messages_allow_them() {
 
 #[test]
 fn bounds_that_contradict_each_other_give_no_estimate() {
-    let mut world = World::of(2);
+    let mut world = World::new(2);
     ping_pong(&mut world, 0, 1);
     let mut ranks = world.on(&[TRUE, TRUE], &[0, 1]);
     // A rank whose counter jumped by 10 ms in the middle.
@@ -381,7 +381,7 @@ fn bounds_that_contradict_each_other_give_no_estimate() {
 #[test]
 fn messages_whose_order_is_not_known_are_not_used() {
     let made = || {
-        let mut world = World::of(2);
+        let mut world = World::new(2);
         ping_pong(&mut world, 0, 1);
         world.on(&[TRUE, Host { offset: 1_000, ..TRUE }], &[0, 1])
     };
@@ -402,7 +402,7 @@ fn messages_whose_order_is_not_known_are_not_used() {
 #[test]
 fn any_number_of_processes_estimates_the_same() {
     let hosts = [TRUE, Host { offset: 5, ..TRUE }, Host { offset: 70_000, ..TRUE }];
-    let (mut world, mut random) = (World::of(5), Random(11));
+    let (mut world, mut random) = (World::new(5), Random(11));
     for _ in 0..100 {
         let (from, to, delay) = (random.below(5), random.below(5), random.delay());
         if from != to {

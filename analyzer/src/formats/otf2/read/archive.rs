@@ -84,7 +84,7 @@ impl<'a> Archive<'a> {
             let kind = match numbers.get(name) {
                 _ if definitions.text(*description) == PROGRAM_DESCRIPTION => Kind::Program,
                 Some(function) if name.starts_with("MPI_") => {
-                    Kind::Mpi(*function, Meaning::of(name).operation)
+                    Kind::Mpi(*function, Meaning::by_name(name).operation)
                 }
                 Some(function) => Kind::Compute(*function),
                 _ => match name.strip_prefix(RECORDER_PREFIX).and_then(reason) {

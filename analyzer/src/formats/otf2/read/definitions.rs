@@ -115,14 +115,14 @@ impl Definitions {
 ///
 /// # Safety
 /// `data` is the pointer that [`Definitions::read`] registered.
-unsafe fn of<'a>(data: *mut c_void) -> &'a mut Definitions {
+unsafe fn definitions<'a>(data: *mut c_void) -> &'a mut Definitions {
     // SAFETY: guaranteed by the caller; the library calls back one record at a time.
     unsafe { &mut *data.cast() }
 }
 
 extern "C" fn clock(data: *mut c_void, hz: u64, offset: u64, _length: u64, unix: u64) -> c_int {
-    // SAFETY: see `of`.
-    unsafe { of(data) }.clock = Some((hz, offset, unix));
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.clock = Some((hz, offset, unix));
     CALLBACK_SUCCESS
 }
 
@@ -130,21 +130,21 @@ extern "C" fn string(data: *mut c_void, number: u32, text: *const c_char) -> c_i
     if !text.is_null() {
         // SAFETY: the library's texts end with a zero.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-        // SAFETY: see `of`.
-        unsafe { of(data) }.strings.insert(number, text);
+        // SAFETY: see `definitions`.
+        unsafe { definitions(data) }.strings.insert(number, text);
     }
     CALLBACK_SUCCESS
 }
 
 extern "C" fn attribute(data: *mut c_void, number: u32, name: u32, _what: u32, _kind: u8) -> c_int {
-    // SAFETY: see `of`.
-    unsafe { of(data) }.attributes.insert(number, name);
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.attributes.insert(number, name);
     CALLBACK_SUCCESS
 }
 
 extern "C" fn node(data: *mut c_void, number: u32, name: u32, _class: u32, _parent: u32) -> c_int {
-    // SAFETY: see `of`.
-    unsafe { of(data) }.nodes.insert(number, name);
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.nodes.insert(number, name);
     CALLBACK_SUCCESS
 }
 
@@ -156,8 +156,8 @@ extern "C" fn process(
     node: u32,
     _creator: u32,
 ) -> c_int {
-    // SAFETY: see `of`.
-    unsafe { of(data) }.processes.insert(number, node);
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.processes.insert(number, node);
     CALLBACK_SUCCESS
 }
 
@@ -169,8 +169,8 @@ extern "C" fn property(
     value: u64,
 ) -> c_int {
     if kind == TYPE_STRING {
-        // SAFETY: see `of`.
-        unsafe { of(data) }.properties.push((of_process, name, value as u32));
+        // SAFETY: see `definitions`.
+        unsafe { definitions(data) }.properties.push((of_process, name, value as u32));
     }
     CALLBACK_SUCCESS
 }
@@ -183,8 +183,8 @@ extern "C" fn location(
     _events: u64,
     process: u32,
 ) -> c_int {
-    // SAFETY: see `of`.
-    let definitions = unsafe { of(data) };
+    // SAFETY: see `definitions`.
+    let definitions = unsafe { definitions(data) };
     if kind == LOCATION_CPU_THREAD {
         definitions.threads.insert(number, process);
     } else {
@@ -207,8 +207,8 @@ extern "C" fn region(
     _begin: u32,
     _end: u32,
 ) -> c_int {
-    // SAFETY: see `of`.
-    unsafe { of(data) }.regions.insert(number, (name, description));
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.regions.insert(number, (name, description));
     CALLBACK_SUCCESS
 }
 
@@ -228,8 +228,8 @@ extern "C" fn group(
         // SAFETY: the library passes `count` members.
         false => unsafe { std::slice::from_raw_parts(members, count as usize) }.to_vec(),
     };
-    // SAFETY: see `of`.
-    unsafe { of(data) }.groups.insert(number, Group { kind, paradigm, members });
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.groups.insert(number, Group { kind, paradigm, members });
     CALLBACK_SUCCESS
 }
 
@@ -241,8 +241,8 @@ extern "C" fn comm(
     _parent: u32,
     _flags: u32,
 ) -> c_int {
-    // SAFETY: see `of`.
-    unsafe { of(data) }.communicators.push(Comm { number, name, groups: (group, None) });
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.communicators.push(Comm { number, name, groups: (group, None) });
     CALLBACK_SUCCESS
 }
 
@@ -255,7 +255,7 @@ extern "C" fn inter_comm(
     _common: u32,
     _flags: u32,
 ) -> c_int {
-    // SAFETY: see `of`.
-    unsafe { of(data) }.communicators.push(Comm { number, name, groups: (a, Some(b)) });
+    // SAFETY: see `definitions`.
+    unsafe { definitions(data) }.communicators.push(Comm { number, name, groups: (a, Some(b)) });
     CALLBACK_SUCCESS
 }

@@ -93,7 +93,7 @@ pub(super) fn callbacks_of(library: &Otf2Library) -> [(Set, *const c_void); 14] 
 ///
 /// # Safety
 /// `data` is the pointer that `Archive::read_location` registered.
-unsafe fn of<'a>(data: *mut c_void) -> &'a mut Events<'a> {
+unsafe fn events<'a>(data: *mut c_void) -> &'a mut Events<'a> {
     // SAFETY: guaranteed by the caller; the library calls back one record at a time.
     unsafe { &mut *data.cast() }
 }
@@ -106,8 +106,8 @@ extern "C" fn enter(
     list: Object,
     region: u32,
 ) -> c_int {
-    // SAFETY: see `of`.
-    let events = unsafe { of(data) };
+    // SAFETY: see `events`.
+    let events = unsafe { events(data) };
     let at = events.time(time);
     let pair = |a, b| Some((events.attribute(list, a)?, events.attribute(list, b)?));
     let attributes = EnterAttributes { polls: pair(0, 1), compute: pair(2, 3) };
@@ -125,8 +125,8 @@ extern "C" fn leave(
     _list: Object,
     _region: u32,
 ) -> c_int {
-    // SAFETY: see `of`.
-    let events = unsafe { of(data) };
+    // SAFETY: see `events`.
+    let events = unsafe { events(data) };
     let at = events.time(time);
     let left = events.location.leave(at);
     events.note_result(left)
@@ -143,8 +143,8 @@ macro_rules! record {
             _list: Object,
             $($argument: $type),*
         ) -> c_int {
-            // SAFETY: see `of`.
-            let $events = unsafe { of(data) };
+            // SAFETY: see `events`.
+            let $events = unsafe { events(data) };
             $events.time(time);
             let done: std::io::Result<()> = $body;
             $events.note_result(done)

@@ -22,7 +22,7 @@ struct Strings<'a> {
 }
 
 impl Strings<'_> {
-    fn of(&mut self, text: &str) -> Result<u32, Otf2Error> {
+    fn number(&mut self, text: &str) -> Result<u32, Otf2Error> {
         if let Some(number) = self.known.get(text) {
             return Ok(*number);
         }
@@ -59,9 +59,9 @@ pub(super) fn write_definitions(
         (library.GlobalDefWriter_WriteClockProperties)(writer, 1_000_000_000, 0, length, realtime)
     })?;
     let mut strings = Strings { library, writer, known: HashMap::new() };
-    let empty = strings.of("")?;
+    let empty = strings.number("")?;
     for ((name, what), number) in ATTRIBUTES.iter().zip(0..) {
-        let (name, what) = (strings.of(name)?, strings.of(what)?);
+        let (name, what) = (strings.number(name)?, strings.number(what)?);
         // SAFETY: see above.
         check(unsafe {
             (library.GlobalDefWriter_WriteAttribute)(writer, number, name, what, TYPE_UINT64)
@@ -71,28 +71,29 @@ pub(super) fn write_definitions(
     let node = |number, name, class, parent| unsafe {
         check((library.GlobalDefWriter_WriteSystemTreeNode)(writer, number, name, class, parent))
     };
-    let (machine, class) = (strings.of("machine")?, strings.of("node")?);
+    let (machine, class) = (strings.number("machine")?, strings.number("node")?);
     node(0, machine, machine, UNDEFINED_32)?;
     let mut hosts: HashMap<&str, u32> = HashMap::new();
     for rank in &head.ranks {
         let number = hosts.len() as u32 + 1;
         if !hosts.contains_key(rank.host.as_str()) {
-            node(number, strings.of(&rank.host)?, class, 0)?;
+            node(number, strings.number(&rank.host)?, class, 0)?;
             hosts.insert(&rank.host, number);
         }
     }
     let exported: HashMap<u32, &HeadRank> =
         head.ranks.iter().map(|rank| (rank.rank, rank)).collect();
     let (bound_key, program_key) =
-        (strings.of(CLOCK_BOUND_PROPERTY)?, strings.of(PROGRAM_PROPERTY)?);
-    let (compute_key, compute) = (strings.of(COMPUTE_PROPERTY)?, strings.of(&head.compute)?);
+        (strings.number(CLOCK_BOUND_PROPERTY)?, strings.number(PROGRAM_PROPERTY)?);
+    let (compute_key, compute) =
+        (strings.number(COMPUTE_PROPERTY)?, strings.number(&head.compute)?);
     for rank in 0..head.world_size {
-        let name = strings.of(&format!("MPI Rank {rank}"))?;
+        let name = strings.number(&format!("MPI Rank {rank}"))?;
         let of = exported.get(&rank);
         let parent = of.and_then(|of| hosts.get(of.host.as_str())).copied().unwrap_or(0);
-        let program = strings.of(&head.program)?;
+        let program = strings.number(&head.program)?;
         let bound = match of.and_then(|of| of.bound_ns) {
-            Some(bound) => Some(strings.of(&format!("{bound:.1}"))?),
+            Some(bound) => Some(strings.number(&format!("{bound:.1}"))?),
             None => None,
         };
         // SAFETY: see above; a string's number is the lowest 32 bits of the value.
@@ -115,8 +116,8 @@ pub(super) fn write_definitions(
         let threads = of.map_or(&[0][..], |of| &of.threads);
         for &thread in threads.iter().chain([0].iter().filter(|zero| !threads.contains(zero))) {
             let name = match thread {
-                0 => strings.of("Master thread")?,
-                _ => strings.of(&format!("Thread {thread}"))?,
+                0 => strings.number("Master thread")?,
+                _ => strings.number(&format!("Thread {thread}"))?,
             };
             let number = location(rank, thread);
             let count = events.get(&number).copied().unwrap_or(0);
@@ -126,13 +127,13 @@ pub(super) fn write_definitions(
         }
     }
     for (region, number) in regions.found.iter().zip(0..) {
-        let name = strings.of(&region.name)?;
+        let name = strings.number(&region.name)?;
         let description = match number {
-            PROGRAM => strings.of(PROGRAM_DESCRIPTION)?,
+            PROGRAM => strings.number(PROGRAM_DESCRIPTION)?,
             _ => empty,
         };
         let file = match region.source_file {
-            Some(file) => strings.of(file)?,
+            Some(file) => strings.number(file)?,
             None => UNDEFINED_32,
         };
         let (role, paradigm) = (region.role, region.paradigm);
@@ -171,7 +172,7 @@ fn communicators(
     strings: &mut Strings,
 ) -> Result<(), Otf2Error> {
     let head = &content.head;
-    let empty = strings.of("")?;
+    let empty = strings.number("")?;
     let mut groups = 0;
     let mut group = |name: u32, kind: u8, members: &[u64]| {
         let number = groups;
@@ -192,7 +193,7 @@ fn communicators(
             continue;
         }
         written = number + 1;
-        let name = strings.of(&communicator.name)?;
+        let name = strings.number(&communicator.name)?;
         let mut of_members = |members: &[Option<u32>]| {
             let known = members.iter().map(|rank| rank.map_or(UNDEFINED_64, u64::from));
             group(empty, GROUP_COMM_GROUP, &known.collect::<Vec<u64>>())

@@ -60,7 +60,7 @@ enum Template {
 
 /// OTF2_CollectiveOp of a function.
 fn collective_operation(name: &str) -> u8 {
-    let base = Meaning::of(name).blocking_form.replace("Neighbor_a", "A");
+    let base = Meaning::by_name(name).blocking_form.replace("Neighbor_a", "A");
     let numbers = [
         ("MPI_Barrier", 0),
         ("MPI_Bcast", 1),

@@ -49,7 +49,7 @@ fn role(function: &Function) -> u8 {
     let name = function.name.as_str();
     match function.class {
         Class::PointToPoint | Class::Completion | Class::Probe => POINT2POINT,
-        Class::Collective => match Meaning::of(name) {
+        Class::Collective => match Meaning::by_name(name) {
             meaning if meaning.blocking_form == "MPI_Barrier" => BARRIER,
             meaning => match meaning.synchronises {
                 Synchronises::FromRoot => COLL_ONE2ALL,
@@ -80,7 +80,7 @@ impl Regions {
     }
 
     /// Number of the region that a step begins or ends.
-    pub fn of(&mut self, content: &Content, step: &Step) -> u32 {
+    pub fn number(&mut self, content: &Content, step: &Step) -> u32 {
         let head = &content.head;
         let (functions, regions) = (head.functions.len(), head.regions.len());
         let (index, role, paradigm) = match (step.kind, step.call.what) {

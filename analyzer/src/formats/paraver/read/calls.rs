@@ -275,7 +275,7 @@ impl<'a> Reading<'a> {
                     self.imported.miss("operations of compute calls");
                 }
                 let call = NewCall { function, begin: at, compute, ..Default::default() };
-                let Meaning { class, operation, fields, .. } = *Meaning::of(&name);
+                let Meaning { class, operation, fields, .. } = *Meaning::by_name(&name);
                 thread.open = Some(OpenCall {
                     call,
                     operation,
@@ -398,7 +398,7 @@ impl<'a> Reading<'a> {
             *self.imported.missing.entry(what).or_default() += count;
         }
         self.imported.missing.retain(|_, count| *count > 0);
-        let whole = (self.scale.of(0), self.scale.of(head.duration));
+        let whole = (self.scale.to_ticks(0), self.scale.to_ticks(head.duration));
         for (mut rank, life) in self.ranks.into_iter().zip(&self.lives) {
             let ours = self.is_ours;
             self.imported.calls += rank.calls;
@@ -416,5 +416,5 @@ impl<'a> Reading<'a> {
 
 /// Whether a function of the run is a compute function.
 fn is_compute(name: &str) -> bool {
-    Meaning::of(name).class == Class::Compute
+    Meaning::by_name(name).class == Class::Compute
 }

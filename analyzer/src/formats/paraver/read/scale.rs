@@ -14,10 +14,10 @@ pub(super) struct Scale {
 impl Scale {
     pub(super) fn ticks(self, text: &str) -> Result<u64, LineError> {
         let time: u64 = text.parse().map_err(|_| LineError::Time(text.to_owned()))?;
-        Ok(self.of(time))
+        Ok(self.to_ticks(time))
     }
 
-    pub(super) fn of(self, time: u64) -> u64 {
+    pub(super) fn to_ticks(self, time: u64) -> u64 {
         // Nanoseconds stay exact.
         let ns = match self.ns {
             1.0 => time,

@@ -91,7 +91,7 @@ struct Traced {
 }
 
 impl Traced {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         let folder = RunDirectory::new();
         fs::create_dir_all(folder.path()).unwrap();
         let file = folder.path().join("trace.prv");
@@ -128,7 +128,7 @@ fn assert_near(found: f64, wanted: f64) {
 
 #[test]
 fn finds_every_message_and_takes_no_callers_for_polls() {
-    let traced = Traced::of(EXTRAE);
+    let traced = Traced::new(EXTRAE);
     let run = traced.run();
     let metrics = metrics(&run, ElapsedScope::Mpi);
     let messages = metrics.messages.as_ref().unwrap();
@@ -154,13 +154,13 @@ fn finds_every_message_and_takes_no_callers_for_polls() {
 
 #[test]
 fn every_member_gets_the_root() {
-    let traced = Traced::of(EXTRAE);
+    let traced = Traced::new(EXTRAE);
     let run = traced.run();
     for rank in 0..2 {
         assert_eq!(calls(&run, rank, "MPI_Bcast")[0].peer, 1, "rank {rank}");
     }
     // If no member is marked as the root, no rank is assumed to be it.
-    let traced = Traced::of(&EXTRAE.replace(":50100003:1", ""));
+    let traced = Traced::new(&EXTRAE.replace(":50100003:1", ""));
     let run = traced.run();
     for rank in 0..2 {
         assert_eq!(calls(&run, rank, "MPI_Bcast")[0].peer, crate::import::rank::ANY_SOURCE);
@@ -170,7 +170,7 @@ fn every_member_gets_the_root() {
 
 #[test]
 fn whole_trace_gives_the_figures_of_pop() {
-    let traced = Traced::of(EXTRAE);
+    let traced = Traced::new(EXTRAE);
     let run = traced.run();
     // Sums of the state Running over the length of the trace.
     let whole = metrics(&run, ElapsedScope::Process);
@@ -193,7 +193,7 @@ fn counts_what_cannot_be_matched() {
         .replace("3:1:1:1:1:300000:400000:2:1:2:1:200000:390000:1000:7\n", "")
         .replace("3:1:1:1:1:760000:760000:", "3:1:1:1:1:755000:760000:")
         .replace("50100002:64:50100004:1", "50100002:64:50100004:9");
-    let traced = Traced::of(&lost);
+    let traced = Traced::new(&lost);
     let missing = traced.missing();
     let count = |word: &str| {
         let found = missing.iter().find(|(what, _)| what.contains(word));
@@ -210,10 +210,10 @@ fn counts_what_cannot_be_matched() {
 #[test]
 fn names_invalid_lines_and_shortens_them_between_characters() {
     let head = EXTRAE.lines().next().unwrap().replace(",3", "");
-    let traced = Traced::of(&format!("{head}\n9:x{}\n", "ä".repeat(60)));
+    let traced = Traced::new(&format!("{head}\n9:x{}\n", "ä".repeat(60)));
     let error = traced.imported.unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("äää"), "{error}");
-    let traced = Traced::of(&format!("{head}\n3:1:1:1:1:0:0:1:1:9:1:0:0:1:1\n"));
+    let traced = Traced::new(&format!("{head}\n3:1:1:1:1:0:0:1:1:9:1:0:0:1:1\n"));
     let error = traced.imported.unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("no task 9"), "{error}");
 }
@@ -230,6 +230,6 @@ fn reads_many_messages_without_calls_once() {
         let (sent, posted) = (at + 5, at + 4);
         text += &format!("3:1:1:1:1:{sent}:{sent}:2:1:2:1:{posted}:{}:8:1\n", at + 6);
     }
-    let traced = Traced::of(&text);
+    let traced = Traced::new(&text);
     assert_eq!(traced.missing().values().sum::<u64>(), 3 * COUNT, "{:?}", traced.missing());
 }

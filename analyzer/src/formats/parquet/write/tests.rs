@@ -62,7 +62,7 @@ fn ring() -> RunDirectory {
         rank.finalize(2000 * MS, 2001 * MS);
         rank
     };
-    RunDirectory::of(&(0..RANKS).map(rank).collect::<Vec<_>>())
+    RunDirectory::with_ranks(&(0..RANKS).map(rank).collect::<Vec<_>>())
 }
 
 /// Exports a run in this process, one of several.

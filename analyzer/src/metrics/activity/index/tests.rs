@@ -38,7 +38,7 @@ fn ranks() -> Vec<SyntheticRank> {
 #[test]
 fn any_stretch_agrees_with_one_pass_encoded_or_not() {
     let ranks = ranks();
-    for directory in [RunDirectory::of(&ranks), RunDirectory::of_encoded(&ranks)] {
+    for directory in [RunDirectory::with_ranks(&ranks), RunDirectory::of_encoded(&ranks)] {
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let index = ActivityIndex::new(&run, &timeline, &AtomicU64::new(0));
@@ -75,7 +75,7 @@ fn any_stretch_agrees_with_one_pass_encoded_or_not() {
 
 #[test]
 fn gives_single_calls_of_any_stretch_unless_too_many() {
-    let directory = RunDirectory::of(&ranks());
+    let directory = RunDirectory::with_ranks(&ranks());
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let index = ActivityIndex::new(&run, &timeline, &AtomicU64::new(0));
@@ -92,7 +92,7 @@ fn gives_single_calls_of_any_stretch_unless_too_many() {
 
 #[test]
 fn a_stored_index_is_valid_until_a_file_changes() {
-    let directory = RunDirectory::of(&ranks());
+    let directory = RunDirectory::with_ranks(&ranks());
     assert_eq!(StoredIndex::read(directory.path()).unwrap_err(), Unusable::Absent);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);

@@ -40,7 +40,8 @@ fn encoded_and_plain_slots_give_the_same_report() {
         let name = directory.path().file_name().unwrap().to_string_lossy().into_owned();
         texts(directory.path(), selection).unwrap().map(|text| text.replace(&name, "RUN"))
     };
-    let [plain, encoded] = [RunDirectory::of(&solver()), RunDirectory::of_encoded(&solver())];
+    let [plain, encoded] =
+        [RunDirectory::with_ranks(&solver()), RunDirectory::of_encoded(&solver())];
     let lengths = [&plain, &encoded].map(|run| std::fs::metadata(run.file(0)).unwrap().len());
     assert!(lengths[1] < lengths[0], "{lengths:?}");
     for selection in selections() {
@@ -61,7 +62,7 @@ fn reports_damaged_encoded_chunk() {
 
 #[test]
 fn any_flipped_bit() {
-    flip_each_bit(&RunDirectory::of(&solver()));
+    flip_each_bit(&RunDirectory::with_ranks(&solver()));
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn flip_each_bit(directory: &RunDirectory) {
 
 #[test]
 fn file_cut_at_any_length() {
-    let directory = RunDirectory::of(&solver());
+    let directory = RunDirectory::with_ranks(&solver());
     let file = std::fs::read(directory.file(0)).unwrap();
     for length in (0..file.len()).step_by(499) {
         std::fs::write(directory.file(0), &file[..length]).unwrap();
@@ -98,7 +99,7 @@ fn file_cut_at_any_length() {
 
 #[test]
 fn cut_that_loses_events_is_reported_and_counts_no_computing() {
-    let directory = RunDirectory::of(&solver());
+    let directory = RunDirectory::with_ranks(&solver());
     let file = std::fs::read(directory.file(0)).unwrap();
     // All event chunks are gone, but the definitions say that the rank finalized.
     let length = file[HEADER_BYTES as usize + 16..][..8].try_into().unwrap();

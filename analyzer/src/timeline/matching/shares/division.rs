@@ -42,7 +42,7 @@ pub(super) struct Division {
 
 impl Division {
     /// Divides the ranks of each process into shares with nearly equal numbers of calls.
-    pub fn of(run: &Run, here: &ProcessShare) -> Self {
+    pub fn new(run: &Run, here: &ProcessShare) -> Self {
         let parts = here.processes.share((here.ranks.clone(), here.max_shares));
         let (mut all, mut of_processes) = (Vec::new(), Vec::new());
         for (ranks, max_shares) in parts {

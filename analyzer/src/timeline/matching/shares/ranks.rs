@@ -51,7 +51,7 @@ impl<S: MatchSink> RankEventObserver for Turn<'_, '_, S> {
 
     #[inline]
     fn observe(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool {
-        let operation = self.operations.of(event.function());
+        let operation = self.operations.operation(event.function());
         self.matching.take_event(self.state, thread, event, operation);
         self.matching.emit_if_many(self.sink);
         self.taken += 1;

@@ -142,7 +142,7 @@ pub fn match_in_shares<S: MatchSink + Send>(
         true => SendTracking::Posted,
         false => SendTracking::Completed,
     };
-    let division = Division::of(run, here);
+    let division = Division::new(run, here);
     let turn = division.events_in_flight() as u64 / run.ranks.len() as u64;
     let turn = turn.clamp(MIN_TURN, MAX_TURN);
     for tracking in [first, SendTracking::Confirmed] {

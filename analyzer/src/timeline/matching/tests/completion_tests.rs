@@ -41,7 +41,7 @@ impl All {
 
 /// Matches all at once, and asserts that shares find the same.
 fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
-    let directory = RunDirectory::of(ranks);
+    let directory = RunDirectory::with_ranks(ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);

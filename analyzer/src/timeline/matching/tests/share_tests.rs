@@ -95,7 +95,7 @@ fn shares_finish_whatever_the_counters_are() {
         events.finalize(1 << 63, (1 << 63) + 10);
     }
     assert_eq!(shares_of(&ranks), Some(3));
-    let directory = RunDirectory::of(&ranks);
+    let directory = RunDirectory::with_ranks(&ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
@@ -149,7 +149,7 @@ fn shares_know_what_completed_every_send() {
         rank.finalize(END, END + 10);
         rank
     });
-    let directory = RunDirectory::of(&ranks);
+    let directory = RunDirectory::with_ranks(&ranks);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
