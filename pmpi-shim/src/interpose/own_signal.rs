@@ -84,9 +84,9 @@ macro_rules! waits {
         /// The caller vouches for the arguments.
         #[cfg_attr(not(miri), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $symbol($($argument: $type),*) -> c_int {
+            type Wait = unsafe extern "C-unwind" fn($($type),*) -> c_int;
             // SAFETY: the C library's function of this name has this type.
-            static REAL: Behind<unsafe extern "C-unwind" fn($($type),*) -> c_int> =
-                unsafe { Behind::new($literal) };
+            static REAL: Behind<Wait> = unsafe { Behind::new($literal) };
             // SAFETY: the caller vouches for the arguments.
             unsafe {
                 let others = without_ours($set);
