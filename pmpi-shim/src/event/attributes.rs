@@ -6,7 +6,7 @@
 //! memory instead.
 
 use trace_format::layout::{BYTES_ESCAPE, Continuation, Half, Slot};
-use trace_format::slot::completion_flags;
+use trace_format::slot::{bytes_fit, completion_flags};
 
 use crate::event::collective_bytes::{self, CallContext, count};
 use crate::event::completions;
@@ -131,8 +131,8 @@ unsafe fn bytes<P: Procedure>(
     }
 }
 
-/// Stores bytes in the event's slot, or in a continuation if they do not fit. A collective call's
-/// slot also holds the bytes received; a call that sends and receives has a continuation for them.
+/// Stores what a call's arguments say of its bytes. The half of a call that sends and receives has
+/// those received.
 #[inline(always)]
 unsafe fn store_bytes<P: Procedure>(
     block: &ThreadBlock,
@@ -141,22 +141,34 @@ unsafe fn store_bytes<P: Procedure>(
     (sent, received): (u64, u64),
 ) {
     let plan = &P::PLAN;
-    // SAFETY: the caller's slots; reserved slots are free behind every event.
+    // SAFETY: the caller's slots, which are the thread's own.
     unsafe {
-        let mut beside = received;
         if matches!(plan.shape, Shape::SendReceive) {
             (*first).begin = received;
-            beside = 0;
-        }
-        let small = if is_collective(plan) { i32::MAX as u64 } else { 0 };
-        if sent < u64::from(BYTES_ESCAPE) && beside <= small {
-            (*slot).bytes = sent as u32;
-            if is_collective(plan) {
-                (*slot).detail = beside as i32;
-            }
+            store_fitting(block, slot, (sent, 0), false);
         } else {
+            store_fitting(block, slot, (sent, received), is_collective(plan));
+        }
+    }
+}
+
+/// Stores bytes sent and received in the event's slot, or in a continuation if they do not fit.
+#[inline(always)]
+unsafe fn store_fitting(
+    block: &ThreadBlock,
+    slot: *mut Slot,
+    (sent, received): (u64, u64),
+    has_received: bool,
+) {
+    // SAFETY: the caller's slot, which is the thread's own; reserved slots are free behind it.
+    unsafe {
+        if !bytes_fit(sent, received, has_received) {
             (*slot).bytes = BYTES_ESCAPE;
-            write_bytes(block, sent, beside);
+            return write_bytes(block, sent, received);
+        }
+        (*slot).bytes = sent as u32;
+        if has_received {
+            (*slot).detail = received as i32;
         }
     }
 }
@@ -378,8 +390,7 @@ pub unsafe fn after<P: Procedure>(
             Shape::One => {
                 if call.status != 0 {
                     let fields = abi::read_status(call.status);
-                    write_status(slot, fields);
-                    store_bytes::<P>(block, slot, call.first, (fields.bytes, 0));
+                    write_status(block, slot, fields);
                     call.communicator = completion_flags(true, fields.cancelled);
                 }
             }
@@ -392,9 +403,10 @@ pub unsafe fn after<P: Procedure>(
                 if plan.receives && plan.status != NONE && call.status != 0 {
                     let fields = abi::read_status(call.status);
                     if plan.object == NONE {
-                        write_status(slot, fields);
+                        write_status(block, slot, fields);
+                    } else {
+                        store_fitting(block, slot, (fields.bytes, 0), false);
                     }
-                    store_bytes::<P>(block, slot, call.first, (fields.bytes, 0));
                 }
             }
         }
@@ -437,9 +449,7 @@ unsafe fn after_failure(
                 if truncated || abi::request_key(abi::handle_at(request)) == 0 {
                     call.communicator = completion_flags(true, false);
                     if truncated {
-                        let fields = abi::read_status(call.status);
-                        write_status(slot, fields);
-                        write_moved(block, slot, fields.bytes);
+                        write_status(block, slot, abi::read_status(call.status));
                     }
                 }
             }
@@ -447,24 +457,9 @@ unsafe fn after_failure(
                 write_half(call.first, abi::read_status(call.status));
             }
             _ if truncated && plan.receives && plan.status != NONE && plan.object == NONE => {
-                let fields = abi::read_status(call.status);
-                write_status(slot, fields);
-                write_moved(block, slot, fields.bytes);
+                write_status(block, slot, abi::read_status(call.status));
             }
             _ => {}
-        }
-    }
-}
-
-/// Stores the bytes of a status in the event's slot, or in a continuation if they do not fit.
-unsafe fn write_moved(block: &ThreadBlock, slot: *mut Slot, bytes: u64) {
-    // SAFETY: the caller's slot; reserved slots are free behind every event.
-    unsafe {
-        if bytes < u64::from(BYTES_ESCAPE) {
-            (*slot).bytes = bytes as u32;
-        } else {
-            (*slot).bytes = BYTES_ESCAPE;
-            write_bytes(block, bytes, 0);
         }
     }
 }
@@ -480,12 +475,14 @@ unsafe fn write_half(half: *mut Slot, fields: abi::StatusFields) {
     }
 }
 
+/// Writes a status to the event's slot.
 #[inline(always)]
-unsafe fn write_status(slot: *mut Slot, fields: abi::StatusFields) {
-    // SAFETY: the caller's slot.
+unsafe fn write_status(block: &ThreadBlock, slot: *mut Slot, fields: abi::StatusFields) {
+    // SAFETY: the caller's slot, which is the thread's own; reserved slots are free behind it.
     unsafe {
         (*slot).peer = fields.source;
         (*slot).detail = fields.tag;
+        store_fitting(block, slot, (fields.bytes, 0), false);
     }
 }
 
@@ -560,8 +557,7 @@ unsafe fn after_several(
             };
             if let Some(index) = index.filter(|index| *index < call.requests) {
                 let fields = abi::read_status(call.status);
-                write_status(slot, fields);
-                write_moved(block, slot, fields.bytes);
+                write_status(block, slot, fields);
                 (*slot).request = abi::request_key(*handles.add(index));
                 call.communicator = completion_flags(true, success && fields.cancelled);
             }

@@ -44,6 +44,13 @@ pub enum Detail {
     Nothing,
 }
 
+/// Whether bytes sent (or moved) and received fit in an event's slot, which has room for those
+/// received if its function has [`Detail::Received`]. [`Continuation::Bytes`] takes others.
+#[inline(always)]
+pub const fn bytes_fit(sent: u64, received: u64, has_received: bool) -> bool {
+    sent < BYTES_ESCAPE as u64 && received <= if has_received { i32::MAX as u64 } else { 0 }
+}
+
 /// Joins the halves of a number.
 #[inline(always)]
 const fn join(low: u32, high: u32) -> u64 {

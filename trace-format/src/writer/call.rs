@@ -1,7 +1,7 @@
 //! Calls recorded by another tool, and facts learned about them later.
 
 use crate::layout::*;
-use crate::slot::completion_flags;
+use crate::slot::{bytes_fit, completion_flags};
 
 /// A call that was recorded elsewhere.
 #[derive(Debug, Clone, Default)]
@@ -53,9 +53,8 @@ impl NewCall {
         let long = duration >= u64::from(DURATION_ESCAPE);
         let open = if self.end.is_none() { FUNCTION_OPEN } else { 0 };
         let short = if long || self.polls.is_some() { DURATION_ESCAPE } else { duration as u32 };
-        let small = |bytes: u64| bytes < u64::from(BYTES_ESCAPE);
         let received = self.received.unwrap_or(0);
-        let fits = small(self.bytes) && received <= i32::MAX as u64;
+        let fits = bytes_fit(self.bytes, received, self.received.is_some());
         let flags = self.completes.map_or(0, |of| completion_flags(true, of.cancelled));
         let own = match self.compute {
             Some((flops, bytes)) => Slot::of_work(flops, bytes),
