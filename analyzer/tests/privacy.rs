@@ -85,6 +85,14 @@ fn run_with_names(name: impl Fn(&str) -> String) -> RunDirectory {
                 communicator: COMMUNICATOR_WORLD,
                 name: format!("/{}", name("file")),
             },
+            Definition::Code(Module {
+                path: format!("/{}.py", name("script")),
+                build_id: format!("python {}", name("function")),
+                base: 1 << 63,
+                begin: 1 << 63,
+                end: (1 << 63) + (1 << 24),
+                ticks: 0,
+            }),
             Definition::Module(Module {
                 path: format!("/{}.so", name("module")),
                 build_id: "00".into(),

@@ -23,8 +23,15 @@ const ALPHA: f64 = 0.01;
 /// Part of a delay that lies in a function at least if the delay is named after it.
 const MAIN_PART: f64 = 0.5;
 /// Functions from which every program starts: that most of its time lies in them says nothing.
-const OUTERMOST: [&str; 6] =
-    ["main", "MAIN__", "_start", "__libc_start_main", "__libc_start_call_main", "start_thread"];
+const OUTERMOST: [&str; 7] = [
+    "main",
+    "MAIN__",
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "start_thread",
+    "<module>",
+];
 
 /// How many times as long a function takes on a delaying rank if that is no noise, and the part of that which must be
 /// seen in all of what is selected.

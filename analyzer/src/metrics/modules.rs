@@ -1,6 +1,7 @@
 //! Which file of a process holds an address of code.
 
 use trace_format::header::{Definition, Module};
+use trace_format::samples::INTERPRETED;
 
 use crate::trace::RankTrace;
 
@@ -11,6 +12,19 @@ pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
         _ => None,
     });
     modules.collect()
+}
+
+/// The interpreted functions of a rank's file, each of which is like a module.
+pub(crate) fn code(definitions: &[Definition]) -> impl Iterator<Item = &Module> {
+    definitions.iter().filter_map(|definition| match definition {
+        Definition::Code(code) => Some(code),
+        _ => None,
+    })
+}
+
+/// The call that returns to an address lies before it. Of an interpreted function it is the call's own line.
+pub(crate) fn call_before(address: u64) -> u64 {
+    if address & INTERPRETED == 0 { address.saturating_sub(1) } else { address }
 }
 
 /// The module that an address belonged to at a moment: the last one mapped there before.

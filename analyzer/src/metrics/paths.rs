@@ -12,7 +12,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use crate::trace::symbols::{SourceLocation, Symbols};
 
-use super::modules::{in_file, module_of};
+use super::modules::{code, in_file, module_of};
 use super::resolve::{RankSelection, Resolved};
 
 /// A function on the stack of a call.
@@ -171,7 +171,7 @@ pub(super) fn rows(
 
 /// The call paths of a rank's file, by number: frames, innermost first.
 pub(crate) fn keys_of_paths(definitions: &[Definition]) -> HashMap<u32, Vec<FrameKey>> {
-    let (mut modules, mut paths) = (Vec::new(), HashMap::new());
+    let (mut modules, mut paths): (Vec<_>, _) = (code(definitions).collect(), HashMap::new());
     for definition in definitions {
         match definition {
             Definition::Module(module) => modules.push(module),
@@ -243,8 +243,21 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use trace_format::header::Module;
+    use trace_format::samples::interpreted;
 
     use super::*;
+
+    #[test]
+    fn interpreted_function_may_be_defined_behind_the_path() {
+        let (path, build_id) = ("/heat.py".to_owned(), "python solve".to_owned());
+        let (base, end) = (interpreted(3, 0), interpreted(4, 0));
+        let code = Definition::Code(Module { path, build_id, base, begin: base, end, ticks: 9 });
+        let path = Definition::Path { number: 0, addresses: vec![interpreted(3, 42)] };
+        let found = keys_of_paths(&[path, code])[&0][0].clone();
+        assert_eq!(found, ("/heat.py".to_owned(), "python solve".to_owned(), 42));
+        let place = Symbols::default().location(&found.0, &found.1, found.2);
+        assert_eq!((place.function.as_deref(), place.line), (Some("solve"), Some(42)));
+    }
 
     #[test]
     fn path_belongs_to_the_module_that_was_there_before() {

@@ -201,6 +201,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::Processor { .. }
         | Definition::LeftOut { .. }
         | Definition::Path { .. }
+        | Definition::Code(_)
         | Definition::Group { .. }) => same,
     })
 }

@@ -1,7 +1,7 @@
 //! Anonymises an opened run.
 //!
 //! Times, counts, sizes, tags, ranks, and the names of MPI functions and compute functions are
-//! kept. Names of programs, hosts, regions, files and modules are replaced by numbers. Arguments,
+//! kept. Names of programs, hosts, regions, files, modules and interpreted functions are replaced by numbers. Arguments,
 //! parameters, environment, directories, names that the program gave to communicators, process ids
 //! and the date are removed.
 
@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use trace_format::header::{Definition, FileHeader, ObjectKind};
+use trace_format::samples::PYTHON;
 
 use super::fault::{FileFault, RunNote};
 use super::opened::Run;
@@ -42,6 +43,7 @@ struct Names {
     regions: Pseudonyms,
     files: Pseudonyms,
     modules: Pseudonyms,
+    functions: Pseudonyms,
 }
 
 impl Names {
@@ -68,6 +70,10 @@ impl Names {
             Definition::Module(module) => {
                 module.path = self.modules.pseudonym("module", &module.path);
                 module.build_id.clear();
+            }
+            Definition::Code(code) => {
+                code.path = self.modules.of("module", &code.path);
+                code.build_id = PYTHON.to_owned() + &self.functions.of("function", &code.build_id);
             }
             Definition::Stopped { reason, .. } => *reason = without_paths(reason),
             _ => {}

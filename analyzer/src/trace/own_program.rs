@@ -12,6 +12,8 @@ const SYSTEM_FOLDERS: [&str; 8] =
     ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/nix", "/gnu"];
 /// Folders of installed Python packages.
 const PACKAGE_FOLDERS: [&str; 2] = ["site-packages", "dist-packages"];
+/// Names of code that comes with Python but is in no file.
+const FROZEN: &str = "<frozen ";
 
 /// What belongs to a rank's own program.
 #[derive(Debug)]
@@ -38,9 +40,13 @@ impl OwnProgram {
         Self { folders: folders.map(Path::to_owned).collect(), executable, is_interpreted }
     }
 
-    /// Whether a module is the executable or one of the program's own libraries. If the path of the
-    /// executable is not known, as in imported and anonymised runs, every module may be.
+    /// Whether a module is the executable or one of the program's own libraries, or a Python file of
+    /// the program. If the path of the executable is not known, as in imported and anonymised runs,
+    /// every module may be.
     pub fn contains(&self, module: &str) -> bool {
+        if module.ends_with(".py") || module.starts_with('<') {
+            return !comes_with_python(module);
+        }
         let path = Path::new(module);
         if !self.executable.is_absolute() {
             return true;
@@ -48,11 +54,25 @@ impl OwnProgram {
         if path == self.executable {
             return !self.is_interpreted;
         }
-        let is_package =
-            |part: Component| PACKAGE_FOLDERS.iter().any(|folder| part.as_os_str() == *folder);
-        self.folders.iter().any(|folder| path.starts_with(folder))
-            && !path.components().any(is_package)
+        self.folders.iter().any(|folder| path.starts_with(folder)) && !is_in_package(path)
     }
+}
+
+fn is_in_package(path: &Path) -> bool {
+    let is_package =
+        |part: Component| PACKAGE_FOLDERS.iter().any(|folder| part.as_os_str() == *folder);
+    path.components().any(is_package)
+}
+
+/// Whether a Python file belongs to Python itself (`lib/python3.11/json/decoder.py`) or to an
+/// installed package.
+fn comes_with_python(file: &str) -> bool {
+    let is_standard = |(folder, rest): (&str, &str)| {
+        rest.split('/').next().is_some_and(|version| version.starts_with('3')) && !folder.is_empty()
+    };
+    let standard = ["/lib/python", "/lib64/python"];
+    let mut found = standard.iter().filter_map(|folder| file.split_once(folder));
+    file.starts_with(FROZEN) || found.any(is_standard) || is_in_package(Path::new(file))
 }
 
 /// Whether a folder may hold a user's program with its libraries.
@@ -110,5 +130,21 @@ mod tests {
         assert!(!script.contains(package));
         assert!(script.contains("/home/ada/jobs/kernels.so"));
         assert!(!own("/home/ada/Rheo", "/").is_interpreted);
+    }
+
+    #[test]
+    fn python_files_are_the_users_unless_they_come_with_python_or_are_installed() {
+        let script = own("/usr/bin/python3.11", "/scratch/job");
+        for file in ["/home/ada/heat.py", "/scratch/job/lib/grid.py", "<string>", "<stdin>"] {
+            assert!(script.contains(file), "{file}");
+        }
+        for file in [
+            "/usr/lib/python3.11/json/decoder.py",
+            "/home/ada/env/lib/python3.12/site-packages/numpy/linalg/_linalg.py",
+            "/usr/lib/python3/dist-packages/numpy/core/numeric.py",
+            "<frozen importlib._bootstrap>",
+        ] {
+            assert!(!script.contains(file), "{file}");
+        }
     }
 }

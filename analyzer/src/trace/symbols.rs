@@ -9,6 +9,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use serde::{Deserialize, Serialize};
 use trace_format::file_map::FileMap;
 use trace_format::reader::limited;
+use trace_format::samples::PYTHON;
 
 use super::cython::python_name;
 use super::debug_files::DebugFolders;
@@ -72,12 +73,19 @@ impl Symbols {
     /// the call may have been inlined.
     pub fn location(&mut self, path: &str, build_id: &str, address: u64) -> SourceLocation {
         // The call itself precedes the address that it returns to.
-        self.frames(path, build_id, address.saturating_sub(1)).swap_remove(0)
+        let is_line = build_id.starts_with(PYTHON);
+        let call = if is_line { address } else { address.saturating_sub(1) };
+        self.frames(path, build_id, call).swap_remove(0)
     }
 
     /// Location of an instruction in the function that was inlined there, in the one that this one was inlined into, and
     /// so on; the innermost first. There is at least one, of which nothing may be known.
     pub fn frames(&mut self, path: &str, build_id: &str, address: u64) -> Vec<SourceLocation> {
+        if let Some(name) = build_id.strip_prefix(PYTHON) {
+            let line = u32::try_from(address).ok().filter(|line| *line > 0);
+            let file = Some(path.to_owned()).filter(|path| !path.is_empty());
+            return vec![SourceLocation { function: Some(name.to_owned()), file, line }];
+        }
         let key = (path.to_owned(), build_id.to_owned());
         if !self.modules.contains_key(&key) {
             let module = match open(path, build_id, &self.debug_folders) {

@@ -22,6 +22,11 @@ pub fn encode<T: Serialize>(value: &T) -> Option<Vec<u8>> {
     bincode::serde::encode_to_vec(value, configuration()).ok()
 }
 
+/// The same without allocating: encodes into `bytes` and returns how many it took.
+pub fn encode_into<T: Serialize>(value: &T, bytes: &mut [u8]) -> Option<usize> {
+    bincode::serde::encode_into_slice(value, bytes, configuration()).ok()
+}
+
 /// Decodes a value from exactly these bytes. The error describes what is wrong.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let (value, used) = bincode::serde::decode_from_slice(bytes, configuration())

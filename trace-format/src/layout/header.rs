@@ -170,6 +170,10 @@ pub enum Definition {
     UsageReading(UsageReading),
     /// How the program's own code is sampled.
     Sampling(Sampling),
+    /// A function of an interpreted language on call paths and stacks of samples, like a module whose
+    /// code is its source lines: the line is the address less `base`. `path` is the source file,
+    /// `build_id` [`crate::samples::PYTHON`] and the function's name.
+    Code(Module),
 }
 
 /// How the program's own code is sampled, if that was asked for.

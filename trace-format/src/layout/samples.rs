@@ -31,8 +31,19 @@ pub const NO_PATH: u32 = 0x7fff_ffff;
 pub const PATH_INCOMPLETE: u32 = 1 << 31;
 /// Bit of an address that is not one: a frame of an interpreted language.
 pub const INTERPRETED: u64 = 1 << 63;
+/// Each function of an interpreted language has 2^`LINE_BITS` addresses: behind [`INTERPRETED`] and
+/// its number the line, 0 if that is not known.
+pub const LINE_BITS: u32 = 24;
+/// What precedes a Python function's name in a definition of code.
+pub const PYTHON: &str = "python ";
 /// In place of a thread's number: the thread has made no MPI call.
 pub const NO_THREAD: u32 = u32::MAX;
+
+/// The address of a line of an interpreted function, given by its number.
+pub const fn interpreted(number: u32, line: u32) -> u64 {
+    let line = if line >> LINE_BITS == 0 { line } else { 0 };
+    INTERPRETED | (number as u64) << LINE_BITS | line as u64
+}
 
 /// The head of a sample area. The handler stores a sample's node, then `nodes`, then the sample, then
 /// its half's `count`; a reader that copies the head from front to end misses no node.

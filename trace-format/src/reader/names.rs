@@ -31,6 +31,10 @@ pub(super) fn limit(definition: &mut Definition) {
         Definition::Counter(counter) => &mut counter.name,
         Definition::Module(module) => &mut module.path,
         Definition::Sampling(sampling) => &mut sampling.unavailable,
+        Definition::Code(code) => {
+            code.build_id = limited(std::mem::take(&mut code.build_id));
+            &mut code.path
+        }
         _ => return,
     };
     *name = limited(std::mem::take(name));

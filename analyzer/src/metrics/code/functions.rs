@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use trace_format::header::Module;
 
-use crate::metrics::modules::in_file;
+use crate::metrics::modules::{call_before, in_file};
 use crate::trace::symbols::SourceLocation;
 
 use super::samples::{NO_PATH, Replacements, Stack};
@@ -121,9 +121,7 @@ impl<'r> Functions<'r> {
             let inner = self.places(module(stack.address), stack.address);
             let path = (stack.path != NO_PATH).then(|| {
                 *path_numbers.entry((stack.path, stack.replaced)).or_insert_with(|| {
-                    // Of an address to which a call returns, the call itself lies before it.
-                    let calls =
-                        paths[stack.path as usize].iter().map(|address| address.saturating_sub(1));
+                    let calls = paths[stack.path as usize].iter().copied().map(call_before);
                     let callers = calls.flat_map(|call| self.places(module(call), call));
                     found.paths.push(PathPlaces::new(callers.collect()));
                     found.paths.len() as u32 - 1

@@ -1,10 +1,11 @@
 use trace_format::header::Module;
 use trace_format::reader::{Sample, SampledThread};
+use trace_format::samples::interpreted;
 
 use super::functions::Function;
 use super::samples::{RankSamples, Replacements};
 use super::times::{Code, CodeMetrics, CodeRow, RankCounts, RankParts};
-use crate::trace::symbols::SourceLocation;
+use crate::trace::symbols::{SourceLocation, Symbols};
 
 const HZ: f64 = 100.0;
 
@@ -84,6 +85,36 @@ fn self_and_total_time_of_recursive_and_inlined_functions() {
         of.lines[of.functions.iter().position(is_it).unwrap()]
     };
     assert_eq!((line("inlined"), line("app_3"), line("app_4")), (Some(99), Some(0), Some(8)));
+}
+
+#[test]
+fn interpreted_functions_have_the_lines_of_their_calls() {
+    let python = |number: u32, name: &str| {
+        let begin = interpreted(number, 0);
+        let (path, build_id) = ("/home/ada/heat.py".to_owned(), format!("python {name}"));
+        Module { path, build_id, base: begin, begin, end: interpreted(number + 1, 0), ticks: 0 }
+    };
+    let modules = [python(0, "<module>"), python(7, "solve"), module("long_add", 0x1000, 0)];
+    let path = vec![interpreted(7, 42), interpreted(0, 60)];
+    let samples = vec![sample(1, 0x1010, Some(0)), sample(2, interpreted(7, 43), Some(1))];
+    let threads = vec![thread(Some(0), vec![path.clone(), path[1..].to_vec()], samples)];
+    let modules_ref: Vec<&Module> = modules.iter().collect();
+    let counts = RankCounts::new(
+        RankSamples::new(threads, &Replacements::new(&modules_ref), None),
+        &[ALL],
+        true,
+    );
+    let parts = RankParts { rank: 0, period_s: 1.0 / HZ, modules: modules_ref };
+    let mut symbols = Symbols::default();
+    let mut resolve = |path: &str, id: &str, address| symbols.frames(path, id, address);
+    let of = CodeMetrics::from_counts([(parts, counts)].into_iter(), &mut resolve);
+    assert_eq!(of.samples_in(&of.all, "solve"), (1.0, 2.0));
+    assert_eq!(of.samples_in(&of.all, "<module>"), (0.0, 2.0));
+    let solve = of.functions.iter().position(|of| of.name.as_deref() == Some("solve")).unwrap();
+    assert_eq!(of.functions[solve].module, "/home/ada/heat.py");
+    assert_eq!(of.lines[solve], Some(43), "where it is itself");
+    let lines: Vec<Option<u32>> = of.ranks[0].stacks.of(0).skip(1).map(|(_, line)| line).collect();
+    assert_eq!(lines, [Some(42), Some(60)]);
 }
 
 #[test]

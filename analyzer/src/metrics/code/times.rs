@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trace_format::header::{Module, Sampling, SamplingSource};
 
 use crate::analysis::Analysis;
-use crate::metrics::modules::modules;
+use crate::metrics::modules::{code, modules};
 use crate::metrics::note::Note;
 use crate::trace::Run;
 use crate::trace::symbols::Symbols;
@@ -305,7 +305,8 @@ impl CodeMetrics {
         let ranks = all.into_iter().zip(&run.ranks).enumerate();
         let ranks = ranks.map(|(position, (counts, trace))| {
             let period_s = 1.0 / f64::from(hz(position).max(1));
-            (RankParts { rank: trace.rank, period_s, modules: modules(trace) }, counts)
+            let modules = code(&trace.file.definitions).chain(modules(trace)).collect();
+            (RankParts { rank: trace.rank, period_s, modules }, counts)
         });
         Some(Self::from_counts(ranks, resolve))
     }
