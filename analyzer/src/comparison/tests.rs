@@ -481,23 +481,18 @@ fn pairs_configurations_of_both_sides() {
 
 #[test]
 fn one_slow_configuration_of_many_fails_and_chance_does_not() {
-    let compared = |slower: f64| -> Vec<Verdict> {
-        let sides: Vec<[Vec<RunRecord>; 2]> = (0..20)
-            .map(|seed| {
-                let before = RunGenerator { seed: 2 * seed + 1, ..RunGenerator::default() };
-                let slower = if seed == 7 { slower } else { 0.0 };
-                let after = RunGenerator { seed: 2 * seed + 2, slower, ..RunGenerator::default() };
-                [before, after].map(|generator| generator.runs(5))
-            })
-            .collect();
-        let comparisons = sides.iter().map(|[before, after]| {
-            Comparison::new(before, after, Relation::of(before, after).unwrap())
-        });
-        let comparisons: Vec<Comparison> = comparisons.collect();
-        Check::all(&comparisons, 0.001).iter().map(|check| check.verdict).collect()
+    let configuration = |seed: u64, slower: f64| {
+        let before = RunGenerator { seed: 2 * seed + 1, ..RunGenerator::default() }.runs(5);
+        let after = RunGenerator { seed: 2 * seed + 2, slower, ..RunGenerator::default() }.runs(5);
+        Comparison::new(&before, &after, Relation::of(&before, &after).unwrap())
     };
-    assert!(!compared(0.0).contains(&Verdict::Regressed));
-    let found = compared(0.05);
+    let verdicts = |comparisons: &[Comparison]| -> Vec<Verdict> {
+        Check::all(comparisons, 0.001).iter().map(|check| check.verdict).collect()
+    };
+    let mut comparisons: Vec<Comparison> = (0..20).map(|seed| configuration(seed, 0.0)).collect();
+    assert!(!verdicts(&comparisons).contains(&Verdict::Regressed));
+    comparisons[7] = configuration(7, 0.05);
+    let found = verdicts(&comparisons);
     let slow: Vec<usize> = (0..20).filter(|at| found[*at] == Verdict::Regressed).collect();
     assert_eq!(slow, [7]);
 }

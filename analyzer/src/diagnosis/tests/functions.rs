@@ -68,7 +68,7 @@ fn function_that_takes_longer_on_the_delaying_rank_is_named() {
 #[test]
 fn no_function_is_named_where_ranks_are_equal() {
     let (mut delays, mut named) = (0, 0);
-    for seed in 0..200 {
+    for seed in 0..100 {
         let mut random = fastrand::Rng::with_seed(1_000 + seed);
         let size = (random.usize(2..=4), random.usize(20..80));
         let work = even_work(size, &mut random, 8 * MS);
@@ -76,7 +76,7 @@ fn no_function_is_named_where_ranks_are_equal() {
         delays += 1;
         named += u32::from(delay.function.is_some());
     }
-    assert!(delays >= 100 && named * 100 <= delays, "{named} of {delays} delays are named");
+    assert!(delays >= 50 && named * 100 <= delays, "{named} of {delays} delays are named");
 }
 
 #[test]
