@@ -59,7 +59,7 @@ def timeline(check, page, shots):
     page.value("new Promise(done => { const look = () => gammachi.panels.figures.time(gammachi.selection).final ? done(1) : setTimeout(look, 50); look() })")
     page.settle()
     check("and the bar shows its figures", "in MPI" in page.value(FIGURES), page.value(FIGURES))
-    shown = page.value("[...document.querySelectorAll('#rank-table tbody tr')].map(r => [Number(r.dataset.rank), Number(r.cells[3].dataset.value) + Number(r.cells[4].dataset.value)])")
+    shown = page.value("[...document.querySelectorAll('#rank-table tbody tr')].map(r => [Number(r.dataset.rank), ['compute_s', 'lost_s'].reduce((sum, key) => sum + Number(r.querySelector(`[data-key=${key}]`).dataset.value), 0)])")
     known = page.value("""Object.fromEntries(gammachi.source.rows.filter(r => !r.thread).map(r => [r.rank,
       Math.max(0, Math.min(r.end_s, gammachi.selection.time[1]) - Math.max(r.begin_s, gammachi.selection.time[0]))]))""")
     if page.value("!!gammachi.source.computing"):

@@ -47,8 +47,8 @@ impl<'a> CodeTable<'a> {
     pub fn table(&self, rows: &[CodeRow]) -> Table {
         let all = || rows.iter();
         let mut table = Table::default();
-        table.add("function", "function", all().map(|row| self.name(row)));
-        table.add("place", "where", all().map(|row| self.place(row)));
+        table.add("function", "function", all().map(|row| name(self.code, row.code)));
+        table.add("place", "where", all().map(|row| place(self.code, row.code)));
         table.add("self_s", "self", all().map(|row| Cell::Seconds(row.self_s)));
         table.detail("error_s", "±", all().map(|row| Cell::Seconds(row.error_s)));
         table.add("total_s", "total", all().map(|row| Cell::Seconds(row.total_s)));
@@ -75,28 +75,6 @@ impl<'a> CodeTable<'a> {
         table
     }
 
-    fn name(&self, row: &CodeRow) -> Cell {
-        let name = match row.code {
-            Code::Function(of) => {
-                self.code.functions[of as usize].name.as_deref().unwrap_or("unknown function")
-            }
-            Code::CutStacks => "(callers not known)",
-            Code::Kernel => "(kernel, or signals held off)",
-            Code::Lost => "(samples lost)",
-        };
-        Cell::Text(name.to_owned())
-    }
-
-    fn place(&self, row: &CodeRow) -> Cell {
-        let Code::Function(of) = row.code else { return Cell::Nothing };
-        let function = &self.code.functions[of as usize];
-        let (file, line) = (function.file.clone(), self.code.lines[of as usize]);
-        match file.is_none() && function.module.is_empty() {
-            true => Cell::Unknown,
-            false => Cell::Source { module: function.module.clone(), file, line },
-        }
-    }
-
     /// The time in something on the sampled ranks.
     fn spread(&self, code: Code) -> Spread {
         let sampled = self.code.ranks.iter().filter(|rank| !rank.rows.is_empty());
@@ -110,6 +88,30 @@ impl<'a> CodeTable<'a> {
             max_s: of.max_s.max(seconds),
             max_rank: if seconds > of.max_s { rank } else { of.max_rank },
         })
+    }
+}
+
+/// The name of what time was spent in.
+pub fn name(code: &CodeMetrics, of: Code) -> Cell {
+    let name = match of {
+        Code::Function(of) => {
+            code.functions[of as usize].name.as_deref().unwrap_or("unknown function")
+        }
+        Code::CutStacks => "(callers not known)",
+        Code::Kernel => "(kernel, or signals held off)",
+        Code::Lost => "(samples lost)",
+    };
+    Cell::Text(name.to_owned())
+}
+
+/// Where it is in the program.
+pub fn place(code: &CodeMetrics, of: Code) -> Cell {
+    let Code::Function(of) = of else { return Cell::Nothing };
+    let function = &code.functions[of as usize];
+    let (file, line) = (function.file.clone(), code.lines[of as usize]);
+    match file.is_none() && function.module.is_empty() {
+        true => Cell::Unknown,
+        false => Cell::Source { module: function.module.clone(), file, line },
     }
 }
 

@@ -292,6 +292,11 @@ fn answer(
             let body = serde_json::to_vec(&view.causes(MAX_CALLS_FOR_SUMMARY)).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
+        "samples" => {
+            let stretch = (seconds("from")?, seconds("to")?);
+            let body = serde_json::to_vec(&view.samples(stretch, MAX_CALLS_FOR_SUMMARY)?).ok()?;
+            Some(Answer { media: "application/json", body, nonce: None })
+        }
         _ => None,
     }
 }

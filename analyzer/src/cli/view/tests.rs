@@ -1,5 +1,6 @@
 use super::*;
 use crate::metrics::{Metrics, Selection};
+use crate::synthetic_code::{LIBRARY, sampled};
 use crate::synthetic_messages::{completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
@@ -136,6 +137,30 @@ fn sums_and_panels_agree_with_report() {
     let html = parts["html"].as_str().unwrap();
     assert!(html.contains("id=\"verdict\"") && html.contains("data-rank=\"1\""));
     assert!(!html.contains("style="), "the content security policy forbids it");
+}
+
+#[test]
+fn answers_with_the_samples_of_a_time() {
+    let Some(library) = &*LIBRARY else { return };
+    let directory = RunDirectory::of(&sampled(library, 5, &vec![vec![[20_000_000; 4]; 40]; 2]));
+    let shown = Shown::of(&directory);
+    let length_s = shown.timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
+    let samples = |from: f64, to: f64| {
+        let body = shown.request("samples", &format!("from={from}&to={to}")).unwrap();
+        let found: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(found["threads"].as_array().unwrap().len(), 2);
+        assert_eq!((found["from_s"].as_f64(), found["to_s"].as_f64()), (Some(from), Some(to)));
+        found["cells"].as_str().unwrap().len()
+    };
+    let whole = samples(0.0, length_s);
+    let (first, second) = (samples(0.0, 1.0), samples(1.0, length_s));
+    assert!(first > 0 && second > 0 && first < whole && second < whole, "{first} {second} {whole}");
+    for query in ["from=1&to=0", "from=1&to=1", "from=0", "from=0&to=x"] {
+        assert!(shown.request("samples", query).is_none(), "{query}");
+    }
+    let directory = RunDirectory::of(&ranks());
+    let nothing = Shown::of(&directory).request("samples", "from=0&to=1").unwrap();
+    assert_eq!(nothing, b"null");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::metrics::ComputeMode;
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, Kind};
+use crate::metrics::code::SampledPaths;
 use crate::present::shown::Report;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::{GlobalTimeline, whole_ns};
@@ -17,6 +18,7 @@ use super::super::dump::Dump;
 use super::communication::Writer;
 use super::names::{NameTable, TOOL_NAME};
 use super::packed;
+use super::samples::{PAGE_LIMITS, Samples};
 
 #[derive(Debug, Serialize)]
 struct Data {
@@ -44,6 +46,7 @@ struct Data {
     /// Kinds that count as computing; `None` where regions decide what does.
     computing: Option<Vec<usize>>,
     causes: Option<super::causes::Causes>,
+    samples: Option<Samples>,
 }
 
 /// Single calls as columns, in nanoseconds. A begin is relative to the call before it in the same row. A call that
@@ -156,7 +159,16 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         summed: activity.summed_s.is_some(),
         computing: computing_kinds(report.metrics.compute),
         causes: report.why().map(|why| super::causes::data(&why, &row_of)),
+        samples: samples(report, activity.length_s),
     }
+}
+
+/// The samples of the report's selection.
+fn samples(report: &Report, length_s: f64) -> Option<Samples> {
+    let (run, metrics) = (report.run, report.metrics);
+    let code = metrics.code.as_ref()?;
+    let all = SampledPaths::new((run, report.timeline), (code, &metrics.stretches), length_s);
+    Some(Samples::new(run, code, &all.between((0.0, length_s), PAGE_LIMITS)))
 }
 
 /// Calls that never returned: row, function, and begin in global seconds. `rows` yields each row with its rank's

@@ -3,6 +3,8 @@
 
 // Opacity of the veil over rows and times that are not selected.
 const VEIL = 0.68;
+// Width in pixels that the tick of a sample needs on average.
+const TICK_ROOM = 4;
 
 class MarkPainter {
   constructor(painter) {
@@ -18,6 +20,26 @@ class MarkPainter {
     c.clip();
     action(c);
     c.restore();
+  }
+
+  // A tick at the lower edge of its row for each sample of the code, where there is room and its time is known to two pixels.
+  samples(view, first, last) {
+    const { painter, source } = this, samples = source.hasSamples ? source.samplesIn(null) : null;
+    const room = painter.width - GUTTER, scale = room / (view.to - view.from);
+    if (!samples || view.rowHeight < 9 || samples.step_s * scale > 2) return;
+    this.clipToPlot(c => {
+      c.fillStyle = painter.ink;
+      for (let position = first; position < last; position++) {
+        const { rank, thread: number, fold } = view.rows[position];
+        const thread = fold ? null : samples.threads.find(of => of.rank === rank && of.thread === number);
+        if (!thread) continue;
+        const [from, to] = samples.cellsBetween(thread, view.from, view.to), bottom = painter.rowTop(view, position) + view.rowHeight - 1;
+        if ((to - from) * TICK_ROOM > room) continue;
+        for (let cell = from; cell < to; cell++) {
+          c.fillRect(painter.x(view, samples.from_s + (thread.bins[cell] + 0.5) * samples.step_s) - 0.5, bottom - 4, 1, 4);
+        }
+      }
+    });
   }
 
   // The visible calls that never returned, with their rectangles.

@@ -14,7 +14,7 @@ pub(in crate::present) fn safe(text: String) -> Value {
 }
 
 /// Scripts that the page and the viewer share, in the order in which they run.
-pub(super) const SHARED_SCRIPT: [&str; 19] = [
+pub(super) const SHARED_SCRIPT: [&str; 24] = [
     include_str!("words.js"),
     include_str!("painter.js"),
     include_str!("marks.js"),
@@ -22,10 +22,15 @@ pub(super) const SHARED_SCRIPT: [&str; 19] = [
     include_str!("timeline.js"),
     include_str!("walk.js"),
     include_str!("pointers.js"),
+    include_str!("computing.js"),
     include_str!("iterations.js"),
     include_str!("tables.js"),
     include_str!("selection.js"),
     include_str!("figures.js"),
+    include_str!("samples.js"),
+    include_str!("chance.js"),
+    include_str!("flame_tree.js"),
+    include_str!("flame.js"),
     include_str!("panels.js"),
     include_str!("selected.js"),
     include_str!("matrix.js"),

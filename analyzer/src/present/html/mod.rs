@@ -17,6 +17,7 @@ mod names;
 mod packed;
 mod parts;
 mod ranks;
+mod samples;
 mod sections;
 pub mod study;
 mod table;

@@ -29,9 +29,9 @@ function start() {
     let waiting = null;
     source.onchange = () => {
       changed();
-      if (!selection.isEmpty) waiting ??= requestAnimationFrame(() => { waiting = null; created.update(); });
+      if (!selection.isEmpty || created.flame?.isWaiting) waiting ??= requestAnimationFrame(() => { waiting = null; created.update(); });
     };
-    if (!link.read() && !selection.isEmpty) created.update();
+    if (!link.read()) selection.isEmpty ? created.flame?.update() : created.update();
   };
   causes();
   if (byId("panels").children.length) panels();

@@ -80,6 +80,7 @@ class Painter {
       this.names(view, first, last);
       this.arrows(view);
     }
+    this.marks.samples(view, first, last);
     this.marks.openNotes(view, first, last);
     this.waits.path(view);
     this.waits.arrows(view, waits);

@@ -11,6 +11,9 @@ class Panels {
     this.matrices = [...root.querySelectorAll("svg[data-places]")].map(svg => new MatrixMarks(svg, source, selection));
     this.table = id => root.querySelector(`#${id}`);
     this.makeChoosable();
+    const flame = root.querySelector("[aria-labelledby=flame]");
+    this.flame = flame && new Flame(flame, source, selection);
+    source.hasSamples = Boolean(this.flame);
     this.bar.querySelector("[data-do=clear-selection]").addEventListener("click", () => selection.clear());
     this.bar.querySelector("[data-do=zoom-selection]").addEventListener("click", () => timeline?.zoomToSelection());
     selection.onchange(() => this.update());
@@ -75,6 +78,7 @@ class Panels {
     const ranks = row ? ranksOf(row.dataset.ranks) : null;
     if (ranks && row.dataset.delayed_by !== undefined) ranks.add(Number(row.dataset.delayed_by));
     this.selection.causeRanks = ranks;
+    this.selection.delayingRank = row?.dataset.delayed_by === undefined ? null : Number(row.dataset.delayed_by);
     this.selection.causeWords = row ? `${cellOf(row, "state").textContent} in ${cellOf(row, "place").textContent}` : "cause";
     this.selection.toggle("cause", group);
   }
@@ -102,6 +106,8 @@ class Panels {
     this.regions();
     this.calls(calls);
     this.pairs(pairs);
+    this.code();
+    this.flame?.update();
     this.matrices.forEach(matrix => matrix.update());
     for (const table of this.root.querySelectorAll("table")) {
       const sorting = sortingOf(table);
@@ -235,6 +241,24 @@ class Panels {
     this.scope("call-table", isWholeRun ? "" : calls ? "Calls that overlap the selection, with their time in it."
       : "Figures for the whole run: the single calls of this selection are not loaded. Zoom in until the timeline names calls.");
     this.scope("site-table", isWholeRun ? "" : "Functions of the selection; figures are for the whole run.");
+  }
+
+  code() {
+    const { selection, source } = this, rows = this.rows("code-table"), part = selection.cutsTime || selection.effectiveRanks;
+    const samples = rows.length && part ? source.samplesIn(selection.time) : null, sums = samples?.sums(partOf(selection));
+    for (const row of rows) {
+      const { number } = row.dataset, sum = number === undefined ? undefined : sums?.functions.get(Number(number));
+      row.hidden = Boolean(sums && number !== undefined && !sum);
+      const known = sum ? { self_s: sum.self_s, error_s: Math.sqrt(sum.variance), total_s: sum.total_s,
+        share: sum.self_s / (sums.sampled_s + sums.lost_s) } : {};
+      for (const cell of row.cells) {
+        const { key } = cell.dataset;
+        if (key === "function" || key === "place") continue;
+        this.setCell(cell, sums ? known[key] ?? null : undefined, key === "share" ? percent : seconds);
+      }
+    }
+    this.scope("code-table", !part ? "" : sums ? "In the selection; a dash: known only for the whole run."
+      : "Figures for the whole run: the samples of this selection are being read.");
   }
 
   pairs(pairs) {

@@ -6,11 +6,12 @@ use minijinja::value::Value;
 
 use crate::causes::Group;
 use crate::diagnosis::{Diagnosis, Why};
+use crate::metrics::code::{Code, CodeRow};
 use crate::metrics::{CallMetrics, Metrics, Unfinished};
 use crate::models::roofline::Findings;
 use crate::present::{roofline, unfinished};
 use crate::tables::code::CodeTable;
-use crate::tables::{calls, waits};
+use crate::tables::{Cell, calls, waits};
 
 use super::markup::safe;
 use super::table::{by_key, laid_out};
@@ -74,7 +75,13 @@ pub(super) fn code(diagnosis: &Diagnosis) -> Option<(Value, usize)> {
     let table = CodeTable::new(diagnosis)?;
     let all = table.rows(None);
     let shown = &all[..all.len().min(MAX_SITES)];
-    Some((laid_out(&table.table(shown)), all.len() - shown.len()))
+    let mut functions = table.table(shown);
+    let number = |row: &CodeRow| match row.code {
+        Code::Function(of) => Cell::Count(of.into()),
+        _ => Cell::Nothing,
+    };
+    functions.mark("number", shown.iter().map(number));
+    Some((laid_out(&functions), all.len() - shown.len()))
 }
 
 /// The run under the roofline of a machine.

@@ -20,16 +20,7 @@ function showSelection(bar, selection, source, { time, calls, waits, pairs }, fi
     button.addEventListener("click", () => selection.set({ [part]: null }));
     return button;
   };
-  const shown = [];
-  if (selection.time) {
-    const [from, to] = selection.time;
-    shown.push(chip("time", `${moment(from, to - from)} to ${moment(to, to - from)}`));
-  }
-  if (selection.ranks) shown.push(chip("ranks", `rank${selection.ranks.size > 1 ? "s" : ""} ${shortList(selection.ranks)}`));
-  if (selection.region !== null) shown.push(chip("region", `region ${selection.region}`));
-  if (selection.cause !== null) shown.push(chip("cause", selection.causeWords ?? "cause"));
-  if (selection.fn !== null) shown.push(chip("fn", selection.fn));
-  chips.replaceChildren(...shown);
+  chips.replaceChildren(...selectedParts(selection).map(([part, words]) => chip(part, words)));
 
   const parts = [], rows = time.rows.size;
   if (!time.final) parts.push("still reading");
@@ -53,6 +44,17 @@ function showSelection(bar, selection, source, { time, calls, waits, pairs }, fi
   }
   const text = parts.join(" · ");
   if (status.textContent !== text) status.textContent = text;
+}
+
+// What is selected: each part with its words.
+function selectedParts(selection) {
+  const { time, ranks, region, cause, causeWords, fn } = selection, parts = [];
+  if (time) parts.push(["time", `${moment(time[0], time[1] - time[0])} to ${moment(time[1], time[1] - time[0])}`]);
+  if (ranks) parts.push(["ranks", `rank${ranks.size > 1 ? "s" : ""} ${shortList(ranks)}`]);
+  if (region !== null) parts.push(["region", `region ${region}`]);
+  if (cause !== null) parts.push(["cause", causeWords ?? "cause"]);
+  if (fn !== null) parts.push(["fn", fn]);
+  return parts;
 }
 
 // A moment, with as many digits as the length of the time around it needs.

@@ -6,6 +6,7 @@ class Selection {
   constructor(source) {
     this.source = source;
     this.listeners = [];
+    this.changes = 0;
     Object.assign(this, Selection.nothing());
   }
 
@@ -23,12 +24,19 @@ class Selection {
 
   set(change) {
     Object.assign(this, change);
+    this.changes++;
     if (this.ranks && !this.ranks.size) this.ranks = null;
     for (const listener of this.listeners) listener(this);
   }
 
   clear() {
     this.set(Selection.nothing());
+  }
+
+  // The same selection, which does not change with this one.
+  copy() {
+    const { source, time, ranks, region, cause, fn, causeRanks, causeWords, delayingRank } = this;
+    return Object.assign(new Selection(source), { time, ranks, region, cause, fn, causeRanks, causeWords, delayingRank });
   }
 
   // Selects a value, or deselects it if it is selected already.
@@ -59,10 +67,11 @@ class Selection {
     return !this.time || from <= this.time[1] && to >= this.time[0];
   }
 
-  // The selected stretches of each row: [row's index, from, to], rows ascending.
-  stretches() {
+  // The selected stretches of each row: [row's index, from, to], rows ascending; of other ranks than the selected ones, if
+  // a test for them is given.
+  stretches(isChosen = rank => this.hasRank(rank)) {
     const { source, region } = this, [from, to] = this.time ?? [0, source.length_s];
-    const isSelected = index => this.hasRank(source.rows[index].rank);
+    const isSelected = index => isChosen(source.rows[index].rank);
     if (region === null) {
       return source.rows.flatMap((row, index) => {
         const begin = Math.max(from, row.begin_s), end = Math.min(to, row.end_s);

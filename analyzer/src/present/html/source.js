@@ -14,6 +14,8 @@
 //   computing                                 kinds that count as computing; null if regions decide that
 //   waits[{row, delaying rank, begin, until, ended, state, reason, group}], path[{row, from, to}],
 //   iterations[{index, begin, length, waiting, delaying rank}]   rows; -1 if unknown
+//   samplesIn([from_s, to_s] or null)         its samples between two moments or of the whole run (Samples); null while
+//                                             they load
 //   hint                                      text for where no single calls are loaded
 //   onchange                                  called when more data have arrived
 
@@ -39,6 +41,7 @@ class EmbeddedSource {
     this.open = data.open.map(([row, fn, begin]) => ({ row, fn, begin }));
     this.computing = data.computing;
     this.summed = data.summed;
+    this.samples = data.samples && new Samples(data.samples);
     readCauses(this, data.causes);
     this.unpack(data.packed);
     this.readEvents(data.events);
@@ -211,6 +214,10 @@ class EmbeddedSource {
       if (list[i].end >= from_s) found.push(list[i]);
     }
     return found;
+  }
+
+  samplesIn() {
+    return this.samples;
   }
 
   messages(from_s, to_s) {

@@ -3,7 +3,7 @@
 // level are half as long as those of the level above. Single calls and messages come for the time in view once it is
 // short enough. Until a tile has arrived, a coarser one is drawn.
 
-const BINS = 256, BLOCK = 32, MOST_TILES = 160, MOST_REQUESTS = 4, MOST_ROWS = 1024;
+const BINS = 256, BLOCK = 32, MOST_TILES = 160, MOST_REQUESTS = 4, MOST_ROWS = 1024, MOST_SAMPLES = 8;
 
 class TileSource {
   constructor(data) {
@@ -17,6 +17,7 @@ class TileSource {
     this.computing = null;
     this.summed = data.summed;
     this.rowSums = new Map();
+    this.samples = new Map();
     this.windows = [];
     readCauses(this, data.causes);
     this.hint = "shares of time per column; zoom in for single calls";
@@ -175,6 +176,23 @@ class TileSource {
       this.rowSums.set(block, data);
       this.onchange();
     }).catch(error => this.fail(error));
+  }
+
+  // Samples
+
+  samplesIn(time) {
+    const [from, to] = time ?? [0, this.length_s], key = `${from},${to}`;
+    if (!this.samples.has(key)) {
+      // The oldest make room.
+      if (this.samples.size >= MOST_SAMPLES) this.samples.delete(this.samples.keys().next().value);
+      this.samples.set(key, null);
+      fetch(`samples?from=${from}&to=${to}`).then(async answer => {
+        if (!answer.ok) throw new Error(`status ${answer.status}`);
+        this.samples.set(key, new Samples(await answer.json()));
+        this.onchange();
+      }).catch(error => this.fail(error));
+    }
+    return this.samples.get(key);
   }
 
   // Single calls

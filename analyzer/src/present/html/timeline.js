@@ -1,6 +1,6 @@
 "use strict";
 // The interactive timeline: buttons, keys, and what is in view. It lets the painter draw, and describes in words what
-// the reader chose. `walk.js` and `pointers.js` add methods to it.
+// the reader chose. `walk.js`, `pointers.js` and `computing.js` add methods to it.
 
 // Size of the timeline on A4, in CSS pixels; at most so high that the text around it fits the same sheet.
 const PAPER = { width: 720, height: 760 };
@@ -234,6 +234,7 @@ class Timeline {
     }
     const wait = row.fold ? null : this.waitAt(row.index, at - pixel, at + pixel);
     if (wait) return this.chooseWait(wait);
+    if (!row.fold && this.chooseComputing(row.index, at)) return;
     this.view.selected = this.view.wait = null;
     const shares = new Float32Array(this.source.kinds.length);
     this.painter.rowShares(row, { from: at - pixel / 2, to: at + pixel / 2 }, 1, shares);

@@ -16,6 +16,7 @@ use crate::diagnosis::{Diagnosis, Evidence, Why};
 use crate::metrics::activity::detail::Budget;
 use crate::metrics::activity::index::IndexReader;
 use crate::metrics::activity::{self, Kind, bins_for};
+use crate::metrics::code::{CodeMetrics, SampledPaths};
 use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::context::plural;
 use crate::present::dump::Dump;
@@ -31,6 +32,7 @@ use super::data::computing_kinds;
 use super::markup::{PageError, SHARED_SCRIPT, environment, is_totals_only, kinds_used, safe};
 use super::names::{NameTable, TOOL_NAME};
 use super::parts;
+use super::samples::{Samples, VIEW_LIMITS};
 
 /// Bins of a tile; equals `BINS` in `tiles.js`.
 pub const TILE_BINS: usize = 256;
@@ -67,6 +69,8 @@ pub struct View<'a> {
     causes: OnceLock<Option<Causes<'a>>>,
     /// Summary and panels, computed at the first request.
     parts: OnceLock<Option<Value>>,
+    /// The samples of the code, found with them.
+    sampled: OnceLock<Option<(CodeMetrics, SampledPaths)>>,
 }
 
 impl<'a> View<'a> {
@@ -89,6 +93,7 @@ impl<'a> View<'a> {
             row_of: row_of.collect(),
             causes: OnceLock::new(),
             parts: OnceLock::new(),
+            sampled: OnceLock::new(),
         }
     }
 
@@ -341,8 +346,23 @@ impl<'a> View<'a> {
             let report = Report::new(&diagnosis, &replayed.savings);
             let context = parts::parts(&report, &activity, None);
             let html = environment().ok()?.get_template("parts.html").ok()?.render(context).ok()?;
+            self.sampled.get_or_init(|| {
+                let (code, ranks) = (metrics.code.clone()?, &metrics.stretches);
+                let paths = SampledPaths::new((run, timeline), (&code, ranks), self.length_s());
+                Some((code, paths))
+            });
             Some(json!({ "html": html, "computing": computing_kinds(metrics.compute) }))
         });
         found.as_ref()
+    }
+
+    /// The samples of the code between two moments; null if it was not sampled.
+    pub fn samples(&self, (from_s, to_s): (f64, f64), most_calls: u64) -> Option<Value> {
+        let _ = self.parts(most_calls).filter(|_| from_s < to_s)?;
+        let sampled = self.sampled.get()?;
+        let samples = sampled.as_ref().map(|(code, paths)| {
+            Samples::new(self.look.run, code, &paths.between((from_s, to_s), VIEW_LIMITS))
+        });
+        Some(json!(samples))
     }
 }
