@@ -72,8 +72,9 @@ impl Names {
                 module.build_id.clear();
             }
             Definition::Code(code) => {
-                code.path = self.modules.of("module", &code.path);
-                code.build_id = PYTHON.to_owned() + &self.functions.of("function", &code.build_id);
+                code.path = self.modules.pseudonym("module", &code.path);
+                code.build_id =
+                    PYTHON.to_owned() + &self.functions.pseudonym("function", &code.build_id);
             }
             Definition::Stopped { reason, .. } => *reason = without_paths(reason),
             _ => {}
