@@ -142,8 +142,9 @@ fn sums_and_panels_agree_with_report() {
 #[test]
 fn answers_with_the_samples_of_a_time() {
     let Some(library) = &*LIBRARY else { return };
-    let directory = RunDirectory::of(&sampled(library, 5, &vec![vec![[20_000_000; 4]; 40]; 2]));
-    let shown = Shown::of(&directory);
+    let directory =
+        RunDirectory::with_ranks(&sampled(library, 5, &vec![vec![[20_000_000; 4]; 40]; 2]));
+    let shown = Shown::new(&directory);
     let length_s = shown.timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
     let samples = |from: f64, to: f64| {
         let body = shown.request("samples", &format!("from={from}&to={to}")).unwrap();
@@ -158,8 +159,8 @@ fn answers_with_the_samples_of_a_time() {
     for query in ["from=1&to=0", "from=1&to=1", "from=0", "from=0&to=x"] {
         assert!(shown.request("samples", query).is_none(), "{query}");
     }
-    let directory = RunDirectory::of(&ranks());
-    let nothing = Shown::of(&directory).request("samples", "from=0&to=1").unwrap();
+    let directory = RunDirectory::with_ranks(&ranks());
+    let nothing = Shown::new(&directory).request("samples", "from=0&to=1").unwrap();
     assert_eq!(nothing, b"null");
 }
 
