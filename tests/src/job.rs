@@ -105,6 +105,11 @@ impl Job {
         self
     }
 
+    /// Is not sampled, even if all jobs are: the test checks how large the rank's file is.
+    pub fn without_samples(self) -> Self {
+        self.environment(trace_format::settings::SAMPLE.name, "0")
+    }
+
     /// Preloads another library before the recorder.
     pub fn preload_before(mut self, library: &Path) -> Self {
         self.preloaded_before.push(library.to_owned());

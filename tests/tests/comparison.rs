@@ -331,7 +331,8 @@ under_both! {
         let damaged = runs(mpi, temp.path(), "damaged", 1, &[]).remove(0);
         let file = damaged.join("ranks-000/rank-000002.gmc");
         let bytes = fs::read(&file).expect("a rank's file");
-        fs::write(&file, &bytes[..bytes.len() / 2]).expect("writable");
+        // Samples, if there are any, lie behind the calls.
+        fs::write(&file, &bytes[..bytes.len().min(70_000) / 2]).expect("writable");
         let (_, stderr, code) = outcome(&["compare", &good, &text(&damaged)]);
         assert_eq!(code, 1, "{stderr}");
         assert!(stderr.contains("damaged") || stderr.contains("did not return"), "{stderr}");
