@@ -11,6 +11,13 @@ use serde::Serialize;
 use super::counts::Change;
 use super::place::CodeLocation;
 
+/// A rank has changed if its time changed by at least this share of that of the rank that changed
+/// most.
+pub(super) const CHANGED_SHARE: f64 = 0.5;
+
+/// If more than this share of the ranks changed, all ranks count as changed.
+pub(super) const ALL_SHARE: f64 = 0.75;
+
 /// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

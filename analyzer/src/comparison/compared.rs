@@ -2,6 +2,7 @@
 
 use super::basis::Basis;
 use super::cause::Cause;
+use super::code::CodeComparison;
 use super::counts::{Change, CountKind};
 use super::parts::{Differences, FactorDifference};
 use super::quantities::{PhaseTime, Tested};
@@ -37,6 +38,8 @@ pub struct Comparison {
     pub varying: Vec<CountKind>,
     /// What decides whether the time differs.
     pub basis: Basis,
+    /// Own time of functions, if the runs were sampled.
+    pub code: CodeComparison,
     /// The cause of the difference.
     pub cause: Option<Cause>,
     /// Factor by which all computation changed alike while counts did not change.

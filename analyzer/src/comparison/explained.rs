@@ -3,20 +3,13 @@
 use crate::diagnosis::Figures;
 
 use super::basis::Basis;
-use super::cause::{Cause, CauseKind, WhichRanks};
+use super::cause::{ALL_SHARE, CHANGED_SHARE, Cause, CauseKind, WhichRanks};
 use super::compared::Comparison;
 use super::counts::{Change, CountKind};
 use super::parts::{Difference, Differences};
 use super::place::CodeLocation;
 use super::quantities::Tested;
 use super::record::Kind;
-
-/// A rank has changed if its time changed by at least this share of that of the rank that changed
-/// most.
-pub(super) const CHANGED_SHARE: f64 = 0.5;
-
-/// If more than this share of the ranks changed, all ranks count as changed.
-pub(super) const ALL_SHARE: f64 = 0.75;
 
 /// Minimum share of computing of each part that is considered for drift.
 pub(super) const MIN_FOR_DRIFT: f64 = 0.05;

@@ -14,6 +14,8 @@
 //! | `configurations` | which runs belong together where there are several configurations |
 //! | `counts` | compares what does not vary |
 //! | `parts` | differences of time that add up |
+//! | `sampled` | what a record keeps of the samples of the program's code |
+//! | `code` | differences of functions, from samples |
 //! | `statistics` | intervals, and how many runs they require |
 //! | `quantities` | times that are tested for differences |
 //! | `doubts` | what the diagnoses of the runs take from it |
@@ -30,6 +32,7 @@ mod alignment;
 pub mod baseline;
 pub mod basis;
 pub mod cause;
+pub mod code;
 mod compared;
 pub mod configurations;
 pub mod counts;
@@ -45,6 +48,7 @@ pub mod public_arguments;
 pub mod quantities;
 pub mod record;
 pub mod reduce;
+pub mod sampled;
 pub mod statistics;
 pub mod subject;
 
@@ -53,6 +57,8 @@ mod basis_tests;
 #[cfg(test)]
 mod build_tests;
 #[cfg(test)]
+mod code_tests;
+#[cfg(test)]
 mod synthetic_runs;
 #[cfg(test)]
 mod tests;
@@ -60,7 +66,8 @@ mod tests;
 use crate::diagnosis::{Figures, Finding};
 
 use basis::Basis;
-use cause::Cause;
+use cause::{Cause, CauseKind};
+use code::{CodeComparison, FunctionDifference};
 pub use compared::Comparison;
 use counts::{Change, CountKind};
 use parts::Differences;
@@ -98,6 +105,7 @@ impl Comparison {
             varying,
             basis: Basis::Scatter,
             cause: None,
+            code: CodeComparison::new(before, after, same_ranks),
             drift,
             before: own_before,
             after: own_after,
@@ -121,6 +129,7 @@ impl Comparison {
         let phases = self.phases.iter_mut().map(|phase| &mut phase.estimate);
         let of_iteration = self.of_iteration.iter_mut().map(|(_, estimate)| estimate);
         let all = tested.chain(phases).chain(of_iteration).chain(&mut self.iteration);
+        self.code.withdraw_assumed();
         for estimate in all.chain([&mut self.elapsed]).filter(|estimate| estimate.is_assumed) {
             *estimate = estimate.of_unknown_scatter();
         }
@@ -157,6 +166,15 @@ impl Comparison {
         self.iteration.is_some()
             && self.more_iterations().is_none()
             && all.all(|record| record.share_of_iterations() >= 0.8)
+    }
+
+    /// The function that explains the difference, if samples tell and the machine does not.
+    pub fn explaining_function(&self) -> Option<&FunctionDifference> {
+        let of_machine = |cause: &Cause| cause.kind == CauseKind::Machine;
+        match self.cause.as_ref().is_some_and(of_machine) {
+            true => None,
+            false => self.code.explaining(self.elapsed.difference()),
+        }
     }
 
     /// The number of iterations before and after, if it changed.

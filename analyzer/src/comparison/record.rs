@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::partners::Partners;
 use super::place::{Place, Site};
+use super::sampled::{SampledCode, SampledRow};
 use crate::diagnosis::Finding;
 use crate::statistics::median;
 
@@ -72,6 +73,9 @@ pub struct RunRecord {
     /// the operating system's readings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacked_cores: Option<f64>,
+    /// Own time of functions, if the program's code was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<SampledCode>,
     /// What the run's figures mean. Kinds that this version does not know are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_findings")]
     pub findings: Vec<Finding>,
@@ -356,6 +360,15 @@ impl RunRecord {
         };
         if self.parts.iter().any(bad) {
             return Err("a part's ranks do not add up to it");
+        }
+        let rows = self.code.iter().flat_map(|code| &code.rows);
+        let is_bad = |row: &SampledRow| {
+            row.by_ranks.len() != groups || row.by_ranks.iter().any(|ns| *ns < 0)
+        };
+        if self.code.as_ref().is_some_and(|code| code.period_ns <= 0)
+            || rows.into_iter().any(is_bad)
+        {
+            return Err("its samples do not fit its ranks");
         }
         if let Some(of) = &self.iterations {
             let length = of.elapsed.len();

@@ -95,6 +95,13 @@ impl Estimate {
         self.interval.is_some_and(|(lo, hi)| lo > 0.0 || hi < 0.0)
     }
 
+    /// The least difference that would be significant with this probability of error; `None` if the scatter is unknown.
+    pub fn detectable(&self, alpha: f64) -> Option<f64> {
+        let (lo, hi) = self.interval?;
+        let factor = upper_quantile(alpha / 2.0, self.degrees) / quantile(self.degrees);
+        Some((hi - lo) / 2.0 * factor)
+    }
+
     /// Number of runs per side until the half-width of the interval is at most `most`; `None` if
     /// more than [`MAX_RUNS`].
     pub fn runs_for(&self, most: f64) -> Option<usize> {
@@ -109,10 +116,14 @@ impl Estimate {
 
 /// Student's quantile for [`ALPHA`]; the normal quantile for infinitely many degrees of freedom.
 fn quantile(degrees: f64) -> f64 {
+    upper_quantile(ALPHA, degrees)
+}
+
+fn upper_quantile(alpha: f64, degrees: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees.is_finite());
     match student {
-        Some(student) => student.inverse_cdf(1.0 - ALPHA),
-        None => Normal::standard().inverse_cdf(1.0 - ALPHA),
+        Some(student) => student.inverse_cdf(1.0 - alpha),
+        None => Normal::standard().inverse_cdf(1.0 - alpha),
     }
 }
 
@@ -214,6 +225,18 @@ fn draw(run: &[f64], figures: &mut Vec<f64>, numbers: &mut SplitMix64) {
     figures.truncate(run.len());
 }
 
+/// Degrees of freedom of a difference (Welch 1947), from the variances of both means and the numbers of runs.
+fn degrees([of_b, of_a]: [f64; 2], runs: [usize; 2]) -> f64 {
+    match runs {
+        [1, 1] => f64::INFINITY,
+        [1, n] | [n, 1] => n as f64 - 1.0,
+        [n, m] => {
+            let part = |variance: f64, n: usize| variance.powi(2) / (n as f64 - 1.0);
+            (of_b + of_a).powi(2) / (part(of_b, n) + part(of_a, m)).max(f64::MIN_POSITIVE)
+        }
+    }
+}
+
 /// Compares two sets of runs. Each run has its figures in chronological order, or a single figure
 /// if only its total is known.
 pub fn compare(before: &[Vec<f64>], after: &[Vec<f64>], location: Location) -> Estimate {
@@ -223,14 +246,7 @@ pub fn compare(before: &[Vec<f64>], after: &[Vec<f64>], location: Location) -> E
     let spread = known.unwrap_or(assumed);
     let (of_b, of_a) = (b.variance(spread), a.variance(spread));
     let variance = of_b + of_a;
-    let degrees = match (before.len(), after.len()) {
-        (1, 1) => f64::INFINITY,
-        (1, n) | (n, 1) => n as f64 - 1.0,
-        (n, m) => {
-            let part = |variance: f64, n: usize| variance.powi(2) / (n as f64 - 1.0);
-            variance.powi(2) / (part(of_b, n) + part(of_a, m)).max(f64::MIN_POSITIVE)
-        }
-    };
+    let degrees = degrees([of_b, of_a], [before.len(), after.len()]);
     let is_single_figure = before.iter().chain(after).all(|run| run.len() < 2);
     let is_known = known.is_some() || !is_single_figure;
     let difference = a.value - b.value;
@@ -243,6 +259,54 @@ pub fn compare(before: &[Vec<f64>], after: &[Vec<f64>], location: Location) -> E
         p: if is_known && error > 0.0 { two_sided(difference / error, degrees) } else { 1.0 },
         degrees,
         spread: if b.value > 0.0 { spread / b.value } else { 0.0 },
+        runs: before.len().min(after.len()),
+        is_assumed: known.is_none(),
+    }
+}
+
+/// A figure of a run that is counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Counted {
+    pub value: f64,
+    /// Variance of the count alone.
+    pub variance: f64,
+    /// By how much more the value may be, because something was not counted.
+    pub hidden: f64,
+}
+
+/// Compares two sets of runs by figures that vary by counting alone, and more if runs differ. A single run is taken to
+/// differ from others of its kind as those of the other side do, or else by [`ASSUMED_SPREAD`].
+pub fn compare_counted(before: &[Counted], after: &[Counted]) -> Estimate {
+    let mean = |side: &[Counted], of: fn(&Counted) -> f64| {
+        side.iter().map(of).sum::<f64>() / side.len().max(1) as f64
+    };
+    let [b, a] = [before, after].map(|side| mean(side, |one| one.value));
+    let spreads = [before, after]
+        .map(|side| deviation(&side.iter().map(|one| one.value).collect::<Vec<f64>>()));
+    let known = spreads.iter().copied().flatten().reduce(f64::max);
+    let spread = known.unwrap_or(ASSUMED_SPREAD * b.max(a));
+    let variance = |side: &[Counted], own: Option<f64>, value: f64| {
+        let counting = mean(side, |one| one.variance);
+        let of_run = match own {
+            Some(own) => own.powi(2).max(counting),
+            None => counting + spread.powi(2),
+        };
+        of_run.max((MIN_SPREAD * value).powi(2)) / side.len() as f64
+    };
+    let variances = [variance(before, spreads[0], b), variance(after, spreads[1], a)];
+    let degrees = degrees(variances, [before.len(), after.len()]);
+    let error = (variances[0] + variances[1]).sqrt();
+    let half = quantile(degrees) * error;
+    let hidden = [before, after].map(|side| mean(side, |one| one.hidden));
+    let interval = (a - b - half - hidden[0], a - b + half + hidden[1]);
+    let least = (a - b).abs() - if a > b { hidden[0] } else { hidden[1] };
+    Estimate {
+        before: b,
+        after: a,
+        interval: Some(interval),
+        p: if error > 0.0 { two_sided(least.max(0.0) / error, degrees) } else { 1.0 },
+        degrees,
+        spread: if b > 0.0 { spread / b } else { 0.0 },
         runs: before.len().min(after.len()),
         is_assumed: known.is_none(),
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::partners::Partners;
 use super::place::{Place, Site};
 use super::record::*;
+use super::sampled::{Sampled, SampledCode, SampledRow};
 use crate::diagnosis::Finding;
 use crate::metrics::Oversubscription;
 
@@ -167,6 +168,7 @@ impl RunGenerator {
             counts: self.counts(),
             partners: Some(self.partners()),
             lacked_cores: Some(self.lacked_cores),
+            code: None,
             findings: self.lack().into_iter().collect(),
             simulated: false,
         };
@@ -209,6 +211,36 @@ impl RunGenerator {
         let pairs = (0..4).map(|at| ((self.order[at], next(at)), ITERATIONS as u64)).collect();
         Partners::new(&pairs, |_| 0)
     }
+}
+
+/// The samples of a run: seconds in each function on every rank, sampled at a rate; a run's speed scatters.
+pub fn sampled(
+    seed: u64,
+    hz: f64,
+    run_spread: f64,
+    functions: &[(&str, [f64; RANKS as usize])],
+) -> SampledCode {
+    let mut noise = Noise::new(seed);
+    let period = 1e9 / hz;
+    let sums = [0, 1, 2, 3].map(|rank| functions.iter().map(|(_, of)| of[rank]).sum::<f64>());
+    let row = |(at, (name, seconds)): (usize, &(&str, [f64; RANKS as usize]))| {
+        let speed = 1.0 + run_spread * noise.normal();
+        let count = |(seconds, sum): (&f64, f64)| {
+            let mean = seconds * speed * hz;
+            let deviation = (mean * (1.0 - seconds / sum)).sqrt();
+            ((mean + deviation * noise.normal()).round().max(0.0) * period) as i64
+        };
+        let what = Sampled {
+            function: Some((*name).to_owned()),
+            module: "made".to_owned(),
+            file: Some("made.c".to_owned()),
+            line: Some(10 + at as u32),
+            ..Sampled::default()
+        };
+        SampledRow { what, by_ranks: seconds.iter().zip(sums).map(count).collect() }
+    };
+    let rows = functions.iter().enumerate().map(row).collect();
+    SampledCode { period_ns: period as i64, at_ticks: false, ranks: RANKS, rows }
 }
 
 /// The times of the ranks of a synthetic run.

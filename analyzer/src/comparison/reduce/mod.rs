@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `time` | where the ranks' time went, in whole nanoseconds |
 //! | `iterations` | the loops |
+//! | `code` | the samples of its code |
 //! | `exchanged` | messages and collective operations |
 
+mod code;
 mod exchanged;
 mod iterations;
 mod time;
@@ -106,6 +108,7 @@ impl RunRecord {
         let replayed = (ideal, replay.as_ref());
         let findings =
             metrics.as_ref().map(|metrics| findings(&analysis, metrics, &causes, replayed));
+        let sampled = metrics.as_ref().and_then(|metrics| metrics.code.as_ref());
         let header = &run.ranks[0].file.header;
         let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let directory = run.directory.file_name().unwrap_or(run.directory.as_os_str());
@@ -134,6 +137,7 @@ impl RunRecord {
             counts,
             partners,
             lacked_cores: metrics.as_ref().and_then(Metrics::share_off_cpu),
+            code: sampled.map(|code| code::sampled(run, code, ranks_per_group)),
             findings: findings.unwrap_or_default(),
             simulated: run.is_simulated(),
         })

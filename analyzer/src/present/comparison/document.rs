@@ -4,9 +4,11 @@ use serde::Serialize;
 
 use crate::comparison::basis::{Basis, lacked_cores};
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
+use crate::comparison::code::FunctionDifference;
 use crate::comparison::parts::Key;
 use crate::comparison::place::CodeLocation;
 use crate::comparison::record::{Kind, Machine};
+use crate::comparison::sampled::SampledKind;
 use crate::comparison::statistics::{CONFIDENCE, Estimate};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
@@ -62,6 +64,8 @@ pub(crate) struct Document<'a> {
     shares: Vec<FactorPart>,
     /// Computing of the program's parts.
     tested: Vec<TestedPart>,
+    /// Own CPU time of functions over all ranks, from samples; empty if runs were not sampled or rank counts differ.
+    code: Vec<CodePart<'a>>,
     /// What differs without varying.
     counts: Vec<CountPart>,
     /// How many counts vary.
@@ -209,6 +213,36 @@ struct TestedPart {
     found: bool,
 }
 
+/// Own time of a function.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CodePart<'a> {
+    /// `function`, or `kernel` (or signals held off; also inside MPI).
+    kind: SampledKind,
+    /// Name; null: unknown, or no function.
+    function: Option<&'a str>,
+    /// Program or library, without its path; null: unknown code, or no function.
+    module: Option<&'a str>,
+    /// Source file, without its path.
+    file: Option<&'a str>,
+    /// The line in it with most time.
+    line: Option<u32>,
+    #[serde(flatten)]
+    change: Change,
+    /// Two-sided, over all ranks.
+    p: f64,
+    /// It is significant among all functions (Holm, 1 %), over all ranks or on some.
+    found: bool,
+    /// First and last of each range of ranks that certainly changed; null: no single one, or not found.
+    ranks: Option<Vec<(u32, u32)>>,
+    /// All ranks changed.
+    all_ranks: bool,
+    /// Of a rank that changed.
+    rank_difference_s: Option<f64>,
+    /// It explains at least half of the difference of elapsed times.
+    explains: bool,
+}
+
 /// A count that differs.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -291,6 +325,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
             .map(|(kind, estimate)| factor_part(kind.key(), estimate))
             .collect(),
         tested: of.tested.iter().map(tested).collect(),
+        code: of.code.functions.iter().map(|function| code_part(of, function)).collect(),
         counts: of.changes.iter().map(count).collect(),
         counts_varying: of.varying.len(),
         machine_factor: of.drift,
@@ -410,20 +445,43 @@ fn tested(of: &crate::comparison::quantities::Tested) -> TestedPart {
     }
 }
 
+fn code_part<'a>(of: &'a Comparison, function: &'a FunctionDifference) -> CodePart<'a> {
+    let FunctionDifference { shown, estimate, is_significant, on, .. } = function;
+    let explains = of.explaining_function().is_some_and(|found| std::ptr::eq(found, function));
+    CodePart {
+        kind: shown.kind,
+        function: shown.function.as_deref(),
+        module: Some(shown.module.as_str()).filter(|module| !module.is_empty()),
+        file: shown.file.as_deref(),
+        line: shown.line,
+        change: Change::new(estimate),
+        p: estimate.p,
+        found: *is_significant,
+        ranks: on.as_ref().and_then(|(which, _)| ranks_of(which)),
+        all_ranks: on.as_ref().is_some_and(|(which, _)| *which == WhichRanks::All),
+        rank_difference_s: on.as_ref().map(|(_, ns)| ns * 1e-9),
+        explains,
+    }
+}
+
+/// `None`: all of them.
+fn ranks_of(which: &WhichRanks) -> Option<Vec<(u32, u32)>> {
+    match which {
+        WhichRanks::Some(ranks) => Some(ranks.clone()),
+        WhichRanks::All => None,
+    }
+}
+
 fn cause_part(of: &Comparison, cause: &Cause) -> CausePart {
     let region = match &cause.spot {
         Some(CodeLocation::Region(name)) => Some(name.clone()),
-        _ => None,
-    };
-    let ranks = match &cause.ranks {
-        Some(WhichRanks::Some(ranks)) => Some(ranks.clone()),
         _ => None,
     };
     CausePart {
         kind: cause.kind,
         place: cause.spot.as_ref().map(words::spot),
         region,
-        ranks,
+        ranks: cause.ranks.as_ref().and_then(ranks_of),
         all_ranks: cause.ranks == Some(WhichRanks::All),
         difference_s: cause.ns.map(|ns| ns * 1e-9),
         what: cause.change.as_ref().map(|change| words::what(&change.what)),

@@ -13,7 +13,7 @@ use crate::present::quantity::seconds;
 
 use super::{document, screen, tables, verdict};
 
-/// Maximum number of rows in the page's table of places.
+/// Maximum number of rows in the page's tables of places and functions.
 const MAX_PLACES: usize = 100;
 
 /// Both timelines as pictures, drawn to one scale.
@@ -29,6 +29,8 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
     let document = Value::from_serialize(document::document(of));
     let (_, each) = verdict::per_iteration(of);
     let places: Vec<&Difference> = of.differences.parts.iter().take(MAX_PLACES).collect();
+    let functions = &of.code.functions;
+    let functions = &functions[..functions.partition_point(|of| of.is_significant).min(MAX_PLACES)];
     let same_ranks = of.relation.same_ranks;
     let pictures: Vec<Value> =
         timelines.iter().flat_map(|of| of.pictures.clone()).map(safe).collect();
@@ -47,6 +49,8 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         shares => laid_out(&tables::shares(of)),
         parts => same_ranks.then(|| laid_out(&tables::kinds(of))),
         places => laid_out(&tables::places(of, &places)),
+        functions => (!functions.is_empty()).then(|| laid_out(&tables::functions(of, functions))),
+        no_function => functions.is_empty().then(|| verdict::no_function(of)),
         changes => (!of.changes.is_empty()).then(|| laid_out(&tables::counts(&of.changes))),
         pictures => pictures,
         caption => timelines.map(|of| printable(&of.caption)),

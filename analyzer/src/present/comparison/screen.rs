@@ -47,6 +47,7 @@ pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
         block("SHARES", Figures::Waits, table::lines(&tables::shares(of)));
     }
     block("EFFICIENCY", Figures::Efficiency, table::lines(&tables::factors(of)));
+    blocks.block("CODE", functions(of));
     verdict::notes(of).iter().for_each(|note| blocks.note(note));
 }
 
@@ -69,6 +70,19 @@ fn kinds(of: &Comparison) -> Vec<String> {
         let ns = of.differences.unexplained_ns as f64 / over;
         lines.push(format!("unexplained: {}", words::signed(ns)));
     }
+    lines
+}
+
+/// The functions whose time differs with certainty.
+fn functions(of: &Comparison) -> Vec<String> {
+    let all = &of.code.functions;
+    let certain = all.iter().filter(|of| of.is_significant).count();
+    if certain == 0 {
+        return verdict::no_function(of).into_iter().collect();
+    }
+    let shown = &all[..certain.min(MAX_ROWS)];
+    let mut lines = table::brief_lines(&tables::functions(of, shown));
+    lines.extend(table::more(certain - shown.len(), "function"));
     lines
 }
 

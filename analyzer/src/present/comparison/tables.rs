@@ -1,10 +1,13 @@
 //! The tables of a comparison, for the terminal and the page.
 
 use crate::comparison::Comparison;
+use crate::comparison::cause::WhichRanks;
+use crate::comparison::code::FunctionDifference;
 use crate::comparison::counts::Change;
 use crate::comparison::parts::{self, Difference};
 use crate::comparison::quantities::PhaseTime;
 use crate::comparison::record::Kind;
+use crate::comparison::sampled::{Sampled, SampledKind};
 use crate::comparison::statistics::Estimate;
 use crate::tables::{Cell, Table};
 
@@ -124,6 +127,40 @@ fn most_changed(part: &Difference, of: &Comparison, over: f64) -> String {
         _ => format!("ranks {first}-{}", first + group - 1),
     };
     format!("{name}: {}", words::signed(ns / over))
+}
+
+/// Own time of functions over all ranks.
+pub(super) fn functions(of: &Comparison, rows: &[FunctionDifference]) -> Table {
+    let (over, each) = verdict::per_iteration(of);
+    let place = |of: &FunctionDifference| match of.shown.kind {
+        SampledKind::Function => {
+            let Sampled { module, file, line, .. } = of.shown.clone();
+            Cell::Source { module, file, line }
+        }
+        _ => Cell::Nothing,
+    };
+    let on = |of: &FunctionDifference| match &of.on {
+        None => String::new(),
+        Some((which, ns)) => {
+            let ns = words::signed(ns / over);
+            match which {
+                WhichRanks::All => format!("all ranks: {ns}"),
+                WhichRanks::Some(_) => format!("{}: {ns}", verdict::which(which)),
+            }
+        }
+    };
+    let rows = || rows.iter();
+    let mut table = Table::default();
+    table.add("function", "function", rows().map(|of| Cell::Text(words::sampled(&of.shown))));
+    table.add("place", "where", rows().map(place));
+    table.add("before_s", "before", rows().map(|of| s(of.estimate.before / over)));
+    table.add("after_s", "after", rows().map(|of| s(of.estimate.after / over)));
+    let title = format!("all ranks{each}");
+    let differences = rows().map(|of| Cell::Difference(of.estimate.difference() / over * 1e-9));
+    table.add("difference_s", &title, differences);
+    table.detail("interval", "98 % interval", rows().map(|of| interval(&of.estimate, over)));
+    table.add("ranks", "ranks", rows().map(|of| Cell::Text(on(of))));
+    table
 }
 
 /// Parts of all ranks' time.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::comparison::basis::Basis;
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
+use crate::comparison::code::{FunctionDifference, NotSampled};
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::doubts::{self, Doubt};
 use crate::comparison::place::CodeLocation;
@@ -61,6 +62,7 @@ pub(super) fn sentences(of: &Comparison) -> Vec<String> {
     if let Some(cause) = &of.cause {
         sentences.push(self::cause(of, cause));
     }
+    sentences.extend(of.explaining_function().map(|found| function(of, found)));
     sentences
 }
 
@@ -155,14 +157,8 @@ fn of_time(of: &Comparison, cause: &Cause) -> String {
     let (iterations, each) = per_iteration(of);
     let by = seconds((ns / iterations).abs() * 1e-9);
     let place = cause.spot.as_ref().map(words::at).unwrap_or_default();
-    let who = match &cause.ranks {
-        None => "The mean rank".to_owned(),
-        Some(WhichRanks::All) => "All ranks".to_owned(),
-        Some(WhichRanks::Some(ranks)) => match ranks[..] {
-            [(first, last)] if first == last => format!("Rank {first}"),
-            _ => format!("Ranks {}", range_list(join_consecutive(ranks))),
-        },
-    };
+    let who = cause.ranks.as_ref().map_or_else(|| "The mean rank".to_owned(), which);
+    let who = capitalised(&who);
     let verb = |one: &'static str, all: &'static str| match who.starts_with("Rank ")
         || cause.ranks.is_none()
     {
@@ -186,6 +182,72 @@ fn of_time(of: &Comparison, cause: &Cause) -> String {
         }
         _ => {
             format!("{who} {} {by} {longer}{each} in calls kept only as totals.", verb("is", "are"))
+        }
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// `rank 2`.
+pub(super) fn which(ranks: &WhichRanks) -> String {
+    match ranks {
+        WhichRanks::All => "all ranks".to_owned(),
+        WhichRanks::Some(ranks) => match ranks[..] {
+            [(first, last)] if first == last => format!("rank {first}"),
+            _ => format!("ranks {}", range_list(join_consecutive(ranks))),
+        },
+    }
+}
+
+/// The function that explains the difference.
+fn function(of: &Comparison, function: &FunctionDifference) -> String {
+    let (over, each) = per_iteration(of);
+    let name = words::function(&function.shown);
+    let (ns, on) = match &function.on {
+        Some((WhichRanks::All, ns)) => (*ns, " on each rank".to_owned()),
+        Some((ranks, ns)) => (*ns, format!(" on {}", which(ranks))),
+        None => (function.estimate.difference(), ", all ranks together".to_owned()),
+    };
+    let longer = if ns > 0.0 { "longer" } else { "less" };
+    format!("{name} takes {} {longer}{each}{on}.", seconds((ns / over).abs() * 1e-9))
+}
+
+/// What is said where no function differs with certainty: how large a difference would show.
+pub(super) fn no_function(of: &Comparison) -> Option<String> {
+    if of.code.functions.is_empty() {
+        return None;
+    }
+    let (over, each) = per_iteration(of);
+    Some(match of.code.detectable {
+        None => "cannot tell which functions changed: record several runs of each side".to_owned(),
+        Some((at, ns)) => format!(
+            "no significant difference; in {}, one of less than {}{each} over all ranks would not show",
+            words::sampled(&of.code.functions[at].shown),
+            seconds(ns / over * 1e-9)
+        ),
+    })
+}
+
+/// Why functions are not compared.
+fn not_sampled(of: &NotSampled) -> String {
+    match of {
+        NotSampled::Runs { before, count, of } => {
+            let side = if *before { "before" } else { "after" };
+            let which = match (count, of) {
+                (1, 1) => format!("the run {side} has"),
+                (count, of) if count == of => format!("the runs {side} have"),
+                _ => format!("{count} of {of} runs {side} have"),
+            };
+            format!("Functions are not compared: {which} no samples (record with --sample).")
+        }
+        NotSampled::Ranks { run, sampled, of } => {
+            format!("Functions are not compared: in {run}, {sampled} of {of} ranks were sampled.")
+        }
+        NotSampled::OtherRanks => {
+            "Functions are not compared, because the rank counts differ.".to_owned()
         }
     }
 }
@@ -284,6 +346,21 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
             "One side has a single run: its counts are assumed not to vary from run to run."
                 .to_owned(),
         );
+    }
+    notes.extend(of.code.missing.as_ref().map(not_sampled));
+    if of.code.at_ticks {
+        notes.push(
+            "Some runs were sampled at the kernel's ticks: functions that run just before or after a tick are counted \
+             too often or too rarely."
+                .to_owned(),
+        );
+    }
+    let assumed = of.code.functions.iter().any(|of| of.is_significant && of.estimate.is_assumed);
+    if assumed && decisive.interval.is_none() {
+        notes.push(format!(
+            "One run per side: functions are taken to vary by {} from run to run, and by the chance of sampling.",
+            percent(ASSUMED_SPREAD)
+        ));
     }
     if !of.varying.is_empty() {
         let named: Vec<String> = of.varying.iter().take(MAX_VARYING).map(words::what).collect();

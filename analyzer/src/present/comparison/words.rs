@@ -4,6 +4,7 @@ use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::guard::Verdict;
 use crate::comparison::place::{CodeLocation, Site};
 use crate::comparison::record::{Kind, RunRecord};
+use crate::comparison::sampled::{Sampled, SampledKind};
 use crate::comparison::statistics::Estimate;
 use crate::comparison::subject::{Difference, Mixed};
 use crate::present::quantity::{self, count, percent, significant};
@@ -55,6 +56,30 @@ pub(super) fn at(place: &CodeLocation) -> String {
         CodeLocation::Elsewhere => "outside the larger places".to_owned(),
         CodeLocation::None => String::new(),
         _ => spot(place),
+    }
+}
+
+/// What time was sampled in.
+pub(super) fn sampled(of: &Sampled) -> String {
+    let name = match of.kind {
+        SampledKind::Function => of.function.as_deref().unwrap_or("unknown function"),
+        SampledKind::Rest => "(functions with less time)",
+        SampledKind::Kernel => "(kernel, or signals held off)",
+        SampledKind::Lost => "(samples lost)",
+    };
+    name.to_owned()
+}
+
+/// `residual_norm (jacobi.c:36)`.
+pub(super) fn function(of: &Sampled) -> String {
+    let place = match (&of.file, of.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file.clone(),
+        (None, _) => of.module.clone(),
+    };
+    match place.is_empty() {
+        true => sampled(of),
+        false => format!("{} ({place})", sampled(of)),
     }
 }
 
