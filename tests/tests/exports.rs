@@ -1,6 +1,7 @@
 //! Other programs read in our exports what was recorded; imports keep every call and message; a
 //! failed export leaves no files.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,8 +10,9 @@ use std::time::Duration;
 use system_tests::conformity::{PROGRAMS, program, record};
 use system_tests::directories::{TempDir, repository};
 use system_tests::kernels::command;
-use system_tests::victim::Build;
+use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use trace_format::settings::SAMPLE;
 
 /// Programs that together send, receive, wait, test, poll, call collectives and make communicators.
 const EXPORTED: [&str; 6] = [
@@ -61,6 +63,54 @@ under_both! {
         let output = check.output().expect("the script starts");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}\n{}", stderr(&output));
+    }
+}
+
+under_both! {
+    /// Threads without MPI calls, too. An import skips the samples and keeps the rest.
+    fn otf2_has_samples_as_calling_contexts(mpi) {
+        let program = built(mpi, "computes_in_functions", Build::Optimised);
+        let job = Job::new(mpi, &program).environment(SAMPLE.name, "99").ranks(2);
+        let recorded = job.argument("1").argument("1").record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        let threads = [0, 1].map(|rank| trace.rank(rank).file.sampled_threads());
+        let samples: usize = threads.iter().flatten().map(|of| of.samples.len()).sum();
+        assert!(samples > 0 && threads[0].iter().any(|of| of.thread.is_none()), "{threads:?}");
+
+        let folder = TempDir::new();
+        let out = folder.join("otf2");
+        let exported = gammachi(&["export", "--to", "otf2", "--out"], &[&out, &recorded.directory()]);
+        assert!(exported.status.success(), "{}", stderr(&exported));
+        let archive = out.join("traces.otf2");
+        let printed = |options: &[&str]| {
+            let output = Command::new("otf2-print").args(options).arg(&archive).output();
+            let output = output.expect("otf2-print is installed");
+            assert!(output.status.success(), "{}", stderr(&output));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let events = printed(&[]);
+        let written = events.matches("CALLING_CONTEXT_SAMPLE").count();
+        // Those after MPI_Finalize are not of the run.
+        assert!((samples * 9 / 10..=samples).contains(&written), "{written} of {samples}");
+        let definitions = printed(&["-G"]);
+        let heavy = definitions.lines().find(|line| line.contains("\"heavy\""));
+        assert!(heavy.is_some(), "{definitions}");
+        let has = |what: &str| definitions.lines().any(|line| line.starts_with(what));
+        assert!(has("CALLING_CONTEXT ") && has("INTERRUPT_GENERATOR "), "{definitions}");
+
+        let imported = folder.join("imported");
+        let import = gammachi(&["import", "--out"], &[&imported, &archive]);
+        assert!(import.status.success(), "{}", stderr(&import));
+        let calls = [recorded.directory(), imported].map(|run| {
+            let report = gammachi(&["report", "--json"], &[&run]);
+            assert!(report.status.success(), "{}", stderr(&report));
+            let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("JSON");
+            let counts = report["calls"].as_array().expect("a list").iter();
+            let counts = counts.map(|call| (call["function"].to_string(), call["count"].to_string()));
+            counts.collect::<BTreeMap<_, _>>()
+        });
+        assert_eq!(calls[0], calls[1]);
     }
 }
 

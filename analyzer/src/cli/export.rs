@@ -105,6 +105,10 @@ pub enum To {
     /// One text file with the stacks of sampled code, for flame graphs (flamegraph.pl, inferno,
     /// speedscope)
     Folded,
+    /// One JSON file with these stacks on the timeline, for <https://www.speedscope.app>
+    Speedscope,
+    /// One JSON file with these stacks on the timeline, for <https://profiler.firefox.com>
+    Firefox,
     /// One CSV table with a row per run, for scaling, model and spreadsheets
     Table,
 }
@@ -131,6 +135,8 @@ impl ExportArguments {
             To::Paje => Format::Paje,
             To::Paraver => Format::Paraver,
             To::Folded => Format::Folded,
+            To::Speedscope => Format::Speedscope,
+            To::Firefox => Format::Firefox,
         };
         if self.part_calls.is_some() && self.to != To::Parquet {
             return Err(CommandError::usage(
@@ -316,7 +322,9 @@ pub fn export_in(arguments: &ExportArguments, processes: &Processes) -> Result<(
     output.finish(&job.moves(&part))?;
     let Written { calls, messages, collectives } = written;
     let counts = match job.format {
-        Format::Folded => "stacks of sampled code".to_owned(),
+        Format::Folded | Format::Speedscope | Format::Firefox => {
+            "stacks of sampled code".to_owned()
+        }
         _ => format!("{calls} calls, {messages} messages, {collectives} collective operations"),
     };
     eprint_message(&format!("{}: {counts}", job.out.display()));

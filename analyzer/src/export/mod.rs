@@ -6,6 +6,7 @@
 //! | [`traffic`] | messages and collective operations, in order of time |
 //! | [`steps`] | calls and regions as nested beginnings and ends |
 //! | [`linked`] | these steps with the messages that leave and arrive at them |
+//! | [`samples`] | the stacks of sampled code |
 //! | [`tables`] | the run as tables |
 //! | [`parts`] | blocks of ranks, into which large tables are divided |
 //! | [`matches`](mod@matches), [`rows`] | messages and collective operations for tables, found by all threads and processes |
@@ -22,6 +23,7 @@ pub mod matches;
 pub mod parts;
 mod progress;
 pub mod rows;
+pub mod samples;
 pub mod steps;
 pub mod tables;
 pub mod traffic;

@@ -9,6 +9,8 @@
 //! | [`perfetto`] | protocol buffers for <https://ui.perfetto.dev> | yes | |
 //! | [`paje`] | Pajé's text | yes | |
 //! | [`folded`] | folded stacks for flame graphs | yes | |
+//! | [`speedscope`] | stacks for <https://www.speedscope.app> | yes | |
+//! | [`firefox`] | stacks for <https://profiler.firefox.com> | yes | |
 //! | [`paraver`] | Paraver's `.prv`, `.pcf` and `.row` | yes | yes |
 //! | [`otf2`] | OTF2 archives, through OTF2's own library | yes | yes |
 //! | [`extra_p`] | Extra-P's tables of experiments: not runs, but data for models | yes | yes |
@@ -17,12 +19,14 @@
 
 pub mod csv;
 pub mod extra_p;
+pub mod firefox;
 pub mod folded;
 pub mod otf2;
 pub mod paje;
 pub mod paraver;
 pub mod parquet;
 pub mod perfetto;
+pub mod speedscope;
 
 use std::path::Path;
 
@@ -46,6 +50,10 @@ pub enum Format {
     Paje,
     /// Folded stacks of sampled code.
     Folded,
+    /// Speedscope's stacks of sampled code.
+    Speedscope,
+    /// The Firefox Profiler's.
+    Firefox,
     /// Paraver's three files.
     Paraver,
     /// An OTF2 archive.
@@ -64,6 +72,8 @@ pub fn write(export: Export, format: Format, path: &Path) -> Result<Written, Exp
         Format::Perfetto => perfetto::write(export, path),
         Format::Paje => paje::write(export, path),
         Format::Folded => folded::write(export.content, path, export.progress),
+        Format::Speedscope => speedscope::write(export.content, path, export.progress),
+        Format::Firefox => firefox::write(export.content, path, export.progress),
         Format::Otf2 => otf2::write(export, path),
         Format::Paraver => paraver::write(export, path),
     }

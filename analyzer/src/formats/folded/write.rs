@@ -6,14 +6,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use crate::analysis::Analysis;
 use crate::export::content::Content;
+use crate::export::samples::Samples;
 use crate::export::{ExportError, Progress, Written};
-use crate::metrics::code::{CodeMetrics, Function, RankCode};
-use crate::plain_text::printable;
-
-/// Above functions whose callers are not all known.
-const CUT: &str = "[callers not known]";
 
 /// Writes the stacks of a run to a file.
 ///
@@ -25,79 +20,47 @@ pub fn write(
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
     progress.stage("stacks", None);
-    let stretches = stretches(content);
-    let analysis = Analysis::new(content.run, content.timeline);
-    let code = CodeMetrics::new(&analysis, &stretches, false);
-    let code = code.ok_or_else(|| {
-        ExportError::Format("no code was sampled there: record it with --sample".into())
-    })?;
+    let all = Samples::required(content)?;
     let mut file = BufWriter::new(File::create(path).map_err(ExportError::io(path))?);
-    for rank in &code.ranks {
-        for (stack, count) in folded(&code, rank) {
-            writeln!(file, "rank {};{stack} {count}", rank.rank).map_err(ExportError::io(path))?;
+    for (rank, stacks) in folded(&all) {
+        let rank = content.head.ranks[rank].rank;
+        for (stack, count) in stacks {
+            writeln!(file, "rank {rank};{stack} {count}").map_err(ExportError::io(path))?;
         }
     }
     file.flush().map_err(ExportError::io(path))?;
     Ok(Written::default())
 }
 
-/// The chosen part of each rank.
-fn stretches(content: &Content) -> Vec<Option<Vec<(u64, u64)>>> {
-    let window = content.choice.window_s.as_ref();
-    let ranks = content.run.ranks.iter().zip(&content.timeline.ranks);
-    let stretch = ranks.map(|(trace, time)| {
-        content.exported_rank(trace.rank)?;
-        let (from, to) = window.map_or((0, u64::MAX), |window| {
-            (time.clock.ticks_at(window.start), time.clock.ticks_at(window.end))
-        });
-        Some(vec![(time.begin_ticks.max(from), time.end_ticks.min(to))])
-    });
-    stretch.collect()
-}
-
-/// The stacks of a rank and their samples, each once.
-fn folded(code: &CodeMetrics, rank: &RankCode) -> BTreeMap<String, u64> {
-    let mut all = BTreeMap::new();
-    for stack in rank.counts() {
-        let mut names: Vec<String> = rank
-            .stacks
-            .of(stack.number)
-            .map(|(of, _)| name(&code.functions[of as usize]))
-            .collect();
-        names.extend((!stack.is_complete).then(|| CUT.to_owned()));
-        names.reverse();
-        *all.entry(names.join(";")).or_default() += stack.count;
+/// The stacks of each rank and their samples, each once.
+fn folded(all: &Samples) -> BTreeMap<usize, BTreeMap<String, u64>> {
+    let mut folded: BTreeMap<usize, BTreeMap<String, u64>> = BTreeMap::new();
+    for thread in &all.threads {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        thread.samples.iter().for_each(|(_, stack)| *counts.entry(*stack).or_default() += 1);
+        let of_rank = folded.entry(thread.rank).or_default();
+        for (stack, count) in counts {
+            let frames = all.frames(thread, stack);
+            let names = frames.iter().map(|frame| frame.name().replace(';', ":"));
+            *of_rank.entry(names.collect::<Vec<String>>().join(";")).or_default() += count;
+        }
     }
-    all
-}
-
-/// The name of a function; of one without, the file that contains it.
-fn name(of: &Function) -> String {
-    let module = of.module.rsplit('/').next().unwrap_or_default();
-    let name = match (&of.name, module) {
-        (Some(name), _) => printable(name),
-        (None, "") => "[unknown]".to_owned(),
-        (None, module) => printable(&format!("[{module}]")),
-    };
-    name.replace(';', ":")
+    for of in &all.unsampled {
+        folded.entry(of.rank).or_default().insert(of.name.to_owned(), of.samples);
+    }
+    folded
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::export::content::Choice;
+    use crate::export::samples::test_run::{Silent, exported};
     use crate::synthetic_code::{Library, sampled};
     use crate::synthetic_trace::RunDirectory;
     use crate::timeline::GlobalTimeline;
     use crate::timeline::communicators::CommunicatorTable;
     use crate::trace::Run;
-
-    struct Silent;
-
-    impl Progress for Silent {
-        fn stage(&self, _: &str, _: Option<u64>) {}
-        fn advance(&self, _: u64) {}
-    }
 
     #[test]
     fn samples_of_the_chosen_part_are_written_by_stack() {
@@ -123,5 +86,11 @@ mod tests {
         assert!((45..55).contains(&part.trim().parse::<u64>().expect("samples")), "{text}");
         let nothing = Choice { ranks: None, window_s: Some(7.0..8.0) };
         assert!(written(nothing).unwrap_err().contains("--sample"));
+    }
+    #[test]
+    fn time_in_the_kernel_is_written() {
+        let text = String::from_utf8(exported(write)).unwrap();
+        let first = "rank 0;[code];[code] 198\nrank 0;[kernel, or signals held off] 50\n";
+        assert!(text.starts_with(first), "{text}");
     }
 }

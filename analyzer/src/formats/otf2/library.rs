@@ -174,6 +174,12 @@ functions! {
     fn GlobalDefWriter_WriteRegion(Object, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> Code;
     /// Self, name, type, paradigm, flags, count, members.
     fn GlobalDefWriter_WriteGroup(Object, u32, u32, u8, u8, u32, u32, *const u64) -> Code;
+    /// Self, file, line.
+    fn GlobalDefWriter_WriteSourceCodeLocation(Object, u32, u32, u32) -> Code;
+    /// Self, region, source code location, parent.
+    fn GlobalDefWriter_WriteCallingContext(Object, u32, u32, u32, u32) -> Code;
+    /// Self, name, mode, base, exponent, period.
+    fn GlobalDefWriter_WriteInterruptGenerator(Object, u32, u32, u8, u8, i64, u64) -> Code;
     /// Self, name, group, parent, flags.
     fn GlobalDefWriter_WriteComm(Object, u32, u32, u32, u32, u32) -> Code;
     /// Self, name, both groups, common communicator, flags.
@@ -182,6 +188,8 @@ functions! {
     fn EvtWriter_Enter(Object, Object, u64, u32) -> Code;
     /// Attributes, time, region.
     fn EvtWriter_Leave(Object, Object, u64, u32) -> Code;
+    /// Attributes, time, calling context, unwind distance, interrupt generator.
+    fn EvtWriter_CallingContextSample(Object, Object, u64, u32, u32, u32) -> Code;
     /// Attributes, time, receiver, communicator, tag, length.
     fn EvtWriter_MpiSend(Object, Object, u64, u32, u32, u32, u64) -> Code;
     /// As MpiSend, and the request.

@@ -19,6 +19,8 @@ pub const PROGRAM_PROPERTY: &str = "program";
 pub const COMPUTE_PROPERTY: &str = "gammachi compute";
 /// Property of processes: bound of the rank's clock, nanoseconds.
 pub const CLOCK_BOUND_PROPERTY: &str = "clock bound ns";
+/// Beginnings of the names of properties of processes: time that samples do not show, nanoseconds.
+pub const UNSAMPLED_PROPERTY: &str = "not sampled ns: ";
 /// Description of the region around everything, by which an import recognises it.
 pub const PROGRAM_DESCRIPTION: &str = "gammachi: the whole program";
 
@@ -32,6 +34,8 @@ pub const PARADIGM_USER: u8 = 1;
 pub const PARADIGM_MPI: u8 = 4;
 /// OTF2_Paradigm: the recorder.
 pub const PARADIGM_MEASUREMENT_SYSTEM: u8 = 6;
+/// OTF2_Paradigm: sampled functions.
+pub const PARADIGM_SAMPLING: u8 = 21;
 /// OTF2_GroupType: the locations of MPI's ranks.
 pub const GROUP_COMM_LOCATIONS: u8 = 4;
 /// OTF2_GroupType: members of a communicator.

@@ -2,8 +2,10 @@
 //! Leave of every call and region, and MPI's records in between.
 
 mod definitions;
+mod location;
 mod records;
 mod regions;
+mod samples;
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
@@ -11,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::export::content::{Attributes, Call, Content, Export};
+use crate::export::samples::Samples;
 use crate::export::steps::{Kind, Steps};
 use crate::export::traffic::Traffic;
 use crate::export::{ExportError, Progress, Written};
@@ -18,9 +21,11 @@ use crate::export::{ExportError, Progress, Written};
 use super::library::{FLUSH, FlushCallbacks, Object, Otf2Error, Otf2Library};
 use super::names::NAME;
 
-use definitions::{communicator_numbers, location, write_definitions};
+use definitions::{communicator_numbers, write_definitions};
+use location::location;
 use records::{At, Records};
 use regions::{PROGRAM, Regions};
+use samples::{Contexts, RankSamples};
 
 // Numbers of OTF2's enumerations.
 const FILEMODE_WRITE: u8 = 0;
@@ -93,15 +98,21 @@ fn archive(
         check((library.Archive_SetCreator)(object, creator.as_ptr().cast()))?;
         check((library.Archive_OpenEvtFiles)(object))?;
     }
-    let mut regions = Regions::of_program(&content.head.program);
-    let mut events = HashMap::new();
+    let samples = Samples::read(content);
+    let mut numbers = Numbers {
+        regions: Regions::of_program(&content.head.program),
+        contexts: Contexts::default(),
+        events: HashMap::new(),
+    };
     let mut calls = 0;
     progress.stage("calls", Some(content.most_events()));
     let communicators = communicator_numbers(content);
     for rank in 0..content.head.ranks.len() {
         let of = (rank, communicators.as_slice());
-        calls += events_of(library, content, object, of, &mut regions, &mut events, progress)?;
+        let sampled = samples.as_ref().map(|all| RankSamples::new(library, content, all, rank));
+        calls += events_of(library, content, object, of, sampled, &mut numbers, progress)?;
     }
+    let Numbers { regions, contexts, events } = numbers;
     // Ranks that are not exported may be members of communicators: their locations have files
     // without events.
     let mut locations: Vec<u64> = events.keys().copied().collect();
@@ -126,11 +137,39 @@ fn archive(
         }
         check((library.Archive_CloseDefFiles)(object))?;
     }
-    write_definitions(library, content, object, &regions, &events)?;
+    let sampled = samples.as_ref().map(|samples| (&contexts, samples));
+    write_definitions(library, content, object, (&regions, &events), sampled)?;
     archive.object = std::ptr::null_mut();
     // SAFETY: it is open, and not used afterwards.
     check(unsafe { (library.Archive_Close)(object) })?;
     Ok(calls)
+}
+
+/// What was numbered while events were written.
+struct Numbers {
+    regions: Regions,
+    contexts: Contexts,
+    /// Events of each location.
+    events: HashMap<u64, u64>,
+}
+
+/// Writes the samples of a thread before a time.
+fn samples_until(
+    library: &Otf2Library,
+    (sampled, contexts, regions): (&mut RankSamples, &mut Contexts, &mut Regions),
+    (writer, thread, until): (Object, u32, u64),
+    inside: &mut HashMap<u32, u64>,
+) -> Result<(), Otf2Error> {
+    while let Some(time) = sampled.next_before(thread, until) {
+        // A call that another one cut off may have ended later.
+        let time = inside.get(&thread).map_or(time, |last| time.max(*last));
+        let at = At { writer, time };
+        if inside.insert(thread, time).is_none() {
+            enter(library, at, PROGRAM, None)?;
+        }
+        sampled.write_next(thread, at, contexts, regions)?;
+    }
+    Ok(())
 }
 
 /// Writes the events of a rank's threads; returns the number of calls.
@@ -139,13 +178,15 @@ fn events_of(
     content: &Content,
     archive: Object,
     (rank, communicators): (usize, &[u32]),
-    regions: &mut Regions,
-    events: &mut HashMap<u64, u64>,
+    mut sampled: Option<RankSamples>,
+    numbers: &mut Numbers,
     progress: &dyn Progress,
 ) -> Result<u64, Otf2Error> {
+    let Numbers { regions, contexts, events } = numbers;
     let head = &content.head.ranks[rank];
     let mut writers = HashMap::new();
-    for &thread in &head.threads {
+    let without_calls = sampled.as_ref().map(RankSamples::without_calls).unwrap_or_default();
+    for &thread in head.threads.iter().chain(&without_calls) {
         // SAFETY: the archive is open and its event files are.
         let writer =
             unsafe { (library.Archive_GetEvtWriter)(archive, location(head.rank, thread)) };
@@ -163,6 +204,10 @@ fn events_of(
     for step in Steps::new(content, content.calls_of(rank), &passed) {
         let Some(&writer) = writers.get(&step.call.thread) else { continue };
         let time = (step.at_ns - content.head.first_ns).max(0) as u64;
+        if let Some(sampled) = &mut sampled {
+            let of = (sampled, &mut *contexts, &mut *regions);
+            samples_until(library, of, (writer, step.call.thread, time), &mut inside)?;
+        }
         let region = regions.number(content, &step);
         let at = At { writer, time };
         if inside.insert(step.call.thread, time).is_none() {
@@ -199,6 +244,10 @@ fn events_of(
         }
     }
     for (thread, writer) in writers {
+        if let Some(sampled) = &mut sampled {
+            let of = (sampled, &mut *contexts, &mut *regions);
+            samples_until(library, of, (writer, thread, u64::MAX), &mut inside)?;
+        }
         if let Some(&last) = inside.get(&thread) {
             let end = match thread {
                 // The rank's computation at its end belongs to the program, too.

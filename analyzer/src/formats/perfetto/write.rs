@@ -1,5 +1,5 @@
 //! Writes a run for <https://ui.perfetto.dev>: a process per rank, a track per thread, a slice per
-//! call, an arrow per message. The protocol buffers and field numbers are those of
+//! call, an arrow per message, and the samples of the program's code. The protocol buffers and field numbers are those of
 //! `protos/perfetto/trace`.
 
 use std::fs::File;
@@ -8,66 +8,17 @@ use std::path::Path;
 
 use crate::export::content::{Call, Content, Export, What};
 use crate::export::linked::{StepWriter, write_steps};
+use crate::export::samples::Samples;
 use crate::export::steps::{Kind, Link, Step, step_name};
 use crate::export::{ExportError, Written};
 
-/// An encoded message, or the beginning of one.
-#[derive(Debug, Default)]
-struct Encoded(Vec<u8>);
+use super::encoded::{
+    CLOCK_SNAPSHOT, Encoded, INTERNED_DATA, NEEDS_STATE, SEQUENCE_FLAGS, STATE_CLEARED, TIMESTAMP,
+    TRACK_DESCRIPTOR, TRACK_EVENT,
+};
+use super::samples::write_samples;
+use super::tracks::{pid, tid, track_of};
 
-impl Encoded {
-    fn raw_varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u32, value: u64) -> &mut Self {
-        self.raw_varint(u64::from(field) << 3);
-        self.raw_varint(value);
-        self
-    }
-
-    fn signed(&mut self, field: u32, value: i64) -> &mut Self {
-        self.number(field, value as u64)
-    }
-
-    fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
-        self.raw_varint(u64::from(field) << 3 | 1);
-        self.0.extend(value.to_le_bytes());
-        self
-    }
-
-    fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
-        self.raw_varint(u64::from(field) << 3 | 2);
-        self.raw_varint(value.len() as u64);
-        self.0.extend(value);
-        self
-    }
-
-    fn text(&mut self, field: u32, value: &str) -> &mut Self {
-        self.bytes(field, value.as_bytes())
-    }
-
-    fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) -> &mut Self {
-        let mut inner = Self::default();
-        fill(&mut inner);
-        self.bytes(field, &inner.0)
-    }
-}
-
-// TracePacket.
-const TIMESTAMP: u32 = 8;
-const SEQUENCE_ID: u32 = 10;
-const TRACK_EVENT: u32 = 11;
-const INTERNED_DATA: u32 = 12;
-const SEQUENCE_FLAGS: u32 = 13;
-const TRACK_DESCRIPTOR: u32 = 60;
-const CLOCK_SNAPSHOT: u32 = 6;
-const STATE_CLEARED: u64 = 1;
-const NEEDS_STATE: u64 = 2;
 // ClockSnapshot: BUILTIN_CLOCK_BOOTTIME is the default clock of timestamps.
 const BOOTTIME: u64 = 6;
 const REALTIME: u64 = 1;
@@ -93,16 +44,14 @@ struct PerfettoWriter<'a> {
     file: BufWriter<File>,
     /// Whether the name of each function, region and tool reason has been written.
     named: Vec<bool>,
+    /// Samples of the program's code, if there are any.
+    samples: Option<Samples>,
 }
 
 impl PerfettoWriter<'_> {
     fn packet(&mut self, fill: impl FnOnce(&mut Encoded)) -> io::Result<()> {
-        let mut packet = Encoded::default();
-        fill(&mut packet);
-        packet.number(SEQUENCE_ID, 1);
-        let mut outer = Encoded::default();
-        outer.bytes(1, &packet.0);
-        self.file.write_all(&outer.0)
+        let packet = Encoded::packet(1, fill);
+        self.file.write_all(&packet.0)
     }
 
     fn time(&self, at_ns: i64) -> u64 {
@@ -126,22 +75,6 @@ impl PerfettoWriter<'_> {
         let text = new.then(|| step_name(self.content, step));
         (index as u64 + 1, category, text)
     }
-}
-
-/// Number of a process; process IDs of the system may be the same on two hosts.
-fn pid(place: usize) -> u64 {
-    place as u64 + 1
-}
-
-fn tid(place: usize, thread: u32) -> u64 {
-    match thread {
-        0 => pid(place),
-        _ => u64::from(thread) << 20 | pid(place),
-    }
-}
-
-fn track_of(place: usize, thread: Option<u32>) -> u64 {
-    (place as u64 + 1) << 32 | thread.map_or(0, |thread| u64::from(thread) + 1)
 }
 
 fn annotations(content: &Content, call: &Call, operation: Option<&Link>, event: &mut Encoded) {
@@ -236,6 +169,9 @@ impl StepWriter for PerfettoWriter<'_> {
                 })?;
             }
         }
+        if let Some(samples) = &self.samples {
+            write_samples(content, samples, &mut self.file)?;
+        }
         Ok(())
     }
 
@@ -287,6 +223,7 @@ impl StepWriter for PerfettoWriter<'_> {
 
 /// Writes the run.
 pub fn write(export: Export, path: &Path) -> Result<Written, ExportError> {
-    let writer = |content, file| PerfettoWriter { content, file, named: Vec::new() };
+    let samples = Samples::read(export.content);
+    let writer = |content, file| PerfettoWriter { content, file, named: Vec::new(), samples };
     write_steps(export, path, writer)
 }

@@ -5,14 +5,17 @@ use std::collections::HashMap;
 use std::ffi::CString;
 
 use crate::export::content::{Content, HeadRank};
+use crate::export::samples::Samples;
 use crate::formats::otf2::library::{Object, Otf2Error, Otf2Library, UNDEFINED_32, UNDEFINED_64};
 use crate::formats::otf2::names::{
     ATTRIBUTES, CLOCK_BOUND_PROPERTY, COMPUTE_PROPERTY, GROUP_COMM_GROUP, GROUP_COMM_LOCATIONS,
     GROUP_COMM_SELF, LOCATION_CPU_THREAD, LOCATION_GROUP_PROCESS, PARADIGM_MPI,
-    PROGRAM_DESCRIPTION, PROGRAM_PROPERTY, TYPE_STRING, TYPE_UINT64,
+    PROGRAM_DESCRIPTION, PROGRAM_PROPERTY, TYPE_STRING, TYPE_UINT64, UNSAMPLED_PROPERTY,
 };
 
+use super::location::location;
 use super::regions::{PROGRAM, Regions};
+use super::samples::{Contexts, define, further_locations};
 
 /// Strings of the archive, each written once.
 struct Strings<'a> {
@@ -41,8 +44,8 @@ pub(super) fn write_definitions(
     library: &Otf2Library,
     content: &Content,
     archive: Object,
-    regions: &Regions,
-    events: &HashMap<u64, u64>,
+    (regions, events): (&Regions, &HashMap<u64, u64>),
+    sampled: Option<(&Contexts, &Samples)>,
 ) -> Result<(), Otf2Error> {
     let head = &content.head;
     let check = |code| library.check(code);
@@ -113,6 +116,23 @@ pub(super) fn write_definitions(
                 check(property(writer, rank, bound_key, TYPE_STRING, u64::from(bound)))?;
             }
         }
+        let samples = sampled.map(|(_, samples)| samples);
+        let place = content.exported_rank(rank);
+        for of in samples.iter().flat_map(|of| &of.unsampled).filter(|of| Some(of.rank) == place) {
+            let key = strings.number(&format!("{UNSAMPLED_PROPERTY}{}", of.name))?;
+            let value = u64::from(strings.number(&of.ns.to_string())?);
+            let property = library.GlobalDefWriter_WriteLocationGroupProperty;
+            // SAFETY: see above.
+            check(unsafe { property(writer, rank, key, TYPE_STRING, value) })?;
+        }
+        let further = place.map(|place| further_locations(samples, place, rank));
+        for number in further.into_iter().flatten() {
+            let name = strings.number("Thread without MPI")?;
+            let count = events.get(&number).copied().unwrap_or(0);
+            let write = library.GlobalDefWriter_WriteLocation;
+            // SAFETY: see above.
+            check(unsafe { write(writer, number, name, LOCATION_CPU_THREAD, count, rank) })?;
+        }
         let threads = of.map_or(&[0][..], |of| &of.threads);
         for &thread in threads.iter().chain([0].iter().filter(|zero| !threads.contains(zero))) {
             let name = match thread {
@@ -132,7 +152,7 @@ pub(super) fn write_definitions(
             PROGRAM => strings.number(PROGRAM_DESCRIPTION)?,
             _ => empty,
         };
-        let file = match region.source_file {
+        let file = match &region.source_file {
             Some(file) => strings.number(file)?,
             None => UNDEFINED_32,
         };
@@ -142,6 +162,14 @@ pub(super) fn write_definitions(
         check(unsafe {
             write(writer, number, name, name, description, role, paradigm, 0, file, 0, 0)
         })?;
+    }
+    if let Some(sampled) = sampled {
+        let name = strings.number("task clock")?;
+        let file_of = |region: u32| {
+            let file = regions.found[region as usize].source_file.as_ref();
+            file.and_then(|file| strings.known.get(file)).copied().unwrap_or(UNDEFINED_32)
+        };
+        define(library, writer, sampled, name, &file_of)?;
     }
     communicators(library, content, writer, &mut strings)?;
     // SAFETY: it is open, and not used afterwards.
@@ -217,9 +245,4 @@ fn communicators(
         library.check(code)?;
     }
     Ok(())
-}
-
-/// Number of a location; the writer may choose it.
-pub(super) fn location(rank: u32, thread: u32) -> u64 {
-    u64::from(thread) << 32 | u64::from(rank)
 }

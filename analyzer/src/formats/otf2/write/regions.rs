@@ -8,8 +8,11 @@ use std::collections::HashMap;
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::export::content::{Content, Function, What};
+use crate::export::samples::Frame;
 use crate::export::steps::{Kind, Step, step_name};
-use crate::formats::otf2::names::{PARADIGM_MEASUREMENT_SYSTEM, PARADIGM_MPI, PARADIGM_USER};
+use crate::formats::otf2::names::{
+    PARADIGM_MEASUREMENT_SYSTEM, PARADIGM_MPI, PARADIGM_SAMPLING, PARADIGM_USER,
+};
 
 /// Number of the program's region, which contains all events of every location.
 pub(super) const PROGRAM: u32 = 0;
@@ -36,12 +39,14 @@ pub(super) struct Region {
     pub name: String,
     pub role: u8,
     pub paradigm: u8,
-    pub source_file: Option<&'static str>,
+    pub source_file: Option<String>,
 }
 
 /// Regions, numbered in order of their first use.
 pub(super) struct Regions {
     numbers: HashMap<usize, u32>,
+    /// By the numbers of sampled functions.
+    functions: HashMap<u32, u32>,
     pub found: Vec<Region>,
 }
 
@@ -76,7 +81,7 @@ impl Regions {
             paradigm: PARADIGM_USER,
             source_file: None,
         };
-        Self { numbers: HashMap::new(), found: vec![program] }
+        Self { numbers: HashMap::new(), functions: HashMap::new(), found: vec![program] }
     }
 
     /// Number of the region that a step begins or ends.
@@ -98,9 +103,21 @@ impl Regions {
             _ => (functions, 0, PARADIGM_USER),
         };
         *self.numbers.entry(index).or_insert_with(|| {
-            let source_file = (paradigm == PARADIGM_MPI).then_some(MPI_FILE);
+            let source_file = (paradigm == PARADIGM_MPI).then(|| MPI_FILE.to_owned());
             let name = step_name(content, step);
             self.found.push(Region { name, role, paradigm, source_file });
+            self.found.len() as u32 - 1
+        })
+    }
+    /// Number of the region of a sampled function.
+    pub fn function(&mut self, frame: &Frame) -> u32 {
+        *self.functions.entry(frame.number).or_insert_with(|| {
+            self.found.push(Region {
+                name: frame.name(),
+                role: FUNCTION,
+                paradigm: PARADIGM_SAMPLING,
+                source_file: frame.file().map(str::to_owned),
+            });
             self.found.len() as u32 - 1
         })
     }
