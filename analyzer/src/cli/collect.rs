@@ -1,7 +1,7 @@
 //! `gammachi collect`: joins the parts of a run in a run directory.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -10,6 +10,8 @@ use crate::plain_text::printable;
 use crate::present::{number_list, range_list};
 use crate::shell_word::shell_word;
 use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
+use crate::trace::gathered_symbols::Gathered;
+use crate::trace::{Run, SYMBOLS_JSON};
 
 /// Joins the parts of a run that each host kept for itself.
 ///
@@ -21,7 +23,8 @@ use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi collect app.gammachi from-n001/app.gammachi from-n002/app.gammachi\n  \
-    gammachi collect app.gammachi /local/scratch/stage --remove\n\nThe exit code is 0 even if \
+    gammachi collect app.gammachi /local/scratch/stage --remove\n  \
+    gammachi collect app.gammachi --symbols\n\nThe exit code is 0 even if \
     ranks are missing: they are named here and in every report of the run.")]
 pub struct CollectArguments {
     /// Run directory to fill; it may already contain some of the ranks
@@ -29,8 +32,14 @@ pub struct CollectArguments {
     pub run: PathBuf,
 
     /// Directories with rank files, searched five levels deep
-    #[arg(required = true, value_name = "PART")]
+    #[arg(required_unless_present = "symbols", value_name = "PART")]
     pub parts: Vec<PathBuf>,
+
+    /// Take the names of all functions and lines along that the run's samples and calls need: it can
+    /// then be read where program and libraries are not, or were built anew. With debugging
+    /// information from separate files and debuginfod's cache; nothing is downloaded
+    #[arg(long)]
+    pub symbols: bool,
 
     /// Which run, if the parts contain several: the first digits of its id
     #[arg(long, value_name = "ID")]
@@ -46,6 +55,35 @@ pub struct CollectArguments {
 }
 
 pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
+    if !arguments.parts.is_empty() {
+        join_parts(arguments)?;
+    }
+    if arguments.symbols {
+        keep_symbols(&arguments.run)?;
+    }
+    Ok(())
+}
+
+/// Writes the names of functions into the run directory.
+fn keep_symbols(directory: &Path) -> Result<(), CommandError> {
+    let run = Run::open(directory)?;
+    let gathered = run.keep_symbols().context(CommandError::Output, directory.display())?;
+    run.check_readable()?;
+    for (path, why) in &gathered.unusable {
+        eprint_message(&format!("{}: {why}", printable(path)));
+    }
+    let Gathered { addresses, named, .. } = gathered;
+    let text = match addresses {
+        0 => "no addresses of code (record with --sample, or --level 2)".to_owned(),
+        _ => {
+            format!("names of {named} of {addresses} places in the code written to {SYMBOLS_JSON}")
+        }
+    };
+    eprint_message(&format!("{}: {text}", directory.display()));
+    Ok(())
+}
+
+fn join_parts(arguments: &CollectArguments) -> Result<(), CommandError> {
     let mut places = arguments.parts.clone();
     if arguments.run.is_dir() {
         places.push(arguments.run.clone());

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use trace_format::header::{Definition, FileHeader, ObjectKind};
 use trace_format::samples::PYTHON;
@@ -150,6 +151,7 @@ impl Run {
                 RunNote::Simulated | RunNote::Spawned { .. } | RunNote::FreedInTotals { .. } => {}
             }
         }
+        self.symbols = Arc::default();
         self.directory = PathBuf::from(DIRECTORY);
         self.anonymous = true;
     }

@@ -14,11 +14,14 @@ mod error;
 mod extent;
 mod facts;
 mod fault;
+pub mod gathered_symbols;
+mod kept_symbols;
 mod opened;
 pub mod own_program;
 mod process;
 pub mod run_json;
 mod several_processes;
+mod source_location;
 pub mod study_json;
 pub mod symbols;
 
@@ -38,6 +41,8 @@ pub use error::TraceError;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
 pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
+use kept_symbols::KeptSymbols;
+pub use kept_symbols::SYMBOLS_JSON;
 use opened::{Opened, extents, gaps};
 pub use opened::{RankTrace, Run};
 pub use process::{ProcessState, host_name};
@@ -211,6 +216,12 @@ impl Run {
                 None
             }
         };
+        let symbols = KeptSymbols::read(&directory).unwrap_or_else(|error| {
+            let what = FileFault::Description(error);
+            diagnoses.push(FileDiagnosis { file: SYMBOLS_JSON.into(), what });
+            KeptSymbols::default()
+        });
+        let symbols = Arc::new(symbols);
         let anonymous = false;
         Self {
             directory,
@@ -218,6 +229,7 @@ impl Run {
             ranks,
             missing,
             description,
+            symbols,
             diagnoses,
             notes,
             anonymous,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use trace_format::reader::RankFile;
 
@@ -11,6 +12,7 @@ use crate::processes::Processes;
 use super::extent::ThreadExtent;
 use super::facts::RankFacts;
 use super::fault::{FileDiagnosis, FileFault, RunNote};
+use super::kept_symbols::KeptSymbols;
 use super::process::ProcessState;
 use super::run_json::RunJson;
 
@@ -72,6 +74,8 @@ pub struct Run {
     pub missing: Vec<RangeInclusive<u32>>,
     /// Contents of `run.json`, if `gammachi run` wrote it.
     pub description: Option<RunJson>,
+    /// Names of functions that its directory carries along.
+    pub symbols: Arc<KeptSymbols>,
     pub diagnoses: Vec<FileDiagnosis<FileFault>>,
     /// Other facts that a reader should know.
     pub notes: Vec<RunNote>,

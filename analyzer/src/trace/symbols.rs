@@ -3,39 +3,31 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
-use serde::{Deserialize, Serialize};
 use trace_format::file_map::FileMap;
 use trace_format::reader::limited;
 use trace_format::samples::PYTHON;
 
 use super::cython::python_name;
 use super::debug_files::DebugFolders;
+use super::kept_symbols::KeptSymbols;
+use super::opened::Run;
+pub use super::source_location::SourceLocation;
 
 /// What is said of a module in which functions have no names.
 const STRIPPED: &str = "is stripped: install its debugging symbols (Debian: its -dbgsym package, Fedora: \
                         debuginfo), or build it with -g and without strip";
-
-/// Location of an address in the program's source.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SourceLocation {
-    /// Name of the function; `None` if it was stripped from the module. A symbol that merely
-    /// precedes the address belongs to another function.
-    pub function: Option<String>,
-    /// Source file as it was passed to the compiler.
-    pub file: Option<String>,
-    /// Line in it.
-    pub line: Option<u32>,
-}
 
 /// Resolves addresses in the files of modules, each opened once.
 #[derive(Default)]
 pub struct Symbols {
     modules: HashMap<(String, String), Option<Module>>,
     debug_folders: DebugFolders,
+    /// What the run directory has comes first: it is of the build that ran.
+    kept: Arc<KeptSymbols>,
     /// Paths of modules whose files cannot be used or lack names, with the reason.
     pub unusable: Vec<(String, &'static str)>,
 }
@@ -64,6 +56,11 @@ impl Module {
 }
 
 impl Symbols {
+    /// Those of a run, which may carry names along.
+    pub fn of(run: &Run) -> Self {
+        Self { kept: run.symbols.clone(), ..Self::default() }
+    }
+
     /// Symbols with debugging information from these folders.
     pub fn with_debug_folders(debug_folders: DebugFolders) -> Self {
         Self { debug_folders, ..Self::default() }
@@ -85,6 +82,9 @@ impl Symbols {
             let line = u32::try_from(address).ok().filter(|line| *line > 0);
             let file = Some(path.to_owned()).filter(|path| !path.is_empty());
             return vec![SourceLocation { function: Some(name.to_owned()), file, line }];
+        }
+        if let Some(kept) = self.kept.frames(path, build_id, address) {
+            return kept.clone();
         }
         let key = (path.to_owned(), build_id.to_owned());
         if !self.modules.contains_key(&key) {
