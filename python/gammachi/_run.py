@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Optional, SupportsIndex, Union
+from typing import Any, Literal, Optional, SupportsIndex, Union
 
 from . import _native
 from ._command import Error, StrPath, command, command_path, joined, options_of, run_command, words_of
@@ -218,6 +218,31 @@ class Run:
             The run was recorded at level 0, or has more than 50 million events.
         """
         return {name: self.table(name) for name in self._native.report_tables()}
+
+    def code(self, by: Literal["function", "line", "part"] = "function") -> Table:
+        """CPU time in the program's own functions, from samples (``gammachi run --sample``).
+
+        Parameters
+        ----------
+        by : {"function", "line", "part"}
+            A row for each function of all ranks; for each source line with own time; for each function of each
+            rank and, where several threads of a rank were sampled, of each of them (column ``thread``).
+
+        Returns
+        -------
+        Table
+            Seconds in the function or line itself (``self_s``) with their standard error (``error_s``), most
+            first.
+
+        Raises
+        ------
+        ValueError
+            The code was not sampled, or `by` is none of these.
+        """
+        names = {"function": "report_code", "line": "report_code_lines", "part": "report_code_parts"}
+        if by not in names:
+            raise ValueError(f"by is {by!r}; it can be {', '.join(map(repr, names))}")
+        return self.table(names[by])
 
     def calls(
         self,

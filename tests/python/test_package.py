@@ -118,6 +118,22 @@ class Tables(unittest.TestCase):
         self.assertIn("MPI_Allreduce", calls.to_polars()["function"])
         self.assertEqual(run.calls(columns=["begin_ns", "bytes", "tag"]).units, {"begin_ns": "ns", "bytes": "B"})
 
+    def test_sampled_code_by_function_line_rank_and_thread(self):
+        with self.assertRaises(ValueError):
+            run.code()
+        with self.assertRaisesRegex(ValueError, "'line'"):
+            run.code("column")
+        sampled = record("sampled.gammachi", f"iterations={ITERATIONS}", "spin=1", sample=499)
+        functions, lines, parts = [sampled.code(by).to_polars() for by in ["function", "line", "part"]]
+        document = sampled.report()["code"]
+        self.assertEqual(functions["self_s"].to_list(), [row["self_s"] for row in document if row["rank"] is None])
+        self.assertIn("work", functions["function"])
+        self.assertEqual(set(parts["rank"]), set(range(RANKS)))
+        for table, of in [(lines, functions), (parts.filter(polars.col("thread") == "all"), functions)]:
+            own = [one.filter(polars.col("function") == "work")["self_s"].sum() for one in (table, of)]
+            self.assertAlmostEqual(*own, delta=1e-9)
+        self.assertEqual(sampled.code("line").units["self_s"], "s")
+
     def test_every_table_can_be_read_and_read_again(self):
         for name in ["run", "ranks", "communicators", "members", "recorder", "causes"]:
             table = run.table(name)

@@ -13,6 +13,7 @@ calls: gammachi.Table = run.calls(ranks=range(2), functions="MPI_Recv", window=(
 names: list[str] = calls.column_names
 rows: int = len(run.waits())
 units: dict[str, str] = run.tables()["report_ranks"].units
+lines: gammachi.Table = run.code("line")
 picture: gammachi.Picture = run.plot.timeline(ranks=1)
 document: dict[str, Any] = gammachi.scaling(gammachi.sweep(["./app"], np=[1, 2], out="study"), predict=[4])
 
@@ -25,4 +26,5 @@ def double(x: int) -> int:
 
 doubled: int = double(2)
 double("2")  # type: ignore[arg-type]
+run.code("rank")  # type: ignore[arg-type]
 run.calls(rank=2)  # type: ignore[call-arg]

@@ -75,6 +75,57 @@ impl<'a> CodeTable<'a> {
         table
     }
 
+    /// Lines with own time, a row each.
+    pub fn lines(&self) -> Table {
+        let all = || self.code.by_line.iter();
+        let mut table = Table::default();
+        table.add(
+            "function",
+            "function",
+            all().map(|row| name(self.code, Code::Function(row.function))),
+        );
+        table.add("place", "where", all().map(|row| line(self.code, row.function, row.line)));
+        table.add(
+            "line",
+            "line",
+            all().map(|row| Cell::or_nothing(row.line, |line| Cell::Count(line.into()))),
+        );
+        table.add("self_s", "self", all().map(|row| Cell::Seconds(row.self_s)));
+        table.add("error_s", "±", all().map(|row| Cell::Seconds(row.error_s)));
+        table.add(
+            "share",
+            "of computing",
+            all().map(|row| Cell::share(row.self_s, self.sampled_s)),
+        );
+        table
+    }
+
+    /// Functions of each rank; of ranks with several sampled threads also of each thread.
+    pub fn parts(&self) -> Table {
+        let ranks = self.code.ranks.iter();
+        let parts = ranks.flat_map(|rank| {
+            let threads = rank.threads.iter().map(|(thread, rows)| (Part::Thread(*thread), rows));
+            let rows = std::iter::once((Part::Rank, &rank.rows)).chain(threads);
+            rows.flat_map(move |(part, rows)| rows.iter().map(move |row| (rank.rank, part, row)))
+        });
+        let parts: Vec<(u32, Part, &CodeRow)> = parts.collect();
+        let all = || parts.iter();
+        let thread = |part: &Part| match part {
+            Part::Rank => Cell::Text("all".to_owned()),
+            Part::Thread(Some(number)) => Cell::Text(number.to_string()),
+            Part::Thread(None) => Cell::Text("without MPI".to_owned()),
+        };
+        let mut table = Table::default();
+        table.add("rank", "rank", all().map(|(rank, ..)| Cell::Count((*rank).into())));
+        table.add("thread", "thread", all().map(|(_, part, _)| thread(part)));
+        table.add("function", "function", all().map(|(.., row)| name(self.code, row.code)));
+        table.add("place", "where", all().map(|(.., row)| place(self.code, row.code)));
+        table.add("self_s", "self", all().map(|(.., row)| Cell::Seconds(row.self_s)));
+        table.add("error_s", "±", all().map(|(.., row)| Cell::Seconds(row.error_s)));
+        table.add("total_s", "total", all().map(|(.., row)| Cell::Seconds(row.total_s)));
+        table
+    }
+
     /// The time in something on the sampled ranks.
     fn spread(&self, code: Code) -> Spread {
         let sampled = self.code.ranks.iter().filter(|rank| !rank.rows.is_empty());
@@ -107,12 +158,24 @@ pub fn name(code: &CodeMetrics, of: Code) -> Cell {
 /// Where it is in the program.
 pub fn place(code: &CodeMetrics, of: Code) -> Cell {
     let Code::Function(of) = of else { return Cell::Nothing };
-    let function = &code.functions[of as usize];
-    let (file, line) = (function.file.clone(), code.lines[of as usize]);
+    line(code, of, code.lines[of as usize])
+}
+
+fn line(code: &CodeMetrics, function: u32, line: Option<u32>) -> Cell {
+    let function = &code.functions[function as usize];
+    let file = function.file.clone();
     match file.is_none() && function.module.is_empty() {
         true => Cell::Unknown,
         false => Cell::Source { module: function.module.clone(), file, line },
     }
+}
+
+/// Of what a row is a part.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Rank,
+    /// By its number; none if it never called MPI.
+    Thread(Option<u32>),
 }
 
 /// The least and the most seconds of a rank.

@@ -20,7 +20,9 @@ pub use functions::{Function, PathPlaces, RankStacks, StackPlaces};
 pub use sampled_paths::{BinnedPaths, PathFrame, PathLimits, PathNode, SampledPaths};
 pub(crate) use samples::RankSamples;
 pub(super) use times::notes;
-pub use times::{Code, CodeMetrics, CodeRow, RankCode, StackCount};
+pub use times::{Code, CodeMetrics, CodeRow, LineRow, RankCode, StackCount};
 
+#[cfg(test)]
+mod kept_names_tests;
 #[cfg(test)]
 mod tests;

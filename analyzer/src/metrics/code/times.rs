@@ -78,6 +78,17 @@ impl RankCode {
     }
 }
 
+/// Own time of a line of a function, on all ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LineRow {
+    pub function: u32,
+    /// `None`: the function has no debugging information there.
+    pub line: Option<u32>,
+    pub self_s: f64,
+    /// Standard error of that.
+    pub error_s: f64,
+}
+
 /// What the sampled code of a run was doing in a selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodeMetrics {
@@ -85,6 +96,8 @@ pub struct CodeMetrics {
     pub functions: Vec<Function>,
     /// The line of each function with most time, if known.
     pub lines: Vec<Option<u32>>,
+    /// Lines with own time, most first.
+    pub by_line: Vec<LineRow>,
     /// By position of the rank.
     pub ranks: Vec<RankCode>,
     /// Of all ranks, most time first.
@@ -193,7 +206,39 @@ fn variance(count: u64, all: u64) -> f64 {
 }
 
 /// Samples by function and line: in the line itself, and in what it calls.
-type Lines = FxHashMap<Place, (u64, u64)>;
+type LineSums = FxHashMap<Place, (u64, u64)>;
+
+/// Adds the lines of a rank to those of all, and their own time to its sums.
+fn add_lines(
+    (all, own): (&mut LineSums, &mut FxHashMap<Place, Sum>),
+    of_rank: LineSums,
+    period_s: f64,
+) {
+    let samples: u64 = of_rank.values().map(|(own, _)| own).sum();
+    for (place, (count, total)) in of_rank {
+        let known = all.entry(place).or_default();
+        *known = (known.0 + count, known.1 + total);
+        if count > 0 {
+            let sum = own.entry(place).or_default();
+            sum.self_s += count as f64 * period_s;
+            sum.variance += variance(count, samples) * period_s * period_s;
+        }
+    }
+}
+
+fn line_rows(own: FxHashMap<Place, Sum>) -> Vec<LineRow> {
+    let row = |((function, line), sum): (Place, Sum)| LineRow {
+        function,
+        line,
+        self_s: sum.self_s,
+        error_s: sum.variance.sqrt(),
+    };
+    let mut rows: Vec<LineRow> = own.into_iter().map(row).collect();
+    rows.sort_by(|a, b| {
+        b.self_s.total_cmp(&a.self_s).then((a.function, a.line).cmp(&(b.function, b.line)))
+    });
+    rows
+}
 
 /// Counts samples of one thread by function.
 struct Counter<'c> {
@@ -213,7 +258,7 @@ impl<'c> Counter<'c> {
     }
 
     /// Adds the samples of a stack, but for its callers.
-    fn add(&mut self, of: StackCount, lines: &mut Lines) {
+    fn add(&mut self, of: StackCount, lines: &mut LineSums) {
         let StackCount { number, count, is_complete } = of;
         self.all += count;
         self.cut += if is_complete { 0 } else { count };
@@ -235,7 +280,7 @@ impl<'c> Counter<'c> {
     }
 
     /// Adds the samples of all stacks to their callers: stacks are far more than paths.
-    fn add_callers(&mut self, lines: &mut Lines) {
+    fn add_callers(&mut self, lines: &mut LineSums) {
         for (path, count) in self.stacks.paths.iter().zip(&self.of_paths) {
             if *count == 0 {
                 continue;
@@ -276,7 +321,7 @@ impl CodeMetrics {
         stretches: &[Stretches],
         is_whole: bool,
     ) -> Option<Self> {
-        let mut symbols = Symbols::default();
+        let mut symbols = Symbols::of(analysis.run);
         let mut resolve = |path: &str, id: &str, address| symbols.frames(path, id, address);
         let code = Self::with_names(analysis, (stretches, is_whole), &mut resolve)?;
         Some(Self { unusable: symbols.unusable, ..code })
@@ -316,26 +361,27 @@ impl CodeMetrics {
         resolve: &mut Resolve,
     ) -> Self {
         let mut functions = Functions::new(resolve);
-        let mut lines = Lines::default();
+        let (mut lines, mut by_line) = (LineSums::default(), FxHashMap::default());
         let (mut ranks, mut all) = (Vec::new(), Sums::default());
         for (RankParts { rank, period_s, modules }, counts) in of_ranks {
             let stacks = functions.on_stacks(&modules, &counts.stacks, &counts.paths);
-            let mut of_rank = Sums::default();
+            let (mut of_rank, mut lines_of_rank) = (Sums::default(), LineSums::default());
             let (mut threads, mut of_stacks) = (Vec::new(), Vec::new());
             for thread in &counts.threads {
                 let mut counter = Counter::new(&stacks);
                 for (number, count) in &thread.counts {
                     let is_complete = counts.stacks[*number as usize].is_complete;
                     let of = StackCount { number: *number, count: *count, is_complete };
-                    counter.add(of, &mut lines);
+                    counter.add(of, &mut lines_of_rank);
                     of_stacks.push(of);
                 }
-                counter.add_callers(&mut lines);
+                counter.add_callers(&mut lines_of_rank);
                 let sums = counter.sums(thread, period_s);
                 of_rank.merge(&sums);
                 threads.push((thread.thread, sums.rows()));
             }
             all.merge(&of_rank);
+            add_lines((&mut lines, &mut by_line), lines_of_rank, period_s);
             if threads.len() < 2 {
                 threads.clear();
             }
@@ -352,8 +398,8 @@ impl CodeMetrics {
         }
         let line = |most: Option<(u64, u64, u32)>| most.map(|(.., line)| u32::MAX - line);
         let lines = of_functions.into_iter().map(line).collect();
-        let unusable = Vec::new();
-        Self { functions: functions.all, lines, ranks, all: all.rows(), unusable }
+        let (by_line, unusable) = (line_rows(by_line), Vec::new());
+        Self { functions: functions.all, lines, by_line, ranks, all: all.rows(), unusable }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::diagnosis::Diagnosis;
-use crate::metrics::code::{Code, CodeRow};
+use crate::metrics::code::{Code, CodeMetrics, CodeRow, LineRow};
 use crate::present::table;
 use crate::tables::code::CodeTable;
 
@@ -97,6 +97,45 @@ impl<'a> CodeDocument<'a> {
             error_s: row.error_s,
             cost_s: table.cost_s(row).filter(|_| rank.is_none()),
         }
+    }
+}
+
+/// Own time of a line of a function on all ranks, from samples of the code.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct LineDocument<'a> {
+    /// Name of the function; null: unknown.
+    function: Option<&'a str>,
+    /// Program or library; null: unknown code.
+    module: Option<&'a str>,
+    /// Source file, with debug information.
+    file: Option<&'a str>,
+    /// Null: not known.
+    line: Option<u32>,
+    /// CPU time in the line itself, outside MPI.
+    self_s: f64,
+    /// Standard error of `self_s` (binomial).
+    error_s: f64,
+}
+
+impl<'a> LineDocument<'a> {
+    /// Most time first; none if the code was not sampled.
+    pub fn all(diagnosis: &Diagnosis<'a>) -> Vec<Self> {
+        let code = diagnosis.of.metrics.code.as_ref();
+        let rows =
+            code.into_iter().flat_map(|code| code.by_line.iter().map(move |row| (code, row)));
+        let line = |(code, row): (&'a CodeMetrics, &LineRow)| {
+            let function = &code.functions[row.function as usize];
+            Self {
+                function: function.name.as_deref(),
+                module: Some(function.module.as_str()).filter(|module| !module.is_empty()),
+                file: function.file.as_deref(),
+                line: row.line,
+                self_s: row.self_s,
+                error_s: row.error_s,
+            }
+        };
+        rows.map(line).collect()
     }
 }
 

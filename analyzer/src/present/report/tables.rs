@@ -45,6 +45,8 @@ pub(crate) fn tables(of: &Report) -> Vec<(&'static str, data::Table)> {
     }
     if let Some(code) = CodeTable::new(of.diagnosis) {
         all.push(("report_code", code.table(code.rows(None))));
+        all.push(("report_code_lines", code.lines()));
+        all.push(("report_code_parts", code.parts()));
     }
     if let Some(why) = of.why() {
         let causes = why.causes;
