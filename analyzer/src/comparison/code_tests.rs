@@ -60,7 +60,7 @@ fn significant(of: &Comparison) -> Vec<(&str, Option<WhichRanks>)> {
 #[test]
 fn function_that_became_slower_is_named_with_its_rank() {
     let rank_2 = Some(WhichRanks::Some(vec![(2, 2)]));
-    for count in [1, 3, 5] {
+    for count in [1, 5] {
         let of =
             compared(&runs(1, count, &usual(), 499.0), &runs(2, count, &slower_on_rank_2(), 499.0));
         assert_eq!(significant(&of), [("residual_norm", rank_2.clone())], "{count} runs");

@@ -292,7 +292,7 @@ mod tests {
         );
         assert_eq!(names(first, 0), ["[code]", "[code]"]);
         assert_eq!(names(kernel, 0), ["[kernel, or signals held off]"]);
-        assert_eq!(kernel["samples"]["weight"][0], 50);
+        assert_eq!(kernel["samples"]["weight"][0], 49);
         let time = first["samples"]["time"].as_array().expect("times");
         assert!(time.windows(2).all(|two| two[0].as_f64() <= two[1].as_f64()), "in order");
         let last = time.last().and_then(Value::as_f64).expect("a time");
