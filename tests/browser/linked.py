@@ -125,7 +125,7 @@ def panels(check, page):
     first = page.value("Number(document.querySelector('#rank-table tbody tr').dataset.rank)")
     check("a rank's row selects it", page.value(SELECTED)[1] == [first])
     pairs = visible(page, "pair-table") or []
-    check("pairs are those of the rank", all(str(first) in row[:2] for row in pairs), pairs[:3])
+    check("pairs are those of the rank", all(first in map(float, row[:2]) for row in pairs), pairs[:3])
     waits = page.value("[...document.querySelectorAll('#wait-table tbody tr')].filter(r => !r.hidden).map(r => r.dataset.ranks)") or []
     inside = page.value(f"[...document.querySelectorAll('#wait-table tbody tr')].filter(r => !r.hidden).every(r => ranksOf(r.dataset.ranks).has({first}))")
     check("causes are those of the rank", inside or not waits, waits[:3])

@@ -29,7 +29,7 @@ class Flame {
     this.part("find").addEventListener("input", () => this.mark());
     this.part("keep").addEventListener("click", () => {
       this.kept = this.selection.copy();
-      this.keptWords = this.selection.isEmpty ? "whole run" : selectedParts(this.selection).map(([, words]) => words).join(", ");
+      this.keptWords = this.selection.isEmpty ? "everything" : selectedParts(this.selection).map(([, words]) => words).join(", ");
       this.part("against").value = "kept";
       this.shown = null;
       this.update();
@@ -99,7 +99,7 @@ class Flame {
         `B, the selection: ${ranks[1]}, ${seconds(all.total_s[1])} a rank, ${samples[1]} samples`);
       if (Math.abs(sides[0].scale * sides[0].sums.ranks.size - 1) > 1e-9) notes.push("A is scaled to the length of B");
     } else {
-      notes.push(`${this.selection.isEmpty ? "In the whole run" : "In the selection"}: ${seconds(all.total_s[0])} in ${samples[0]} samples`);
+      notes.push(`${this.selection.isEmpty ? "All sampled code" : "In the selection"}: ${seconds(all.total_s[0])} in ${samples[0]} samples`);
     }
     // Samples lie in bins; a time that was asked for as such begins and ends with one.
     const isCoarse = cutsTime && side.samples.step_s > Math.min(...side.samples.threads.map(thread => thread.period_s));
