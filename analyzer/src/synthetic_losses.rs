@@ -39,7 +39,6 @@ fn finalized(mut ranks: Vec<SyntheticRank>, end: u64) -> Vec<SyntheticRank> {
 /// Two ranks that begin to exchange, compute, and complete the exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange {
-    /// The ranks' hosts.
     pub hosts: [&'static str; 2],
     /// Bytes of each message.
     pub bytes: u32,
@@ -54,7 +53,6 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The ranks.
     pub fn ranks(self) -> Vec<SyntheticRank> {
         let Self { hosts, bytes, computed, waited, blocking, tests } = self;
         let (begins, rest) = (2_000, 40_000);

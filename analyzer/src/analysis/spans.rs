@@ -30,7 +30,6 @@ impl Activity {
     pub const ALL: [Self; Self::COUNT] = [Self::Mpi, Self::Tool, Self::Compute, Self::Own];
 }
 
-/// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SpanKind {
     /// A call of MPI or of an interposed function, by its number.

@@ -135,7 +135,6 @@ impl LocalContexts {
     }
 }
 
-/// The contexts of a run.
 #[derive(Debug, Default)]
 pub struct Contexts {
     /// By number.

@@ -18,7 +18,6 @@ pub struct PathStretch {
     pub to: i64,
 }
 
-/// The critical path of a run.
 #[derive(Debug, Clone, Default)]
 pub struct CriticalPath {
     /// In order of time, without gaps. The first one includes the skew, so it may begin before its

@@ -6,7 +6,6 @@ use crate::metrics::{Bound, Metrics, Selection};
 use super::lines::{CommonAxis, Lines};
 use super::wait::Wait;
 
-/// A part of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     /// Stretches of the rank at each position, ascending and disjoint; `None` if it takes no part.

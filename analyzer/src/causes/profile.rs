@@ -324,7 +324,6 @@ pub(super) struct RankProfile {
 /// What the threads of a rank did together.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Together {
-    /// The profile of the rank.
     pub profile: Profile,
     /// Numbers of its waits, and the ticks of each that count as waiting of the rank.
     pub waited: Vec<(u32, i64)>,

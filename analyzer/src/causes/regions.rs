@@ -23,7 +23,6 @@ use super::waits::Waits;
 /// Most occurrences of a region per rank whose begins and ends are kept.
 const MAX_OCCURRENCES: usize = 100_000;
 
-/// A region of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Region {
     pub name: String,

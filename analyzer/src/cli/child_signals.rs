@@ -60,7 +60,6 @@ pub struct Request {
 enum Arrival {
     /// The child changed its state.
     Child,
-    /// A process sent this signal.
     Sent(Signal),
     /// Nothing that matters, or the timeout expired.
     Nothing,

@@ -170,7 +170,6 @@ impl Question {
     }
 }
 
-/// Writes a simulated run.
 fn write(run: &SimulatedRun, output: UnfinishedOutput, out: &Path) -> Result<(), CommandError> {
     run.write(output.path()).context(
         CommandError::Output,

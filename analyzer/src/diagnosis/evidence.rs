@@ -16,9 +16,7 @@ const STUCK_SHARE: f64 = 0.3;
 /// What is known of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its timeline.
     pub timeline: &'a GlobalTimeline,
     /// Metrics of the selected part of the run.
     pub metrics: &'a Metrics,

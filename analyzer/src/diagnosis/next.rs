@@ -29,7 +29,6 @@ pub enum Step {
     Record {
         /// Options of `gammachi run`.
         options: &'static [&'static str],
-        /// What for.
         purpose: Purpose,
     },
     /// Record again so that this is no longer wrong.

@@ -8,7 +8,6 @@ use super::finding::Saves;
 const WORTHWHILE: f64 = super::finding::NOTABLE_SHARE;
 
 impl Saves {
-    /// What an answer promises.
     fn promised_by(what_if: &WhatIf, answer: &Answer) -> Option<Self> {
         answer.time_s().filter(|_| what_if.is_accurate())?;
         let recorded_s = what_if.graph.elapsed_s;

@@ -13,9 +13,7 @@ use crate::trace::Run;
 /// The causes with everything that is needed to show them.
 #[derive(Debug, Clone, Copy)]
 pub struct Why<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its timeline.
     pub timeline: &'a GlobalTimeline,
     /// The causes found.
     pub causes: &'a Causes<'a>,

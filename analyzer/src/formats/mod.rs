@@ -39,7 +39,6 @@ use crate::import::{ImportError, Imported};
 pub enum Format {
     /// Comma-separated tables.
     Csv,
-    /// Parquet tables.
     Parquet {
         /// About how many calls a part of a large table has.
         part_calls: u64,

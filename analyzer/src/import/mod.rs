@@ -20,7 +20,6 @@ pub enum ImportError {
     /// The file cannot be read.
     #[error("{path}: cannot be read: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -36,7 +35,6 @@ pub enum ImportError {
     /// The file is not what it should be.
     #[error("{path}: {what}")]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What is wrong and where.
         what: String,
@@ -74,7 +72,6 @@ pub enum ImportNote {
 /// Summary of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// Number of ranks.
     pub ranks: u32,
     /// Number of calls.
     pub calls: u64,

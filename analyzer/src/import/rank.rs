@@ -26,7 +26,6 @@ pub const ANY_TAG: i32 = -2;
 /// MPI_PROC_NULL of the MPI ABI.
 pub const PROC_NULL: i32 = -3;
 
-/// A communicator of the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct ImportedCommunicator {
     pub name: String,

@@ -40,7 +40,6 @@ pub enum LineFault {
     /// It is not a JSON object of a ledger.
     #[error("line {line} is not a line of a ledger; it is ignored: {what}")]
     Syntax {
-        /// Line number.
         line: usize,
         /// Where and why parsing failed.
         what: String,
@@ -50,28 +49,13 @@ pub enum LineFault {
         "line {line} has version {version} and is ignored: this gammachi reads version {VERSION}; use the one \
          that wrote it"
     )]
-    Version {
-        /// Line number.
-        line: usize,
-        /// Its version.
-        version: u64,
-    },
+    Version { line: usize, version: u64 },
     /// Two predictions have one id.
     #[error("line {line} repeats prediction {id} and is ignored")]
-    Repeated {
-        /// Line number.
-        line: usize,
-        /// The id.
-        id: String,
-    },
+    Repeated { line: usize, id: String },
     /// An answer refers to no prediction.
     #[error("line {line} answers {id}, but there is no such prediction; it is ignored")]
-    NoPrediction {
-        /// Line number.
-        line: usize,
-        /// The id.
-        id: String,
-    },
+    NoPrediction { line: usize, id: String },
 }
 
 /// The contents of a ledger.
@@ -140,7 +124,6 @@ impl Ledger {
         }
     }
 
-    /// The prediction with this id.
     pub fn prediction(&self, id: &str) -> Option<&Prediction> {
         self.predictions.iter().find(|prediction| prediction.id == id)
     }

@@ -25,7 +25,6 @@ use super::{calls, failed, memory_growth, system};
 
 /// What matching found in a selection.
 pub(super) enum Matched {
-    /// Messages were not requested.
     NotRequested,
     /// Messages and open operations; `None` if no rank recorded attributes.
     Found(Option<Box<(MessageMetrics, OpenOperations)>>),

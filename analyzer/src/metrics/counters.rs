@@ -29,7 +29,6 @@ pub struct CounterMetrics {
     pub ranks: Vec<RankCount>,
 }
 
-/// A counter on one rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankCount {
     /// Rank in MPI_COMM_WORLD.
@@ -122,7 +121,6 @@ impl CounterMetrics {
     }
 }
 
-/// A reading of one counter.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     value: u64,
@@ -144,7 +142,6 @@ pub(super) struct Readings<'s> {
     pub selections: Vec<&'s Resolved>,
 }
 
-/// The counter readings of one rank.
 pub(super) struct RankReadings<'a, 's> {
     rank: RankView<'a>,
     each: Vec<SelectionReadings<'s>>,

@@ -27,16 +27,13 @@ pub enum Note {
     ComputeModeUnknown(String),
     /// Ranks that do not take part in the selection.
     NotParticipating {
-        /// Number of these ranks.
         ranks: usize,
         /// Number of all ranks.
         of: usize,
-        /// The first of them.
         first: u32,
     },
     /// Ranks have different numbers of occurrences of the selection.
     OccurrencesDiffer,
-    /// Messages and communicators were not requested.
     MessagesNotRequested,
     /// Some rank has several threads.
     SeveralThreads,
@@ -52,7 +49,10 @@ pub enum Note {
         why: &'static str,
     },
     /// Why the code of ranks was not sampled although that was asked for, and of how many.
-    CodeNotSampled { why: String, ranks: usize },
+    CodeNotSampled {
+        why: String,
+        ranks: usize,
+    },
     /// Code was sampled at the kernel's ticks.
     CodeSampledAtTicks,
     /// Some calls were kept only as totals.

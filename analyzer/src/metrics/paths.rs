@@ -49,7 +49,6 @@ pub struct PathRow {
 
 /// Sums the calls of a selection by path.
 pub(super) struct Paths<'s> {
-    /// The selection.
     pub selection: &'s Resolved,
 }
 

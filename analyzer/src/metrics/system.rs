@@ -106,7 +106,6 @@ pub enum Pinning {
     Unknown,
     /// Every rank may use the same number of cores.
     Equal {
-        /// Number of cores.
         cores: usize,
         /// Whether the ranks of some host may use different sets of cores.
         pinned: bool,
@@ -203,7 +202,6 @@ struct Demand {
     used: f64,
     /// Average number of its threads that ran or waited for a core.
     ready: f64,
-    /// Number of the cores.
     cores: usize,
 }
 

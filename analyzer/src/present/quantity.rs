@@ -111,7 +111,6 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A share with its sign.
 pub(crate) fn signed_percent(share: f64) -> String {
     let text = percent(share);
     if share > 0.0 && text != "0 %" { format!("+{text}") } else { text }

@@ -38,7 +38,6 @@ pub(super) enum Algorithm {
     FineChain,
 }
 
-/// Number of algorithms.
 pub(super) const ALGORITHMS: usize = 15;
 
 /// Largest data that is sent whole in each round, if the run does not show the algorithm; bytes
@@ -64,7 +63,6 @@ const MAX_DISTANCES: usize = 64;
 pub(super) struct Path {
     /// Number of messages that a member sends or receives.
     pub overheads: f64,
-    /// Number of latencies.
     pub latencies: [f64; 2],
     /// Bytes on one side of all messages, as a share of the operation's bytes.
     pub copied: f64,

@@ -74,7 +74,6 @@ struct RankOpBuilder<'l, 'a> {
     line: LineState,
 }
 
-/// The operations of a rank.
 struct RankOps {
     lines: Vec<(u32, usize)>,
     ops: Vec<Op>,

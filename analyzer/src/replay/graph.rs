@@ -14,7 +14,6 @@ use super::movement::{Movement, Needs};
 /// The number of an operation in the graph.
 pub(super) type OpNumber = u32;
 
-/// No operation.
 pub(super) const NO_OP: OpNumber = u32::MAX;
 
 /// A call, and what the thread did before it. An operation without links takes no time: it only
@@ -98,13 +97,11 @@ pub(super) struct Message {
     /// The calls that begin to send and that post the receive.
     pub send: OpNumber,
     pub receive: OpNumber,
-    /// Their lines.
     pub lines: [u32; 2],
     pub sending: SendMode,
     pub bytes: f64,
 }
 
-/// A collective operation.
 #[derive(Debug, Clone)]
 pub(super) struct Collective {
     pub needs: Needs,

@@ -22,7 +22,6 @@ struct Shares {
     of_difference: f64,
     /// Of the transfers on the critical path, recorded or changed, whichever are longer.
     of_transfers: f64,
-    /// Of the difference of these transfers.
     of_transfers_difference: f64,
     /// Of the transfers that the changes move from one parameter to another.
     of_moved: f64,

@@ -22,7 +22,6 @@ pub enum Cell {
     Difference(f64),
     /// An interval, seconds.
     Between(f64, f64),
-    /// Bytes.
     Bytes(f64),
     /// Per second: operations, bytes.
     Rate(f64),
@@ -38,9 +37,7 @@ pub enum Cell {
     Excess(f64),
     /// A factor of an efficiency.
     Factor(f64),
-    /// A thread of a rank.
     Thread {
-        /// Its rank.
         rank: u32,
         /// Its number in the rank's file.
         number: u32,
@@ -54,7 +51,11 @@ pub enum Cell {
     /// A place in the code.
     Code(Frame),
     /// A source file and a line, if known, of code in this program or library.
-    Source { module: String, file: Option<String>, line: Option<u32> },
+    Source {
+        module: String,
+        file: Option<String>,
+        line: Option<u32>,
+    },
     /// A call path, the innermost function first.
     Path(Vec<Frame>),
 }
@@ -133,7 +134,6 @@ pub enum Shown {
     Script,
 }
 
-/// A column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// Its name, the same as in documents that have the figure.
@@ -166,7 +166,6 @@ impl Column {
     }
 }
 
-/// A table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// The columns, from left to right.

@@ -21,7 +21,6 @@ use crate::trace::RankTrace;
 pub struct EventReader<'a> {
     /// Position of the rank in the run.
     pub position: usize,
-    /// Its file.
     pub trace: &'a RankTrace,
     /// The run's communicators.
     pub communicators: &'a CommunicatorTable,

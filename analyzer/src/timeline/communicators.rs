@@ -108,7 +108,6 @@ impl Members {
     }
 }
 
-/// A communicator of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommunicatorEntry {
     /// Hash of its members in order.

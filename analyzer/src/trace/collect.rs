@@ -31,11 +31,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub struct RunKey {
     /// The run's id as 32 hexadecimal digits; zeros if not known.
     pub id: String,
-    /// Ranks of the world.
     pub world_size: u32,
 }
 
-/// A rank file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
     pub path: PathBuf,
@@ -46,7 +44,6 @@ pub struct FoundFile {
     pub program: String,
     /// Whether MPI_Finalize returned, so that the file is complete.
     pub finalized: bool,
-    /// Bytes of the file.
     pub bytes: u64,
 }
 
@@ -82,7 +79,6 @@ pub enum UnreadableFile {
     /// Its size cannot be determined.
     #[error("{}: {source}", .path.display())]
     Size {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -137,7 +133,6 @@ pub enum CollectError {
     /// A file cannot be compared with another.
     #[error("{}: {source}", .path.display())]
     Compare {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

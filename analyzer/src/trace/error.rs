@@ -21,7 +21,6 @@ pub enum TraceError {
     /// The directory cannot be listed.
     #[error("{path}: cannot be read: {source}")]
     Io {
-        /// The directory.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -40,7 +39,6 @@ pub enum TraceError {
         word = shell_word(&.directory.to_string_lossy())
     )]
     Staged {
-        /// The run directory.
         directory: PathBuf,
         /// `HOST:PATH` of one rank's file.
         place: String,
@@ -60,7 +58,6 @@ pub enum TraceError {
          processes must read the same directory, and the program must have ended"
     )]
     FilesDiffer {
-        /// The run directory.
         directory: PathBuf,
         /// Number of the first process that finds other files.
         process: usize,
@@ -71,7 +68,6 @@ pub enum TraceError {
     /// Another process cannot read the run.
     #[error("process {process} on {host}: {what}")]
     OnProcess {
-        /// Number of the process.
         process: usize,
         host: String,
         /// Its error.
@@ -84,7 +80,6 @@ pub enum TraceError {
         word = shell_word(&.directory.to_string_lossy())
     )]
     Runs {
-        /// The run directory.
         directory: PathBuf,
         /// The first such rank.
         rank: u32,
@@ -92,7 +87,6 @@ pub enum TraceError {
     /// There are rank files, but none can be opened.
     #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
     NoneReadable {
-        /// The run directory.
         directory: PathBuf,
         /// Number of rank files.
         files: usize,

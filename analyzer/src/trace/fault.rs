@@ -94,11 +94,7 @@ pub enum FileFault {
     EndBeforeBegin,
     /// The rank has no begin, although others have one.
     #[error("rank {rank} {state}: it is left out of all times and figures")]
-    NotBegun {
-        rank: u32,
-        /// State of its process.
-        state: NotBegun,
-    },
+    NotBegun { rank: u32, state: NotBegun },
     /// Any other fault, after [`super::Run::anonymise`] removed names from its message.
     #[error("{0}")]
     Anonymous(String),
@@ -126,10 +122,7 @@ pub enum RunNote {
     /// It was written by a replay, not measured.
     Simulated,
     /// There are files of spawned processes, which are not analysed.
-    Spawned {
-        /// Number of files.
-        files: usize,
-    },
+    Spawned { files: usize },
     /// The MPI library is not one that the recorder knows.
     UnknownMpi {
         /// The library's own description of itself; may be empty.

@@ -180,7 +180,6 @@ pub enum RunJsonError {
     /// It does not exist or cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -188,7 +187,6 @@ pub enum RunJsonError {
     /// It is not the JSON that `gammachi run` writes.
     #[error("{path}: not a run description: {source}")]
     Syntax {
-        /// The file.
         path: PathBuf,
         /// Where and why.
         source: serde_json::Error,
@@ -199,7 +197,6 @@ pub enum RunJsonError {
          {FORMAT:?} version {FORMAT_VERSION}; use the gammachi that recorded the run"
     )]
     Version {
-        /// The file.
         path: PathBuf,
         /// Its key `format`.
         format: String,

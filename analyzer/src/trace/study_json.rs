@@ -86,7 +86,6 @@ pub enum StudyJsonError {
     /// It does not exist or cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -94,7 +93,6 @@ pub enum StudyJsonError {
     /// It is not the JSON that `gammachi sweep` writes.
     #[error("{path}: not a study: {source}")]
     Syntax {
-        /// The file.
         path: PathBuf,
         /// Where and why.
         source: serde_json::Error,
@@ -105,7 +103,6 @@ pub enum StudyJsonError {
          {FORMAT_VERSION}; use the gammachi that made the study"
     )]
     Version {
-        /// The file.
         path: PathBuf,
         /// Its key `format`.
         format: String,
@@ -115,7 +112,6 @@ pub enum StudyJsonError {
     /// A run's directory is not a plain name below the study.
     #[error("{path}: run directory {directory:?} is not a name inside the study")]
     Escapes {
-        /// The file.
         path: PathBuf,
         /// What it names.
         directory: String,

@@ -26,7 +26,6 @@ pub(super) struct Known {
     values: BTreeMap<String, String>,
 }
 
-/// The list of a document.
 struct List<'a> {
     page: &'a str,
     definitions: &'a Value,

@@ -46,7 +46,6 @@ impl Outcome {
     }
 }
 
-/// File with the output of a run.
 pub(super) fn output_file(study: &Path, run: &StudyRun) -> PathBuf {
     let name = run.directory.strip_suffix(".gammachi").unwrap_or(&run.directory);
     study.join(OUTPUT).join(format!("{name}.txt"))

@@ -54,7 +54,6 @@ pub struct Detail {
 /// How much a detail may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Number of events.
     pub events: usize,
     /// Number of messages, and also of collective calls.
     pub messages: usize,

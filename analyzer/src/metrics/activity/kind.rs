@@ -17,7 +17,6 @@ pub enum Kind {
     Receive,
     /// Calls that wait, test or probe.
     Wait,
-    /// Collective operations.
     Collective,
     /// Remote memory access.
     OneSided,

@@ -15,7 +15,6 @@ pub(super) enum Node {
     Never,
     /// All of these.
     All(Vec<usize>),
-    /// One of these.
     Any(Vec<usize>),
 }
 

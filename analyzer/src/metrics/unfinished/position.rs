@@ -140,7 +140,6 @@ pub struct CallRecord {
 /// What is needed to interpret the events of a rank.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RankContext<'a> {
-    /// Reads its events.
     pub reading: EventReader<'a>,
     pub time: &'a RankTime,
 }

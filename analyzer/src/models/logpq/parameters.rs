@@ -125,7 +125,6 @@ pub enum ParameterNote {
     /// The interval of RTT/2 − o_s − o_r reaches 0. The models use its value as L, or 0 if it is
     /// negative.
     NoLatency {
-        /// Words of the message.
         words: u64,
         /// RTT/2 − o_s − o_r.
         latency: Estimate,
@@ -134,7 +133,6 @@ pub enum ParameterNote {
     },
     /// The fixed part n of the overhead exceeds the overhead and is lowered to it.
     FixedPart {
-        /// Words of the message.
         words: u64,
         /// n from the linear pieces, seconds.
         fixed_s: f64,

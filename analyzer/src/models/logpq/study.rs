@@ -17,7 +17,6 @@ pub struct CannonRun {
     version: u32,
     /// MPI library.
     pub mpi: String,
-    /// Number of ranks.
     pub ranks: u64,
     /// Square root of the number of ranks.
     pub grid: u64,
@@ -53,7 +52,6 @@ pub enum CannonError {
     OtherKernel {
         /// Name of the kernel.
         kernel: String,
-        /// Version of its document.
         version: u32,
     },
     /// The order of the matrices, the number of ranks or a time is impossible.
@@ -61,7 +59,6 @@ pub enum CannonError {
     Impossible {
         /// Order of the matrices.
         n: u64,
-        /// Number of ranks.
         ranks: u64,
     },
 }

@@ -52,7 +52,6 @@ pub enum MachineError {
     /// It cannot be read.
     #[error("{}: cannot be read: {source}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
@@ -60,7 +59,6 @@ pub enum MachineError {
     /// It is not a `machine.json`.
     #[error("{}: not a machine.json of gammachi: {source}", path.display())]
     Malformed {
-        /// The file.
         path: PathBuf,
         /// What is wrong.
         source: MalformedMachine,
@@ -71,7 +69,6 @@ pub enum MachineError {
         path.display()
     )]
     Version {
-        /// The file.
         path: PathBuf,
         /// Its version.
         found: u64,

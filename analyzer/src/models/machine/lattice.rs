@@ -39,7 +39,6 @@ pub struct Split {
     pub exchange_s: Measured,
     /// Messages that a rank sends in an iteration.
     pub messages: u64,
-    /// Bytes of these messages.
     pub bytes: u64,
     /// Seconds of the exchange, predicted from measured half round trips.
     pub predicted_exchange_s: f64,

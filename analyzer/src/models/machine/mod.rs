@@ -147,7 +147,6 @@ impl Machine {
 /// A difference between two machines: the value of this one, then that of the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// Their hosts.
     Hosts(Vec<HostKind>, Vec<HostKind>),
     /// Their MPI libraries.
     Mpi(String, String),

@@ -12,7 +12,6 @@ pub enum ObservationsError {
     /// The file cannot be read.
     #[error("{source_name}: cannot be read: {source}")]
     Read {
-        /// The file.
         source_name: String,
         /// The operating system's error.
         source: io::Error,
@@ -22,14 +21,10 @@ pub enum ObservationsError {
         "{source_name}: is empty; a table begins with a line of column names, such as \
          p,tau_s,sum_gamma_s"
     )]
-    Empty {
-        /// The file.
-        source_name: String,
-    },
+    Empty { source_name: String },
     /// The file is not CSV.
     #[error("{source_name}, line {line}: {what}")]
     Syntax {
-        /// The file.
         source_name: String,
         /// Counted from 1.
         line: u64,
@@ -38,14 +33,10 @@ pub enum ObservationsError {
     },
     /// There are column names, but no row.
     #[error("{source_name}: has column names but no rows; add one row per run")]
-    NoRows {
-        /// The table.
-        source_name: String,
-    },
+    NoRows { source_name: String },
     /// A column has no name.
     #[error("{source_name}: column {} has no name; name it in the first line", .index + 1)]
     NamelessColumn {
-        /// The table.
         source_name: String,
         /// Counted from 0.
         index: usize,
@@ -53,7 +44,6 @@ pub enum ObservationsError {
     /// Two columns have the same name.
     #[error("{source_name}: two columns are named {column}; rename or remove one")]
     RepeatedColumn {
-        /// The table.
         source_name: String,
         /// The name.
         column: String,
@@ -64,11 +54,9 @@ pub enum ObservationsError {
          empty where a value is not known"
     )]
     UnevenRow {
-        /// The table.
         source_name: String,
         /// The row.
         origin: Origin,
-        /// Number of its cells.
         cells: usize,
         /// Number of columns of the table.
         columns: usize,
@@ -76,7 +64,6 @@ pub enum ObservationsError {
     /// A required column is missing.
     #[error("{source_name}: has no column {column}; its columns are {there}")]
     MissingColumn {
-        /// The table.
         source_name: String,
         /// The missing column.
         column: String,
@@ -86,7 +73,6 @@ pub enum ObservationsError {
     /// A cell does not hold what its column requires.
     #[error("{source_name}, {origin}: {column} {}{what}", quoted(.cell))]
     Cell {
-        /// The table.
         source_name: String,
         /// The row.
         origin: Origin,
@@ -102,7 +88,6 @@ pub enum ObservationsError {
          remove one"
     )]
     Duplicate {
-        /// The table.
         source_name: String,
         /// The earlier row.
         first: Origin,

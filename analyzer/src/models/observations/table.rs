@@ -41,7 +41,6 @@ pub const FIGURES: [&str; 10] =
 pub enum Origin {
     /// A line of the file, counted from 1, comments and the header included.
     Line(u64),
-    /// A run directory.
     Run(String),
 }
 
@@ -74,7 +73,6 @@ pub struct LackOfCores {
     pub waited_share: Option<f64>,
 }
 
-/// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Where it comes from.

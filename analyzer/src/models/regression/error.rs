@@ -13,7 +13,6 @@ pub enum RegressionError {
     /// An error in the list of columns.
     #[error(transparent)]
     Basis(#[from] BasisError),
-    /// An error in the table.
     #[error(transparent)]
     Observations(#[from] ObservationsError),
     /// A name in a column that is neither variable nor constant.
@@ -37,7 +36,6 @@ pub enum RegressionError {
          more configurations; repetitions of one do not count"
     )]
     TooFewPoints {
-        /// The table.
         source_name: String,
         /// Number of configurations.
         points: usize,
@@ -47,12 +45,7 @@ pub enum RegressionError {
     },
     /// A variable has the same value at every point.
     #[error("{source_name}: {variable} is {value} at every point to fit, so its effect is unknown")]
-    ConstantVariable {
-        /// The table.
-        source_name: String,
-        variable: String,
-        value: f64,
-    },
+    ConstantVariable { source_name: String, variable: String, value: f64 },
     /// Unconstrained least squares has no unique solution.
     #[error(
         "lsm: {rows} points do not determine {columns} columns; use fewer columns, more points, or \
@@ -61,7 +54,6 @@ pub enum RegressionError {
     NotDetermined {
         /// Number of points.
         rows: usize,
-        /// Number of columns.
         columns: usize,
     },
     /// A solver failed.
@@ -92,11 +84,7 @@ pub enum RegressionError {
         "{source_name}: at least {MIN_SLICE_POINTS} values of {variable} are needed at the same \
          values of the other variables; there are fewer everywhere"
     )]
-    FewValues {
-        /// The table.
-        source_name: String,
-        variable: String,
-    },
+    FewValues { source_name: String, variable: String },
     /// No variable has enough values to hold some back.
     #[error("nothing can be held back: at least 4 different values of a variable are needed")]
     NothingToHoldBack,

@@ -9,7 +9,6 @@ use super::points::{Excess, Points};
 /// A condition on rows: `variable operator value`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// The column.
     pub variable: String,
     /// `<`, `<=`, `>`, `>=`, `==` or `!=`.
     pub operator: &'static str,

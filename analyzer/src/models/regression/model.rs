@@ -39,7 +39,6 @@ pub struct Part {
     pub label: String,
     /// Factor of its coefficients in the model: ½ for each envelope.
     pub factor: f64,
-    /// Its columns.
     pub basis: Basis,
     /// One per column, without the factor.
     pub coefficients: Vec<f64>,

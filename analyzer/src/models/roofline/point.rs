@@ -23,9 +23,7 @@ pub struct Point {
     pub name: String,
     /// The ranks that it covers.
     pub scope: Scope,
-    /// Number of ranks.
     pub ranks: usize,
-    /// Number of hosts.
     pub hosts: usize,
     /// Elapsed time (τ), seconds.
     pub elapsed_s: f64,

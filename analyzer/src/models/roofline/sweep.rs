@@ -92,7 +92,6 @@ pub enum SweepError {
     OtherKernel {
         /// Name of the kernel.
         kernel: String,
-        /// Version of its document.
         version: u32,
     },
     /// There are no points, or one has a figure of 0 or less.

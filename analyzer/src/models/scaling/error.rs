@@ -8,7 +8,6 @@ use crate::models::observations::ObservationsError;
 /// Why nothing can be fitted.
 #[derive(Debug, Error)]
 pub enum ScalingError {
-    /// An error in the table.
     #[error(transparent)]
     Observations(#[from] ObservationsError),
     /// An error in the expression of the work.
@@ -20,7 +19,6 @@ pub enum ScalingError {
          changes with p"
     )]
     Unclear {
-        /// The table.
         source_name: String,
         /// The parameters that change with p.
         params: String,

@@ -94,7 +94,6 @@ pub struct Fit {
     pub p1: u32,
     /// S = Σγ(p₁), seconds.
     pub s: f64,
-    /// The points that were fitted.
     pub fitted: Vec<FittedPoint>,
     /// The rank counts that were not, and why.
     pub left_out: Vec<(u32, LeftOut)>,

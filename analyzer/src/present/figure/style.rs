@@ -9,7 +9,6 @@ pub enum Width {
 }
 
 impl Width {
-    /// In points.
     pub(super) fn points(self) -> f64 {
         let millimetres = match self {
             Self::Column => 88.0,

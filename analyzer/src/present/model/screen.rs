@@ -16,7 +16,6 @@ const MIN_LINE_SHARE: f64 = 0.005;
 /// Maximum number of columns listed in a group of indistinguishable ones.
 const MAX_LISTED: usize = 12;
 
-/// The screen.
 pub fn screen(findings: &Findings) -> String {
     let mut text = String::new();
     for sentence in contradictions(findings) {

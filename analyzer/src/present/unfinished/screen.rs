@@ -19,7 +19,6 @@ const MAX_LAST_CALL_RANKS: usize = 4;
 struct Row {
     /// The call that they are in, with its arguments, or that they are outside MPI.
     location: String,
-    /// The ranks that they wait for.
     waits_for: String,
     /// State of their processes; empty if unknown.
     process: &'static str,

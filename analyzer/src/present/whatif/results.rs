@@ -10,9 +10,7 @@ use crate::trace::Run;
 /// Everything that the screen and the document show.
 #[derive(Debug, Clone, Copy)]
 pub struct WhatIfResults<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its timeline.
     pub timeline: &'a GlobalTimeline,
     /// Its replay.
     pub what_if: &'a WhatIf<'a>,

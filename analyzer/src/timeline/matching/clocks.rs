@@ -23,7 +23,6 @@ struct Used {
     to: u64,
 }
 
-/// The clock of one rank.
 #[derive(Debug)]
 pub(super) struct Clock<'c> {
     clock: &'c RankClock,

@@ -339,7 +339,6 @@ pub struct Polls {
     pub call: Call,
     /// Number of polls.
     pub count: u64,
-    /// Ticks inside them.
     pub inside_ticks: u64,
     /// The request that they test, truncated; 0 for none or several.
     pub request: u32,
@@ -407,7 +406,6 @@ impl<A: MatchSink> MatchSink for Option<A> {
 #[allow(clippy::large_enum_variant)] // Most are messages, and all are short-lived.
 pub enum MatchFinding {
     Message(Message),
-    /// A collective operation.
     Collective(CollectiveInstance),
     /// An operation that all members of a communicator, window or file did together
     /// ([`Operation::Together`]), if asked for.

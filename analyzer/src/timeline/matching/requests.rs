@@ -155,7 +155,6 @@ const KEPT_HANDLES: usize = 64;
 /// What a completion or free found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lookup<W> {
-    /// An active operation.
     Active(W),
     /// An inactive persistent request.
     Inactive,
@@ -163,7 +162,6 @@ pub(crate) enum Lookup<W> {
     Unknown,
 }
 
-/// The requests of one rank.
 #[derive(Debug, Clone)]
 pub(crate) struct Requests<W, T> {
     handles: FxHashMap<u32, Handle<W, T>>,

@@ -16,7 +16,6 @@ pub struct Group {
     pub members: Vec<u64>,
 }
 
-/// A communicator.
 #[derive(Debug, Clone, Copy)]
 pub struct Comm {
     pub number: u32,

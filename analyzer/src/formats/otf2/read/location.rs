@@ -26,7 +26,6 @@ pub enum Kind {
     Compute(u16),
     /// Time of our recorder.
     Tool(ToolReason),
-    /// A region of the program.
     Region(String),
     /// The region that our exports put around everything.
     Program,
@@ -113,7 +112,6 @@ pub struct Location<'a> {
     pub imported: &'a mut Imported,
     /// Positions of communicators by OTF2's numbers.
     pub communicators: &'a HashMap<u32, u32>,
-    /// Thread of the rank.
     pub thread: u32,
     frames: Vec<Frame>,
     /// Complete events that wait for the outermost open call.

@@ -13,7 +13,6 @@ use trace_format::plain::Plain;
 
 use crate::spill::{Merge, Record, Sorted, Spill};
 
-/// One end of a message.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {

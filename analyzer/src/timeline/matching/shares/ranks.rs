@@ -30,7 +30,6 @@ pub(super) struct RankCursor<'a> {
     pub ended: bool,
 }
 
-/// One turn of a rank.
 struct Turn<'t, 'a, S> {
     state: &'t mut RankState<'a>,
     operations: &'a Operations,
