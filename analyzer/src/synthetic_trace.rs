@@ -97,19 +97,8 @@ impl SyntheticRank {
     pub fn new(rank: u32, world_size: u32) -> Self {
         Self {
             fixed: FixedHeader {
-                magic: MAGIC,
-                version: FORMAT_VERSION,
-                level: 0,
-                counter: CounterKind::Tsc as u8,
-                rank,
-                world_size,
-                world: 0,
                 pid: 100 + rank,
-                payload_bytes: 0,
-                payload_crc: 0,
-                fixed_crc: 0,
-                reserved: [0; 8],
-                run_id: [0; 16],
+                ..FixedHeader::new(CounterKind::Tsc, 0, rank, world_size)
             },
             header: FileHeader {
                 recorder_version: "0.1.0".into(),

@@ -13,10 +13,10 @@ use serde::Serialize;
 use crate::blas::Blas;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::OutputOptions;
+use crate::output::{Head, OutputOptions};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
-use crate::world::{Request, World, library_name};
+use crate::world::{Request, World};
 
 const TAG_A: i32 = 41;
 const TAG_B: i32 = 42;
@@ -103,10 +103,8 @@ impl Strategy {
 
 #[derive(Serialize)]
 struct Report {
-    kernel: &'static str,
-    version: u32,
-    mpi: String,
-    ranks: i32,
+    #[serde(flatten)]
+    head: Head,
     grid: usize,
     n: u64,
     block: usize,
@@ -237,10 +235,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let conditions = watch.end(&world, &figures);
     if world.rank == 0 {
         arguments.output.print(&Report {
-            kernel: "cannon",
-            version: 1,
-            mpi: library_name(),
-            ranks: world.size,
+            head: Head::new("cannon", &world),
             grid: q,
             n: arguments.n,
             block: l,

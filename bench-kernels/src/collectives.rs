@@ -11,9 +11,9 @@ use serde::Serialize;
 use crate::blocking::{be_late, delay, sizes};
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::OutputOptions;
+use crate::output::{Head, OutputOptions};
 use crate::progress::ProgressOption;
-use crate::world::{World, library_name};
+use crate::world::World;
 
 /// One word, 1 MB, 4 MB.
 const SIZES: [u64; 3] = [8, 1 << 20, 4 << 20];
@@ -67,10 +67,8 @@ enum Function {
 
 #[derive(Serialize)]
 struct Report {
-    kernel: &'static str,
-    version: u32,
-    mpi: String,
-    ranks: i32,
+    #[serde(flatten)]
+    head: Head,
     delay_s: f64,
     calls: Vec<Call>,
     conditions: Conditions,
@@ -150,10 +148,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let wrong: f64 = world.share(wrong as f64).into_iter().sum();
     if world.rank == 0 {
         arguments.output.print(&Report {
-            kernel: "collectives",
-            version: 1,
-            mpi: library_name(),
-            ranks: world.size,
+            head: Head::new("collectives", &world),
             delay_s: arguments.delay,
             calls,
             conditions,

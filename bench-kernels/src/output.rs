@@ -6,6 +6,24 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::world::{World, library_name};
+
+/// The keys with which the documents of most kernels begin.
+#[derive(Serialize)]
+pub struct Head {
+    kernel: &'static str,
+    version: u32,
+    mpi: String,
+    ranks: i32,
+}
+
+impl Head {
+    /// Of a kernel on the ranks of the world.
+    pub fn new(kernel: &'static str, world: &World) -> Self {
+        // Incremented when a key of any of them changes its meaning.
+        Self { kernel, version: 1, mpi: library_name(), ranks: world.size }
+    }
+}
 
 /// The form of the results. There is one; the command's `calibrate` and `roofline` make tables of it.
 #[derive(Args, Clone, Copy, Debug, Default)]

@@ -17,10 +17,10 @@ use crate::buffer::Buffer;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::partner_across;
-use crate::output::OutputOptions;
+use crate::output::{Head, OutputOptions};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
-use crate::world::{Request, World, library_name, wait_all};
+use crate::world::{Request, World, wait_all};
 
 const TAG: i32 = 61;
 /// Number of runs of each part for determining the sizes of the points.
@@ -73,10 +73,8 @@ enum Calls {
 
 #[derive(Serialize)]
 struct Report {
-    kernel: &'static str,
-    version: u32,
-    mpi: String,
-    ranks: i32,
+    #[serde(flatten)]
+    head: Head,
     pairs: usize,
     message_bytes: u64,
     progress_calls: Calls,
@@ -255,10 +253,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let conditions = watch.end(&world, &figures);
     if world.rank == 0 {
         arguments.output.print(&Report {
-            kernel: "roofline",
-            version: 1,
-            mpi: library_name(),
-            ranks: world.size,
+            head: Head::new("roofline", &world),
             pairs: world.size as usize / 2,
             message_bytes: arguments.message_bytes,
             progress_calls: arguments.progress_calls,

@@ -132,19 +132,9 @@ pub fn sound_header() -> FileHeader {
 /// The fixed part of a valid header.
 pub fn sound_fixed(level: u8, rank: u32, world_size: u32) -> FixedHeader {
     FixedHeader {
-        magic: MAGIC,
-        version: FORMAT_VERSION,
-        level,
-        counter: CounterKind::Tsc as u8,
-        rank,
-        world_size,
-        world: 0,
         pid: 100 + rank,
-        payload_bytes: 0,
-        payload_crc: 0,
-        fixed_crc: 0,
-        reserved: [0; 8],
         run_id: [7; 16],
+        ..FixedHeader::new(CounterKind::Tsc, level, rank, world_size)
     }
 }
 

@@ -323,15 +323,9 @@ impl RankWriter {
             ..FileHeader::default()
         };
         let fixed = FixedHeader {
-            magic: MAGIC,
-            version: FORMAT_VERSION,
-            level: 1,
-            counter: CounterKind::Tsc as u8,
-            rank,
-            world_size: size,
             pid: 1000 + rank,
             run_id: [7; 16],
-            ..FixedHeader::default()
+            ..FixedHeader::new(CounterKind::Tsc, 1, rank, size)
         };
         self.file.write_all(&header_area(&fixed, &header)?)?;
         self.file.write_all(&definition_chunk(&definitions(rank, size, end, self.apart))?)

@@ -1,6 +1,18 @@
 //! How much of a selection's stretches intervals cover, for intervals in order of their start; and
 //! what the threads of a rank do together ([`Precedence`]).
 
+/// Sorts intervals and merges those that overlap.
+pub fn merge_overlapping<T: Ord + Copy>(all: &mut Vec<(T, T)>) {
+    all.sort_unstable();
+    all.dedup_by(|next, previous| {
+        let overlap = next.0 < previous.1;
+        if overlap {
+            previous.1 = previous.1.max(next.1);
+        }
+        overlap
+    });
+}
+
 /// Intersects intervals with a selection's stretches.
 ///
 /// Both are in order of their start, and the stretches do not overlap.

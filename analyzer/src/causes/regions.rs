@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
-use crate::analysis::union::Clipper;
+use crate::analysis::union::{Clipper, merge_overlapping};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::trace::Run;
 
@@ -237,14 +237,7 @@ impl RegionsOfRank<'_, '_> {
 
 /// Merges occurrences on several threads that overlap; none begins before the run.
 fn in_any_thread(mut all: Vec<(i64, i64)>) -> Vec<(u64, u64)> {
-    all.sort_unstable();
-    all.dedup_by(|next, previous| {
-        let overlap = next.0 < previous.1;
-        if overlap {
-            previous.1 = previous.1.max(next.1);
-        }
-        overlap
-    });
+    merge_overlapping(&mut all);
     all.into_iter().map(|(begin, end)| (begin.max(0) as u64, end.max(0) as u64)).collect()
 }
 

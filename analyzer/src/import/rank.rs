@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use trace_format::counter_kind::CounterKind;
-use trace_format::fixed_header::{FORMAT_VERSION, FixedHeader, MAGIC};
+use trace_format::fixed_header::FixedHeader;
 use trace_format::functions::{self, FIRST_FUNCTION};
 use trace_format::header::{
     COMMUNICATOR_SELF, COMMUNICATOR_WORLD, ClockAnchor, ClockExchange, Communicator, Definition,
@@ -125,19 +125,8 @@ impl RankWriter {
     /// If the file cannot be created.
     pub fn create(run: &Path, world: &World, rank: u32, host: &str) -> io::Result<Self> {
         let fixed = FixedHeader {
-            magic: MAGIC,
-            version: FORMAT_VERSION,
-            level: 1,
-            counter: CounterKind::MonotonicRaw as u8,
-            rank,
-            world_size: world.size,
-            world: 0,
-            pid: 0,
-            payload_bytes: 0,
-            payload_crc: 0,
-            fixed_crc: 0,
-            reserved: [0; 8],
             run_id: world.run_id,
+            ..FixedHeader::new(CounterKind::MonotonicRaw, 1, rank, world.size)
         };
         let header = FileHeader {
             recorder_version: env!("CARGO_PKG_VERSION").into(),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
+use crate::analysis::union::merge_overlapping;
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 
 use super::selection::{Bound, Selection};
@@ -208,14 +209,7 @@ impl RankMarks<'_> {
         let threads = self.rank.trace.file.threads.len();
         let found = self.each.into_iter().map(|of| {
             let mut occurrences = of.occurrences;
-            occurrences.sort_unstable();
-            occurrences.dedup_by(|next, previous| {
-                let overlap = next.0 < previous.1;
-                if overlap {
-                    previous.1 = previous.1.max(next.1);
-                }
-                overlap
-            });
+            merge_overlapping(&mut occurrences);
             Found { occurrences, calls: of.calls.map(|call| call?.finish(threads)) }
         });
         found.collect()

@@ -15,14 +15,13 @@ use crate::blas::{self, Blas};
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::{Edge, FlowBuffers, flow_window, partner_across, run_flow};
-use crate::output::OutputOptions;
+use crate::output::{Head, OutputOptions};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
-use crate::world::{World, library_name};
+use crate::world::World;
 
 use triad::Triad;
 
-const VERSION: u32 = 1;
 const WARMUP_ROUNDS: usize = 1;
 /// Approximate duration of a measured stretch in seconds.
 const STRETCH_S: f64 = 0.02;
@@ -65,10 +64,8 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct Report {
-    kernel: &'static str,
-    version: u32,
-    mpi: String,
-    ranks: i32,
+    #[serde(flatten)]
+    head: Head,
     repetitions: usize,
     warmup_rounds: usize,
     instructions: &'static str,
@@ -205,10 +202,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let conditions = watch.end(&world, &figures);
     if world.rank == 0 {
         arguments.output.print(&Report {
-            kernel: "ceilings",
-            version: VERSION,
-            mpi: library_name(),
-            ranks: world.size,
+            head: Head::new("ceilings", &world),
             repetitions: arguments.repetitions as usize,
             warmup_rounds: WARMUP_ROUNDS,
             instructions: instructions.name,

@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
-use crate::output::OutputOptions;
+use crate::output::{Head, OutputOptions};
 use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
-use crate::world::{World, library_name};
+use crate::world::World;
 
 use part::{FIRST_TAG, Part, WORDS, checksum_without_split};
 use shape::{Shape, most_even, shape};
@@ -54,10 +54,8 @@ pub struct Arguments {
 
 #[derive(Serialize)]
 struct Report {
-    kernel: &'static str,
-    version: u32,
-    mpi: String,
-    ranks: i32,
+    #[serde(flatten)]
+    head: Head,
     lattice: String,
     iterations: u64,
     warmup_iterations: u64,
@@ -157,10 +155,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let best =
             reports.iter().min_by(|a, b| a.predicted_exchange_s.total_cmp(&b.predicted_exchange_s));
         arguments.output.print(&Report {
-            kernel: "lattice",
-            version: 1,
-            mpi: library_name(),
-            ranks: world.size,
+            head: Head::new("lattice", &world),
             lattice: arguments.lattice.text(),
             iterations: arguments.iterations,
             warmup_iterations: 1,

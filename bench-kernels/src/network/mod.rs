@@ -17,9 +17,9 @@ use clap::Args;
 use crate::conditions::Watch;
 use crate::counter;
 use crate::failure::Failure;
-use crate::output::OutputOptions;
+use crate::output::{Head, OutputOptions};
 use crate::progress::ProgressOption;
-use crate::world::{World, library_name};
+use crate::world::World;
 
 pub use classes::partner_across;
 pub use flow::{Buffers as FlowBuffers, Edge, run as run_flow, window as flow_window};
@@ -137,10 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let conditions = watch.end(&world, reports.iter().flat_map(ClassReport::figures));
     if world.rank == 0 {
         let report = Report {
-            kernel: "network",
-            version: report::VERSION,
-            mpi: library_name(),
-            ranks: world.size,
+            head: Head::new("network", &world),
             counter: counter::NAME,
             counter_hz: 1.0 / world.seconds_per_tick(),
             repetitions: arguments.repetitions as usize,

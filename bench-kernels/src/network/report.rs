@@ -7,13 +7,11 @@ use super::classes::Class;
 use super::pair::SizeSamples;
 use super::queue::{EagerLimit, Held, QueueSize};
 use crate::conditions::Conditions;
-use crate::output::seconds;
+use crate::output::{Head, seconds};
 use crate::pieces::{Piece, Point, pieces};
 use crate::sample::{Figure, Sample};
 use crate::world::{World, bytes_of, bytes_of_mut};
 
-/// Version of the document, incremented when a key changes its meaning.
-pub const VERSION: u32 = 1;
 /// The word of LogP: eight bytes.
 const WORD_BYTES: u64 = 8;
 const MOVE: i32 = 31;
@@ -21,10 +19,8 @@ const MOVE: i32 = 31;
 /// The whole result.
 #[derive(Serialize)]
 pub struct Report {
-    pub kernel: &'static str,
-    pub version: u32,
-    pub mpi: String,
-    pub ranks: i32,
+    #[serde(flatten)]
+    pub head: Head,
     pub counter: &'static str,
     pub counter_hz: f64,
     pub repetitions: usize,

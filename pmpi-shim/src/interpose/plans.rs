@@ -9,6 +9,8 @@ use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+pub use trace_format::compute::Lengths;
+
 use crate::host::loader::find;
 use crate::host::own_work::OwnWork;
 
@@ -20,23 +22,6 @@ const ENTRIES: usize = 4096;
 const MAX_PROBES: usize = 64;
 /// A planner call with more dimensions than this is invalid.
 const MAX_DIMENSIONS: usize = 64;
-
-/// Where a planner's lengths are, as in `trace_format::compute`.
-#[derive(Debug, Clone, Copy)]
-pub enum Lengths {
-    /// The first arguments, this many.
-    Each(usize),
-    /// (rank, lengths).
-    Array,
-    /// (rank, lengths, count).
-    Many,
-    /// (rank, dimensions, rank of the batch, dimensions of the batch).
-    Guru,
-    /// The same with 64 bits.
-    Guru64,
-    /// Fortran: (rank, lengths, strides, strides, rank of the batch, its lengths).
-    SplitGuru,
-}
 
 /// The arguments of a planner, as in `trace_format::compute`.
 #[derive(Debug, Clone, Copy)]

@@ -35,19 +35,9 @@ pub fn write(process: &Process, place: &Place) -> Result<(), String> {
         function_names: functions::names().join("\n"),
     };
     let fixed = FixedHeader {
-        magic: MAGIC,
-        version: FORMAT_VERSION,
-        level: process.level(),
-        counter: counter::kind() as u8,
-        rank: place.rank,
-        world_size: place.size,
-        world: 0,
         pid: std::process::id(),
-        payload_bytes: 0,
-        payload_crc: 0,
-        fixed_crc: 0,
-        reserved: [0; 8],
         run_id: place.run_id,
+        ..FixedHeader::new(counter::kind(), process.level(), place.rank, place.size)
     };
     trace_file::write_header(fixed, &header)
 }

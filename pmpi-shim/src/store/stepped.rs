@@ -112,14 +112,7 @@ fn block() -> Box<ThreadBlock> {
 fn read(window: &[u8]) -> (Vec<Event>, Vec<String>) {
     let header =
         FileHeader { function_names: "MPI_Send\nMPI_Recv".into(), ..FileHeader::default() };
-    let fixed = FixedHeader {
-        magic: MAGIC,
-        version: FORMAT_VERSION,
-        level: 1,
-        counter: CounterKind::Tsc as u8,
-        world_size: 1,
-        ..FixedHeader::default()
-    };
+    let fixed = FixedHeader::new(CounterKind::Tsc, 1, 0, 1);
     let mut bytes = header_area(&fixed, &header).expect("the header fits");
     bytes.extend(window);
     let file = RankFile::from_bytes(Path::new("window"), &bytes).expect("the header is valid");

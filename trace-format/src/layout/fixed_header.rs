@@ -1,5 +1,6 @@
 //! The first bytes of a rank file, which identify the format and the rank.
 
+use crate::counter_kind::CounterKind;
 use crate::plain::Plain;
 
 /// First eight bytes of every rank file.
@@ -19,7 +20,7 @@ pub struct FixedHeader {
     pub version: u16,
     /// Detail level, 0, 1 or 2.
     pub level: u8,
-    /// Number of a [`crate::counter_kind::CounterKind`].
+    /// Number of a [`CounterKind`].
     pub counter: u8,
     /// Rank in the initial world.
     pub rank: u32,
@@ -39,6 +40,15 @@ pub struct FixedHeader {
     pub reserved: [u8; 8],
     /// Equal in all files of a run and in no other run's; zeros if unknown.
     pub run_id: [u8; 16],
+}
+
+impl FixedHeader {
+    /// Of a rank in a world of that size, in the current format. The writer fills in the payload and
+    /// the checksums.
+    pub fn new(counter: CounterKind, level: u8, rank: u32, world_size: u32) -> Self {
+        let (magic, version, counter) = (MAGIC, FORMAT_VERSION, counter as u8);
+        Self { magic, version, level, counter, rank, world_size, ..Self::default() }
+    }
 }
 
 /// Number of bytes of the fixed header covered by its own checksum.

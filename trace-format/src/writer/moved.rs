@@ -64,15 +64,7 @@ mod tests {
     use crate::writer::NewCall;
 
     fn writer(run: &Path, rank: u32) -> RankFileWriter {
-        let fixed = FixedHeader {
-            magic: MAGIC,
-            version: FORMAT_VERSION,
-            level: 1,
-            counter: CounterKind::MonotonicRaw as u8,
-            rank,
-            world_size: 2,
-            ..FixedHeader::default()
-        };
+        let fixed = FixedHeader::new(CounterKind::MonotonicRaw, 1, rank, 2);
         let function_names = crate::functions::names().join("\n");
         let header = FileHeader { function_names, ..FileHeader::default() };
         RankFileWriter::create(run, &fixed, &header).unwrap()

@@ -137,14 +137,7 @@ mod tests {
     use crate::writer::header_area;
 
     fn file_of(chunks: &[u8]) -> RankFile {
-        let counter = CounterKind::Tsc as u8;
-        let fixed = FixedHeader {
-            magic: MAGIC,
-            version: FORMAT_VERSION,
-            counter,
-            world_size: 1,
-            ..FixedHeader::default()
-        };
+        let fixed = FixedHeader::new(CounterKind::Tsc, 0, 0, 1);
         let mut bytes = header_area(&fixed, &FileHeader::default()).unwrap();
         bytes.extend(chunks);
         RankFile::from_bytes(Path::new("test"), &bytes).unwrap()

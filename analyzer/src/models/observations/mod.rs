@@ -206,4 +206,4 @@ impl Observations {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,6 +8,20 @@ fn error_of(text: &[u8]) -> String {
     Observations::from_csv("t.csv", text).unwrap_err().to_string()
 }
 
+/// A table whose last point contradicts the others: its ranks shared cores.
+pub(crate) fn contradicted() -> Observations {
+    let run = |p: u32, tau_s: f64, lack: Option<LackOfCores>| {
+        let gamma_s = 0.2 / f64::from(p);
+        let rank = |rank| RankTimes { rank, gamma_s, chi_s: tau_s - gamma_s };
+        let ranks = (0..p).map(rank).collect();
+        let (name, params) = (format!("p{p}"), Vec::new());
+        RunFigures { name, p, tau_s, ranks, flops: None, params, rep: None, lack }
+    };
+    let lack = LackOfCores { shared: Some((4, 2)), waited_share: Some(0.48) };
+    let runs = [run(1, 0.25, None), run(2, 0.13, None), run(4, 3.98, Some(lack))];
+    Observations::from_runs("study", &runs).unwrap()
+}
+
 #[test]
 fn finds_columns_by_name_and_counts_lines() {
     let t =

@@ -102,30 +102,21 @@ fn short(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::models::Observations;
-    use crate::models::observations::{LackOfCores, RankTimes, RunFigures, TAU_S};
+    use crate::models::observations::TAU_S;
+    use crate::models::observations::tests::contradicted;
     use crate::models::regression::{Findings, Method, Model, Options, Part, points_from};
     use crate::models::scaling;
     use crate::present::model::{json, screen};
 
     #[test]
     fn a_point_that_contradicts_the_curve_stands_first_in_the_words_of_scaling() {
-        let run = |p: u32, tau_s: f64, lack: Option<LackOfCores>| {
-            let gamma_s = 0.2 / f64::from(p);
-            let rank = |rank| RankTimes { rank, gamma_s, chi_s: tau_s - gamma_s };
-            let ranks = (0..p).map(rank).collect();
-            let (name, params) = (format!("p{p}"), Vec::new());
-            RunFigures { name, p, tau_s, ranks, flops: None, params, rep: None, lack }
-        };
-        let lack = LackOfCores { shared: Some((4, 2)), waited_share: Some(0.48) };
-        let runs = [run(1, 0.25, None), run(2, 0.13, None), run(4, 3.98, Some(lack))];
-        let table = Observations::from_runs("study", &runs).unwrap();
+        let table = contradicted();
         let points = points_from(&table, Some(TAU_S), &["p".to_owned()], &[]).unwrap();
         let options = Options::for_method(Method::Robust);
         let part = Part::by_evidence(&points, &options, "study").unwrap();
         let findings = Findings {
             source: "study".into(),
-            rows: runs.len(),
+            rows: table.rows().len(),
             minimum_over: Vec::new(),
             response: TAU_S.into(),
             model: Model::from_part(part, Method::Robust),

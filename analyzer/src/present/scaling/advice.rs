@@ -184,22 +184,13 @@ fn ranks(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use crate::models::Observations;
+    use crate::models::observations::tests::contradicted;
     use crate::models::scaling::{Options, Scaling};
     use crate::present::scaling::screen;
 
     #[test]
     fn a_point_that_contradicts_the_curve_stands_first_with_its_reason() {
-        use crate::models::observations::{LackOfCores, RankTimes, RunFigures};
-        let run = |p: u32, tau_s: f64, lack: Option<LackOfCores>| {
-            let gamma_s = 0.2 / f64::from(p);
-            let rank = |rank| RankTimes { rank, gamma_s, chi_s: tau_s - gamma_s };
-            let ranks = (0..p).map(rank).collect();
-            let (name, params) = (format!("p{p}"), Vec::new());
-            RunFigures { name, p, tau_s, ranks, flops: None, params, rep: None, lack }
-        };
-        let lack = LackOfCores { shared: Some((4, 2)), waited_share: Some(0.48) };
-        let runs = [run(1, 0.25, None), run(2, 0.13, None), run(4, 3.98, Some(lack))];
-        let table = Observations::from_runs("study", &runs).unwrap();
+        let table = contradicted();
         let predict = Options { predict: vec![8], ..Options::default() };
         for options in [Options::default(), predict] {
             let scaling = Scaling::new(&table, &options).unwrap();
