@@ -8,12 +8,12 @@ mod scratch;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use scratch::Scratch;
+use scratch::{Scratch, stderr};
 
 /// What a command prints about kept runs, which have their plain names for it.
 fn screen(scratch: &Scratch, arguments: &[&str]) -> String {
     let output = scratch.run(arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
