@@ -234,4 +234,41 @@ mod tests {
             }
         }
     }
+
+    /// 64 ranks of 1,500 samples each, in 500 call paths of twelve functions, 40 functions each.
+    #[test]
+    fn a_page_of_many_samples_and_paths_stays_small() {
+        let Some(library) = &*LIBRARY else { return };
+        let mut ranks = sampled(library, 3, &vec![vec![[50_000_000; 4]; 40]; 64]);
+        for (rank, seed) in ranks.iter_mut().zip(0..) {
+            let mut random = fastrand::Rng::with_seed(7);
+            let mut address = || 0x30000 + random.u64(0..0x1000) * 0x100;
+            let paths = (0..500).map(|_| (0..12).map(|_| address()).collect()).collect();
+            let inner: Vec<u64> = (0..40).map(|_| address()).collect();
+            let mut random = fastrand::Rng::with_seed(seed);
+            let thread = &mut rank.sampled[0];
+            let samples = (0..1_500).map(|at| trace_format::reader::Sample {
+                ticks: thread.begin + at * 5_000_000,
+                address: inner[random.usize(0..40)],
+                // Some paths have most samples.
+                path: Some((random.f64().powi(4) * 500.0) as u32),
+                complete: true,
+            });
+            (thread.samples, thread.paths) = (samples.collect(), paths);
+        }
+        let directory = RunDirectory::with_ranks(&ranks);
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+        let code = metrics.code.as_ref().expect("sampled code");
+        let time = (0.0, timeline.ranks[0].end_s());
+        let paths = SampledPaths::new((&run, &timeline), (code, &metrics.stretches), time.1);
+        let found = paths.between(time, PAGE_LIMITS);
+        let text = serde_json::to_string(&Samples::new(&run, code, &found)).unwrap();
+        assert!(text.len() < 400_000 && found.bins >= 16, "{} {}", text.len(), found.bins);
+        let rows = code.all.iter().map(|row| row.self_s).sum::<f64>();
+        let sums = sums(&Samples::new(&run, code, &found));
+        let merged: f64 = sums.values().map(|(own, _)| own).sum();
+        assert!(rows > 96_000.0 / 99.0 * 0.99 && merged <= rows + 1e-6, "{rows} {merged}");
+    }
 }
