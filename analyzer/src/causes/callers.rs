@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use trace_format::header::{Definition, Module};
 
-use crate::metrics::{FrameKey, in_file, keys_of_paths, modules};
+use crate::metrics::{FrameKey, code_of, in_file, keys_of_paths, modules};
 use crate::trace::own_program::OwnProgram;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
@@ -151,7 +151,8 @@ impl<'r> RankCallers<'r> {
     }
 
     fn has_loaded(&self, path: &str) -> bool {
-        self.modules.iter().any(|module| module.path == path)
+        let code = code_of(&self.trace.file.definitions);
+        self.modules.iter().copied().chain(code).any(|module| module.path == path)
     }
 
     /// Code without a module may be the program's.

@@ -3,7 +3,7 @@
 use crate::causes::Unknown;
 use crate::metrics::{ComputeMode, Selection};
 use crate::trace::RankTrace;
-use crate::trace::own_program::OwnProgram;
+use crate::trace::own_program::{OwnProgram, PATHS_LEVEL};
 
 use super::cores::{share_cores, waits_for_other_programs};
 use super::delays;
@@ -13,8 +13,6 @@ use super::finding::Finding;
 use super::judged::Diagnosis;
 use super::measurement::Measurement;
 
-/// Detail level from which call paths are recorded.
-const PATHS_LEVEL: u8 = 2;
 /// Efficiency at or above which waiting is not worth looking into.
 const VERY_GOOD_EFFICIENCY: f64 = 0.95;
 /// Efficiency at or above which a run is considered good.
@@ -158,8 +156,7 @@ impl Diagnosis<'_> {
 /// The library whose callers a recording with call paths would name.
 fn library_to_look_behind(of: &Evidence) -> Option<String> {
     let has_no_paths = |rank: &RankTrace| {
-        // The frames of a script are those of its interpreter.
-        rank.file.fixed.level < PATHS_LEVEL && !OwnProgram::new(&rank.file.header).is_interpreted
+        rank.file.fixed.level < PATHS_LEVEL && OwnProgram::new(&rank.file.header).has_call_paths
     };
     let library = delays::library_without_caller(&of.why()?)?;
     of.run.ranks.iter().all(has_no_paths).then_some(library)

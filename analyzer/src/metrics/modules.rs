@@ -15,7 +15,7 @@ pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
 }
 
 /// The interpreted functions of a rank's file, each of which is like a module.
-pub(crate) fn code(definitions: &[Definition]) -> impl Iterator<Item = &Module> {
+pub(crate) fn code_of(definitions: &[Definition]) -> impl Iterator<Item = &Module> {
     definitions.iter().filter_map(|definition| match definition {
         Definition::Code(code) => Some(code),
         _ => None,

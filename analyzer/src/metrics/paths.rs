@@ -12,7 +12,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use crate::trace::symbols::{SourceLocation, Symbols};
 
-use super::modules::{code, in_file, module_of};
+use super::modules::{code_of, in_file, module_of};
 use super::resolve::{RankSelection, Resolved};
 
 /// A function on the stack of a call.
@@ -170,7 +170,7 @@ pub(super) fn rows(
 
 /// The call paths of a rank's file, by number: frames, innermost first.
 pub(crate) fn keys_of_paths(definitions: &[Definition]) -> HashMap<u32, Vec<FrameKey>> {
-    let (mut modules, mut paths): (Vec<_>, _) = (code(definitions).collect(), HashMap::new());
+    let (mut modules, mut paths): (Vec<_>, _) = (code_of(definitions).collect(), HashMap::new());
     for definition in definitions {
         match definition {
             Definition::Module(module) => modules.push(module),

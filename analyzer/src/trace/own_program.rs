@@ -4,9 +4,13 @@ use std::path::{Component, Path, PathBuf};
 
 use trace_format::header::FileHeader;
 
-/// Programs that run a program in another language, whose lines are not in their code.
+/// Detail level from which call paths are recorded.
+pub const PATHS_LEVEL: u8 = 2;
+/// Programs that run a program in another language, whose lines are not in their code. Only Python's
+/// functions are on call paths.
 const INTERPRETERS: [&str; 9] =
-    ["python", "perl", "ruby", "julia", "R", "octave-cli", "octave-gui", "lua", "java"];
+    [PYTHON, "perl", "ruby", "julia", "R", "octave-cli", "octave-gui", "lua", "java"];
+const PYTHON: &str = "python";
 /// Folders whose content is installed by the system.
 const SYSTEM_FOLDERS: [&str; 8] =
     ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/nix", "/gnu"];
@@ -22,7 +26,9 @@ pub struct OwnProgram {
     /// Folders whose shared libraries belong to the program, too.
     folders: Vec<PathBuf>,
     /// Whether the executable is an interpreter.
-    pub is_interpreted: bool,
+    is_interpreted: bool,
+    /// Whether call paths have functions of the program.
+    pub has_call_paths: bool,
 }
 
 impl OwnProgram {
@@ -30,14 +36,21 @@ impl OwnProgram {
     /// one) or below the working directory. An interpreter is not the user's program.
     pub fn new(header: &FileHeader) -> Self {
         let executable = PathBuf::from(&header.program);
-        let is_interpreted = is_interpreter(&executable);
+        let interpreter = interpreter(&executable);
+        let is_interpreted = interpreter.is_some();
+        let has_call_paths = interpreter.is_none_or(|name| name == PYTHON);
         let folder = executable.parent().filter(|_| !is_interpreted).map(|folder| {
             let above = folder.parent().filter(|above| is_of_user(above));
             above.filter(|_| folder.ends_with("bin")).unwrap_or(folder)
         });
         let directory = Path::new(&header.directory);
         let folders = folder.into_iter().chain([directory]).filter(|folder| is_of_user(folder));
-        Self { folders: folders.map(Path::to_owned).collect(), executable, is_interpreted }
+        Self {
+            folders: folders.map(Path::to_owned).collect(),
+            executable,
+            is_interpreted,
+            has_call_paths,
+        }
     }
 
     /// Whether a module is the executable or one of the program's own libraries, or a Python file of
@@ -83,11 +96,11 @@ fn is_of_user(folder: &Path) -> bool {
         && !SYSTEM_FOLDERS.iter().any(|system| folder.starts_with(system))
 }
 
-/// By the name without its version: `python3.11`.
-fn is_interpreter(executable: &Path) -> bool {
+/// The interpreter that a program is, by its name without the version: `python3.11`.
+fn interpreter(executable: &Path) -> Option<&'static str> {
     let name = executable.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&name)
+    INTERPRETERS.into_iter().find(|known| *known == name)
 }
 
 #[cfg(test)]

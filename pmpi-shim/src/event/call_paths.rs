@@ -13,6 +13,7 @@ use crate::host::own_stack;
 use crate::host::own_work::OwnWork;
 use crate::host::unwind::{self, Registers, walk};
 use crate::state::thread_block::ThreadBlock;
+use crate::store::interpreted;
 use crate::store::paths;
 use crate::store::site_table::look_at_modules;
 use crate::store::window;
@@ -58,6 +59,7 @@ pub fn note(block: &ThreadBlock, end: u64) {
                 count += 1;
             }
         });
+        interpreted::define_new(true);
         if count == 0 { None } else { paths::number_of(&path[..count]) }
     });
     if let Ok(Some(number)) = number {

@@ -105,12 +105,41 @@ impl<F: Copy> Behind<F> {
 
 /// A data symbol such as `ompi_mpi_comm_world`. The executable's copy comes first if there is one.
 pub fn find_data(name: &CStr) -> Option<*const c_void> {
+    find_global(name).or_else(|| find_in_loaded_objects(name))
+}
+
+/// A symbol in the global scope. Opens and closes no object, so it may be called where that would be
+/// noticed.
+pub fn find_global(name: &CStr) -> Option<*const c_void> {
     if state::is_child() {
         return None;
     }
     // SAFETY: a C string.
     let global = in_loader(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
-    if global.is_null() { find_in_loaded_objects(name) } else { Some(global) }
+    (!global.is_null()).then_some(global.cast_const())
+}
+
+/// Size in bytes of what is at a symbol's address, as its object states it; 0: not known.
+pub fn size_of_symbol(address: *const c_void) -> u64 {
+    unsafe extern "C" {
+        fn dladdr1(
+            address: *const c_void,
+            info: *mut libc::Dl_info,
+            symbol: *mut *const libc::Elf64_Sym,
+            what: c_int,
+        ) -> c_int;
+    }
+    const SYMBOL: c_int = 1;
+    if state::is_child() {
+        return 0;
+    }
+    // SAFETY: a zeroed record may be written over; the symbol is the loader's and stays.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let mut symbol: *const libc::Elf64_Sym = null();
+        in_loader(|| dladdr1(address, &mut info, &mut symbol, SYMBOL));
+        symbol.as_ref().map_or(0, |symbol| symbol.st_size)
+    }
 }
 
 /// Names of the loaded shared objects, as the loader knows them.

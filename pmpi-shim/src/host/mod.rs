@@ -21,6 +21,12 @@
 //! | `own_work` | protects `errno`, holds off cancellation and signals |
 //! | `signals` | holds signals off while this thread does the recorder's own work |
 //! | `unwind` | return addresses on a thread's stack |
+//! | `frames` | the functions on a thread's stack, compiled and interpreted |
+//! | `own_memory` | reads of the process's own memory that may fail |
+//! | `python_layout` | where CPython keeps frames and code |
+//! | `python_lines` | lines of a Python function's instructions |
+//! | `python_code` | Python functions that were met on stacks |
+//! | `python_stack` | Python functions on a thread's stack |
 //! | `sample_signal` | the signal that interrupts sampled threads |
 //! | `sample_timer` | what sends it |
 //! | `sampled_stack` | callers of an interrupted thread |
@@ -30,16 +36,22 @@ pub mod counter;
 pub mod descriptors;
 pub mod elf;
 pub mod forks;
+pub mod frames;
 pub mod loader;
 pub mod lock;
 pub mod machine;
 pub mod memory;
 pub mod modules;
+pub mod own_memory;
 pub mod own_stack;
 pub mod own_work;
 pub mod peers;
 pub mod perf_counters;
 pub mod presence;
+pub mod python_code;
+pub mod python_layout;
+pub mod python_lines;
+pub mod python_stack;
 pub mod run_id;
 pub mod sample_signal;
 pub mod sample_timer;

@@ -1,4 +1,4 @@
-//! Callers of an interrupted thread, found by its signal handler.
+//! Functions on the stack of an interrupted thread, found by its signal handler.
 //!
 //! The handler may not ask the loader, allocate or lock. So the list of modules is made beforehand
 //! and published by a pointer. Each sampled thread announces which list it reads; a list that was
@@ -14,12 +14,11 @@ use framehop::{
 };
 
 use crate::host::forks::wait_until;
+use crate::host::frames::Frames;
 use crate::host::loader::Changes;
 use crate::host::lock::Lock;
+use crate::host::python_stack::{Functions, Python};
 use crate::host::unwind::{Index, Section, loaded_modules, unwinder_of};
-
-/// Maximum number of callers of a sample.
-pub const MAX_CALLERS: usize = 200;
 
 /// Rules that a thread remembers, and memory for finding others.
 pub type Rules = CacheNative<MustNotAllocateDuringUnwind>;
@@ -29,6 +28,7 @@ pub struct Modules {
     unwinder: UnwinderNative<Section, MustNotAllocateDuringUnwind>,
     /// Addresses of each module that has tables, and which of them have rules.
     ranges: Vec<(Range<u64>, Index)>,
+    python: Option<Python>,
     changes: Changes,
 }
 
@@ -92,7 +92,8 @@ pub fn renew<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) {
         ranges.push((module.avma_range(), index));
         modules.push(module);
     }
-    let list = Box::new(Modules { unwinder: unwinder_of(modules), ranges, changes });
+    let (unwinder, python) = (unwinder_of(modules), Python::find());
+    let list = Box::new(Modules { unwinder, ranges, python, changes });
     replace(&mut replaced, Box::into_raw(list));
     let is_read = |list: &Modules| {
         let list = (&raw const *list).cast_mut();
@@ -157,14 +158,6 @@ impl Interrupted {
     }
 }
 
-/// The return addresses of an interrupted thread's callers.
-pub struct Callers {
-    pub addresses: [u64; MAX_CALLERS],
-    pub count: usize,
-    /// Whether the last of them is that of the thread's first function.
-    pub is_complete: bool,
-}
-
 impl Modules {
     /// Whether there is a rule for an address; `None` if no module has it.
     fn know(&self, address: u64) -> Option<bool> {
@@ -172,17 +165,30 @@ impl Modules {
         found.map(|(_, index)| index.covers(address))
     }
 
-    /// Finds the callers of an interrupted thread, whose stack is mapped between these addresses.
+    /// Finds the functions on the stack of an interrupted thread, which is mapped between these addresses.
     /// Called by its signal handler.
-    pub fn callers(
+    pub fn functions<'f>(
         &self,
         from: Interrupted,
         stack: &Range<usize>,
         rules: &mut Rules,
-        found: &mut Callers,
+        found: &'f mut Functions,
+    ) -> &'f Frames {
+        let lowest = from.stack;
+        self.compiled(from, stack, rules, &mut found.compiled);
+        found.all(self.python.as_ref(), lowest)
+    }
+
+    fn compiled(
+        &self,
+        from: Interrupted,
+        stack: &Range<usize>,
+        rules: &mut Rules,
+        found: &mut Frames,
     ) {
-        (found.count, found.is_complete) = (0, false);
         let Interrupted { address, stack: lowest, mut registers } = from;
+        found.clear();
+        found.push(address);
         let readable = lowest..(stack.end as u64).saturating_sub(size_of::<u64>() as u64);
         let mut read = |address: u64| {
             let is_a_word = readable.contains(&address) && address.is_multiple_of(8);
@@ -198,21 +204,25 @@ impl Modules {
                 Some(false) => return,
                 None => {
                     // The address is no caller's if no module has it.
-                    found.count = found.count.saturating_sub(1);
+                    if found.addresses().len() > 1 {
+                        found.pop();
+                    }
                     IS_STALE.store(true, Relaxed);
                     return;
                 }
             }
             match self.unwinder.unwind_frame(at, &mut registers, rules, &mut read) {
                 Ok(None) => {
+                    found.end_last(stack.end as u64);
                     found.is_complete = true;
                     return;
                 }
                 Ok(Some(caller)) => {
+                    found.end_last(registers.sp());
                     let Some(next) = FrameAddress::from_return_address(caller) else { return };
-                    let Some(entry) = found.addresses.get_mut(found.count) else { return };
-                    *entry = caller;
-                    found.count += 1;
+                    if !found.push(caller) {
+                        return;
+                    }
                     at = next;
                 }
                 Err(_) => return,
@@ -240,7 +250,7 @@ mod tests {
         reading: Reading,
         rules: Rules,
         stack: Range<usize>,
-        callers: Callers,
+        functions: Functions,
     }
 
     static WALK: AtomicPtr<Walk> = AtomicPtr::new(null_mut());
@@ -249,7 +259,7 @@ mod tests {
         // SAFETY: the test has set the pointer and waits; the context is the kernel's.
         let (walk, from) = unsafe { (&mut *WALK.load(SeqCst), Interrupted::of(context.cast())) };
         if let Some(modules) = walk.reading.begin() {
-            modules.callers(from, &walk.stack, &mut walk.rules, &mut walk.callers);
+            modules.functions(from, &walk.stack, &mut walk.rules, &mut walk.functions);
         }
     }
 
@@ -263,9 +273,8 @@ mod tests {
     // A single test, because the list is a global of the process.
     #[test]
     fn finds_callers_and_keeps_list_that_is_read() {
-        let callers = Callers { addresses: [0; MAX_CALLERS], count: 0, is_complete: false };
-        let (reading, rules) = (Reading::default(), Rules::default());
-        let mut walk = Walk { reading, rules, stack: own_stack::find(), callers };
+        let (reading, rules, functions) = Default::default();
+        let mut walk = Walk { reading, rules, stack: own_stack::find(), functions };
         WALK.store(&raw mut walk, SeqCst);
         // SAFETY: a zeroed action may be written over; the handler takes what SA_SIGINFO promises.
         unsafe {
@@ -275,12 +284,13 @@ mod tests {
             assert_eq!(set_action(libc::SIGUSR2, &action, null_mut()), 0);
         }
         assert_eq!(raise_below(0), 0);
-        assert_eq!(walk.callers.count, 0, "there is no list");
+        assert!(walk.functions.compiled.addresses().is_empty(), "there is no list");
         renew(once(&walk.reading));
         assert_eq!(raise_below(3), 3);
-        let found = &walk.callers;
-        assert!(found.is_complete && found.count > 6, "{:x?}", &found.addresses[..found.count]);
-        let repeated = found.addresses[..found.count].windows(2).filter(|two| two[0] == two[1]);
+        let (found, is_complete) =
+            (walk.functions.compiled.addresses(), walk.functions.compiled.is_complete);
+        assert!(is_complete && found.len() > 7, "{found:x?}");
+        let repeated = found.windows(2).filter(|two| two[0] == two[1]);
         assert_eq!(repeated.count(), 2, "three calls of the function by itself");
 
         // The handler has not said that it has read the list.

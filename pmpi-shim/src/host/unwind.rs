@@ -3,8 +3,8 @@
 //! Starting at a frame of the recorder, it finds the return addresses of the functions above it,
 //! innermost first. The unwind tables of the loaded modules are read where they are mapped, and
 //! rules found for an address are cached. (`_Unwind_Backtrace` also recovers registers that nobody
-//! needs, and asks the loader for every frame.) Functions of an interpreted language are not on
-//! this stack.
+//! needs, and asks the loader for every frame.) Python's functions stand in place of those that
+//! interpret them.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -14,11 +14,10 @@ use framehop::{
     MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 
+use crate::host::frames::MAX_FRAMES;
 use crate::host::loader::{Changes, for_each_object};
 use crate::host::lock::{Lock, Locked};
-
-/// Maximum number of frames of a walk, including the recorder's own.
-const MAX_FRAMES: usize = 200;
+use crate::host::python_stack::{Functions, Python};
 
 /// A section of a module, as mapped.
 pub type Section = &'static [u8];
@@ -27,6 +26,8 @@ pub type Section = &'static [u8];
 struct Unwinding {
     unwinder: UnwinderNative<Section, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
+    python: Option<Python>,
+    functions: Functions,
     changes: Changes,
 }
 
@@ -85,9 +86,11 @@ impl Registers {
 /// Passes the return addresses to `take`, starting with the frame at `entered`, the stack address
 /// at which the program called the recorder, for as long as the stack can be read (`stack`: its
 /// mapped addresses) and understood.
-pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, mut take: impl FnMut(u64)) {
+pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, take: impl FnMut(u64)) {
     let mut unwinding = up_to_date();
-    let Some(Unwinding { unwinder, cache, .. }) = unwinding.as_mut() else { return };
+    let Some(Unwinding { unwinder, cache, python, functions, .. }) = unwinding.as_mut() else {
+        return;
+    };
     let Registers { at, mut registers, stack: lowest } = from;
     let readable = lowest..(stack.end as u64).saturating_sub(size_of::<u64>() as u64);
     if !stack.contains(&(lowest as usize)) {
@@ -100,19 +103,24 @@ pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, mut take: imp
         if is_a_word { Ok(unsafe { (address as *const u64).read_volatile() }) } else { Err(()) }
     };
     let mut address = FrameAddress::InstructionPointer(at);
+    let compiled = &mut functions.compiled;
+    compiled.clear();
+    // The recorder's own frames count, too.
     for _ in 0..MAX_FRAMES {
-        let Ok(Some(goes_on)) = unwinder.unwind_frame(address, &mut registers, cache, &mut read)
-        else {
-            return;
-        };
-        let Some(next) = FrameAddress::from_return_address(goes_on) else { return };
+        let found = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
+        compiled.is_complete = matches!(found, Ok(None));
+        compiled.end_last(if compiled.is_complete { stack.end as u64 } else { registers.sp() });
+        let Ok(Some(goes_on)) = found else { break };
+        let Some(next) = FrameAddress::from_return_address(goes_on) else { break };
         if registers.sp() > entered as u64
             || cfg!(target_arch = "aarch64") && registers.sp() == entered as u64
         {
-            take(goes_on);
+            compiled.push(goes_on);
         }
         address = next;
     }
+    let all = functions.all(python.as_ref(), entered as u64);
+    all.addresses().iter().copied().for_each(take);
 }
 
 /// Reads the tables of the loaded modules. This takes a millisecond, a walk some hundred
@@ -126,7 +134,9 @@ fn up_to_date() -> Locked<'static, Option<Unwinding>> {
     let changes = Changes::now();
     if unwinding.as_ref().is_none_or(|known| known.changes != changes) {
         let unwinder = unwinder_of(loaded_modules().into_iter().map(|(module, _)| module));
-        *unwinding = Some(Unwinding { unwinder, cache: CacheNative::default(), changes });
+        let (python, functions) = (Python::find(), Functions::default());
+        let cache = CacheNative::default();
+        *unwinding = Some(Unwinding { unwinder, cache, python, functions, changes });
     }
     unwinding
 }

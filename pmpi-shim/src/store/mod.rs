@@ -8,6 +8,7 @@
 //! | `mapping` | a window's memory: taken, opened, cleared |
 //! | `site_table` | call addresses that a thread remembers, and the modules that contain them |
 //! | `paths` | numbers of call paths |
+//! | `interpreted` | definitions of interpreted functions |
 //! | `keeping` | archiving full windows according to the run's policy |
 //! | `codec` | a window's slots in few bytes |
 //! | `thread_records` | numbers of threads; records that threads continue one after the other |
@@ -26,6 +27,7 @@
 pub mod codec;
 pub mod due;
 pub mod file_space;
+pub mod interpreted;
 pub mod keeping;
 pub mod mapping;
 pub mod outermost;

@@ -18,10 +18,12 @@ use trace_format::samples::{NO_PATH, PATH_INCOMPLETE};
 
 use crate::host::counter;
 use crate::host::own_stack;
+use crate::host::python_stack::Functions;
 use crate::host::sample_timer::{Timer, cpu_ns};
-use crate::host::sampled_stack::{self, Callers, Interrupted, MAX_CALLERS, Reading, Rules};
+use crate::host::sampled_stack::{self, Interrupted, Reading, Rules};
 use crate::state::thread_block::{ThreadBlock, thread_block};
 use crate::store::due;
+use crate::store::interpreted;
 use crate::store::outermost;
 use crate::store::sample_area::SampleArea;
 
@@ -61,7 +63,7 @@ struct OfHandler {
     /// The stack that the thread was started with, once it was needed.
     stack: Option<Range<usize>>,
     rules: Rules,
-    callers: Callers,
+    functions: Functions,
 }
 
 // SAFETY: `of_handler` belongs to the handler of the sampled thread, which nothing interrupts;
@@ -87,7 +89,7 @@ impl Sampler {
             of_handler: UnsafeCell::new(OfHandler {
                 stack: None,
                 rules: Rules::default(),
-                callers: Callers { addresses: [0; MAX_CALLERS], count: 0, is_complete: false },
+                functions: Functions::default(),
             }),
         };
         let sampler: &'static Self = Box::leak(Box::new(sampler));
@@ -125,7 +127,7 @@ impl Sampler {
         // SAFETY: the kernel's context; `of_handler` is this handler's alone.
         let (interrupted, own) = unsafe { (Interrupted::of(context), &mut *self.of_handler.get()) };
         let stack = own.stack.get_or_insert_with(own_stack::find).clone();
-        let (here, address) = (interrupted.stack as usize, interrupted.address);
+        let (here, mut address) = (interrupted.stack as usize, interrupted.address);
         if outermost::is_open_at(block, here, &stack) {
             self.area.in_mpi().fetch_add(periods, Relaxed);
             return;
@@ -135,17 +137,20 @@ impl Sampler {
         if stack.contains(&here)
             && let Some(modules) = self.reading.begin()
         {
-            let callers = &mut own.callers;
-            modules.callers(interrupted, &stack, &mut own.rules, callers);
-            let (node, is_whole) = self.area.node_of(&callers.addresses[..callers.count]);
-            path = match callers.is_complete && is_whole {
-                true => node,
-                false if callers.count == 0 => NO_PATH | PATH_INCOMPLETE,
-                false => node | PATH_INCOMPLETE,
-            };
+            let OfHandler { rules, functions, .. } = own;
+            let functions = modules.functions(interrupted, &stack, rules, functions);
+            if let [innermost, callers @ ..] = functions.addresses() {
+                let (node, is_whole) = self.area.node_of(callers);
+                address = *innermost;
+                path = match functions.is_complete && is_whole {
+                    true => node,
+                    false if callers.is_empty() => NO_PATH | PATH_INCOMPLETE,
+                    false => node | PATH_INCOMPLETE,
+                };
+            }
         }
         self.reading.end();
-        let mut needs_others = sampled_stack::is_stale();
+        let mut needs_others = sampled_stack::is_stale() | !interpreted::define_new(false);
         for _ in 0..periods {
             needs_others |= self.area.store(ticks, path, address);
         }

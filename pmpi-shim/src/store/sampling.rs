@@ -18,6 +18,7 @@ use crate::host::sample_timer::{Target, Timer, cpu_ns};
 use crate::host::sampled_stack;
 use crate::host::warn::warn;
 use crate::state::thread_block::ThreadBlock;
+use crate::store::interpreted;
 use crate::store::outermost::within;
 use crate::store::sample_area;
 use crate::store::sampler::{self, Sampler};
@@ -202,6 +203,7 @@ pub fn look() {
         look_at_modules();
         sampled_stack::renew(readings());
         sampler::all().for_each(|sampler| sampler.area.append_full());
+        interpreted::define_new(true);
     }
 }
 
@@ -284,6 +286,7 @@ pub fn end() {
         sampler.area.end(counter::now());
         sampler.area.append_full();
     }
+    interpreted::define_new(true);
     let refused = REFUSED.swap(0, Relaxed);
     if refused > 0 {
         warn(&format!("{refused} threads could not be sampled"));

@@ -233,12 +233,21 @@ impl TraceFile {
     }
 
     fn define(&mut self, definition: &Definition) -> Result<(), String> {
-        let payload = encode(definition).ok_or("a definition is too long")?;
+        self.add(&encode(definition).ok_or("a definition is too long")?)
+    }
+
+    /// Whether the present chunk has room for a definition.
+    fn has_room(&self, payload: &[u8]) -> bool {
+        let framed = framed_bytes(payload.len()) as u64;
+        self.definitions.is_some_and(|chunk| chunk.next + framed <= chunk.end)
+    }
+
+    fn add(&mut self, payload: &[u8]) -> Result<(), String> {
         let mut chunk = match self.definitions {
-            Some(chunk) if chunk.next + framed_bytes(payload.len()) as u64 <= chunk.end => chunk,
+            Some(chunk) if self.has_room(payload) => chunk,
             _ => self.open_definitions(framed_bytes(payload.len()) as u64)?,
         };
-        let added = self.add_definition(&mut chunk, &payload);
+        let added = self.add_definition(&mut chunk, payload);
         self.definitions = Some(chunk);
         added
     }
@@ -598,6 +607,15 @@ pub fn write_at(offset: u64, bytes: &[u8]) -> Result<(), String> {
 /// Adds a definition record. If there is no space for it, it is lost.
 pub fn define(definition: &Definition) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.define(definition)
+}
+
+/// Adds a definition that was encoded. Returns whether it is in the file. Unless it may wait, it neither
+/// waits nor allocates: not if another thread uses the file, or there is no room in the present chunk.
+pub fn define_encoded(payload: &[u8], may_wait: bool) -> bool {
+    let guard = if may_wait { Some(lock()) } else { FILE.try_lock() };
+    let Some(mut guard) = guard else { return false };
+    let Some(file) = guard.as_mut() else { return false };
+    (may_wait || file.has_room(payload)) && file.add(payload).is_ok()
 }
 
 /// Adds a definition of which only the last two are kept. If there is no space for it, it is lost.

@@ -3,6 +3,7 @@
 use trace_format::header::Module;
 use trace_format::layout::{TOOL, slot_word};
 use trace_format::markers::ToolReason;
+use trace_format::samples::interpreted;
 
 use super::*;
 
@@ -206,5 +207,41 @@ fn a_delay_is_named_after_the_call_that_holds_most_of_it() {
     // It takes as long on both, however long that is.
     with_causes(&computing_in_dgemm([620, 1_000], [600, 600]), |causes| {
         assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 380, 0)]);
+    });
+}
+
+#[test]
+fn calls_of_a_package_are_where_the_python_program_called_it() {
+    let mut ranks = barriers_on_paths([0, 0]);
+    let begin = interpreted(1, 0);
+    for rank in &mut ranks {
+        rank.header.program = "/usr/bin/python3.11".into();
+        rank.definitions.retain(|definition| !matches!(definition, Definition::Path { .. }));
+        rank.definitions.push(Definition::Code(Module {
+            path: "/home/ada/heat.py".into(),
+            build_id: "python solve".into(),
+            base: begin,
+            begin,
+            end: interpreted(2, 0),
+            ticks: 0,
+        }));
+    }
+    define_path(&mut ranks[0], 0, &[0x9010, 0x9200, interpreted(1, 42), 0x1900]);
+    with_causes(&ranks, |causes| {
+        let delays = causes.charges.causes.keys().map(|(_, context)| causes.contexts.get(*context));
+        let between = delays.filter_map(|context| match context {
+            Context::Between(Some(from), Some(to)) if from.function == "MPI_Barrier" => Some(to),
+            _ => None,
+        });
+        // Rank 1, which has no path, calls from there, too.
+        let callers: Vec<_> = between.map(|to| to.caller.clone().expect("it is known")).collect();
+        assert!(!callers.is_empty());
+        for caller in callers {
+            assert_eq!(caller.module, "/home/ada/heat.py");
+            assert_eq!(
+                (caller.place.function.as_deref(), caller.place.line),
+                (Some("solve"), Some(42))
+            );
+        }
     });
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trace_format::header::{Module, Sampling, SamplingSource};
 
 use crate::analysis::Analysis;
-use crate::metrics::modules::{code, modules};
+use crate::metrics::modules::{code_of, modules};
 use crate::metrics::note::Note;
 use crate::trace::Run;
 use crate::trace::symbols::Symbols;
@@ -350,7 +350,7 @@ impl CodeMetrics {
         let ranks = all.into_iter().zip(&run.ranks).enumerate();
         let ranks = ranks.map(|(position, (counts, trace))| {
             let period_s = 1.0 / f64::from(hz(position).max(1));
-            let modules = code(&trace.file.definitions).chain(modules(trace)).collect();
+            let modules = code_of(&trace.file.definitions).chain(modules(trace)).collect();
             (RankParts { rank: trace.rank, period_s, modules }, counts)
         });
         Some(Self::from_counts(ranks, resolve))

@@ -6,6 +6,7 @@ use crate::metrics::{ComputeMode, OwnTime};
 use crate::present::context::thread;
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
+use crate::trace::own_program::PATHS_LEVEL;
 
 use super::places::{brief_site, brief_stretch, call_site, short_site};
 
@@ -191,13 +192,13 @@ fn no_ideal(why: NoIdeal) -> Option<String> {
 /// Why places are not those of the Python program, if mpi4py makes the calls.
 pub(super) fn no_python_lines(why: &Why) -> Option<String> {
     let is_mpi4py = |context: &Context| match context {
-        Context::Transfer(site) => site.module.contains("/mpi4py/"),
+        Context::Transfer(site) => site.caller.is_none() && site.module.contains("/mpi4py/"),
         _ => false,
     };
-    let contexts = &why.causes.contexts.all;
-    (why.run.region_names().is_empty() && contexts.iter().any(is_mpi4py)).then(|| {
-        "which lines of the Python program call MPI: places are inside mpi4py (`from gammachi import region` \
-         names parts of the program)"
+    let has_no_paths = why.run.ranks.iter().any(|rank| rank.file.fixed.level < PATHS_LEVEL);
+    (has_no_paths && why.causes.contexts.all.iter().any(is_mpi4py)).then(|| {
+        "which lines of the Python program call MPI: places are inside mpi4py (recording with `--level 2` \
+         names them)"
             .to_owned()
     })
 }

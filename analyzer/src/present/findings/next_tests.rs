@@ -100,8 +100,10 @@ fn paths_are_proposed_where_waits_are_in_a_library() {
     assert_eq!(command, "gammachi run --level 2 -- mpirun -n 2 ./flow 'a b'");
     assert_eq!(purpose, "shows which lines of your program call libmesh");
     let is_other = |ranks: &[SyntheticRank]| !proposed(ranks).0.contains("--level 2");
-    ranks.iter_mut().for_each(|rank| rank.header.program = "/usr/bin/python3.11".into());
+    ranks.iter_mut().for_each(|rank| rank.header.program = "/usr/bin/perl5.36".into());
     assert!(is_other(&ranks), "the frames of a script are those of its interpreter");
+    ranks.iter_mut().for_each(|rank| rank.header.program = "/usr/bin/python3.11".into());
+    assert!(!is_other(&ranks), "but Python's functions are on call paths");
     ranks.iter_mut().for_each(|rank| rank.header.program = "/opt/lib/flow".into());
     assert!(is_other(&ranks), "the library belongs to the program");
     let mut ranks = waits_in_library();
