@@ -2,7 +2,7 @@
 //! installed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use system_tests::directories::repository;
@@ -32,13 +32,13 @@ fn pythons() -> Vec<PathBuf> {
     by_version.into_values().collect()
 }
 
-fn job(mpi: Mpi, python: &PathBuf, what: &str, seconds: &str) -> Job {
+fn job(mpi: Mpi, python: &Path, what: &str, seconds: &str) -> Job {
     let library = if mpi == Mpi::OpenMpi { "libmpi.so.40" } else { "libmpich.so.12" };
     let script = repository().join("tests/victims").join(SCRIPT);
     Job::new(mpi, python).argument(script).argument(library).argument(what).argument(seconds)
 }
 
-fn sampled(mpi: Mpi, python: &PathBuf, what: &str, seconds: &str) -> Job {
+fn sampled(mpi: Mpi, python: &Path, what: &str, seconds: &str) -> Job {
     job(mpi, python, what, seconds).environment(SAMPLE.name, "499")
 }
 

@@ -39,9 +39,12 @@ pub(super) struct Document {
 pub(super) struct ModulePart {
     pub path: String,
     pub build_id: String,
-    /// Address in the file, and the position among `functions` and the line of each function there, the innermost first.
-    pub places: Vec<(u64, Vec<(usize, Option<u32>)>)>,
+    /// By address in the file: the functions there, the innermost first.
+    pub places: Vec<(u64, Vec<KeptFrame>)>,
 }
+
+/// Position among the functions, and line.
+pub(super) type KeptFrame = (usize, Option<u32>);
 
 impl KeptSymbols {
     /// Those of a run directory; none if it has no such file.
@@ -69,7 +72,7 @@ impl KeptSymbols {
         for ModulePart { path, build_id, places } in modules {
             let known = kept.modules.entry(path).or_default().entry(build_id).or_default();
             for (address, frames) in places {
-                let location = |(at, line): (usize, Option<u32>)| {
+                let location = |(at, line): KeptFrame| {
                     let (function, file) = functions.get(at)?.clone();
                     Some(SourceLocation { function, file, line })
                 };

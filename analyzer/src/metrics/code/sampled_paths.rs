@@ -75,6 +75,9 @@ pub struct BinnedPaths {
     pub threads: Vec<ThreadPaths<PathCell>>,
 }
 
+/// Beginnings and ends on a rank's clock, in ticks.
+pub type Stretches = Vec<(u64, u64)>;
+
 /// How much may be told of a stretch of time.
 #[derive(Debug, Clone, Copy)]
 pub struct PathLimits {
@@ -86,8 +89,10 @@ pub struct PathLimits {
 impl SampledPaths {
     /// The samples that `code` counts, in the stretches of each rank; the run ends at `length_s`.
     pub fn new(
-        (run, timeline): (&Run, &GlobalTimeline),
-        (code, stretches): (&CodeMetrics, &[Option<Vec<(u64, u64)>>]),
+        run: &Run,
+        timeline: &GlobalTimeline,
+        code: &CodeMetrics,
+        stretches: &[Option<Stretches>],
         length_s: f64,
     ) -> Self {
         let (mut tree, mut threads) = (Tree::default(), Vec::new());

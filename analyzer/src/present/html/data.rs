@@ -167,7 +167,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
 fn samples(report: &Report, length_s: f64) -> Option<Samples> {
     let (run, metrics) = (report.run, report.metrics);
     let code = metrics.code.as_ref()?;
-    let all = SampledPaths::new((run, report.timeline), (code, &metrics.stretches), length_s);
+    let all = SampledPaths::new(run, report.timeline, code, &metrics.stretches, length_s);
     Some(Samples::new(run, code, &all.between((0.0, length_s), PAGE_LIMITS)))
 }
 

@@ -217,7 +217,7 @@ mod tests {
             let metrics = Metrics::new(&run, &timeline, &selection).unwrap();
             let code = metrics.code.as_ref().expect("sampled code");
             let time = (0.0, length_s);
-            let paths = SampledPaths::new((&run, &timeline), (code, &metrics.stretches), length_s);
+            let paths = SampledPaths::new(&run, &timeline, code, &metrics.stretches, length_s);
             for limits in [PAGE_LIMITS, PathLimits { cells: 20, ..PAGE_LIMITS }] {
                 let sums = sums(&Samples::new(&run, code, &paths.between(time, limits)));
                 let rows =
@@ -262,7 +262,7 @@ mod tests {
         let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
         let code = metrics.code.as_ref().expect("sampled code");
         let time = (0.0, timeline.ranks[0].end_s());
-        let paths = SampledPaths::new((&run, &timeline), (code, &metrics.stretches), time.1);
+        let paths = SampledPaths::new(&run, &timeline, code, &metrics.stretches, time.1);
         let found = paths.between(time, PAGE_LIMITS);
         let text = serde_json::to_string(&Samples::new(&run, code, &found)).unwrap();
         assert!(text.len() < 400_000 && found.bins >= 16, "{} {}", text.len(), found.bins);

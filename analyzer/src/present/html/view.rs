@@ -348,7 +348,7 @@ impl<'a> View<'a> {
             let html = environment().ok()?.get_template("parts.html").ok()?.render(context).ok()?;
             self.sampled.get_or_init(|| {
                 let (code, ranks) = (metrics.code.clone()?, &metrics.stretches);
-                let paths = SampledPaths::new((run, timeline), (&code, ranks), self.length_s());
+                let paths = SampledPaths::new(run, timeline, &code, ranks, self.length_s());
                 Some((code, paths))
             });
             Some(json!({ "html": html, "computing": computing_kinds(metrics.compute) }))
