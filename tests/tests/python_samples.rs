@@ -53,7 +53,7 @@ fn line_of(comment: &str) -> u64 {
 struct Functions<'r>(Vec<&'r Module>);
 
 impl<'r> Functions<'r> {
-    fn of(rank: &'r RankTrace) -> Self {
+    fn new(rank: &'r RankTrace) -> Self {
         let code = rank.file.definitions.iter().filter_map(|definition| match definition {
             Definition::Code(code) => Some(code),
             _ => None,
@@ -97,7 +97,7 @@ fn first(threads: &[SampledThread]) -> &SampledThread {
 
 /// Checks that three quarters of the time are spent in `heavy`, at the right line.
 fn check_shares(rank: &RankTrace, thread: &SampledThread) {
-    let functions = Functions::of(rank);
+    let functions = Functions::new(rank);
     let (heavy, light) = (functions.below(thread, "heavy"), functions.below(thread, "light"));
     let n = (heavy + light) as f64;
     assert!(n >= 100.0, "{n} of {} samples", thread.samples.len());
@@ -132,7 +132,7 @@ under_both! {
             recorded.expect_code(0);
             let trace = recorded.trace();
             let (rank, threads) = (trace.rank(0), trace.rank(0).file.sampled_threads());
-            let functions = Functions::of(rank);
+            let functions = Functions::new(rank);
             let found: Vec<String> =
                 functions.of_samples(first(&threads)).iter().map(|names| names.join(" ")).collect();
             // Names are qualified from 3.11 on.
@@ -176,7 +176,7 @@ under_both! {
                 assert_eq!(recorded.output.recorder_lines(), [""; 0]);
                 let trace = recorded.trace();
                 assert!(trace.rank(0).is_finalized());
-                assert!(Functions::of(trace.rank(0)).0.len() > 3);
+                assert!(Functions::new(trace.rank(0)).0.len() > 3);
             }
         }
     }
@@ -188,7 +188,7 @@ under_both! {
             recorded.expect_code(0);
             let trace = recorded.trace();
             let (rank, threads) = (trace.rank(0), trace.rank(0).file.sampled_threads());
-            let functions = Functions::of(rank);
+            let functions = Functions::new(rank);
             assert!(functions.below(first(&threads), "light") >= 50);
             assert_eq!(functions.below(first(&threads), "heavy"), 0);
             let others = threads.iter().filter(|of| functions.below(of, "heavy") >= 100);
@@ -202,7 +202,7 @@ under_both! {
             let trace = recorded.trace();
             let (rank, threads) = (trace.rank(0), trace.rank(0).file.sampled_threads());
             assert!(!rank.is_finalized());
-            assert!(Functions::of(rank).below(first(&threads), "heavy") >= 100);
+            assert!(Functions::new(rank).below(first(&threads), "heavy") >= 100);
         }
     }
 
@@ -212,7 +212,7 @@ under_both! {
             let recorded = job.environment(LEVEL.name, "2").environment(PATHS_FROM.name, "0").record();
             recorded.expect_code(0);
             let trace = recorded.trace();
-            let functions = Functions::of(trace.rank(0));
+            let functions = Functions::new(trace.rank(0));
             let paths = trace.rank(0).file.definitions.iter().filter_map(|definition| match definition {
                 Definition::Path { addresses, .. } => Some(addresses),
                 _ => None,

@@ -107,7 +107,7 @@ impl Contexts {
         of_ranks: &[&[LocalContext]],
         counts: &[&PathCounts],
     ) -> (Self, Vec<Vec<u32>>) {
-        let mut merger = Merger { symbols: Symbols::of(run), ..Merger::default() };
+        let mut merger = Merger { symbols: Symbols::for_run(run), ..Merger::default() };
         let callers = Callers::new(run, counts, &mut merger.symbols);
         for fixed in [WAITING, WAITING_FOR_UNKNOWN, RECORDER, TOTALS] {
             merger.number(SharedContext::Fixed(fixed));

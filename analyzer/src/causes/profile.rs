@@ -264,7 +264,7 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
                 replaced: ReplacedModules::new(rank.trace),
             },
             path_counts: PathCounts::new(rank.trace),
-            samples: RankSamples::of(rank.trace),
+            samples: RankSamples::read(rank.trace),
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
             wait_contexts: Vec::new(),

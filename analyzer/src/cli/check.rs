@@ -156,7 +156,7 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
         ));
     }
     let runs = split(runs)?;
-    let matched: Vec<Matching> = runs.iter().map(|runs| Matching::of(&kept, runs)).collect();
+    let matched: Vec<Matching> = runs.iter().map(|runs| Matching::new(&kept, runs)).collect();
     let mut compared = Vec::new();
     let mut alone = Vec::new();
     for (runs, matching) in runs.iter().zip(&matched) {
@@ -177,9 +177,9 @@ fn judge(arguments: &CheckArguments) -> Result<(), CommandError> {
     let checked: Vec<Checked> = (0..compared.len()).filter_map(|at| several.checked(at)).collect();
     let cases = checked
         .iter()
-        .map(|of| Case::of(&of.comparison.after[0], of.check.verdict, of.sentences().join(" ")));
+        .map(|of| Case::new(&of.comparison.after[0], of.check.verdict, of.sentences().join(" ")));
     let cases = cases.chain(
-        alone.into_iter().map(|(run, sentence)| Case::of(run, Verdict::CannotTell, sentence)),
+        alone.into_iter().map(|(run, sentence)| Case::new(run, Verdict::CannotTell, sentence)),
     );
     publish(arguments, &cases.collect::<Vec<_>>())?;
     match (&checked[..], &matched[..]) {

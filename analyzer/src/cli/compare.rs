@@ -139,7 +139,7 @@ fn sides(arguments: &CompareArguments) -> Result<(&[PathBuf], &[PathBuf]), Comma
 }
 
 fn relation(before: &[RunRecord], after: &[RunRecord]) -> Result<Relation, CommandError> {
-    let relation = Relation::of(before, after)?;
+    let relation = Relation::between(before, after)?;
     if relation.differences.contains(&Difference::Program) {
         return Err(CommandError::usage(format!(
             "{} ran before, {} after: different programs do different work; name runs of one program",

@@ -26,7 +26,7 @@ pub enum Basis {
 
 impl Basis {
     /// Finds it for an estimate of the time that decides.
-    pub(super) fn of(
+    pub(super) fn find(
         [before, after]: [&[RunRecord]; 2],
         decisive: &Estimate,
         changes: &[Change],

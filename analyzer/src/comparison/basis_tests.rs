@@ -8,7 +8,7 @@ use crate::present::comparison::{json, screen};
 use crate::synthetic_trace::RunDirectory;
 
 fn comparison(before: &[RunRecord], after: &[RunRecord]) -> Comparison {
-    Comparison::new(before, after, Relation::of(before, after).unwrap())
+    Comparison::new(before, after, Relation::between(before, after).unwrap())
 }
 
 fn check(of: &Comparison) -> Check {

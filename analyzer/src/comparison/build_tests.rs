@@ -36,7 +36,7 @@ fn renamed(runs: &mut [RunRecord]) {
 }
 
 fn comparison(before: &[RunRecord], after: &[RunRecord]) -> Comparison {
-    Comparison::new(before, after, Relation::of(before, after).unwrap())
+    Comparison::new(before, after, Relation::between(before, after).unwrap())
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn slower_program_in_renamed_file_shows_true_change() {
     let sentence = Checked { comparison: &of, check: &check, at_most: 0.02, others: &[] }
         .sentences()
         .join(" ");
-    let cases = [Case::of(&after[0], check.verdict, sentence)];
+    let cases = [Case::new(&after[0], check.verdict, sentence)];
     let place = "per iteration between MPI_Sendrecv another.c:47 and MPI_Allreduce another.c:47.";
     for text in [junit(&cases), annotations(&cases)] {
         assert!(text.contains("All ranks compute 9") && text.contains(place), "{text}");

@@ -42,7 +42,7 @@ fn runs(seed: u64, count: u64, functions: &Functions, hz: f64) -> Vec<RunRecord>
 }
 
 fn compared(before: &[RunRecord], after: &[RunRecord]) -> Comparison {
-    Comparison::new(before, after, Relation::of(before, after).unwrap())
+    Comparison::new(before, after, Relation::between(before, after).unwrap())
 }
 
 /// The screen in one line.

@@ -195,7 +195,7 @@ fn with_line(spot: &CodeLocation, side: &[RunRecord]) -> Option<CodeLocation> {
     side.iter().find_map(|record| {
         let places = record.counts.sites.iter().map(|(site, _)| super::place::Place::Inside(*site));
         let mut same = places.filter(|place| CodeLocation::key(place, &record.sites) == *spot);
-        same.next().map(|place| CodeLocation::of(&place, &record.sites))
+        same.next().map(|place| CodeLocation::for_display(&place, &record.sites))
     })
 }
 

@@ -68,7 +68,7 @@ impl Check {
             let found: Vec<bool> = found.by_ref().take(one.tested.len()).collect();
             let mut parts = slower_parts(one, at_most);
             parts.retain(|at| found[*at]);
-            Self::of(one, at_most, is_slower, parts)
+            Self::new(one, at_most, is_slower, parts)
         });
         checks.collect()
     }
@@ -78,7 +78,7 @@ impl Check {
         of.iter().map(|check| check.verdict).max().unwrap_or(Verdict::CannotTell)
     }
 
-    fn of(of: &Comparison, at_most: f64, is_slower: bool, slower_parts: Vec<usize>) -> Self {
+    fn new(of: &Comparison, at_most: f64, is_slower: bool, slower_parts: Vec<usize>) -> Self {
         let decisive = of.decisive();
         let is_faster = of.is_certain() && decisive.difference() < 0.0;
         let nothing = Self {
@@ -172,7 +172,7 @@ pub struct Matching {
 
 impl Matching {
     /// Selects from a baseline, for runs that are alike.
-    pub fn of(baseline: &[RunRecord], runs: &[RunRecord]) -> Self {
+    pub fn new(baseline: &[RunRecord], runs: &[RunRecord]) -> Self {
         let mut this = Self::default();
         let Some(first) = runs.first() else { return this };
         for record in baseline {
@@ -196,6 +196,6 @@ impl Matching {
     /// # Errors
     /// The runs to be checked are not alike.
     pub fn relation(&self, runs: &[RunRecord]) -> Result<Relation, Mixed> {
-        Relation::of(&self.alike, runs)
+        Relation::between(&self.alike, runs)
     }
 }

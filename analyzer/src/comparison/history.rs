@@ -77,7 +77,7 @@ impl<'r> Series<'r> {
             let (before, after) = (ends[0]..ends[1], ends[1]..ends[2]);
             let estimate = compared(&values[before.clone()], &values[after.clone()]);
             let sides = [&aligned[before], &aligned[after]];
-            let basis = Basis::of(sides, &estimate, &counts::changes(sides[0], sides[1]).0);
+            let basis = Basis::find(sides, &estimate, &counts::changes(sides[0], sides[1]).0);
             Change { at: ends[1], estimate, basis }
         });
         let (undecided, changes) =

@@ -17,7 +17,7 @@ struct Sets {
 }
 
 impl Sets {
-    fn of(&self, spot: &CodeLocation) -> CodeLocation {
+    fn root(&self, spot: &CodeLocation) -> CodeLocation {
         let mut spot = spot;
         while let Some(parent) = self.parents.get(spot) {
             spot = parent;
@@ -26,7 +26,7 @@ impl Sets {
     }
 
     fn join(&mut self, one: &CodeLocation, other: &CodeLocation) {
-        let (one, other) = (self.of(one), self.of(other));
+        let (one, other) = (self.root(one), self.root(other));
         if one != other {
             self.parents.insert(one, other);
         }
@@ -42,7 +42,7 @@ struct SideTimes {
 }
 
 impl SideTimes {
-    fn of(records: &[RunRecord]) -> Self {
+    fn new(records: &[RunRecord]) -> Self {
         let mut this = Self::default();
         for record in records {
             this.sites.extend(record.sites.iter().map(Site::key));
@@ -97,7 +97,7 @@ impl Sides {
             let Some([from, to]) = ends(spot) else { continue };
             let [is_from_new, is_to_new] = [from, to].map(|end| self.one_sided(end).is_some());
             if is_from_new || is_to_new {
-                let outer = around.entry(sets.of(spot)).or_default();
+                let outer = around.entry(sets.root(spot)).or_default();
                 outer[0].extend((!is_from_new).then(|| from.clone()));
                 outer[1].extend((!is_to_new).then(|| to.clone()));
             }
@@ -149,7 +149,7 @@ impl Sides {
         let mut members: BTreeMap<CodeLocation, BTreeSet<CodeLocation>> = BTreeMap::new();
         let all: BTreeSet<&CodeLocation> = self.places().chain(sets.parents.keys()).collect();
         for spot in all.into_iter().filter(|spot| ends(spot).is_some()) {
-            members.entry(sets.of(spot)).or_default().insert(spot.clone());
+            members.entry(sets.root(spot)).or_default().insert(spot.clone());
         }
         let sets = members.into_values().filter(|set| set.len() > 1);
         sets.flat_map(|set| {
@@ -244,7 +244,7 @@ impl Renaming<'_> {
 
 /// Joins the places of runs whose call sites are aligned.
 pub fn join(before: &mut [RunRecord], after: &mut [RunRecord]) {
-    let joined = Sides([SideTimes::of(before), SideTimes::of(after)]).joined();
+    let joined = Sides([SideTimes::new(before), SideTimes::new(after)]).joined();
     if joined.is_empty() {
         return;
     }

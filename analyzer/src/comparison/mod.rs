@@ -111,7 +111,7 @@ impl Comparison {
             after: own_after,
         };
         if same_ranks {
-            this.basis = Basis::of(this.sides(), this.decisive(), &this.changes);
+            this.basis = Basis::find(this.sides(), this.decisive(), &this.changes);
         }
         if matches!(this.basis, Basis::LackOfCores { .. }) {
             this.withdraw_statements();

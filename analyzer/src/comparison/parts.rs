@@ -20,7 +20,7 @@ pub struct Key {
 }
 
 impl Key {
-    fn of(part: &Part, record: &RunRecord) -> Self {
+    fn new(part: &Part, record: &RunRecord) -> Self {
         let spot = CodeLocation::key(&part.place, &record.sites);
         Self { kind: part.kind, state: part.state.clone(), spot, delayed_by: part.delayed_by }
     }
@@ -138,7 +138,7 @@ impl Differences {
         let by_run = |record: &RunRecord| {
             let mut sums: BTreeMap<N, f64> = BTreeMap::new();
             for part in &record.parts {
-                if let Some(name) = name(&Key::of(part, record)) {
+                if let Some(name) = name(&Key::new(part, record)) {
                     *sums.entry(name).or_default() += part.ns as f64 / f64::from(record.ranks);
                 }
             }
@@ -186,8 +186,8 @@ struct PartTime {
 fn parts_by_key(record: &RunRecord) -> BTreeMap<Key, PartTime> {
     let mut all: BTreeMap<Key, PartTime> = BTreeMap::new();
     for part in &record.parts {
-        let shown = CodeLocation::of(&part.place, &record.sites);
-        let found = all.entry(Key::of(part, record)).or_insert_with(|| PartTime {
+        let shown = CodeLocation::for_display(&part.place, &record.sites);
+        let found = all.entry(Key::new(part, record)).or_insert_with(|| PartTime {
             ns: 0,
             by_ranks: vec![0; part.by_ranks.len()],
             shown,

@@ -110,7 +110,7 @@ impl CodeLocation {
     }
 
     /// For display, with lines.
-    pub fn of(place: &Place, sites: &[Site]) -> Self {
+    pub fn for_display(place: &Place, sites: &[Site]) -> Self {
         Self::with(place, |at| sites[at as usize].clone())
     }
 

@@ -36,7 +36,7 @@ pub enum Location {
 }
 
 impl Location {
-    fn of(self, values: &mut [f64]) -> f64 {
+    fn estimate(self, values: &mut [f64]) -> f64 {
         match self {
             Self::Mean => values.iter().sum::<f64>() / values.len().max(1) as f64,
             Self::Median => statistics::median(values).unwrap_or(0.0),
@@ -163,7 +163,8 @@ struct Side<'v> {
 
 impl<'v> Side<'v> {
     fn new(runs: &'v [Vec<f64>], location: Location, seed: u64) -> Self {
-        let locations: Vec<f64> = runs.iter().map(|run| location.of(&mut run.clone())).collect();
+        let locations: Vec<f64> =
+            runs.iter().map(|run| location.estimate(&mut run.clone())).collect();
         let n = locations.len().max(1) as f64;
         let value = locations.iter().sum::<f64>() / n;
         let spread = deviation(&locations);
@@ -206,7 +207,7 @@ fn drawn_error(runs: &[Vec<f64>], location: Location, seed: u64) -> f64 {
             let of_runs = (0..runs.len()).map(|_| {
                 let run = &runs[numbers.below(runs.len())];
                 draw(run, &mut figures, &mut numbers);
-                location.of(&mut figures)
+                location.estimate(&mut figures)
             });
             of_runs.sum::<f64>() / runs.len().max(1) as f64
         })

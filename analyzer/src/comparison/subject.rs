@@ -187,7 +187,7 @@ impl Relation {
     ///
     /// # Errors
     /// Two runs of one side that are not alike.
-    pub fn of(before: &[RunRecord], after: &[RunRecord]) -> Result<Self, Mixed> {
+    pub fn between(before: &[RunRecord], after: &[RunRecord]) -> Result<Self, Mixed> {
         for side in [before, after] {
             for (one, other) in side.iter().zip(side.iter().skip(1)) {
                 let what = one.differences(other);

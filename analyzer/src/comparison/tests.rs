@@ -19,7 +19,7 @@ fn compared<T>(
     after: &[RunRecord],
     then: impl FnOnce(&Comparison) -> T,
 ) -> T {
-    let relation = Relation::of(before, after).unwrap();
+    let relation = Relation::between(before, after).unwrap();
     then(&Comparison::new(before, after, relation))
 }
 
@@ -245,13 +245,16 @@ fn discoveries_match_benjamini_and_hochberg() {
 fn distinguishes_machines_and_works() {
     let before = RunGenerator::default().runs(2);
     let mut other = RunGenerator { seed: 2, mhz: 3_000, ..RunGenerator::default() }.runs(2);
-    let relation = Relation::of(&before, &other).unwrap();
+    let relation = Relation::between(&before, &other).unwrap();
     assert_eq!(relation.differences, [subject::Difference::Machine]);
     let mixed = [before[0].clone(), other[0].clone()];
-    assert_eq!(Relation::of(&mixed, &before).unwrap_err().what, [subject::Difference::Machine]);
-    let matching = Matching::of(&mixed, &before);
+    assert_eq!(
+        Relation::between(&mixed, &before).unwrap_err().what,
+        [subject::Difference::Machine]
+    );
+    let matching = Matching::new(&mixed, &before);
     assert_eq!((matching.alike.len(), matching.others.len()), (1, 1));
-    let counter = Relation::of(&mixed, &before).unwrap_err().machine;
+    let counter = Relation::between(&mixed, &before).unwrap_err().machine;
     assert_eq!(counter.as_deref(), Some("counter=2450"), "no other property differs");
     // Another model with the same counter is another machine; one of old files may be any.
     let mut model = before.clone();
@@ -484,7 +487,7 @@ fn one_slow_configuration_of_many_fails_and_chance_does_not() {
     let configuration = |seed: u64, slower: f64| {
         let before = RunGenerator { seed: 2 * seed + 1, ..RunGenerator::default() }.runs(5);
         let after = RunGenerator { seed: 2 * seed + 2, slower, ..RunGenerator::default() }.runs(5);
-        Comparison::new(&before, &after, Relation::of(&before, &after).unwrap())
+        Comparison::new(&before, &after, Relation::between(&before, &after).unwrap())
     };
     let verdicts = |comparisons: &[Comparison]| -> Vec<Verdict> {
         Check::all(comparisons, 0.001).iter().map(|check| check.verdict).collect()

@@ -145,8 +145,13 @@ impl<'a> Content<'a> {
                 bound_ns: time.clock.bound_ns,
                 alignment: time.clock.alignment,
                 finalized: trace.facts.finalized(),
-                functions: trace.file.function_names().iter().map(|name| names.of(name)).collect(),
-                regions: ids.map(|(id, name)| (*id, regions.of(name))).collect(),
+                functions: trace
+                    .file
+                    .function_names()
+                    .iter()
+                    .map(|name| names.number(name))
+                    .collect(),
+                regions: ids.map(|(id, name)| (*id, regions.number(name))).collect(),
             });
         }
         let first = ranks.iter().flat_map(|rank| {

@@ -141,7 +141,7 @@ impl Writing<'_, '_> {
                 let mut table = ByPart::new(self, &MESSAGES);
                 for row in matches.messages() {
                     let row = row.map_err(&aside)?;
-                    tables::message_row(content, &row, table.of(row.part)?)?;
+                    tables::message_row(content, &row, table.writer(row.part)?)?;
                 }
                 table.finish()?;
             }
@@ -149,7 +149,7 @@ impl Writing<'_, '_> {
                 let mut table = ByPart::new(self, &UNMATCHED);
                 for row in matches.unmatched() {
                     let row = row.map_err(&aside)?;
-                    tables::unmatched_row(content, &row, table.of(row.part)?)?;
+                    tables::unmatched_row(content, &row, table.writer(row.part)?)?;
                 }
                 table.finish()?;
             }
@@ -157,7 +157,7 @@ impl Writing<'_, '_> {
                 let mut table = ByPart::new(self, &COLLECTIVES);
                 for row in matches.members() {
                     let row = row.map_err(&aside)?;
-                    tables::member_row(content, &row, table.of(row.0.part)?)?;
+                    tables::member_row(content, &row, table.writer(row.0.part)?)?;
                 }
                 table.finish()?;
             }
@@ -263,7 +263,7 @@ impl<'w, 'a> ByPart<'w, 'a> {
     }
 
     /// Where to write a row of a part.
-    fn of(&mut self, part: u32) -> Result<&mut dyn Tables, ExportError> {
+    fn writer(&mut self, part: u32) -> Result<&mut dyn Tables, ExportError> {
         let (part, Writing { parts, dataset, .. }) = (part as usize, self.writing);
         if self.open.as_ref().is_none_or(|open| open.part != part) {
             self.close()?;
@@ -280,7 +280,7 @@ impl<'w, 'a> ByPart<'w, 'a> {
     fn finish(mut self) -> Result<(), ExportError> {
         self.close()?;
         if !self.has_first && self.writing.parts.own().contains(&0) {
-            self.of(0)?;
+            self.writer(0)?;
         }
         self.close()
     }

@@ -23,7 +23,7 @@ pub struct Parts {
 impl Parts {
     /// Parts of about so many calls. A rank is never divided, so one with more calls is a part of
     /// its own.
-    pub fn of(content: &Content, calls: u64) -> Self {
+    pub fn with_calls(content: &Content, calls: u64) -> Self {
         let weights: Vec<u64> =
             (0..content.head.ranks.len()).map(|rank| content.expected_calls(rank)).collect();
         let all = weights.iter().copied().fold(0, u64::saturating_add);
@@ -39,7 +39,7 @@ impl Parts {
 
     /// One part with all ranks, written by the first process.
     pub fn one(content: &Content) -> Self {
-        Self::of(content, u64::MAX)
+        Self::with_calls(content, u64::MAX)
     }
 
     /// Number of parts.

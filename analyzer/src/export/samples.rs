@@ -93,7 +93,7 @@ impl Samples {
             let of_rank = &code.ranks[position];
             let exported = content.exported_rank(of_rank.rank);
             let (Some(rank), Some(stretch)) = (exported, stretch) else { continue };
-            let samples = RankSamples::of(&content.run.ranks[position]);
+            let samples = RankSamples::read(&content.run.ranks[position]);
             let complete: Vec<bool> = samples.stacks.iter().map(|of| of.is_complete).collect();
             let complete = Arc::new(complete);
             let clock = &content.timeline.ranks[position].clock;
@@ -137,7 +137,7 @@ impl Samples {
 
     /// The functions of a stack, the outermost first.
     pub fn frames(&self, thread: &SampledThread, stack: u32) -> Vec<Frame<'_>> {
-        let of_stack = self.code.ranks[thread.position].stacks.of(stack);
+        let of_stack = self.code.ranks[thread.position].stacks.places(stack);
         let frame = |(function, line): (u32, Option<u32>)| Frame {
             function: Some(&self.code.functions[function as usize]),
             number: function + 1,

@@ -67,7 +67,7 @@ pub(super) fn of_results(
 ) -> Result<(), ExportError> {
     let write = |analysis: &Analysis, causes: &Causes| {
         causes::write(causes, tables)?;
-        report::of(analysis, causes).iter().try_for_each(|table| table.write(tables))
+        report::all_tables(analysis, causes).iter().try_for_each(|table| table.write(tables))
     };
     causes::explained(content, progress, write).unwrap_or(Ok(()))
 }

@@ -197,7 +197,7 @@ impl SiteMetrics {
         if per_rank.iter().all(Vec::is_empty) {
             return None;
         }
-        let mut symbols = Symbols::of(run);
+        let mut symbols = Symbols::for_run(run);
         let mut rows: BTreeMap<SiteKey, (SiteRow, BTreeSet<u32>)> = BTreeMap::new();
         for ((trace, time), sites) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
             let modules = modules(trace);

@@ -64,7 +64,7 @@ impl Run {
     pub fn keep_symbols(&self) -> io::Result<Gathered> {
         let mut needed = Needed::new();
         self.ranks.iter().for_each(|rank| add_rank(&mut needed, &rank.file));
-        let mut symbols = Symbols::of(self);
+        let mut symbols = Symbols::for_run(self);
         let mut gathered = Gathered::default();
         let (mut functions, mut numbers) = (Vec::new(), HashMap::new());
         let mut modules = Vec::new();

@@ -57,7 +57,7 @@ impl Module {
 
 impl Symbols {
     /// Those of a run, which may carry names along.
-    pub fn of(run: &Run) -> Self {
+    pub fn for_run(run: &Run) -> Self {
         Self { kept: run.symbols.clone(), ..Self::default() }
     }
 

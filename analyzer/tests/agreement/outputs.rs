@@ -173,11 +173,11 @@ fn of_whatif(analysis: &Analysis) -> Option<Output> {
 }
 
 fn of_compare(analysis: &Analysis) -> Option<Output> {
-    let record = RunRecord::of(analysis.run, analysis.timeline).ok()?;
+    let record = RunRecord::reduce(analysis.run, analysis.timeline).ok()?;
     // As a baseline would give it back.
     let record = RunRecord::parse(&record.text().expect("a text")).expect("its own text");
     let (before, after) = (vec![record.clone()], vec![record]);
-    let relation = Relation::of(&before, &after).ok()?;
+    let relation = Relation::between(&before, &after).ok()?;
     let of = Comparison::new(&before, &after, relation);
     Some(output("compare", comparison::screen(&of, false), comparison::json(&of)))
 }

@@ -31,7 +31,7 @@ pub struct Copied<const BYTES: usize>([u8; BYTES]);
 
 impl<const BYTES: usize> Copied<BYTES> {
     /// Copies the first `bytes` of an object; `None` if they cannot be read.
-    pub fn of(address: u64, bytes: usize) -> Option<Self> {
+    pub fn read(address: u64, bytes: usize) -> Option<Self> {
         let mut copied = [0; BYTES];
         (address != 0 && read(address, copied.get_mut(..bytes)?)).then_some(Self(copied))
     }
@@ -77,11 +77,11 @@ mod tests {
             mapped
         };
         let last = mapped as u64 + PAGE as u64 - 16;
-        assert_eq!(Copied::<32>::of(last, 16).map(|copied| copied.word(0)), Some(7));
-        assert!(Copied::<32>::of(last, 17).is_none());
-        assert!(Copied::<32>::of(8, 8).is_none() && Copied::<32>::of(0, 8).is_none());
+        assert_eq!(Copied::<32>::read(last, 16).map(|copied| copied.word(0)), Some(7));
+        assert!(Copied::<32>::read(last, 17).is_none());
+        assert!(Copied::<32>::read(8, 8).is_none() && Copied::<32>::read(0, 8).is_none());
         // SAFETY: made above.
         unsafe { libc::munmap(mapped, 2 * PAGE) };
-        assert!(Copied::<32>::of(last, 8).is_none());
+        assert!(Copied::<32>::read(last, 8).is_none());
     }
 }

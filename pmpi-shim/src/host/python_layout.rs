@@ -198,7 +198,7 @@ fn stated(runtime: u64) -> Option<Layout> {
     const BYTES: usize = 584;
     const VERSION: usize = 8;
     const FREE_THREADED: usize = 16;
-    let stated = Copied::<BYTES>::of(runtime, BYTES)?;
+    let stated = Copied::<BYTES>::read(runtime, BYTES)?;
     let is_known = stated.word(VERSION) >> 16 == 0x030d && stated.word(FREE_THREADED) == 0;
     if stated.word(0) != COOKIE || !is_known {
         return None;

@@ -100,7 +100,7 @@ fn symbol(name: &CStr) -> Option<u64> {
 /// Major and minor version, as `(3, 11)`.
 fn version() -> Option<(u8, u8)> {
     if let Some(version) = symbol(c"Py_Version") {
-        let version = Copied::<8>::of(version, 8)?.word(0);
+        let version = Copied::<8>::read(version, 8)?.word(0);
         return Some(((version >> 24) as u8, (version >> 16) as u8));
     }
     type Version = unsafe extern "C" fn() -> *const std::ffi::c_char;
@@ -174,10 +174,12 @@ impl Python {
     fn read(&self, state: u64, found: &mut Found) {
         (found.count, found.is_complete) = (0, false);
         let layout = &self.layout;
-        let Some(state) = Copied::<STATE_BYTES>::of(state, STATE_BYTES) else { return };
+        let Some(state) = Copied::<STATE_BYTES>::read(state, STATE_BYTES) else { return };
         let mut record = layout.records.map_or(0, |records| state.word(records.in_state));
         let innermost = match layout.frame_is_in_record {
-            true => Copied::<32>::of(record, 24).map_or(0, |record| record.word(layout.innermost)),
+            true => {
+                Copied::<32>::read(record, 24).map_or(0, |record| record.word(layout.innermost))
+            }
             false => state.word(layout.innermost),
         };
         self.follow(innermost, &mut record, found);
@@ -187,7 +189,7 @@ impl Python {
         let layout = &self.layout;
         let (mut at, mut memo, mut first_of_call) = (innermost, Memo::default(), 0);
         for _ in 0..2 * MAX_FRAMES {
-            let Some(frame) = Copied::<128>::of(at, layout.frame.bytes) else { break };
+            let Some(frame) = Copied::<128>::read(at, layout.frame.bytes) else { break };
             let previous = frame.word(layout.frame.previous);
             match layout.calls {
                 Calls::Framed(owner) if frame.byte(owner) == ON_STACK => {
@@ -206,7 +208,8 @@ impl Python {
                         Calls::OneFrame | Calls::Framed(_) => false,
                     };
                     if let Some(Records { next, .. }) = layout.records.filter(|_| ends_call) {
-                        *record = Copied::<32>::of(*record, next + 8).map_or(0, |of| of.word(next));
+                        *record =
+                            Copied::<32>::read(*record, next + 8).map_or(0, |of| of.word(next));
                     }
                 }
             }
@@ -241,14 +244,14 @@ impl Python {
     /// The number of a code object; `None` if it is none.
     fn number_of(&self, address: u64) -> Option<u32> {
         let layout = &self.layout.code;
-        let code = Copied::<160>::of(address, layout.bytes)?;
+        let code = Copied::<160>::read(address, layout.bytes)?;
         if code.word(TYPE) != self.code_type {
             return None;
         }
         let (mut name, mut file) = ([0; MAX_TEXT_BYTES], [0; MAX_TEXT_BYTES]);
         let name = self.text(code.word(layout.name), &mut name)?;
         let lines = code.word(layout.lines_at);
-        let table = Copied::<24>::of(lines, 24).filter(|of| of.word(TYPE) == self.bytes_type)?;
+        let table = Copied::<24>::read(lines, 24).filter(|of| of.word(TYPE) == self.bytes_type)?;
         let key = Key {
             address,
             first_line: code.half(layout.first_line),
@@ -267,7 +270,7 @@ impl Python {
     fn text<'t>(&self, address: u64, text: &'t mut [u8; MAX_TEXT_BYTES]) -> Option<&'t [u8]> {
         const IS_COMPACT: u32 = 1 << 5;
         const IS_ASCII: u32 = 1 << 6;
-        let head = Copied::<40>::of(address, 40)?;
+        let head = Copied::<40>::read(address, 40)?;
         let form = head.half(TEXT_FORM);
         if head.word(TYPE) != self.text_type || form & IS_COMPACT == 0 {
             return None;

@@ -138,7 +138,7 @@ pub struct Interrupted {
 impl Interrupted {
     /// # Safety
     /// The context is the one that the kernel passed to a signal handler.
-    pub unsafe fn of(context: *const libc::ucontext_t) -> Self {
+    pub unsafe fn from_context(context: *const libc::ucontext_t) -> Self {
         // SAFETY: the kernel's context lies whole on the interrupted stack until the handler returns.
         let machine = unsafe { &(*context).uc_mcontext };
         #[cfg(target_arch = "x86_64")]
@@ -257,7 +257,8 @@ mod tests {
 
     unsafe extern "C" fn interrupted(_: c_int, _: *const libc::siginfo_t, context: *const c_void) {
         // SAFETY: the test has set the pointer and waits; the context is the kernel's.
-        let (walk, from) = unsafe { (&mut *WALK.load(SeqCst), Interrupted::of(context.cast())) };
+        let (walk, from) =
+            unsafe { (&mut *WALK.load(SeqCst), Interrupted::from_context(context.cast())) };
         if let Some(modules) = walk.reading.begin() {
             modules.functions(from, &walk.stack, &mut walk.rules, &mut walk.functions);
         }

@@ -125,7 +125,8 @@ impl Sampler {
         self.area.delivered().fetch_add(periods, Relaxed);
         self.read_cpu();
         // SAFETY: the kernel's context; `of_handler` is this handler's alone.
-        let (interrupted, own) = unsafe { (Interrupted::of(context), &mut *self.of_handler.get()) };
+        let (interrupted, own) =
+            unsafe { (Interrupted::from_context(context), &mut *self.of_handler.get()) };
         let stack = own.stack.get_or_insert_with(own_stack::find).clone();
         let (here, mut address) = (interrupted.stack as usize, interrupted.address);
         if outermost::is_open_at(block, here, &stack) {
@@ -168,7 +169,7 @@ pub fn all() -> impl Iterator<Item = &'static Sampler> + Clone {
 }
 
 /// The sampler of a thread.
-pub fn of(thread: u32) -> Option<&'static Sampler> {
+pub fn of_thread(thread: u32) -> Option<&'static Sampler> {
     all().find(|sampler| sampler.thread.load(Acquire) == thread)
 }
 
@@ -219,7 +220,7 @@ unsafe extern "C" fn own_stack_end() -> *mut u8 {
     {
         return known.stack_end;
     }
-    let Some(sampler) = of(thread) else { return null_mut() };
+    let Some(sampler) = of_thread(thread) else { return null_mut() };
     block.sampler.set((&raw const *sampler).cast_mut().cast());
     sampler.stack_end
 }

@@ -71,12 +71,12 @@ fn try_begin(sampling: &mut Sampling) -> Result<(), String> {
     sampler::activate(true);
     let os_id = this_thread();
     let mut threads = THREADS.lock();
-    threads.how = Some(How::of(sampling));
+    threads.how = Some(How::new(sampling));
     let begun = threads.begin((0, os_id)).or_else(|_| {
         // What the task clock is refused for differs between systems.
         sampling.source = SamplingSource::CpuTimer;
         sampling.rate_hz = sampling.rate_hz.min(MOST_HZ_OF_TICKS);
-        threads.how = Some(How::of(sampling));
+        threads.how = Some(How::new(sampling));
         threads.begin((0, os_id))
     });
     begun.inspect_err(|_| {
@@ -86,7 +86,7 @@ fn try_begin(sampling: &mut Sampling) -> Result<(), String> {
 }
 
 impl How {
-    fn of(sampling: &Sampling) -> Self {
+    fn new(sampling: &Sampling) -> Self {
         let period_ns = 1_000_000_000 / u64::from(sampling.rate_hz.max(1));
         Self { source: sampling.source, period_ns }
     }
@@ -147,7 +147,7 @@ pub fn begin_thread((number, os_id): (u32, u32)) {
         return;
     }
     let mut threads = THREADS.lock();
-    match sampler::of(os_id) {
+    match sampler::of_thread(os_id) {
         Some(sampler) => sampler.area.set_thread(number),
         None if threads.begin((number, os_id)).is_err() => _ = REFUSED.fetch_add(1, Relaxed),
         None => {}
@@ -190,7 +190,7 @@ pub fn end_thread(block: &ThreadBlock) {
         return;
     }
     let mut threads = THREADS.lock();
-    if let Some(sampler) = sampler::of(this_thread()) {
+    if let Some(sampler) = sampler::of_thread(this_thread()) {
         sampler.read_cpu();
         threads.release(sampler);
     }
@@ -227,7 +227,7 @@ pub fn look_at_threads() {
     }
     let numbers = thread_records::os_ids();
     for os_id in present {
-        if sampler::of(os_id).is_none() && cpu_ns(os_id) >= LEAST_CPU_NS {
+        if sampler::of_thread(os_id).is_none() && cpu_ns(os_id) >= LEAST_CPU_NS {
             let number = numbers.iter().position(|id| *id == os_id);
             let number = number.map_or(NO_THREAD, |number| number as u32);
             if threads.begin((number, os_id)).is_err() {

@@ -59,7 +59,7 @@ fn add<K: Ord>(sums: &mut BTreeMap<K, u64>, more: BTreeMap<K, u64>) {
 
 impl Exchanged {
     /// Counts those of a run; `None` if no rank recorded attributes.
-    pub fn of(analysis: &Analysis) -> Option<Self> {
+    pub fn count(analysis: &Analysis) -> Option<Self> {
         let (_, shares) = analysis.matches(Self::default)?;
         shares.into_iter().reduce(|mut sum, share| {
             add(&mut sum.pairs, share.pairs);

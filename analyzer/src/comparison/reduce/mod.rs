@@ -73,7 +73,7 @@ impl RunRecord {
     pub fn of_directory(directory: &Path) -> Result<Self, NotComparable> {
         let run = Run::open(directory)?;
         let timeline = GlobalTimeline::new(&run);
-        let record = Self::of(&run, &timeline)?;
+        let record = Self::reduce(&run, &timeline)?;
         run.check_readable()?;
         Ok(record)
     }
@@ -82,7 +82,7 @@ impl RunRecord {
     ///
     /// # Errors
     /// Why it cannot be compared with other runs.
-    pub fn of(run: &Run, timeline: &GlobalTimeline) -> Result<Self, NotComparable> {
+    pub fn reduce(run: &Run, timeline: &GlobalTimeline) -> Result<Self, NotComparable> {
         check(run, timeline)?;
         let analysis = Analysis::new(run, timeline);
         let causes = Causes::new(&analysis);
@@ -96,7 +96,7 @@ impl RunRecord {
         let mut sites = SiteTable::default();
         let parts = time::parts(&causes, (elapsed, elapsed_ns), ranks_per_group, &mut sites);
         let (iterations, phases) = iterations::loops(&causes, &mut sites);
-        let exchanged = Exchanged::of(&analysis);
+        let exchanged = Exchanged::count(&analysis);
         let question = Question::about(&Selection::Whole).without_messages();
         let metrics = Metrics::for_question(&analysis, question).ok();
         let mut counts = metrics.as_ref().map(|of| counts(of, &mut sites)).unwrap_or_default();

@@ -102,7 +102,7 @@ pub(super) struct Numbers(HashMap<String, u32>, pub(super) Vec<String>);
 
 impl Numbers {
     /// The number of a name.
-    pub(super) fn of(&mut self, name: &str) -> u32 {
+    pub(super) fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.0.get(name) {
             return *number;
         }

@@ -32,11 +32,11 @@ pub fn report_tables(
     content: &Content,
     progress: &dyn Progress,
 ) -> Result<Vec<ReportTable>, &'static str> {
-    causes::explained(content, progress, of)
+    causes::explained(content, progress, all_tables)
 }
 
 /// The report's tables that have rows.
-pub(super) fn of(analysis: &Analysis, causes: &Causes) -> Vec<ReportTable> {
+pub(super) fn all_tables(analysis: &Analysis, causes: &Causes) -> Vec<ReportTable> {
     let (run, timeline) = (analysis.run, analysis.timeline);
     // A selection of everything is there in every run.
     let Ok(metrics) = Metrics::for_question(analysis, Question::about(&Selection::Whole)) else {

@@ -206,7 +206,7 @@ impl Open {
 /// Writes a run's tables into a directory that it makes, in parts of about so many calls. All
 /// processes that opened the run call this; what is written does not depend on their number.
 pub fn write(export: Export, part_calls: u64, path: &Path) -> Result<Written, ExportError> {
-    let parts = Parts::of(export.content, part_calls);
+    let parts = Parts::with_calls(export.content, part_calls);
     let dataset = ParquetDataset { directory: path.to_owned() };
     dataset::write(export, &parts, &dataset)
 }

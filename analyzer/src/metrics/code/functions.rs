@@ -81,7 +81,7 @@ impl PathPlaces {
 
 impl RankStacks {
     /// The places on a stack, innermost first.
-    pub fn of(&self, stack: u32) -> impl Iterator<Item = Place> {
+    pub fn places(&self, stack: u32) -> impl Iterator<Item = Place> {
         let StackPlaces { inner, path } = &self.stacks[stack as usize];
         let outer = path.map_or(&[][..], |path| &self.paths[path as usize].callers);
         inner.iter().chain(outer).copied()

@@ -96,7 +96,7 @@ impl SampledPaths {
         length_s: f64,
     ) -> Self {
         let (mut tree, mut threads) = (Tree::default(), Vec::new());
-        let all: Vec<RankSamples> = run.ranks.par_iter().map(RankSamples::of).collect();
+        let all: Vec<RankSamples> = run.ranks.par_iter().map(RankSamples::read).collect();
         for (position, (samples, of_rank)) in all.into_iter().zip(&code.ranks).enumerate() {
             let stretches = stretches.get(position).and_then(Option::as_deref).unwrap_or_default();
             let clock = &timeline.ranks[position].clock;
@@ -232,7 +232,7 @@ struct Tree {
 impl Tree {
     /// The path of a stack.
     fn path(&mut self, rank: &RankCode, stack: u32, is_complete: bool) -> u32 {
-        let inner = rank.stacks.of(stack).map(|(function, _)| PathFrame::Function(function));
+        let inner = rank.stacks.places(stack).map(|(function, _)| PathFrame::Function(function));
         let mut frames: Vec<PathFrame> = inner.collect();
         frames.extend((!is_complete).then_some(PathFrame::CutStacks));
         let path = frames.into_iter().rev().fold(None, |caller, frame| {

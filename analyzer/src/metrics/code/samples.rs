@@ -50,7 +50,7 @@ pub(crate) struct ThreadSamples {
 
 impl RankSamples {
     /// The samples in a rank's file. Stacks have the same numbers whenever it is read.
-    pub fn of(trace: &RankTrace) -> Self {
+    pub fn read(trace: &RankTrace) -> Self {
         let Some(sampling) = trace.file.sampling().filter(|of| of.rate_hz > 0) else {
             return Self::default();
         };

@@ -113,7 +113,8 @@ fn interpreted_functions_have_the_lines_of_their_calls() {
     let solve = of.functions.iter().position(|of| of.name.as_deref() == Some("solve")).unwrap();
     assert_eq!(of.functions[solve].module, "/home/ada/heat.py");
     assert_eq!(of.lines[solve], Some(43), "where it is itself");
-    let lines: Vec<Option<u32>> = of.ranks[0].stacks.of(0).skip(1).map(|(_, line)| line).collect();
+    let lines: Vec<Option<u32>> =
+        of.ranks[0].stacks.places(0).skip(1).map(|(_, line)| line).collect();
     assert_eq!(lines, [Some(42), Some(60)]);
 }
 

@@ -321,7 +321,7 @@ impl CodeMetrics {
         stretches: &[Stretches],
         is_whole: bool,
     ) -> Option<Self> {
-        let mut symbols = Symbols::of(analysis.run);
+        let mut symbols = Symbols::for_run(analysis.run);
         let mut resolve = |path: &str, id: &str, address| symbols.frames(path, id, address);
         let code = Self::with_names(analysis, (stretches, is_whole), &mut resolve)?;
         Some(Self { unusable: symbols.unusable, ..code })
@@ -340,7 +340,7 @@ impl CodeMetrics {
         }
         let own = analysis.own_ranks().into_par_iter().map(|position| {
             let stretches = stretches[position].as_deref().unwrap_or_default();
-            RankCounts::new(RankSamples::of(&run.ranks[position]), stretches, is_whole)
+            RankCounts::new(RankSamples::read(&run.ranks[position]), stretches, is_whole)
         });
         let all = analysis.processes.join_at_first(own.collect());
         let is_empty = |of: &RankCounts| of.threads.iter().all(|thread| thread.counts.is_empty());

@@ -235,7 +235,7 @@ impl Unfinished {
         let tails = tails.map(|(position, tails)| (context(position), tails));
         let tails: Vec<(RankContext, Vec<RecentCalls>)> = tails.collect();
         let mut needs = Needs::new(analysis, open_operations, &tails, running);
-        let mut symbols = Symbols::of(analysis.run);
+        let mut symbols = Symbols::for_run(analysis.run);
         let mut ranks: Vec<UnfinishedRank> = tails
             .iter()
             .map(|(at, tails)| UnfinishedRank {

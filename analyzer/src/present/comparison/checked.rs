@@ -197,7 +197,7 @@ pub struct Case {
 
 impl Case {
     /// The check of one configuration, named after one of its runs.
-    pub fn of(run: &RunRecord, verdict: Verdict, sentence: String) -> Self {
+    pub fn new(run: &RunRecord, verdict: Verdict, sentence: String) -> Self {
         let name = format!("{} on {} ranks", words::program(run), run.ranks);
         Self { name, seconds: run.elapsed_ns as f64 * 1e-9, verdict: Some(verdict), sentence }
     }

@@ -145,7 +145,7 @@ fn cause(of: &Series, at: usize) -> Option<String> {
 fn cause_between(before: &[&RunRecord], after: &[&RunRecord]) -> Option<String> {
     let owned = |runs: &[&RunRecord]| runs.iter().map(|run| (*run).clone()).collect::<Vec<_>>();
     let (before, after) = (owned(before), owned(after));
-    let relation = Relation::of(&before, &after).ok()?;
+    let relation = Relation::between(&before, &after).ok()?;
     let comparison = Comparison::new(&before, &after, relation);
     let cause: &Cause = comparison.cause.as_ref()?;
     Some(verdict::cause(&comparison, cause))

@@ -36,7 +36,7 @@ pub(super) struct Contexts {
 
 impl Contexts {
     /// The contexts of a stack, the outermost first.
-    fn of(&mut self, frames: &[Frame], regions: &mut Regions) -> Vec<u32> {
+    fn number(&mut self, frames: &[Frame], regions: &mut Regions) -> Vec<u32> {
         let mut parent = UNDEFINED_32;
         let contexts = frames.iter().map(|frame| {
             let context = Context { region: regions.function(frame), line: frame.line, parent };
@@ -101,7 +101,7 @@ impl<'a> RankSamples<'a> {
         let of_stack = self
             .known
             .entry(stack)
-            .or_insert_with(|| contexts.of(&self.all.frames(rest.thread, stack), regions));
+            .or_insert_with(|| contexts.number(&self.all.frames(rest.thread, stack), regions));
         let Some(&innermost) = of_stack.last() else { return Ok(()) };
         let common = of_stack.iter().zip(&rest.contexts).take_while(|(a, b)| a == b).count();
         // The innermost function was left and entered again, or went on.
