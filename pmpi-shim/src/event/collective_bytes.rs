@@ -122,7 +122,7 @@ fn root_role(plan: &Plan, arguments: &[usize], facts: &CommunicatorFacts) -> (bo
 }
 
 /// Whether every rank contributes and obtains the one buffer described by count and datatype,
-/// whatever the communicator and the buffers. Then [`of`] is twice the size of that buffer, and
+/// whatever the communicator and the buffers. Then [`sent_and_received`] is twice the size of that buffer, and
 /// neither has to be examined.
 pub const fn is_symmetric(plan: &Plan) -> bool {
     matches!(plan.shape, Shape::Collective)
