@@ -18,6 +18,7 @@
 pub mod content;
 pub mod dataset;
 mod error;
+mod json_file;
 pub mod linked;
 pub mod matches;
 pub mod parts;
@@ -35,6 +36,7 @@ use crate::trace::Run;
 use self::content::Content;
 
 pub use error::{ExportError, FormatError};
+pub use json_file::write_json;
 pub use progress::{Progress, Written};
 
 /// Ranks without a file that an export may still name one by one.

@@ -217,7 +217,8 @@ impl Run {
             }
         };
         let symbols = KeptSymbols::read(&directory).unwrap_or_else(|error| {
-            let what = FileFault::Description(error);
+            let again = "remove it, or make it again with gammachi collect RUN --symbols";
+            let what = FileFault::Description(format!("{error}; {again}"));
             diagnoses.push(FileDiagnosis { file: SYMBOLS_JSON.into(), what });
             KeptSymbols::default()
         });

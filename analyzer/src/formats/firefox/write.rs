@@ -6,15 +6,13 @@
 //! have names already (decision 162).
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::export::content::Content;
 use crate::export::samples::{Frame, SampledThread, Samples};
-use crate::export::{ExportError, Progress, Written};
+use crate::export::{ExportError, Progress, Written, write_json};
 
 const VERSION: u32 = 55;
 
@@ -251,8 +249,7 @@ pub fn write(
         "profilerOverhead": [],
         "counters": [],
     });
-    let file = BufWriter::new(File::create(path).map_err(ExportError::io(path))?);
-    serde_json::to_writer(file, &profile).map_err(|error| ExportError::io(path)(error.into()))?;
+    write_json(path, &profile)?;
     Ok(Written::default())
 }
 

@@ -87,6 +87,7 @@ mod tests {
         let nothing = Choice { ranks: None, window_s: Some(7.0..8.0) };
         assert!(written(nothing).unwrap_err().contains("--sample"));
     }
+
     #[test]
     fn time_in_the_kernel_is_written() {
         let text = String::from_utf8(exported(write)).unwrap();

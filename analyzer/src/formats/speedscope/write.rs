@@ -2,15 +2,13 @@
 //! it was taken on the global timeline and lasts as long as it stands for; between samples there is nothing.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::export::content::Content;
 use crate::export::samples::{Frame, SampledThread, Samples};
-use crate::export::{ExportError, Progress, Written};
+use crate::export::{ExportError, Progress, Written, write_json};
 
 /// <https://www.speedscope.app/file-format-schema.json>
 #[derive(Serialize)]
@@ -120,8 +118,7 @@ pub fn write(
         shared: Shared { frames: frames.entries },
         profiles,
     };
-    let file = BufWriter::new(File::create(path).map_err(ExportError::io(path))?);
-    serde_json::to_writer(file, &document).map_err(|error| ExportError::io(path)(error.into()))?;
+    write_json(path, &document)?;
     Ok(Written::default())
 }
 

@@ -104,5 +104,6 @@ fn damaged_names_are_told_and_left_out() {
         let run = Run::open(directory.path()).unwrap();
         let [found] = &run.diagnoses[..] else { panic!("{:?}", run.diagnoses) };
         assert_eq!(found.file, Path::new(SYMBOLS_JSON));
+        assert!(found.what.to_string().contains("collect RUN --symbols"), "{found:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 use super::samples::RankSamples;
-use super::times::{CodeMetrics, RankCode};
+use super::times::{CodeMetrics, RankCode, Stretches};
 
 /// Bins of a stretch of time, at most: finer than the samples of most runs are apart.
 const MAX_BINS: u32 = 1 << 20;
@@ -75,9 +75,6 @@ pub struct BinnedPaths {
     pub threads: Vec<ThreadPaths<PathCell>>,
 }
 
-/// Beginnings and ends on a rank's clock, in ticks.
-pub type Stretches = Vec<(u64, u64)>;
-
 /// How much may be told of a stretch of time.
 #[derive(Debug, Clone, Copy)]
 pub struct PathLimits {
@@ -92,7 +89,7 @@ impl SampledPaths {
         run: &Run,
         timeline: &GlobalTimeline,
         code: &CodeMetrics,
-        stretches: &[Option<Stretches>],
+        stretches: &[Stretches],
         length_s: f64,
     ) -> Self {
         let (mut tree, mut threads) = (Tree::default(), Vec::new());

@@ -17,7 +17,7 @@ use super::functions::{Function, Functions, Place, RankStacks, Resolve, StackPla
 use super::samples::{RankSamples, Stack};
 
 /// The stretches of a rank that are selected, on its counter; `None`: it takes no part.
-type Stretches = Option<Vec<(u64, u64)>>;
+pub type Stretches = Option<Vec<(u64, u64)>>;
 
 /// What the time of a row was spent in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
