@@ -3,12 +3,10 @@
 //!
 //! Only runs whose screens name no function of a system library: its symbols differ between machines.
 
-mod scratch;
-
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use scratch::{Scratch, stderr};
+use crate::scratch::{Scratch, stderr};
 
 /// What a command prints about kept runs, which have their plain names for it.
 fn screen(scratch: &Scratch, arguments: &[&str]) -> String {

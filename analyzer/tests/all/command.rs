@@ -16,9 +16,7 @@ use trace_format::layout::{FixedHeader, MAGIC};
 use trace_format::plain::{bytes_of, read_plain};
 use trace_format::run_id::{COMMAND_BYTES, RUN_ID_BYTES, of_command};
 
-mod scratch;
-
-use scratch::{Scratch, harmless_library, stderr};
+use crate::scratch::{Scratch, harmless_library, stderr};
 
 impl Scratch {
     fn entries(&self) -> Vec<String> {

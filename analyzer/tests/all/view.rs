@@ -10,11 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-#[allow(dead_code)] // Unit tests need more of it.
-#[path = "../src/synthetic_trace.rs"]
-mod synthetic_trace;
-
-use synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
 fn run_directory() -> RunDirectory {
     let rank = |number| {

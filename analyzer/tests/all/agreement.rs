@@ -7,25 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-#[path = "documents/instance.rs"]
-mod instance;
-#[path = "agreement/outputs.rs"]
 mod outputs;
-#[path = "agreement/rules.rs"]
 mod rules;
-#[path = "agreement/runs.rs"]
 mod runs;
-#[path = "../src/synthetic_code.rs"]
-mod synthetic_code;
-#[path = "../src/synthetic_losses.rs"]
-mod synthetic_losses;
-#[allow(dead_code)] // Unit tests need more of it.
-#[path = "../src/synthetic_messages.rs"]
-mod synthetic_messages;
-#[allow(dead_code)] // Unit tests need more of it.
-#[path = "../src/synthetic_trace.rs"]
-mod synthetic_trace;
-
 use outputs::Outputs;
 use runs::Kind;
 

@@ -6,9 +6,7 @@ use std::path::Path;
 
 use gammachi_analyzer::trace::study_json::{StudyJson, StudyRunState};
 
-mod scratch;
-
-use scratch::{Scratch, stderr};
+use crate::scratch::{Scratch, stderr};
 
 impl Scratch {
     fn study(&self) -> StudyJson {

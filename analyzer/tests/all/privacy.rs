@@ -11,11 +11,7 @@ use std::process::{Command, Output, Stdio};
 use trace_format::header::COMMUNICATOR_WORLD;
 use trace_format::header::{Communicator, Definition, Module, ObjectKind};
 
-#[allow(dead_code)] // Unit tests need more of it.
-#[path = "../src/synthetic_trace.rs"]
-mod synthetic_trace;
-
-use synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank, number_of};
 
 /// The command under the usual umask of a login shell.
 fn gammachi(arguments: &[&str]) -> Output {
@@ -76,7 +72,7 @@ fn run_with_names(name: impl Fn(&str) -> String) -> RunDirectory {
                 ("SLURM_JOB_NODELIST".into(), name("nodes")),
             ]),
             communicator(COMMUNICATOR_WORLD, 0),
-            communicator(20, synthetic_trace::number_of("MPI_Comm_dup")),
+            communicator(20, number_of("MPI_Comm_dup")),
             Definition::CommunicatorName { id: 20, ticks: 1, name: name("communicator") },
             Definition::Object {
                 kind: ObjectKind::File,

@@ -242,7 +242,7 @@ under_both! {
 
 /// Lines of the victim that call this function.
 fn lines_of(name: &str) -> Vec<u32> {
-    let text = include_str!("../victims/call_sites.c");
+    let text = include_str!("../../victims/call_sites.c");
     let numbered = text.lines().zip(1..).filter(|(line, _)| line.contains(&format!("{name}(")));
     numbered.map(|(_, number)| number).collect()
 }

@@ -8,9 +8,6 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-#[path = "../../tests/src/skip.rs"]
-mod skip;
-
 /// A folder of its own, removed at the end.
 struct Scratch(TempDir);
 
@@ -97,7 +94,7 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
         expect(&["./nothing"], &["it is setuid to user 65534"]);
     } else {
-        skip::skip("setuid-program", "the file could not be given to another user");
+        crate::skip::skip("setuid-program", "the file could not be given to another user");
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::agreement::outputs::{Output, Outputs};
 use crate::instance;
-use crate::outputs::{Output, Outputs};
 
 /// What stands beside figures that say little.
 const MARK: &str = "unreliable: ";

@@ -7,8 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-#[path = "documents/instance.rs"]
-mod instance;
+use crate::instance;
 
 /// The folder of a test, with a run and files made from it.
 struct Folder(PathBuf);

@@ -1,0 +1,43 @@
+//! Whole-system tests: one program, for each of many would link the analyzer anew. A file is a topic; all of one:
+//! `cargo test -p gammachi-system-tests threads::`.
+
+mod abandoned_calls;
+mod behaviour;
+mod callers;
+mod causes;
+mod clocks;
+mod communicators;
+mod comparison;
+mod conformity;
+mod counters;
+mod counts;
+mod damage;
+mod deaths;
+mod ending_runs;
+mod exports;
+mod failed_calls;
+mod first_steps;
+mod flops;
+mod from_start;
+mod hangs;
+mod hostile;
+mod keep_policies;
+mod kernels;
+mod kills;
+mod ledger;
+mod message_counts;
+mod other_tools;
+mod parallel;
+mod pauses;
+mod python_samples;
+mod regions;
+mod samples;
+mod sessions;
+mod spawns;
+mod staging;
+mod studies;
+mod threads;
+mod trace_files;
+mod unchanged;
+mod unknown_mpi;
+mod whatif;
