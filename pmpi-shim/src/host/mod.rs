@@ -23,6 +23,7 @@
 //! | `unwind` | return addresses on a thread's stack |
 //! | `frames` | the functions on a thread's stack, compiled and interpreted |
 //! | `own_memory` | reads of the process's own memory that may fail |
+//! | `recurring_memory` | many such reads with one system call |
 //! | `python_layout` | where CPython keeps frames and code |
 //! | `python_lines` | lines of a Python function's instructions |
 //! | `python_code` | Python functions that were met on stacks |
@@ -52,6 +53,7 @@ pub mod python_code;
 pub mod python_layout;
 pub mod python_lines;
 pub mod python_stack;
+pub mod recurring_memory;
 pub mod run_id;
 pub mod sample_signal;
 pub mod sample_timer;

@@ -7,15 +7,33 @@ use std::ffi::c_void;
 /// Copies the bytes at an address. Returns `false` if not all of them can be read. May be called in
 /// a signal handler.
 pub fn read(address: u64, bytes: &mut [u8]) -> bool {
-    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: bytes.len() };
-    let (local, remote) = (&raw const local, &raw const remote);
-    // SAFETY: the kernel writes into the slice only, and checks the other address.
+    let from = libc::iovec { iov_base: address as *mut c_void, iov_len: bytes.len() };
+    let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: the slice.
+    unsafe { read_many(&[from], &[to]) == bytes.len() }
+}
+
+/// Copies several blocks with one system call, up to the first that cannot be read as a whole. Returns
+/// the number of bytes copied. May be called in a signal handler.
+///
+/// # Safety
+/// `to` are blocks that may be written.
+pub unsafe fn read_many(from: &[libc::iovec], to: &[libc::iovec]) -> usize {
+    // SAFETY: the kernel writes to `to` only, and checks the other addresses. A thread's id stands
+    // for its process.
     let read = unsafe {
-        let process = libc::syscall(libc::SYS_getpid);
-        libc::syscall(libc::SYS_process_vm_readv, process, local, 1usize, remote, 1usize, 0usize)
+        let process = libc::syscall(libc::SYS_gettid);
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            process,
+            to.as_ptr(),
+            to.len(),
+            from.as_ptr(),
+            from.len(),
+            0usize,
+        )
     };
-    read == bytes.len() as libc::c_long
+    usize::try_from(read).unwrap_or(0)
 }
 
 /// Whether the system allows such reads; some containers do not.
@@ -30,6 +48,10 @@ pub fn is_readable() -> bool {
 pub struct Copied<const BYTES: usize>([u8; BYTES]);
 
 impl<const BYTES: usize> Copied<BYTES> {
+    pub fn new(bytes: [u8; BYTES]) -> Self {
+        Self(bytes)
+    }
+
     /// Copies the first `bytes` of an object; `None` if they cannot be read.
     pub fn read(address: u64, bytes: usize) -> Option<Self> {
         let mut copied = [0; BYTES];

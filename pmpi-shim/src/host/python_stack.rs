@@ -1,7 +1,8 @@
 //! Python functions on the calling thread's stack, read without the interpreter's lock.
 //!
 //! The thread may be interrupted anywhere: a frame may be half made, or its code freed. So everything
-//! is copied by the kernel (`own_memory`), and counts only if it has the type that it should have.
+//! is copied by the kernel (`own_memory`), what lay on the thread's stack the last time in advance, and
+//! counts only if it has the type that it should have.
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,6 +17,7 @@ use crate::host::python_code::{Codes, Key, OTHERS};
 use crate::host::python_layout::{
     Calls, Instruction, Layout, ON_STACK, Records, STATE_BYTES, layout_of,
 };
+use crate::host::recurring_memory::Recurring;
 use crate::host::warn::warn;
 
 /// Where every object has the address of its type, and objects of varying length have that.
@@ -27,6 +29,8 @@ const BYTES: usize = 32;
 const TEXT_FORM: usize = 32;
 /// Longest names and paths in bytes; the rest is left out.
 const MAX_TEXT_BYTES: usize = 1024;
+/// What precedes a text at most.
+const MAX_HEAD_BYTES: usize = 128;
 
 /// The Python functions of a thread.
 struct Found {
@@ -36,6 +40,7 @@ struct Found {
     count: usize,
     /// Whether the last of them is the thread's first.
     is_complete: bool,
+    memory: Recurring,
 }
 
 /// The functions of a thread's stack, and memory for finding them.
@@ -48,7 +53,8 @@ pub struct Functions {
 impl Default for Functions {
     fn default() -> Self {
         let empty = || vec![0; MAX_FRAMES].into_boxed_slice();
-        let python = Found { lines: empty(), places: empty(), count: 0, is_complete: false };
+        let (count, is_complete, memory) = (0, false, Recurring::default());
+        let python = Found { lines: empty(), places: empty(), count, is_complete, memory };
         Self { compiled: Frames::default(), python, merged: Frames::default() }
     }
 }
@@ -174,11 +180,13 @@ impl Python {
     fn read(&self, state: u64, found: &mut Found) {
         (found.count, found.is_complete) = (0, false);
         let layout = &self.layout;
-        let Some(state) = Copied::<STATE_BYTES>::read(state, STATE_BYTES) else { return };
+        found.memory.begin();
+        let Some(state) = found.memory.read::<STATE_BYTES>(state, STATE_BYTES) else { return };
         let mut record = layout.records.map_or(0, |records| state.word(records.in_state));
         let innermost = match layout.frame_is_in_record {
             true => {
-                Copied::<32>::read(record, 24).map_or(0, |record| record.word(layout.innermost))
+                let record = found.memory.read::<32>(record, 24);
+                record.map_or(0, |record| record.word(layout.innermost))
             }
             false => state.word(layout.innermost),
         };
@@ -189,7 +197,8 @@ impl Python {
         let layout = &self.layout;
         let (mut at, mut memo, mut first_of_call) = (innermost, Memo::default(), 0);
         for _ in 0..2 * MAX_FRAMES {
-            let Some(frame) = Copied::<128>::read(at, layout.frame.bytes) else { break };
+            let frame = found.memory.read::<128>(at, layout.frame.bytes);
+            let Some(frame) = frame else { break };
             let previous = frame.word(layout.frame.previous);
             match layout.calls {
                 Calls::Framed(owner) if frame.byte(owner) == ON_STACK => {
@@ -197,7 +206,8 @@ impl Python {
                     first_of_call = found.count;
                 }
                 calls => {
-                    let Some(line) = self.line(&frame, &mut memo) else { break };
+                    let line = self.line(&frame, &mut memo, &mut found.memory);
+                    let Some(line) = line else { break };
                     let place = if matches!(calls, Calls::Framed(_)) { u64::MAX } else { *record };
                     if !found.push(line, place) {
                         break;
@@ -208,8 +218,8 @@ impl Python {
                         Calls::OneFrame | Calls::Framed(_) => false,
                     };
                     if let Some(Records { next, .. }) = layout.records.filter(|_| ends_call) {
-                        *record =
-                            Copied::<32>::read(*record, next + 8).map_or(0, |of| of.word(next));
+                        let of = found.memory.read::<32>(*record, next + 8);
+                        *record = of.map_or(0, |of| of.word(next));
                     }
                 }
             }
@@ -219,12 +229,12 @@ impl Python {
     }
 
     /// The line that a frame is at.
-    fn line(&self, frame: &Copied<128>, memo: &mut Memo) -> Option<u64> {
+    fn line(&self, frame: &Copied<128>, memo: &mut Memo, memory: &mut Recurring) -> Option<u64> {
         let layout = &self.layout.frame;
         let code = frame.word(layout.code);
         let number = match memo.number_of(code) {
             Some(number) => number,
-            None => memo.remember(code, self.number_of(code)?),
+            None => memo.remember(code, self.number_of(code, memory)?),
         };
         let byte = match layout.instruction {
             // It is -1 before the first.
@@ -242,16 +252,16 @@ impl Python {
     }
 
     /// The number of a code object; `None` if it is none.
-    fn number_of(&self, address: u64) -> Option<u32> {
+    fn number_of(&self, address: u64, memory: &mut Recurring) -> Option<u32> {
         let layout = &self.layout.code;
-        let code = Copied::<160>::read(address, layout.bytes)?;
+        let code = memory.read::<160>(address, layout.bytes)?;
         if code.word(TYPE) != self.code_type {
             return None;
         }
         let (mut name, mut file) = ([0; MAX_TEXT_BYTES], [0; MAX_TEXT_BYTES]);
-        let name = self.text(code.word(layout.name), &mut name)?;
+        let name = self.text(code.word(layout.name), &mut name, memory)?;
         let lines = code.word(layout.lines_at);
-        let table = Copied::<24>::read(lines, 24).filter(|of| of.word(TYPE) == self.bytes_type)?;
+        let table = memory.read::<24>(lines, 24).filter(|of| of.word(TYPE) == self.bytes_type)?;
         let key = Key {
             address,
             first_line: code.half(layout.first_line),
@@ -259,7 +269,7 @@ impl Python {
             table: (lines.wrapping_add(BYTES as u64), table.word(LENGTH)),
         };
         Some(self.codes.number_of(&key, |keep| {
-            let file = self.text(code.word(layout.file), &mut file)?;
+            let file = self.text(code.word(layout.file), &mut file, memory)?;
             keep(name);
             keep(file);
             Some(())
@@ -267,25 +277,37 @@ impl Python {
     }
 
     /// Copies a text as UTF-8.
-    fn text<'t>(&self, address: u64, text: &'t mut [u8; MAX_TEXT_BYTES]) -> Option<&'t [u8]> {
+    fn text<'t>(
+        &self,
+        address: u64,
+        text: &'t mut [u8; MAX_TEXT_BYTES],
+        memory: &mut Recurring,
+    ) -> Option<&'t [u8]> {
         const IS_COMPACT: u32 = 1 << 5;
         const IS_ASCII: u32 = 1 << 6;
-        let head = Copied::<40>::read(address, 40)?;
+        let head = memory.read::<40>(address, 40)?;
         let form = head.half(TEXT_FORM);
         if head.word(TYPE) != self.text_type || form & IS_COMPACT == 0 {
             return None;
         }
         let (layout, length) = (self.layout.text, head.word(LENGTH) as usize);
-        if form & IS_ASCII != 0 {
-            let text = &mut text[..length.min(MAX_TEXT_BYTES)];
-            let at = address.wrapping_add(layout.ascii_head as u64);
-            return own_memory::read(at, text).then_some(&*text).filter(|text| text.is_ascii());
+        let (head_bytes, width) = match form & IS_ASCII {
+            0 => (layout.other_head, (form >> 2 & 7) as usize),
+            _ => (layout.ascii_head, 1),
+        };
+        if ![1, 2, 4].contains(&width) || head_bytes > MAX_HEAD_BYTES {
+            return None;
         }
-        let width = Some((form >> 2 & 7) as usize).filter(|width| [1, 2, 4].contains(width))?;
-        let mut raw = [0; MAX_TEXT_BYTES];
-        let raw = &mut raw[..length.saturating_mul(width).min(MAX_TEXT_BYTES)];
-        let at = address.wrapping_add(layout.other_head as u64);
-        own_memory::read(at, raw).then(|| as_utf8(raw, width, text))
+        // Head and text are read as one block.
+        let mut raw = [0; MAX_HEAD_BYTES + MAX_TEXT_BYTES];
+        let bytes = length.saturating_mul(width).min(MAX_TEXT_BYTES);
+        let raw = &mut raw[..head_bytes + bytes];
+        let raw = memory.read_into(address, raw).then_some(&raw[head_bytes..])?;
+        if form & IS_ASCII == 0 {
+            return Some(as_utf8(raw, width, text));
+        }
+        text[..bytes].copy_from_slice(raw);
+        Some(&text[..bytes]).filter(|text| text.is_ascii())
     }
 
     /// Finds the calls of the evaluation function by its addresses: the last of them has the outermost
