@@ -33,6 +33,7 @@ pub const DT_STRTAB: i64 = 5;
 pub const DT_SYMTAB: i64 = 6;
 const DT_HASH: i64 = 4;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 const RTLD_DI_LINKMAP: c_int = 2;
 /// Ends the walk if the parent's other thread was changing the list when the process forked.
@@ -84,7 +85,7 @@ pub fn function(name: &CStr) -> Option<*const c_void> {
             is_behind_ours = true;
         } else if !dynamic.is_null() {
             // SAFETY: the dynamic section of an object that is loaded at `base`.
-            let found = unsafe { function_of(*dynamic, *base, name) };
+            let found = unsafe { symbol_of(*dynamic, *base, name, &[STT_FUNC]) };
             if is_behind_ours && found.is_some() {
                 return found;
             }
@@ -95,14 +96,24 @@ pub fn function(name: &CStr) -> Option<*const c_void> {
     before
 }
 
-/// The function of this name that an object defines.
+/// The function or variable of this name that an object defines.
 ///
 /// # Safety
 /// `entry` is the dynamic section of an object loaded at `base`.
-unsafe fn function_of(
+pub unsafe fn defined_in(entry: *const Dynamic, base: usize, name: &CStr) -> Option<*const c_void> {
+    // SAFETY: as promised.
+    unsafe { symbol_of(entry, base, name, &[STT_OBJECT, STT_FUNC]) }
+}
+
+/// The symbol of this name and of one of these kinds that an object defines.
+///
+/// # Safety
+/// `entry` is the dynamic section of an object loaded at `base`.
+unsafe fn symbol_of(
     mut entry: *const Dynamic,
     base: usize,
     name: &CStr,
+    kinds: &[u8],
 ) -> Option<*const c_void> {
     let (mut symbols, mut strings, mut gnu, mut system_v) = (0, 0, 0, 0);
     // SAFETY: a loaded object's section, which ends with DT_NULL.
@@ -129,8 +140,8 @@ unsafe fn function_of(
         unsafe {
             let symbol = *(symbols as *const Symbol).add(index as usize);
             let own = CStr::from_ptr((strings + symbol.name as usize) as *const c_char);
-            let is_function = symbol.info & 0xf == STT_FUNC && symbol.section != 0;
-            (is_function && own == name).then(|| (base + symbol.value as usize) as *const c_void)
+            let is_defined = kinds.contains(&(symbol.info & 0xf)) && symbol.section != 0;
+            (is_defined && own == name).then(|| (base + symbol.value as usize) as *const c_void)
         }
     };
     // SAFETY: the tables of the object's own dynamic section.

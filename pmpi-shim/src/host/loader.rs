@@ -119,6 +119,38 @@ pub fn find_global(name: &CStr) -> Option<*const c_void> {
     (!global.is_null()).then_some(global.cast_const())
 }
 
+/// A symbol in the global scope, otherwise one that some object defines for itself and those that opened it
+/// (`RTLD_LOCAL`). Opens and closes no object.
+pub fn find_in_any_scope(name: &CStr) -> Option<*const c_void> {
+    struct Search<'n> {
+        name: &'n CStr,
+        found: Option<*const c_void>,
+    }
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid record of an object that is loaded; `search` is passed below.
+        unsafe {
+            let (info, search) = (&*info, &mut *search.cast::<Search<'_>>());
+            let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+            if let Some(dynamic) = headers.iter().find(|of| of.p_type == libc::PT_DYNAMIC) {
+                let base = info.dlpi_addr as usize;
+                let entry = base.wrapping_add(dynamic.p_vaddr as usize) as *const elf::Dynamic;
+                search.found = elf::defined_in(entry, base, search.name);
+            }
+            c_int::from(search.found.is_some())
+        }
+    }
+    find_global(name).or_else(|| {
+        let mut search = Search { name, found: None };
+        // SAFETY: callback and argument match.
+        unsafe { for_each_object(look, (&raw mut search).cast()) };
+        search.found
+    })
+}
+
 /// Size in bytes of what is at a symbol's address, as its object states it; 0: not known.
 pub fn size_of_symbol(address: *const c_void) -> u64 {
     unsafe extern "C" {

@@ -11,7 +11,7 @@ use trace_format::encoding::checksum;
 use trace_format::samples::interpreted;
 
 use crate::host::frames::{Frames, MAX_FRAMES};
-use crate::host::loader::{find_global, size_of_symbol};
+use crate::host::loader::{find_in_any_scope, size_of_symbol};
 use crate::host::own_memory::{self, Copied};
 use crate::host::python_code::{Codes, Key, OTHERS};
 use crate::host::python_layout::{
@@ -100,7 +100,7 @@ pub struct Python {
 }
 
 fn symbol(name: &CStr) -> Option<u64> {
-    find_global(name).map(|address| address as u64)
+    find_in_any_scope(name).map(|address| address as u64)
 }
 
 /// Major and minor version, as `(3, 11)`.
@@ -110,7 +110,7 @@ fn version() -> Option<(u8, u8)> {
         return Some(((version >> 24) as u8, (version >> 16) as u8));
     }
     type Version = unsafe extern "C" fn() -> *const std::ffi::c_char;
-    let function = find_global(c"Py_GetVersion")?;
+    let function = find_in_any_scope(c"Py_GetVersion")?;
     // SAFETY: Python's function of this name returns a C string that is never freed.
     let text = unsafe { CStr::from_ptr(std::mem::transmute::<*const c_void, Version>(function)()) };
     let mut numbers = text.to_str().ok()?.split('.');
@@ -123,7 +123,7 @@ impl Python {
     pub fn find() -> Option<Self> {
         static HAS_WARNED: AtomicBool = AtomicBool::new(false);
         type State = unsafe extern "C" fn() -> *mut c_void;
-        let state = find_global(c"PyGILState_GetThisThreadState")?;
+        let state = find_in_any_scope(c"PyGILState_GetThisThreadState")?;
         // SAFETY: Python's function of this name.
         let state = unsafe { std::mem::transmute::<*const c_void, State>(state) };
         match Self::with(state) {
@@ -144,7 +144,7 @@ impl Python {
         let of = |name| symbol(name).ok_or("the interpreter has no symbols of its types");
         let version = version().ok_or("the interpreter's version is not known")?;
         let runtime = symbol(c"_PyRuntime").unwrap_or(0);
-        let evaluation = find_global(c"_PyEval_EvalFrameDefault");
+        let evaluation = find_in_any_scope(c"_PyEval_EvalFrameDefault");
         let begin = evaluation.map_or(0, |at| at as u64);
         let bytes = evaluation.map_or(0, size_of_symbol);
         Ok(Self {

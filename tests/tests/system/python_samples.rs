@@ -7,7 +7,7 @@ use std::process::Command;
 
 use system_tests::directories::repository;
 use system_tests::trace::RankTrace;
-use system_tests::{Job, Mpi, under_both};
+use system_tests::{Job, Mpi, under_both, victim};
 use trace_format::header::{Definition, Module};
 use trace_format::reader::SampledThread;
 use trace_format::samples::{INTERPRETED, LINE_BITS, PYTHON, interpreted};
@@ -30,6 +30,17 @@ fn pythons() -> Vec<PathBuf> {
     let by_version: BTreeMap<u32, PathBuf> = found.collect();
     assert!(!by_version.is_empty(), "no Python is installed");
     by_version.into_values().collect()
+}
+
+/// An interpreter's shared library and its folder, if it has one.
+fn shared_library(python: &Path) -> Option<(PathBuf, String)> {
+    let ask = "import sys, sysconfig as s; of = s.get_config_var
+print(of('LIBDIR') + '/' + str(of('INSTSONAME')), sys.base_prefix)";
+    let output = Command::new(python).args(["-c", ask]).output().ok()?;
+    let said = String::from_utf8(output.stdout).ok()?;
+    let (library, home) = said.trim().split_once(' ')?;
+    let library = Some(PathBuf::from(library)).filter(|of| of.is_file() && library.contains(".so"));
+    Some((library?, home.to_owned()))
 }
 
 fn job(mpi: Mpi, python: &Path, what: &str, seconds: &str) -> Job {
@@ -203,6 +214,22 @@ under_both! {
             let (rank, threads) = (trace.rank(0), trace.rank(0).file.sampled_threads());
             assert!(!rank.is_finalized());
             assert!(Functions::new(rank).below(first(&threads), "heavy") >= 100);
+        }
+    }
+
+    fn embedded_python_is_found_outside_the_global_scope(mpi) {
+        for (library, home) in pythons().iter().filter_map(|python| shared_library(python)) {
+            eprintln!("{}", library.display());
+            let job = Job::new(mpi, &victim(mpi, "embeds_python")).argument(&library);
+            let job = job.environment("PYTHONHOME", home).environment(SAMPLE.name, "499");
+            let recorded = job.record();
+            recorded.expect_code(0);
+            let trace = recorded.trace();
+            let (rank, threads) = (trace.rank(0), trace.rank(0).file.sampled_threads());
+            let functions = Functions::new(rank);
+            let stacks = functions.of_samples(first(&threads));
+            let inside = stacks.iter().filter(|names| **names == ["<module>", "embedded"]);
+            assert!(inside.count() >= 100, "{stacks:?}");
         }
     }
 
