@@ -193,8 +193,9 @@ fn refuse_other_machine(before: &Machine, now: &Machine, out: &Path) -> Result<(
 }
 
 fn write(machine: &Machine, path: &Path) -> Result<(), CommandError> {
-    let what = format_args!("{}: cannot be written", path.display());
-    machine.write(path).context(CommandError::Output, what)
+    machine
+        .write(path)
+        .context(CommandError::Output, format_args!("{}: cannot be written", path.display()))
 }
 
 /// Options that make a kernel print its document, and its progress for this command to show.
