@@ -226,28 +226,6 @@ impl Python {
             at = previous;
         }
         found.is_complete = at == 0;
-        if found.is_complete && layout.calls == Calls::OneFrameWithRecord {
-            self.align(*record, found);
-        }
-    }
-
-    /// Moves all frames to their records if the thread is just entering or leaving a call, where there is
-    /// one more of these or those. `behind` is the record behind the last frame's: the last, which no
-    /// call has.
-    fn align(&self, behind: u64, found: &mut Found) {
-        let next = self.layout.records.map_or(0, |records| records.next);
-        let after = found.memory.read::<32>(behind, next + 8).map(|of| of.word(next));
-        match (after, found.count.checked_sub(1)) {
-            (None, Some(last)) => {
-                found.lines.copy_within(1..found.count, 0);
-                found.count = last;
-            }
-            (Some(1..), Some(last)) => {
-                found.places.copy_within(1..found.count, 0);
-                found.places[last] = behind;
-            }
-            _ => {}
-        }
     }
 
     /// The line that a frame is at.
@@ -496,9 +474,8 @@ mod tests {
     }
 
     /// Two calls of the evaluation function: the inner one has `innermost` and, where several functions
-    /// share a call, `between`. So many frames are not entered yet, and so many records left already.
-    /// Returns the names and lines on the merged stack; compiled ones by address.
-    fn stack_in(layout: Layout, to_enter: usize, left: u64) -> Vec<String> {
+    /// share a call, `between`. Returns the names and lines on the merged stack; compiled ones by address.
+    fn stack_in(layout: Layout) -> Vec<String> {
         let made = made(layout);
         let codes = ["größe", "between", "<module>"].map(|name| made.code(name, 10));
         let shares_call = matches!(layout.calls, Calls::Marked(_) | Calls::Framed(_));
@@ -521,17 +498,16 @@ mod tests {
         let inner_base = on_stack(&mut put, 1, outermost);
         let between = if shares_call { made.frame(codes[1], inner_base, true) } else { inner_base };
         let innermost = made.frame(codes[0], between, !shares_call);
-        let mut fields = vec![(layout.innermost, [innermost, between][to_enter])];
+        let mut fields = vec![(layout.innermost, innermost)];
         if let Some(Records { in_state, next }) = layout.records {
             // Frames that lie on the stack begin where records do otherwise.
             let behind = if matches!(layout.calls, Calls::Framed(_)) { 96 } else { 0 };
             put(1, behind + next, place(2) + behind as u64);
-            put(2, behind + next, Made::object(&[]));
             if layout.frame_is_in_record {
                 put(1, behind + layout.innermost, innermost);
                 fields.clear();
             }
-            fields.push((in_state, place(1 + left) + behind as u64));
+            fields.push((in_state, place(1) + behind as u64));
         }
         STATE.set(Made::object(&fields));
         let mut functions = Functions::default();
@@ -574,13 +550,7 @@ mod tests {
                 true => &["100", "größe:12", "between:12", "200", "<module>:12", "300"],
                 false => &["100", "größe:12", "200", "<module>:12", "300"],
             };
-            assert_eq!(stack_in(layout, 0, 0), expected, "{layout:?}");
-        }
-        // Frame and record come and go one after the other.
-        let layout = layout_of((3, 10), 0).unwrap();
-        for (to_enter, left) in [(1, 0), (0, 1)] {
-            let expected = ["100", "7010", "200", "<module>:12", "300"];
-            assert_eq!(stack_in(layout, to_enter, left), expected);
+            assert_eq!(stack_in(layout), expected, "{layout:?}");
         }
     }
 
