@@ -52,11 +52,29 @@ int whole_log2(int p) {
     return log;
 }
 
+// The factors of p that are closest to each other, largest first. SMPI's MPI_Dims_create (3.32) gives 9 x 1, 25 x 1
+// and 9 x 4 for 9, 25 and 36 ranks.
+static void factorise(int p, int dimensions, int *extents) {
+    int largest = p + 1;
+    for (int last = 1; dimensions > 1 && last * last <= p; last++) {
+        if (p % last)
+            continue;
+        int others[3];
+        factorise(p / last, dimensions - 1, others);
+        if (others[dimensions - 2] < last || others[0] > largest)
+            continue;
+        largest = others[0];
+        memcpy(extents, others, sizeof(int) * (size_t)(dimensions - 1));
+        extents[dimensions - 1] = last;
+    }
+    if (dimensions == 1)
+        extents[0] = p;
+}
+
 MPI_Comm grid_of(int p, int dimensions, int *extents) {
     int periodic[3] = {1, 1, 1};
     MPI_Comm grid;
-    memset(extents, 0, sizeof(int) * (size_t)dimensions);
-    MPI_Dims_create(p, dimensions, extents);
+    factorise(p, dimensions, extents);
     MPI_Cart_create(MPI_COMM_WORLD, dimensions, extents, periodic, 0, &grid);
     return grid;
 }
