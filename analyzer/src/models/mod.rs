@@ -7,6 +7,7 @@
 //! [`evidence`] | predicts a time over the rank count by weighing many sums of terms
 //! [`scaling`] | the efficiency model (Orii 2009): time over the rank count, no sequential run
 //! [`expression`] | arithmetic over named variables, as the user writes it
+//! [`kernel_output`] | the documents that kernels of bench-kernels print
 //! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
 //! [`logpq`] | network models: parameters, predicted times of products and of recorded messages
 //! [`roofline`] | operations per second under the roofs of computation, communication and memory
@@ -15,6 +16,7 @@
 
 pub mod evidence;
 pub mod expression;
+pub mod kernel_output;
 pub mod logpq;
 pub mod machine;
 pub mod observations;

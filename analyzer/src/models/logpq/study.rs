@@ -5,16 +5,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::models::kernel_output::{self, KernelOutputError};
 use crate::models::machine::{Doubt, Measured};
 
 use super::cannon::{BlockProduct, Model};
 use super::parameters::Parameters;
 
+/// The kernel whose documents we read.
+const KERNEL: &str = "cannon";
+
 /// The keys that we read from `kernels cannon --json`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct CannonRun {
-    kernel: String,
-    version: u32,
     /// MPI library.
     pub mpi: String,
     pub ranks: u64,
@@ -41,51 +43,24 @@ pub struct StrategyRun {
     pub elapsed_s: Measured,
 }
 
-/// Why a text cannot be read as documents of `kernels cannon`.
-#[derive(Debug, thiserror::Error)]
-pub enum CannonError {
-    /// It is not JSON, or keys are missing.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// A document is from another kernel or version.
-    #[error("kernel {kernel} of version {version}")]
-    OtherKernel {
-        /// Name of the kernel.
-        kernel: String,
-        version: u32,
-    },
-    /// The order of the matrices, the number of ranks or a time is impossible.
-    #[error("N = {n} on {ranks} ranks is impossible")]
-    Impossible {
-        /// Order of the matrices.
-        n: u64,
-        ranks: u64,
-    },
-}
-
 /// Whether a text is the output of the kernel, one document or several.
 pub fn is_output(text: &str) -> bool {
-    let first = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>().next();
-    matches!(first, Some(Ok(value)) if value["kernel"] == "cannon")
+    kernel_output::is_output(text, KERNEL)
 }
 
-/// Reads one or more concatenated documents.
+/// Reads one or more documents.
 ///
 /// # Errors
-/// See [`CannonError`].
-pub fn parse(text: &str) -> Result<Vec<CannonRun>, CannonError> {
-    let mut runs = Vec::new();
-    for document in serde_json::Deserializer::from_str(text).into_iter::<CannonRun>() {
-        let run = document?;
-        if run.kernel != "cannon" || run.version != 1 {
-            return Err(CannonError::OtherKernel { kernel: run.kernel, version: run.version });
+/// See [`KernelOutputError`].
+pub fn parse(text: &str) -> Result<Vec<CannonRun>, KernelOutputError> {
+    let runs: Vec<CannonRun> = kernel_output::documents(text, KERNEL)?;
+    for CannonRun { n, ranks, grid, block_product_s, strategies, .. } in &runs {
+        let positive =
+            block_product_s.median > 0.0 && strategies.iter().all(|one| one.elapsed_s.median > 0.0);
+        if *grid == 0 || grid * grid != *ranks || n % grid != 0 || !positive {
+            let why = format!("N = {n} on {ranks} ranks is impossible");
+            return Err(KernelOutputError::Impossible(why));
         }
-        let positive = run.block_product_s.median > 0.0
-            && run.strategies.iter().all(|one| one.elapsed_s.median > 0.0);
-        if run.grid == 0 || run.grid * run.grid != run.ranks || run.n % run.grid != 0 || !positive {
-            return Err(CannonError::Impossible { n: run.n, ranks: run.ranks });
-        }
-        runs.push(run);
     }
     Ok(runs)
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::models::kernel_output::{self, KernelOutputError};
+
 use super::measured::{Conditions, Measured};
 
 /// The document of `kernels lattice`.
@@ -47,36 +49,12 @@ pub struct Split {
 }
 
 impl Lattice {
-    /// Reads the output of `kernels lattice --json`, ignoring lines that a launcher printed around
-    /// it.
+    /// Reads the output of `kernels lattice --json`.
     ///
     /// # Errors
-    /// See [`LatticeError`].
-    pub fn parse(text: &str) -> Result<Self, LatticeError> {
-        let line = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
-        let value: serde_json::Value =
-            serde_json::from_str(line).map_err(|_| LatticeError::NoDocument)?;
-        if value["kernel"] != "lattice" {
-            let kernel = value["kernel"].as_str().map(str::to_owned);
-            return Err(LatticeError::OtherKernel { kernel });
-        }
-        Ok(serde_json::from_value(value)?)
+    /// See [`KernelOutputError`].
+    pub fn parse(text: &str) -> Result<Self, KernelOutputError> {
+        let mut documents = kernel_output::documents(text, "lattice")?;
+        documents.pop().ok_or(KernelOutputError::NoDocument)
     }
-}
-
-/// Why a text is not the document of `kernels lattice`.
-#[derive(Debug, thiserror::Error)]
-pub enum LatticeError {
-    /// There is no JSON document.
-    #[error("contains no JSON document")]
-    NoDocument,
-    /// It is of another kernel.
-    #[error("a document of {}", kernel.as_deref().unwrap_or("something else"))]
-    OtherKernel {
-        /// Name of the kernel, where the document has one.
-        kernel: Option<String>,
-    },
-    /// Keys are missing or hold something else.
-    #[error(transparent)]
-    Keys(#[from] serde_json::Error),
 }

@@ -25,7 +25,7 @@ pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
 pub use description::{
     FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine, MachineError, MalformedMachine,
 };
-pub use lattice::{Lattice, LatticeError, Split};
+pub use lattice::{Lattice, Split};
 pub use level::Level;
 pub use measured::{Conditions, Host, Measured, Outlier};
 pub use network::{

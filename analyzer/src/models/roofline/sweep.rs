@@ -3,15 +3,17 @@
 
 use serde::Deserialize;
 
+use crate::models::kernel_output::{self, KernelOutputError};
 use crate::models::machine::{Conditions, Measured};
 
 use super::attainable::{with_overlap, without_overlap};
 
+/// The kernel whose document we read.
+const KERNEL: &str = "roofline";
+
 /// The keys that we read from the kernel's document.
 #[derive(Debug, Clone, Deserialize)]
 struct Output {
-    kernel: String,
-    version: u32,
     mpi: String,
     ranks: u32,
     message_bytes: u64,
@@ -81,24 +83,6 @@ pub struct Sweep {
     pub noise: Vec<String>,
 }
 
-/// Why a text cannot be read as the document of `kernels roofline`.
-#[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    /// It is not JSON, or keys are missing.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// The document is from another kernel or version.
-    #[error("kernel {kernel} of version {version}")]
-    OtherKernel {
-        /// Name of the kernel.
-        kernel: String,
-        version: u32,
-    },
-    /// There are no points, or one has a figure of 0 or less.
-    #[error("no points, or a point with a figure of 0 or less")]
-    Points,
-}
-
 /// Relative distance that noise may put a point beyond its roof.
 pub const ROOF_TOLERANCE: f64 = 0.05;
 /// Relative distance by which the ends of the sweep may miss their ceilings.
@@ -107,20 +91,16 @@ pub const END_TOLERANCE: f64 = 0.15;
 impl Sweep {
     /// Whether a text is the kernel's output.
     pub fn is_output(text: &str) -> bool {
-        serde_json::from_str::<serde_json::Value>(text)
-            .is_ok_and(|value| value["kernel"] == "roofline")
+        kernel_output::is_output(text, KERNEL)
     }
 
     /// Reads the kernel's document.
     ///
     /// # Errors
-    /// See [`SweepError`].
-    pub fn parse(text: &str) -> Result<Self, SweepError> {
-        let output: Output = serde_json::from_str(text)?;
-        let Output { kernel, version, .. } = &output;
-        if kernel != "roofline" || *version != 1 {
-            return Err(SweepError::OtherKernel { kernel: kernel.clone(), version: *version });
-        }
+    /// See [`KernelOutputError`].
+    pub fn parse(text: &str) -> Result<Self, KernelOutputError> {
+        let mut documents: Vec<Output> = kernel_output::documents(text, KERNEL)?;
+        let output = documents.pop().ok_or(KernelOutputError::NoDocument)?;
         let mut points: Vec<SweepPoint> = output
             .points
             .into_iter()
@@ -138,7 +118,8 @@ impl Sweep {
             values.iter().all(|value| *value > 0.0 && value.is_finite())
         };
         if points.is_empty() || !points.iter().all(positive) {
-            return Err(SweepError::Points);
+            let why = "no points, or a point with a figure of 0 or less";
+            return Err(KernelOutputError::Impossible(why.into()));
         }
         points.sort_by(|a, b| a.intensity.total_cmp(&b.intensity));
         Ok(Self {

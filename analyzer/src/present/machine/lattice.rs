@@ -160,6 +160,7 @@ mod tests {
         assert!(Lattice::parse("no document").is_err());
         let mut value = serde_json::to_value(lattice(true)).unwrap();
         value["kernel"] = "lattice".into();
+        value["version"] = 1.into();
         let read = Lattice::parse(&format!("a launcher's line\n{value}\n")).unwrap();
         assert_eq!(read.splits.len(), 4);
     }
