@@ -10,6 +10,7 @@
 //! | [`timeline::matching`] | a run, its timeline, its communicators | messages and collective instances, one by one |
 //! | [`analysis`] | a run, its timeline | every call, message and collective operation, passed once to every observer |
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: computing (γ), lost (χ), efficiency, calls, messages |
+//! | [`live`] | the windows of a run that is going on | what its ranks do now, and did in the last seconds |
 //! | [`causes`] | what `analysis` reads | [`causes::Causes`]: who waited for whom, what made them late |
 //! | [`replay`] | what `analysis` reads | the elapsed time of the run on another machine |
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
@@ -47,6 +48,7 @@ pub mod export;
 pub mod formats;
 pub mod import;
 pub mod ledger;
+pub mod live;
 pub mod metrics;
 pub mod models;
 pub mod plain_text;

@@ -176,6 +176,20 @@ pub fn print(text: &str) -> Result<(), CommandError> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::standard_output)
 }
 
+/// Like [`print()`]; on a terminal, the text takes the place of everything there.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_alone(text: &str) -> Result<(), CommandError> {
+    /// Moves to the upper left corner and clears everything.
+    const CLEAR: &[u8] = b"\x1b[H\x1b[2J";
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        out.write_all(CLEAR).map_err(CommandError::standard_output)?;
+    }
+    print(text)
+}
+
 /// The document that `--json` asks for, or else the screen, which is told whether to use colours.
 ///
 /// # Errors

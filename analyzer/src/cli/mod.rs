@@ -55,6 +55,7 @@ mod several_processes;
 mod shell_files;
 mod sweep;
 mod terminal;
+mod top;
 mod unfinished_output;
 mod whatif;
 
@@ -90,6 +91,7 @@ enum Command {
     Check(check::CheckArguments),
     View(view::ViewArguments),
     Dump(dump::DumpArguments),
+    Top(top::TopArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
     Model(model::ModelArguments),
@@ -120,6 +122,7 @@ pub fn run_command() -> ExitCode {
             Command::Check(arguments) => check::check(arguments),
             Command::View(arguments) => view::view(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
+            Command::Top(arguments) => top::top(arguments),
             Command::Export(arguments) => export::export(arguments),
             Command::Import(arguments) => import::import(arguments),
             Command::Model(arguments) => model::model(arguments),

@@ -9,6 +9,7 @@
 //! | `findings` | what a run's figures mean, in sentences |
 //! | [`causes`] | why ranks waited |
 //! | `unfinished` | ranks that did not finish, within a report |
+//! | [`live`] | what the ranks of a run do while it goes on |
 //! | [`dump`] | single events and messages |
 //! | [`clock`] | how well clocks are aligned |
 //! | [`whatif`], [`ledger`] | a run's time under other conditions; predictions and how they compared with measured runs |
@@ -31,6 +32,7 @@ pub mod figure;
 pub(crate) mod findings;
 pub mod html;
 pub mod ledger;
+pub mod live;
 pub mod logpq;
 pub mod machine;
 pub mod model;

@@ -100,6 +100,14 @@ pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
     Ok(listing)
 }
 
+/// The rank files of the initial world, by name.
+///
+/// # Errors
+/// The directory cannot be read, or has none.
+pub fn rank_files(directory: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    Ok(list(directory)?.files)
+}
+
 /// `HOST:PATH` of a rank file of this run that is still in a staging directory.
 pub fn staged_rank_file(directory: &Path) -> Option<String> {
     match list(directory) {

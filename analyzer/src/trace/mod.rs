@@ -36,7 +36,7 @@ use trace_format::reader::{FunctionTable, OpenError, RankFile};
 use crate::processes::Processes;
 
 use directory::Listing;
-pub use directory::staged_rank_file;
+pub use directory::{rank_files, staged_rank_file};
 pub use error::TraceError;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;

@@ -25,7 +25,7 @@ pub enum ProcessState {
 
 impl ProcessState {
     /// State of the process that writes a file.
-    pub(super) fn detect(file: &RankFile) -> Self {
+    pub fn detect(file: &RankFile) -> Self {
         let header = &file.header;
         let here = same_kernel(&header.boot_id) && same_host(&header.host);
         if !here || file.fixed.pid == 0 {

@@ -70,6 +70,7 @@ fn documents_of_a_run() {
     folder.check("why", &["why", "run", "--json", "--rank", "1"]);
     folder.check("whatif", &["whatif", "run", "--json", "--latency", "x2"]);
     folder.check("roofline", &["roofline", "run", "--json"]);
+    folder.check("top", &["top", "run", "--once", "--json"]);
 }
 
 const COUNTED: &str = "all time outside MPI and the recorder counts as computing here";

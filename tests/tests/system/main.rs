@@ -37,6 +37,7 @@ mod spawns;
 mod staging;
 mod studies;
 mod threads;
+mod top;
 mod trace_files;
 mod unchanged;
 mod unknown_mpi;

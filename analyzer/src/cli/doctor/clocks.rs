@@ -3,9 +3,10 @@
 use std::fs;
 use std::hint::black_box;
 
-use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
+use rustix::time::{ClockId, clock_getres};
 
 use super::finding::{Finding, Mark};
+use crate::live::counter::{self, NAME as COUNTER, clock_ns};
 use crate::statistics::median;
 
 /// How long the counter is compared with the system's clock, nanoseconds.
@@ -26,44 +27,9 @@ pub(super) fn findings() -> Vec<Finding> {
     findings
 }
 
-#[cfg(target_arch = "x86_64")]
-const COUNTER: &str = "rdtsc";
-#[cfg(target_arch = "aarch64")]
-const COUNTER: &str = "cntvct_el0";
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const COUNTER: &str = "CLOCK_MONOTONIC_RAW";
-
-#[inline]
-fn read_counter() -> u64 {
-    let ticks: u64;
-    // SAFETY: every x86-64 processor has the instruction, and Linux lets programs read AArch64's
-    // virtual counter; neither touches memory.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        {
-            ticks = std::arch::x86_64::_rdtsc();
-        }
-        #[cfg(target_arch = "aarch64")]
-        std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        ticks = clock_ns();
-    }
-    ticks
-}
-
-fn clock_ns() -> u64 {
-    nanoseconds(clock_gettime(ClockId::MonotonicRaw))
-}
-
 fn clock_resolution_ns() -> u64 {
-    nanoseconds(clock_getres(ClockId::MonotonicRaw))
-}
-
-fn nanoseconds(time: Timespec) -> u64 {
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    let resolution = clock_getres(ClockId::MonotonicRaw);
+    resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64
 }
 
 /// Whether the counter runs at a constant rate, whatever the cores do.
@@ -132,9 +98,9 @@ struct Comparison {
 /// Counter and clock at the same moment: the narrowest of several readings, and its width in ticks.
 fn anchor() -> (u64, u64, u64) {
     let readings = (0..50).map(|_| {
-        let before = read_counter();
+        let before = counter::read();
         let ns = clock_ns();
-        let after = read_counter();
+        let after = counter::read();
         (before + after.wrapping_sub(before) / 2, ns, after.wrapping_sub(before))
     });
     readings.min_by_key(|(_, _, width)| *width).expect("fifty readings")
@@ -145,15 +111,15 @@ fn compare_with_clock() -> Comparison {
     let mut gaps: Vec<u64> = Vec::new();
     // A rough rate for detecting gaps; their lengths are computed with the exact rate.
     let rough_ticks_per_ns = {
-        let (ticks, ns) = (read_counter(), clock_ns());
+        let (ticks, ns) = (counter::read(), clock_ns());
         while clock_ns() < ns + 1_000_000 {}
-        (read_counter() - ticks) as f64 / (clock_ns() - ns) as f64
+        (counter::read() - ticks) as f64 / (clock_ns() - ns) as f64
     };
-    let end = read_counter() + (COMPARISON_NS as f64 * rough_ticks_per_ns) as u64;
-    let begin = read_counter();
+    let end = counter::read() + (COMPARISON_NS as f64 * rough_ticks_per_ns) as u64;
+    let begin = counter::read();
     let mut last = begin;
     while last < end {
-        let now = read_counter();
+        let now = counter::read();
         if (now.saturating_sub(last)) as f64 > INTERRUPTION_NS * rough_ticks_per_ns {
             gaps.push(now - last);
         }
@@ -187,8 +153,8 @@ fn frequency(comparison: &Comparison) -> Finding {
 
 fn counter_cost(comparison: &Comparison) -> Finding {
     let ns = |ticks: f64| ticks / comparison.ticks_per_ns;
-    let cost_ns = ns(cost_ticks(read_counter));
-    let step_ns = ns(step_ticks(read_counter) as f64);
+    let cost_ns = ns(cost_ticks(counter::read));
+    let step_ns = ns(step_ticks(counter::read) as f64);
     let (mark, meaning) = if cost_ns < 50.0 {
         (Mark::Ok, "Every recorded call reads it twice.")
     } else {

@@ -17,7 +17,7 @@ use crate::ledger::Line;
 use crate::models::machine::Machine;
 use crate::present::comparison::{self, Baseline, checked, several};
 use crate::present::dump::{EventLine, MessageLine, UnmatchedLine};
-use crate::present::{causes, ledger, logpq, model, report, roofline, scaling, whatif};
+use crate::present::{causes, ledger, live, logpq, model, report, roofline, scaling, whatif};
 use crate::trace::run_json::RunJson;
 use crate::trace::study_json::StudyJson;
 
@@ -37,6 +37,7 @@ struct Document {
 
 const REPORT: Page = Page { name: "report-json.md", level: "##" };
 const WHY: Page = Page { name: "why-json.md", level: "##" };
+const TOP: Page = Page { name: "top-json.md", level: "##" };
 const RUN: Page = Page { name: "run-json.md", level: "##" };
 const COMPARE: Page = Page { name: "compare-json.md", level: "###" };
 const DUMP: Page = Page { name: "dump.md", level: "##" };
@@ -93,6 +94,7 @@ impl Document {
                 .listed(DUMP),
             Self::describing::<MessageLine>("dump-message").titled(lines).listed(DUMP),
             Self::describing::<UnmatchedLine>("dump-unmatched").titled(lines).listed(DUMP),
+            Self::describing::<live::Document>("top").listed(TOP),
             Self::describing::<doctor::Document>("doctor"),
             Self::describing::<Machine>("machine").titled("machine.json"),
         ]

@@ -1,0 +1,134 @@
+//! `gammachi top`: shows what the ranks of a run do while it goes on.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::error::{CommandError, print, print_alone, rendered};
+use super::newest_run::named_or_newest;
+use crate::live::{LiveRun, Waiting};
+use crate::present::live::{Moment, json, screen};
+
+/// Time between two looks at the windows. At 3,200 calls in it, a rank's figures begin to miss calls.
+const LOOK: Duration = Duration::from_millis(250);
+/// With `--once`, how long the ranks are observed.
+const OBSERVED: Duration = Duration::from_secs(2);
+/// Who waits for whom is looked for if a rank has been inside a call for so many seconds,
+const WAIT_S: f64 = 1.0;
+/// and takes at most this share of the time.
+const SHARE: f64 = 0.05;
+
+/// Shows what the ranks of a run do while it goes on.
+///
+/// Reads the files that the ranks write; nothing in the ranks takes part. Only ranks of this host are followed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi top\n  gammachi top hpl-20260131-120000.gammachi --every 5\n  \
+                  gammachi top hpl-20260131-120000.gammachi --once --json"
+)]
+pub struct TopArguments {
+    /// Run directory of a job that is running (default: the newest one here)
+    #[arg(value_name = "RUN")]
+    pub run: Option<PathBuf>,
+
+    /// Observe the ranks for two seconds, print what they do, and end
+    #[arg(long)]
+    pub once: bool,
+
+    /// Print a JSON document
+    #[arg(long, requires = "once")]
+    pub json: bool,
+
+    /// Seconds between two screens
+    #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = seconds, conflicts_with = "once")]
+    pub every: f64,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let valid = |seconds: &f64| (0.1..=3600.0).contains(seconds);
+    text.parse().ok().filter(valid).ok_or_else(|| "not a number from 0.1 to 3600".to_owned())
+}
+
+pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
+    let directory = named_or_newest(arguments.run.as_deref())?;
+    let mut run = LiveRun::open(&directory)?;
+    run.glance();
+    if run.has_ended() && !arguments.once {
+        return Err(CommandError::Input(format!(
+            "{}: no rank of this host is running; gammachi report shows what the run did",
+            directory.display()
+        )));
+    }
+    let every = match arguments.once {
+        true => OBSERVED,
+        false => Duration::from_secs_f64(arguments.every),
+    };
+    let mut analysis = WaitingAnalysis::new();
+    loop {
+        if run.has_ended() {
+            run.look();
+        } else {
+            observe(&mut run, every);
+        }
+        let mut moment = Moment::new(&run, None);
+        if let Some(waiting) = analysis.waiting(&run, moment.longest_wait_s(), arguments.once) {
+            run.look();
+            run.glance();
+            moment = Moment::new(&run, Some(waiting));
+        }
+        let text = rendered(
+            arguments.json,
+            || json(&run, &moment),
+            |colour| screen(&run, &moment, colour),
+        )?;
+        if arguments.once {
+            return print(&text);
+        }
+        print_alone(&text)?;
+        if run.has_ended() {
+            return Ok(());
+        }
+    }
+}
+
+/// Looks at the windows again and again for a time, and then at the processes.
+fn observe(run: &mut LiveRun, time: Duration) {
+    let end = Instant::now() + time;
+    loop {
+        run.look();
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+    run.glance();
+}
+
+/// Who waits for whom, which is too dear to be asked at every look.
+struct WaitingAnalysis {
+    known: Option<Waiting>,
+    /// When it may be asked again.
+    next: Instant,
+}
+
+impl WaitingAnalysis {
+    fn new() -> Self {
+        Self { known: None, next: Instant::now() }
+    }
+
+    /// What is known, if a rank has waited for so many seconds.
+    fn waiting(&mut self, run: &LiveRun, longest_wait_s: f64, always: bool) -> Option<&Waiting> {
+        let begin = Instant::now();
+        if longest_wait_s < WAIT_S && !always {
+            self.known = None;
+            return None;
+        }
+        if begin >= self.next {
+            self.known = Waiting::find(&run.directory);
+            self.next = Instant::now() + begin.elapsed().div_f64(SHARE);
+        }
+        self.known.as_ref()
+    }
+}

@@ -1,0 +1,110 @@
+//! The document of `gammachi top --json`.
+
+use serde::Serialize;
+
+use crate::live::{LiveRun, RankState};
+use crate::present::document::{Head, text};
+
+use super::moment::{AlarmKind, Moment};
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Document<'a> {
+    #[serde(flatten)]
+    head: Head,
+    /// The run directory.
+    run: String,
+    /// This moment, seconds since the first rank left MPI_Init.
+    at_s: f64,
+    /// Mean over ranks of their `efficiency`; null: unknown.
+    efficiency: Option<f64>,
+    /// Ranks of this host, ascending.
+    ranks: Vec<RankDocument<'a>>,
+    /// What somebody should look at.
+    alarms: Vec<AlarmDocument>,
+    /// Hosts of ranks that cannot be followed from here, one for each of these ranks.
+    elsewhere: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RankDocument<'a> {
+    /// Rank in MPI_COMM_WORLD.
+    rank: u32,
+    /// `computing` (outside MPI), `in_mpi`, `stopped` (by a signal), `dead` (ended before MPI_Finalize) or `finished`.
+    state: &'static str,
+    /// The call that its first thread is inside, or polls by; null: outside MPI.
+    call: Option<&'a str>,
+    /// Since when it is inside or outside, on the clock of `at_s`; null: unknown.
+    since_s: Option<f64>,
+    /// Ranks that the call waits for; null: outside MPI, or not known.
+    waits_for: Option<&'a [u32]>,
+    /// Share of the last seconds, at most 10, that its first thread was outside MPI and the recorder; null: unknown.
+    efficiency: Option<f64>,
+    /// How many seconds that is of. Where a thread makes more calls than its window holds, some are not seen.
+    observed_s: f64,
+    /// Share of the time since the last look that one of its threads waited for a core; null: unknown.
+    waits_for_core: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct AlarmDocument {
+    /// `dead`, `stopped`, `deadlock` (ranks wait for each other in a cycle; `rank` is the lowest) or `no_progress` (no
+    /// rank has begun or ended a call for 30 s; `rank` is the one that most others wait for in the end).
+    kind: &'static str,
+    /// Rank in MPI_COMM_WORLD; null: unknown.
+    rank: Option<u32>,
+    /// Since when, on the clock of `at_s`; null: unknown.
+    since_s: Option<f64>,
+}
+
+fn state_name(state: RankState) -> &'static str {
+    match state {
+        RankState::Computing => "computing",
+        RankState::InMpi => "in_mpi",
+        RankState::Stopped => "stopped",
+        RankState::Dead => "dead",
+        RankState::Finished => "finished",
+    }
+}
+
+fn alarm_name(kind: AlarmKind) -> &'static str {
+    match kind {
+        AlarmKind::Dead => "dead",
+        AlarmKind::Stopped => "stopped",
+        AlarmKind::Deadlock => "deadlock",
+        AlarmKind::NoProgress => "no_progress",
+    }
+}
+
+/// The document.
+///
+/// # Errors
+/// None that a run can cause.
+pub fn json(run: &LiveRun, moment: &Moment) -> serde_json::Result<String> {
+    let ranks = moment.ranks.iter().map(|of| RankDocument {
+        rank: of.rank,
+        state: state_name(of.state),
+        call: of.call.as_deref(),
+        since_s: of.since_s,
+        waits_for: of.waits_for.as_deref(),
+        efficiency: of.efficiency,
+        observed_s: of.observed_s,
+        waits_for_core: of.waits_for_core,
+    });
+    let alarms = moment.alarms.iter().map(|of| AlarmDocument {
+        kind: alarm_name(of.kind),
+        rank: of.rank,
+        since_s: of.since_s,
+    });
+    text(&Document {
+        head: Head::default(),
+        run: run.directory.display().to_string(),
+        at_s: moment.at_s,
+        efficiency: moment.efficiency(),
+        ranks: ranks.collect(),
+        alarms: alarms.collect(),
+        elsewhere: run.elsewhere().collect(),
+    })
+}

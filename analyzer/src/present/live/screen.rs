@@ -1,0 +1,129 @@
+//! The screen of `gammachi top`.
+
+use std::collections::BTreeMap;
+
+use crate::live::{LiveRun, RankState};
+use crate::present::blocks::Blocks;
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::seconds;
+use crate::present::table;
+use crate::tables::{Cell, Table};
+
+use super::moment::{Alarm, AlarmKind, Moment, RankNow};
+
+/// Most ranks that are listed.
+const MAX_ROWS: usize = 20;
+
+/// What the ranks do.
+pub fn screen(run: &LiveRun, moment: &Moment, colour: bool) -> String {
+    let program = run.ranks().next().map_or("", |rank| rank.program());
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let ranks = plural(moment.ranks.len(), "rank");
+    let head = format!("{program} | {ranks} here | {}", run.directory.display());
+    let mut blocks = Blocks::headed(&head, &sentence(moment), colour);
+    for alarm in &moment.alarms {
+        blocks.sentence("ALARM", &alarm_text(alarm, moment));
+    }
+    let (rows, left_out) = worst(&moment.ranks);
+    let mut lines = table::lines(&ranks_table(&rows, moment.at_s));
+    if left_out > 0 {
+        lines.push(format!("{} (--once --json lists all)", plural(left_out, "more rank")));
+    }
+    blocks.block("RANKS", lines);
+    if let Some(note) = elsewhere(run) {
+        blocks.note(&note);
+    }
+    blocks.finish()
+}
+
+fn sentence(moment: &Moment) -> String {
+    let count = |state| moment.ranks.iter().filter(|of| of.state == state).count();
+    let states = [
+        (RankState::Computing, "computing"),
+        (RankState::InMpi, "in MPI"),
+        (RankState::Stopped, "stopped"),
+        (RankState::Dead, "dead"),
+        (RankState::Finished, "finished"),
+    ];
+    let states = states.map(|(state, word)| (count(state), word)).into_iter();
+    let states =
+        states.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let states = states.collect::<Vec<_>>().join(", ");
+    let efficiency =
+        moment.efficiency().map(|share| format!("; {share:.2} efficient in the last 10 s"));
+    format!("After {}: {states}{}.", seconds(moment.at_s), efficiency.unwrap_or_default())
+}
+
+fn alarm_text(alarm: &Alarm, moment: &Moment) -> String {
+    let rank = alarm.rank.map_or("a rank".to_owned(), |rank| format!("rank {rank}"));
+    let lasted = alarm.since_s.map(|since_s| seconds((moment.at_s - since_s).max(0.0)));
+    let ago =
+        || lasted.as_ref().map_or(String::new(), |lasted| format!(", last seen {lasted} ago"));
+    let long = || lasted.as_ref().map_or(String::new(), |lasted| format!(" for {lasted}"));
+    match alarm.kind {
+        AlarmKind::Dead => format!("{rank} died before MPI_Finalize{}", ago()),
+        AlarmKind::Stopped => format!("{rank} is stopped by a signal{}", ago()),
+        AlarmKind::Deadlock => {
+            format!("deadlock: {rank} and others have waited for each other{}", long())
+        }
+        AlarmKind::NoProgress => {
+            let cause = alarm.rank.map(|_| format!("; in the end all wait for {rank}"));
+            format!("no rank has begun or ended a call{}{}", long(), cause.unwrap_or_default())
+        }
+    }
+}
+
+/// Those that have lost most, and how many others there are.
+fn worst(ranks: &[RankNow]) -> (Vec<&RankNow>, usize) {
+    let mut rows: Vec<&RankNow> = ranks.iter().collect();
+    let grave = |of: &RankNow| matches!(of.state, RankState::Dead | RankState::Stopped);
+    let share = |of: &RankNow| of.efficiency.unwrap_or(1.0);
+    rows.sort_by(|a, b| grave(b).cmp(&grave(a)).then(share(a).total_cmp(&share(b))));
+    let left_out = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
+    rows.sort_by_key(|of| of.rank);
+    (rows, left_out)
+}
+
+fn ranks_table(rows: &[&RankNow], at_s: f64) -> Table {
+    let mut table = Table::default();
+    let mut add = |key, title, cell: &dyn Fn(&RankNow) -> Cell| {
+        table.add(key, title, rows.iter().map(|of| cell(of)));
+    };
+    let share = |share: Option<f64>| share.map_or(Cell::Unknown, Cell::Share);
+    add("rank", "rank", &|of| Cell::Count(of.rank.into()));
+    add("state", "state", &|of| {
+        Cell::Text(match (of.state, &of.call) {
+            (RankState::InMpi, Some(call)) => format!("in {call}"),
+            (RankState::InMpi, None) => "in MPI".into(),
+            (RankState::Computing, _) => "computing".into(),
+            (RankState::Stopped, _) => "stopped".into(),
+            (RankState::Dead, _) => "dead".into(),
+            (RankState::Finished, _) => "finished".into(),
+        })
+    });
+    add("for_s", "for", &|of| match (of.state, of.since_s) {
+        (RankState::Finished, _) => Cell::Nothing,
+        (_, Some(since_s)) => Cell::Seconds((at_s - since_s).max(0.0)),
+        (_, None) => Cell::Unknown,
+    });
+    add("waits_for", "waits for", &|of| match (&of.waits_for, &of.call) {
+        (Some(ranks), _) if !ranks.is_empty() => Cell::Text(number_list(ranks.iter().copied())),
+        (_, Some(_)) => Cell::Unknown,
+        _ => Cell::Nothing,
+    });
+    add("efficiency", "computing", &|of| share(of.efficiency));
+    add("waits_for_core", "waits for a core", &|of| share(of.waits_for_core));
+    table
+}
+
+fn elsewhere(run: &LiveRun) -> Option<String> {
+    let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
+    run.elsewhere().for_each(|host| *hosts.entry(host).or_default() += 1);
+    if hosts.is_empty() {
+        return None;
+    }
+    let hosts = hosts.iter().map(|(host, ranks)| format!("{} on {host}", plural(*ranks, "rank")));
+    let hosts = hosts.collect::<Vec<_>>().join(", ");
+    Some(format!("{hosts}: only ranks of this host can be followed; run gammachi top there, too"))
+}

@@ -1,0 +1,215 @@
+//! Follows the windows of a process that is still running.
+//!
+//! Each look reads the windows of its threads and the headers of the chunks that the file grew by, so its cost does not
+//! grow with the trace. Nothing is mapped: a file that something cuts off cannot end the reader.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::event::BriefEvent;
+use super::head::Head;
+use super::{HOLD_TRIES, MAX_HELD_BYTES, held, regular_file};
+use crate::encoding::checksum;
+use crate::layout::*;
+use crate::slot::More;
+
+/// Bytes without chunks that are read at a time.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// The windows of a rank file whose process may be running.
+#[derive(Debug)]
+pub struct LiveWindows {
+    source: File,
+    /// Up to where the chunks are known.
+    known_to: u64,
+    /// Granted before `known_to`, but without a chunk when it was looked at: a window that was being made, perhaps.
+    empty: Vec<Range<u64>>,
+    /// Where the windows lie.
+    windows: Vec<Range<u64>>,
+}
+
+/// The contents of a thread's window.
+#[derive(Debug)]
+pub struct LiveWindow {
+    /// Number of the thread in the file.
+    pub thread: u32,
+    /// Operating system's id of the thread.
+    pub os_id: u32,
+    /// Number of windows that the thread has filled before.
+    pub sequence: u32,
+    /// Counter when the thread began to fill it.
+    pub opened_ticks: u64,
+    slots: Vec<Slot>,
+}
+
+impl LiveWindows {
+    /// Begins to follow a rank file.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn follow(path: &Path) -> io::Result<Self> {
+        let source = regular_file::open(path)?;
+        Ok(Self { source, known_to: HEADER_BYTES, empty: Vec::new(), windows: Vec::new() })
+    }
+
+    /// The windows as they are now. One that is being reused at every attempt to read it is missing.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn look(&mut self) -> io::Result<Vec<LiveWindow>> {
+        self.find_windows()?;
+        let read = |at: &Range<u64>| {
+            let bytes = (at.end - at.start) as usize;
+            let from = |bytes: &mut [u8]| self.source.read_exact_at(bytes, at.start);
+            let held = (0..HOLD_TRIES).find_map(|_| held::copy(bytes, from));
+            held.map(|(header, bytes)| LiveWindow::new(&header, &bytes))
+        };
+        Ok(self.windows.iter().filter_map(read).collect())
+    }
+
+    fn find_windows(&mut self) -> io::Result<()> {
+        for empty in std::mem::take(&mut self.empty) {
+            self.walk(empty)?;
+        }
+        let end = self.source.metadata()?.len() / CHUNK_GRANULE * CHUNK_GRANULE;
+        self.known_to = self.walk(self.known_to..end)?.max(self.known_to);
+        Ok(())
+    }
+
+    /// Visits the chunks of a range. Returns the end of the last chunk.
+    fn walk(&mut self, range: Range<u64>) -> io::Result<u64> {
+        let mut at = range.start;
+        let mut behind_last = at;
+        let mut block = vec![0; BLOCK_BYTES];
+        while at + CHUNK_HEADER_BYTES as u64 <= range.end {
+            let bytes = (range.end - at).min(BLOCK_BYTES as u64) as usize;
+            let bytes = &mut block[..bytes];
+            self.source.read_exact_at(bytes, at)?;
+            let is_chunk = |granule: &[u8]| granule.iter().any(|byte| *byte != 0);
+            let Some(empty) = bytes.chunks(CHUNK_GRANULE as usize).position(is_chunk) else {
+                at += bytes.len() as u64;
+                continue;
+            };
+            let found = at + empty as u64 * CHUNK_GRANULE;
+            let Some(length) = self.visit(&bytes[empty * CHUNK_GRANULE as usize..], found) else {
+                at = found + CHUNK_GRANULE;
+                continue;
+            };
+            if found - behind_last >= MAPPING_GRANULE {
+                self.empty.push(behind_last..found);
+            }
+            at = found.saturating_add(length);
+            behind_last = at;
+        }
+        Ok(behind_last)
+    }
+
+    /// Notes a chunk if it is a window; returns its length. `None` if there is no chunk yet.
+    fn visit(&mut self, bytes: &[u8], at: u64) -> Option<u64> {
+        let chunk: ChunkHeader = read_plain(bytes)?;
+        let (from, to) = CHUNK_CRC_COVERS;
+        let is_sound = chunk.magic == CHUNK_MAGIC
+            && chunk.crc == checksum(&bytes[from..to])
+            && chunk.length >= CHUNK_GRANULE
+            && chunk.length.is_multiple_of(CHUNK_GRANULE);
+        let is_window = chunk.kind == CHUNK_EVENTS && chunk.flags & CHUNK_IS_WINDOW != 0;
+        let length = is_sound.then_some(chunk.length)?;
+        if is_window && length <= MAX_HELD_BYTES as u64 {
+            self.windows.push(at..at + length);
+        }
+        Some(length)
+    }
+}
+
+impl LiveWindow {
+    fn new(header: &ChunkHeader, bytes: &[u8]) -> Self {
+        let slots = bytes.get(CHUNK_HEADER_BYTES..).unwrap_or_default().chunks(SLOT_BYTES);
+        // What is zero at the end was left out.
+        let whole = |slot: &[u8]| {
+            let mut whole = [0; SLOT_BYTES];
+            whole[..slot.len()].copy_from_slice(slot);
+            read_plain(&whole)
+        };
+        let slots = slots.filter_map(whole).take_while(|slot: &Slot| slot.word != 0).collect();
+        let ChunkHeader { thread, sequence, opened_ticks, thread_os_id: os_id, .. } = *header;
+        Self { thread, os_id, sequence, opened_ticks, slots }
+    }
+
+    /// Its events, in order of their begin.
+    pub fn events(&self) -> impl Iterator<Item = BriefEvent> {
+        let mut slots = self.slots.iter().enumerate().peekable();
+        std::iter::from_fn(move || {
+            let (number, slot) = slots.find(|(_, slot)| !slot.is_continuation())?;
+            let mut more = More::default();
+            while let Some((_, slot)) = slots.next_if(|(_, slot)| slot.is_continuation()) {
+                more.add(slot);
+            }
+            let ticks = more.ticks(slot).filter(|_| slot.returned()).unwrap_or(0);
+            let (sent, received) = more.moved(slot, Detail::Nothing);
+            Some(BriefEvent {
+                head: Head(*slot),
+                offset: number * SLOT_BYTES,
+                end: slot.begin.saturating_add(ticks),
+                sent,
+                received,
+                polls: more.polls,
+                error: more.error,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use super::*;
+
+    const WINDOW_BYTES: u64 = MAPPING_GRANULE;
+
+    /// The header of a thread's window, as the recorder publishes it.
+    fn header(thread: u32) -> ChunkHeader {
+        let mut header: ChunkHeader = read_plain(&[0; CHUNK_HEADER_BYTES]).unwrap();
+        (header.magic, header.kind, header.flags) = (CHUNK_MAGIC, CHUNK_EVENTS, CHUNK_IS_WINDOW);
+        (header.thread, header.length, header.opened_ticks) = (thread, WINDOW_BYTES, 5);
+        let (from, to) = CHUNK_CRC_COVERS;
+        header.crc = checksum(&bytes_of(&header)[from..to]);
+        header
+    }
+
+    #[test]
+    fn finds_windows_that_are_published_out_of_order() {
+        let path = std::env::temp_dir().join(format!("live-{}", std::process::id()));
+        let options =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = options.unwrap();
+        let [first, second] = [0, 1].map(|thread| HEADER_BYTES + thread * WINDOW_BYTES);
+        file.set_len(first + WINDOW_BYTES).unwrap();
+        let mut live = LiveWindows::follow(&path).unwrap();
+        let threads = |live: &mut LiveWindows| {
+            live.look().unwrap().iter().map(|window| window.thread).collect::<Vec<_>>()
+        };
+        assert_eq!(threads(&mut live), []);
+        file.set_len(second + WINDOW_BYTES).unwrap();
+        file.write_all_at(bytes_of(&header(1)), second).unwrap();
+        assert_eq!(threads(&mut live), [1]);
+        file.write_all_at(bytes_of(&header(0)), first).unwrap();
+        assert_eq!(threads(&mut live), [1, 0]);
+        // A call that goes on, behind one that took 7 ticks.
+        for (number, begin, word) in [(0, 10, 7 | 9 << 32), (1, 20, 0x8009 << 32)] {
+            let slot = Slot { begin, word, ..Slot::default() };
+            let at = first + (CHUNK_HEADER_BYTES + number * SLOT_BYTES) as u64;
+            file.write_all_at(bytes_of(&slot), at).unwrap();
+        }
+        let windows = live.look().unwrap();
+        let events: Vec<_> = windows[1].events().map(|of| (of.end, of.head.is_open())).collect();
+        assert_eq!((windows[1].opened_ticks, events), (5, vec![(17, false), (20, true)]));
+        // What is cut off is not found again, and nothing fails.
+        file.set_len(HEADER_BYTES).unwrap();
+        assert_eq!(threads(&mut live), []);
+        std::fs::remove_file(path).unwrap();
+    }
+}
