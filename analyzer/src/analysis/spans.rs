@@ -80,6 +80,8 @@ pub struct Span {
     pub payload: [u64; 2],
     /// Class of the error that an MPI call returned; 0 for none.
     pub error: u32,
+    /// The rank's id of the communicator of an MPI call, if its function has one.
+    pub communicator: u16,
     /// Return address of the call, and whether the call went through a language binding.
     pub site: Option<(u64, bool)>,
 }
@@ -155,6 +157,7 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
             received: 0,
             payload: [0; 2],
             error: 0,
+            communicator: 0,
             site: None,
         };
         (at_ticks > begin_ticks).then_some(span)
@@ -253,6 +256,7 @@ impl PlainCall {
             received: event.received,
             payload: event.head.payload(),
             error: event.error,
+            communicator: event.head.communicator(),
             site: event.head.site(),
         }
     }
@@ -403,6 +407,7 @@ impl Ends {
             received: event.received,
             payload: event.head.payload(),
             error: event.error,
+            communicator: event.head.communicator(),
             site: event.head.site(),
         }
     }

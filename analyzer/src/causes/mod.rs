@@ -29,6 +29,7 @@
 //! | `groups` | waits grouped by state, call and delaying rank |
 //! | `off_cpu` | how much of the waiting may have been without a core |
 //! | `critical_path` | the critical path |
+//! | `path_labels` | what makes it: counts, messages and bytes by place and communicator |
 //! | `tree` | the efficiency tree |
 //! | `iterations` | iterations and phases, detected without markers |
 //! | `regions` | time and waiting in marked regions |
@@ -72,6 +73,7 @@ mod off_cpu;
 mod order;
 mod origins;
 mod part;
+pub mod path_labels;
 mod profile;
 mod progress;
 mod rank_times;
@@ -114,6 +116,7 @@ use longest::DroppedWaits;
 pub use off_cpu::OffCpu;
 use order::Order;
 pub use part::Part;
+pub use path_labels::PathLabel;
 pub use profile::{Profile, Profiles};
 pub use rank_times::RankTime;
 pub use reasons::Reasons;
@@ -466,6 +469,14 @@ impl<'a> Causes<'a> {
         found.sort_unstable();
         found.truncate(max);
         found.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// What makes the critical path, by label, most time first. `analysis` is that of the run, in
+    /// this process alone; its events are read once more.
+    pub fn path_labels(&self, analysis: &Analysis) -> Vec<PathLabel> {
+        let (clock, lines) = (&self.clock, &self.lines);
+        let (waits, path) = (&self.waits, &self.path.stretches);
+        path_labels::labels(analysis, path_labels::Known { clock, lines, waits, path })
     }
 
     /// Contexts on the critical path, longest first, compared with the mean over the ranks.

@@ -16,6 +16,7 @@ mod chains;
 pub(crate) mod generated;
 mod one_sided;
 mod parts;
+mod path_labels;
 mod places;
 mod stretches;
 

@@ -9,7 +9,7 @@ use super::newest_run::named_or_newest;
 use super::selection_arguments::SelectionArguments;
 use super::several_processes::agreed;
 use crate::analysis::Analysis;
-use crate::causes::Causes;
+use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::diagnosis::{Diagnosis, Evidence, Why};
 use crate::metrics::{Answer, Question, SelectionError};
 use crate::present::causes::{json, screen};
@@ -74,7 +74,9 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     let Some(causes) = causes else { return Ok(()) };
     let whole = Analysis::new(&run, &timeline);
     let (ideal, replay) = ideal_and_replay(&whole, causes.part.as_ref());
-    // The replay has read events, too.
+    let labels = (arguments.json && run.calls() <= MAX_CALLS_FOR_SUMMARY)
+        .then(|| causes.path_labels(&whole));
+    // These have read events, too.
     run.check_readable()?;
     let (run, timeline, metrics, rank) = (&run, &timeline, &metrics, arguments.rank);
     let why = Why { run, timeline, causes: &causes, ideal, rank };
@@ -83,5 +85,5 @@ pub fn why_in(arguments: &WhyArguments, processes: &Processes) -> Result<(), Com
     let (causes, replay) = (Some(&causes), replay.as_ref());
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
     let screen = |colour| screen(&why, &diagnosis, colour);
-    print_result(arguments.json, || json(&why, &diagnosis), screen)
+    print_result(arguments.json, || json(&why, &diagnosis, labels.as_deref()), screen)
 }

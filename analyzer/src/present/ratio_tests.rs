@@ -147,7 +147,11 @@ fn check_selection(analysis: &Analysis, selection: &Selection) {
     let diagnosis =
         Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay: None });
     let why = diagnosis.of.why().unwrap();
-    assert_ratios(&serde_json::from_str(&causes::json(&why, &diagnosis).unwrap()).unwrap());
+    let labels = why.causes.path_labels(analysis);
+    let on_path: i64 = labels.iter().map(|label| label.on_path.ticks).sum();
+    assert_eq!(on_path + why.causes.path.skew, why.causes.path.ticks(), "labels of {selection:?}");
+    let document = causes::json(&why, &diagnosis, Some(&labels)).unwrap();
+    assert_ratios(&serde_json::from_str(&document).unwrap());
     assert_percentages(&causes::screen(&why, &diagnosis, false));
     let report = Report::new(&diagnosis, &[]);
     assert_ratios(&serde_json::from_str(&report::json(&report).unwrap()).unwrap());

@@ -75,14 +75,9 @@ const MAX_CALLS: u64 = 5_000_000;
 /// Runs with more calls are not replayed along with a report.
 const MAX_CALLS_ASIDE: u64 = 1_000_000;
 
-fn calls(run: &crate::trace::Run) -> u64 {
-    let threads = run.ranks.iter().flat_map(|rank| &rank.threads);
-    threads.map(|thread| thread.calls).sum()
-}
-
 /// Whether a run is small enough to be replayed along with a report.
 pub fn is_replayed_aside(run: &crate::trace::Run) -> bool {
-    calls(run) <= MAX_CALLS_ASIDE
+    run.calls() <= MAX_CALLS_ASIDE
 }
 
 /// Whether a run is small enough to be replayed along with a report.
@@ -90,7 +85,7 @@ pub fn is_replayed_aside(run: &crate::trace::Run) -> bool {
 /// # Errors
 /// It is not.
 pub fn replayed_aside(run: &crate::trace::Run) -> Result<(), NoIdeal> {
-    if is_replayed_aside(run) { Ok(()) } else { Err(NoIdeal::NotAside(calls(run))) }
+    if is_replayed_aside(run) { Ok(()) } else { Err(NoIdeal::NotAside(run.calls())) }
 }
 
 /// Answers the standard questions about a run; none if its replay is too far off.
@@ -118,7 +113,7 @@ pub fn ideal_and_replay<'a>(
     analysis: &Analysis<'a>,
     part: Option<&Part>,
 ) -> (Result<f64, NoIdeal>, Option<WhatIf<'a>>) {
-    let calls = calls(analysis.run);
+    let calls = analysis.run.calls();
     if calls > MAX_CALLS {
         return (Err(NoIdeal::TooManyCalls(calls)), None);
     }

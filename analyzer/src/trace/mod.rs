@@ -117,6 +117,12 @@ impl Run {
         self.missing.is_empty() && self.ranks.iter().all(|rank| rank.facts.finalized())
     }
 
+    /// Number of calls that were recorded, of all ranks and threads.
+    pub fn calls(&self) -> u64 {
+        let threads = self.ranks.iter().flat_map(|rank| &rank.threads);
+        threads.map(|thread| thread.calls).sum()
+    }
+
     /// Whether it was written by `gammachi whatif --out`, so that its times were not measured.
     pub fn is_simulated(&self) -> bool {
         self.ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(SIMULATED))

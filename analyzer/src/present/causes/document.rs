@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::causes::{CallSite, Causes, Context, DELAYED_BY_UNKNOWN, NO_CONTEXT, State, Tree};
+use crate::causes::{
+    CallSite, Causes, Context, DELAYED_BY_UNKNOWN, NO_CONTEXT, PathLabel, State, Tree,
+};
 use crate::diagnosis::{Diagnosis, Why};
 use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
@@ -13,6 +15,7 @@ use crate::present::findings::FindingPart;
 use crate::tables::delay_costs::{self, DelayCost};
 use crate::trace::symbols::SourceLocation;
 
+use super::labels_document::{self, LabelPart};
 use super::length::Length;
 use super::stretches_document::{
     IterationsPart, PhasePart, RegionPart, iterations, phases, regions,
@@ -223,6 +226,8 @@ struct PathPart<'a> {
     hosts: Vec<OnHost<'a>>,
     /// By what is done, at most 1,000.
     contexts: Vec<OnContext<'a>>,
+    /// By place and kind of communicator, at most 1,000; null: the run has more than 20 million calls.
+    labels: Option<Vec<LabelPart>>,
 }
 
 /// The critical path on a rank.
@@ -258,7 +263,11 @@ struct OnContext<'a> {
 }
 
 /// The document of `gammachi why --json`.
-pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde_json::Error> {
+pub fn json<'a>(
+    why: &Why<'a>,
+    diagnosis: &'a Diagnosis,
+    labels: Option<&[PathLabel]>,
+) -> Result<String, serde_json::Error> {
     let Why { run, timeline, causes, .. } = *why;
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let (waits, waits_omitted) = waits(why);
@@ -282,7 +291,7 @@ pub fn json<'a>(why: &Why<'a>, diagnosis: &'a Diagnosis) -> Result<String, serde
         waits_omitted,
         causes: costliest,
         causes_omitted,
-        critical_path: path(why),
+        critical_path: path(why, labels),
         iterations: iterations(causes),
         regions: regions(why),
         phases: phases(why),
@@ -490,7 +499,7 @@ fn region_of(context: &Context) -> Option<&str> {
     }
 }
 
-fn path<'a>(why: &Why<'a>) -> PathPart<'a> {
+fn path<'a>(why: &Why<'a>, labels: Option<&[PathLabel]>) -> PathPart<'a> {
     let (run, causes) = (why.run, why.causes);
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let length = |ticks: i64| Length::new(causes, ticks);
@@ -518,5 +527,6 @@ fn path<'a>(why: &Why<'a>) -> PathPart<'a> {
         ranks: ranks.map(|(rank, ticks)| OnRank { rank, length: length(ticks) }).collect(),
         hosts: hosts.map(|(host, ticks)| OnHost { host, length: length(ticks) }).collect(),
         contexts: contexts.collect(),
+        labels: labels.map(|labels| labels_document::labels(causes, labels)),
     }
 }

@@ -3,6 +3,7 @@
 
 mod document;
 mod hosts;
+mod labels_document;
 mod length;
 pub(super) mod places;
 mod screen;

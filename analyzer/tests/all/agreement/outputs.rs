@@ -140,7 +140,9 @@ fn of_why(analysis: &Analysis) -> Output {
     let ideal = replayed_aside(run).and(ideal);
     let (causes, replay) = (Some(&causes), replay.as_ref());
     let diagnosis = Diagnosis::new(Evidence { run, timeline, metrics, causes, ideal, replay });
-    output("why", causes::screen(&why, &diagnosis, false), causes::json(&why, &diagnosis))
+    let labels = why.causes.path_labels(analysis);
+    let document = causes::json(&why, &diagnosis, Some(&labels));
+    output("why", causes::screen(&why, &diagnosis, false), document)
 }
 
 fn of_whatif(analysis: &Analysis) -> Option<Output> {
