@@ -79,9 +79,9 @@ struct Comparison<'c> {
 }
 
 /// Time by context, without repetitions.
-fn contexts(sums: &[(u32, i64)]) -> FxHashMap<u32, i64> {
+fn contexts(sums: impl Iterator<Item = (u32, i64)>) -> FxHashMap<u32, i64> {
     let mut all = FxHashMap::default();
-    sums.iter().for_each(|(context, ticks)| *all.entry(*context).or_default() += ticks);
+    sums.for_each(|(context, ticks)| *all.entry(context).or_default() += ticks);
     all
 }
 

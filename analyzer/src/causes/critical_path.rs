@@ -100,7 +100,7 @@ impl CriticalPath {
         *self.on_line.entry(line).or_default() += to - from;
         let (profile, hint) = (&of.profiles[line as usize], &mut of.hints[line as usize]);
         for (context, ticks) in profile.sums_of(profile.stretches((from, to), hint)) {
-            *self.in_context.entry(*context).or_default() += ticks;
+            *self.in_context.entry(context).or_default() += ticks;
         }
     }
 

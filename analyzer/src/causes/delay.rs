@@ -214,22 +214,22 @@ impl DelaySearch<'_> {
 }
 
 impl Times {
-    fn add_delaying(&mut self, sums: &[(u32, i64)]) {
-        for (context, ticks) in sums.iter().filter(|(context, _)| !is_waiting(*context)) {
-            let sums = &mut self.sums[*context as usize];
+    fn add_delaying(&mut self, sums: impl Iterator<Item = (u32, i64)>) {
+        for (context, ticks) in sums.filter(|(context, _)| !is_waiting(*context)) {
+            let sums = &mut self.sums[context as usize];
             if sums[0] == 0 {
-                self.on_delaying.push(*context);
+                self.on_delaying.push(context);
             }
             sums[0] += ticks;
         }
         self.on_delaying.sort_unstable();
     }
 
-    fn add_other(&mut self, sums: &[(u32, i64)]) {
-        for (context, ticks) in sums.iter().filter(|(context, _)| !is_waiting(*context)) {
-            let sums = &mut self.sums[*context as usize];
+    fn add_other(&mut self, sums: impl Iterator<Item = (u32, i64)>) {
+        for (context, ticks) in sums.filter(|(context, _)| !is_waiting(*context)) {
+            let sums = &mut self.sums[context as usize];
             if *sums == [0, 0] {
-                self.of_other.push(*context);
+                self.of_other.push(context);
             }
             sums[1] += ticks;
         }
@@ -341,11 +341,12 @@ mod tests {
     #[test]
     fn pools_contexts_that_only_one_side_has() {
         let mut times = Times { sums: vec![[0; 2]; 10], ..Times::default() };
-        times.add_delaying(&[(8, 30), (5, 20), (5, 30), (6, 10), (WAITING, 7), (7, 60)]);
+        let sums = [(8, 30), (5, 20), (5, 30), (6, 10), (WAITING, 7), (7, 60)];
+        times.add_delaying(sums.into_iter());
         let (mut delays, mut balanced) = (Vec::new(), Vec::new());
         // 90 against 45 in contexts of one side only: half of each. In context 6 the delaying rank was
         // quicker.
-        times.add_other(&[(5, 20), (6, 40), (9, 45), (WAITING, 100)]);
+        times.add_other([(5, 20), (6, 40), (9, 45), (WAITING, 100)].into_iter());
         times.delays(&mut delays, &mut balanced);
         assert_eq!(delays, [(5, 30), (7, 30), (8, 15)]);
         let of = |all: &[Balanced], is_common| {
@@ -357,7 +358,7 @@ mod tests {
         // The next line spent more in contexts of its own than the delaying rank, so none of the
         // delaying rank's is a delay.
         (delays, balanced) = Default::default();
-        times.add_other(&[(9, 200), (5, 10)]);
+        times.add_other([(9, 200), (5, 10)].into_iter());
         times.delays(&mut delays, &mut balanced);
         assert_eq!(delays, [(5, 40)]);
         assert_eq!(of(&balanced, false), [(6, 10), (7, 60), (8, 30)]);

@@ -484,7 +484,7 @@ impl<'a> Causes<'a> {
         let mut sums = vec![0; self.contexts.all.len()];
         let ranks = self.rank_times.len().max(1) as i64;
         for (context, ticks) in self.profiles.of_lines.iter().flat_map(Profile::all) {
-            sums[*context as usize] += ticks;
+            sums[context as usize] += ticks;
         }
         let rows = self.path.in_context.iter().map(|(context, on_path)| {
             let mean = sums[*context as usize] / ranks;
@@ -519,12 +519,11 @@ impl<'a> Causes<'a> {
         let lines = self.lines.all.iter().zip(&self.profiles.of_lines);
         for (number, (line, profile)) in (0..).zip(lines) {
             let mut hint = profile::Hint::default();
-            let mut add =
-                |sums: &[(u32, i64)]| sums.iter().for_each(|sum| take(number, sum.0, sum.1));
+            let mut add = |(context, ticks)| take(number, context, ticks);
             match &self.part {
-                None => add(profile.all()),
+                None => profile.all().for_each(add),
                 Some(part) => part.stretches(line.position).iter().for_each(|stretch| {
-                    add(profile.sums_of(profile.stretches(*stretch, &mut hint)));
+                    profile.sums_of(profile.stretches(*stretch, &mut hint)).for_each(&mut add);
                 }),
             }
         }
@@ -532,7 +531,7 @@ impl<'a> Causes<'a> {
 
     /// Ticks outside MPI and the recorder on a line.
     pub fn computing(&self, line: u32) -> i64 {
-        let sums = self.profiles.of_lines[line as usize].all().iter();
+        let sums = self.profiles.of_lines[line as usize].all();
         let computing = sums.filter(|(context, _)| self.contexts.get(*context).is_computing());
         computing.map(|(_, ticks)| ticks).sum()
     }

@@ -38,13 +38,18 @@ pub struct Profile {
     moments: Vec<i64>,
     /// Index of the first sum of each stretch between two moments; one more entry ends the last.
     offsets: Vec<u32>,
-    /// Context and ticks.
-    sums: Vec<(u32, i64)>,
+    /// Context and ticks. Nearly all ticks fit into 32 bits; of others, the context is marked as [`LONG`],
+    /// and the number is an index into `long`.
+    sums: Vec<(u32, u32)>,
+    long: Vec<i64>,
     /// What of that lies in BLAS, LAPACK and FFTW calls, ascending by stretch.
     in_calls: Vec<InCall>,
     /// Samples of the line's code, by time.
     samples: Vec<PlacedSample>,
 }
+
+/// Marks the context of a sum in `long`.
+const LONG: u32 = 1 << 31;
 
 /// A sample of a line's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,14 +85,35 @@ impl Profile {
     }
 
     /// Contexts and their ticks in some stretches; a context may occur several times.
-    pub(super) fn sums_of(&self, stretches: Range<usize>) -> &[(u32, i64)] {
+    pub(super) fn sums_of(
+        &self,
+        stretches: Range<usize>,
+    ) -> impl Iterator<Item = (u32, i64)> + Clone {
         let offset = |at: usize| self.offsets.get(at).map_or(0, |offset| *offset as usize);
-        &self.sums[offset(stretches.start)..offset(stretches.end)]
+        let sums = self.sums[offset(stretches.start)..offset(stretches.end)].iter();
+        sums.map(|(context, ticks)| match context & LONG {
+            0 => (*context, i64::from(*ticks)),
+            _ => (context & !LONG, self.long[*ticks as usize]),
+        })
     }
 
     /// Contexts and ticks of the whole line.
-    pub fn all(&self) -> &[(u32, i64)] {
-        &self.sums
+    pub fn all(&self) -> impl Iterator<Item = (u32, i64)> + Clone {
+        self.sums_of(0..self.offsets.len().saturating_sub(1))
+    }
+
+    /// Ends a stretch with these sums, and forgets them.
+    fn close_stretch(&mut self, sums: &mut Vec<(u32, i64)>) {
+        for (context, ticks) in sums.drain(..) {
+            self.sums.push(match u32::try_from(ticks) {
+                Ok(ticks) => (context, ticks),
+                Err(_) => {
+                    self.long.push(ticks);
+                    (context | LONG, self.long.len() as u32 - 1)
+                }
+            });
+        }
+        self.offsets.push(self.sums.len() as u32);
     }
 
     /// Time in BLAS, LAPACK and FFTW calls in some stretches.
@@ -149,7 +175,9 @@ impl Profile {
         for of in &mut self.in_calls {
             (of.within, of.call) = (numbers[of.within as usize], numbers[of.call as usize]);
         }
-        self.sums.iter_mut().for_each(|(context, _)| *context = numbers[*context as usize]);
+        for (context, _) in &mut self.sums {
+            *context = numbers[(*context & !LONG) as usize] | *context & LONG;
+        }
         self.samples.iter_mut().for_each(|of| of.context = numbers[of.context as usize]);
     }
 }
@@ -220,8 +248,7 @@ impl ProfileBuilder {
     }
 
     fn close_stretch(&mut self) {
-        self.profile.sums.append(&mut self.sums);
-        self.profile.offsets.push(self.profile.sums.len() as u32);
+        self.profile.close_stretch(&mut self.sums);
         self.stretch += 1;
     }
 

@@ -35,7 +35,7 @@ impl RankTime {
         let mut hint = Hint::default();
         for stretch in stretches {
             let sums = profile.sums_of(profile.stretches(*stretch, &mut hint));
-            sums.iter().for_each(|(context, ticks)| time.add(*context, *ticks, contexts));
+            sums.for_each(|(context, ticks)| time.add(context, ticks, contexts));
         }
         let inside = |from, to| match part {
             Some(part) => part.inside(line.position, (from, to)),

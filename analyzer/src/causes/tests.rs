@@ -42,7 +42,7 @@ fn assert_sums(causes: &Causes) {
     let in_contexts: i64 = causes.path.in_context.values().sum();
     assert_eq!(in_contexts + causes.path.skew, causes.path.ticks(), "the path's contexts");
     for (line, profile) in causes.lines.all.iter().zip(&causes.profiles.of_lines) {
-        let filled: i64 = profile.all().iter().map(|(_, ticks)| ticks).sum();
+        let filled: i64 = profile.all().map(|(_, ticks)| ticks).sum();
         assert_eq!(filled, line.end - line.begin, "rank {} thread {}", line.rank, line.thread);
     }
     for time in &causes.rank_times {

@@ -71,7 +71,7 @@ impl Why<'_> {
         }
         let (mut in_totals, mut in_calls) = (0, 0);
         for (number, ticks) in causes.profiles.of_lines.iter().flat_map(|profile| profile.all()) {
-            match causes.contexts.get(*number) {
+            match causes.contexts.get(number) {
                 Context::Totals => in_totals += ticks,
                 Context::Transfer(_) | Context::Waiting | Context::WaitingForUnknown => {
                     in_calls += ticks

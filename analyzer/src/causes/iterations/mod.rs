@@ -210,7 +210,7 @@ impl Phase {
             let mut computing = 0;
             for (at, iteration) in iterations.iter_mut().enumerate() {
                 let stretches = profile.stretches((begins[at], begins[at + 1]), &mut hint);
-                let sums = profile.sums_of(stretches).iter();
+                let sums = profile.sums_of(stretches);
                 let of_rank: i64 = sums
                     .clone()
                     .filter(|(context, _)| contexts.get(*context).is_computing())
@@ -277,9 +277,8 @@ impl Phase {
         let mut hint = Hint::default();
         for (number, bounds) in self.begins[position].windows(2).enumerate() {
             let stretches = profile.stretches((bounds[0], bounds[1]), &mut hint);
-            for (context, ticks) in profile.sums_of(stretches) {
-                take(number, *context, *ticks);
-            }
+            let sums = profile.sums_of(stretches);
+            sums.for_each(|(context, ticks)| take(number, context, ticks));
         }
     }
 

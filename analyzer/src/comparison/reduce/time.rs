@@ -64,8 +64,8 @@ impl TimeSums<'_> {
         let mut filled = 0;
         for (context, ticks) in causes.profiles.of_rank(&causes.lines, position).all() {
             filled += ticks;
-            let place = || self.places[*context as usize].clone();
-            let key = match causes.contexts.get(*context) {
+            let place = || self.places[context as usize].clone();
+            let key = match causes.contexts.get(context) {
                 Context::Waiting | Context::WaitingForUnknown => {
                     PartKey::at(Kind::Waiting, Place::Elsewhere)
                 }
@@ -76,7 +76,7 @@ impl TimeSums<'_> {
                     PartKey::at(Kind::Computing, place())
                 }
             };
-            self.add(key, position, *ticks);
+            self.add(key, position, ticks);
         }
         // A line should be filled; anything missing is shown.
         let missing = line.end - line.begin - filled;
