@@ -18,7 +18,7 @@ use super::regions::{RegionObserver, RegionOccurrences, RegionsOfRank};
 use super::sync_points::SyncPoint;
 use super::together::{Axis, has_several_threads};
 use super::wait::Wait;
-use super::waits::Waits;
+use super::waits::{Ended, Waits};
 
 /// What the profiles are asked for: of all lines on the first process, of a process's own lines on
 /// others.
@@ -27,8 +27,8 @@ pub(super) struct ProfileRequest {
     pub waits: Waits,
     /// By line the moments between which its time is summed up, ascending.
     moments: Vec<Vec<i64>>,
-    /// By line its entries into calls that ended waits, with the numbers of these waits, ascending.
-    ended: Vec<Vec<(i64, u32)>>,
+    /// By line.
+    ended: Vec<Ended>,
 }
 
 /// Whose moments profiles are asked for.
@@ -42,7 +42,12 @@ pub(super) struct Wanted<'w> {
 impl ProfileRequest {
     /// The moments that later steps ask for. Of several processes, the first makes them and sends
     /// each the part of its own lines.
-    pub fn new(analysis: &Analysis, lines: &Lines, waits: Waits, wanted: Wanted) -> Self {
+    pub fn new(
+        analysis: &Analysis,
+        lines: &Lines,
+        waits: (Waits, Vec<Ended>),
+        wanted: Wanted,
+    ) -> Self {
         let processes = &analysis.processes;
         let ranks = processes.share(analysis.own_ranks());
         let first = processes.is_first();
@@ -62,29 +67,25 @@ impl ProfileRequest {
         all.or(part).unwrap_or_default()
     }
 
-    fn of_all(lines: &Lines, waits: Waits, Wanted { sync_points, phases, part }: Wanted) -> Self {
-        let mut moments = moments(&waits, lines, sync_points);
-        for position in 0..ranks_of(lines) {
-            let moments = &mut moments[lines.first_of(position) as usize];
-            phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
-        }
-        if let Some(part) = part {
-            for (line, moments) in lines.all.iter().zip(&mut moments) {
-                moments.extend(part.moments(line.position));
+    fn of_all(
+        lines: &Lines,
+        (waits, ended): (Waits, Vec<Ended>),
+        Wanted { sync_points, phases, part }: Wanted,
+    ) -> Self {
+        let of_line = |(number, ended): (usize, &Ended)| {
+            let mut moments = moments((number, ended), &waits, sync_points);
+            let position = lines.all[number].position;
+            if lines.first_of(position) as usize == number {
+                phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
             }
-        }
-        moments.par_iter_mut().for_each(|of_line| {
+            moments.extend(part.iter().flat_map(|part| part.moments(position)));
             // The stable sort merges ascending runs.
-            of_line.sort();
-            of_line.dedup();
-            of_line.shrink_to_fit();
-        });
-        let mut ended: Vec<Vec<(i64, u32)>> = vec![Vec::new(); lines.all.len()];
-        for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_delaying_rank())
-        {
-            ended[wait.delayed_by as usize].push((wait.fulfilled, number));
-        }
-        ended.par_iter_mut().for_each(|of_line| of_line.sort_unstable());
+            moments.sort();
+            moments.dedup();
+            moments.shrink_to_fit();
+            moments
+        };
+        let moments = ended.par_iter().enumerate().map(of_line).collect();
         Self { waits, moments, ended }
     }
 
@@ -137,30 +138,26 @@ fn ranks_of(lines: &Lines) -> usize {
     lines.all.last().map_or(0, |line| line.position + 1)
 }
 
-/// The moments of each line that waits need.
-fn moments(waits: &Waits, lines: &Lines, sync_points: &[SyncPoint]) -> Vec<Vec<i64>> {
-    let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
-    let of_line: [fn(&Wait, &SyncPoint) -> i64; 3] =
-        [|wait, _| wait.begin, |wait, _| wait.until, |_, point| point.moment];
-    let of_delaying: [fn(&Wait, &SyncPoint) -> i64; 3] =
-        [|wait, _| wait.fulfilled, |wait, _| wait.until, |_, point| point.on_delaying];
-    let mut add = |line: u32, moment: i64| {
-        let moments = &mut moments[line as usize];
+/// The moments of a line that waits need.
+fn moments((number, ended): (usize, &Ended), waits: &Waits, sync_points: &[SyncPoint]) -> Vec<i64> {
+    let on_line = waits.on_line(number as u32);
+    let own = || on_line.iter().zip(&sync_points[waits.first[number]..]);
+    let ended = || {
+        let numbers = ended.iter().map(|(_, number)| *number as usize);
+        numbers.map(|number| (&waits.all[number], &sync_points[number]))
+    };
+    let mut moments = Vec::with_capacity(3 * (on_line.len() + ended().len()));
+    let mut add = |moment: i64| {
         if moments.last() != Some(&moment) {
             moments.push(moment);
         }
     };
-    for line in 0..lines.all.len() as u32 {
-        let first = waits.first[line as usize];
-        let all = || waits.on_line(line).iter().zip(&sync_points[first..]);
-        for moment in of_line {
-            all().for_each(|(wait, point)| add(line, moment(wait, point)));
-        }
-        for moment in of_delaying {
-            let explained = all().filter(|(wait, _)| wait.has_delaying_rank());
-            explained.for_each(|(wait, point)| add(wait.delayed_by, moment(wait, point)));
-        }
-    }
+    own().for_each(|(wait, _)| add(wait.begin));
+    own().for_each(|(wait, _)| add(wait.until));
+    own().for_each(|(_, point)| add(point.moment));
+    ended().for_each(|(wait, _)| add(wait.fulfilled));
+    ended().for_each(|(wait, _)| add(wait.until));
+    ended().for_each(|(_, point)| add(point.on_delaying));
     moments
 }
 

@@ -302,11 +302,14 @@ impl<'a> Causes<'a> {
             unknown.push(Unknown::WrongOrder);
         }
         receipts.mark_wrong_order(&mut waits.all, &lines);
-        let (sync_points, order) =
-            rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
+        let ended = waits.ended();
+        let (sync_points, order) = rayon::join(
+            || sync_points::before(&waits, &ended, &lines),
+            || Order::new(&waits, &lines),
+        );
         let mut phases = Phase::find(analysis, axis, whole, loops);
         let wanted = Wanted { sync_points: &sync_points, phases: &phases, part: part.as_ref() };
-        let asked = ProfileRequest::new(analysis, &lines, waits, wanted);
+        let asked = ProfileRequest::new(analysis, &lines, (waits, ended), wanted);
         let (of_ranks, in_regions, waits) = asked.profiles(analysis, axis);
         if !analysis.processes.is_first() {
             return None;

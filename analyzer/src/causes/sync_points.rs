@@ -10,7 +10,7 @@ use super::hinted_search;
 use super::lines::Lines;
 use super::matched_conditions::CollectiveSync;
 use super::wait::Wait;
-use super::waits::Waits;
+use super::waits::{Ended, Waits};
 
 /// When two lines last met before a wait. The times on the two lines differ only by the clock
 /// error, unless they are the begins of the lines.
@@ -20,15 +20,6 @@ pub struct SyncPoint {
     pub moment: i64,
     /// Time on the delaying rank's line.
     pub on_delaying: i64,
-}
-
-/// A moment at which a line met another one.
-#[derive(Debug, Clone, Copy)]
-struct Meeting {
-    moment: i64,
-    with: u32,
-    /// The other line's time.
-    on_other: i64,
 }
 
 /// Lines that synchronised in collective operations, and when, ascending.
@@ -43,7 +34,7 @@ const MAX_GROUPS: usize = 64;
 
 /// For each wait where the line and the delaying rank last met. If they never did, or the wait has no
 /// delaying rank, that is the begin of the lines.
-pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
+pub(super) fn before(waits: &Waits, ended: &[Ended], lines: &Lines) -> Vec<SyncPoint> {
     let groups = groups(&waits.collective_syncs);
     let mut groups_of: Vec<Vec<&Group>> = vec![Vec::new(); lines.all.len()];
     for group in &groups {
@@ -54,22 +45,21 @@ pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
             }
         });
     }
-    let mut meetings: Vec<Vec<Meeting>> = vec![Vec::new(); lines.all.len()];
-    for wait in waits.all.iter().filter(|wait| wait.has_delaying_rank()) {
-        let Wait { line, delayed_by, until: own, fulfilled: other, .. } = *wait;
-        meetings[line as usize].push(Meeting { moment: own, with: delayed_by, on_other: other });
-        meetings[delayed_by as usize].push(Meeting { moment: other, with: line, on_other: own });
-    }
-    let of_line = |(number, (mut meetings, groups)): (usize, (Vec<Meeting>, Vec<&Group>))| {
-        meetings.sort_by_key(|meeting| meeting.moment);
+    let of_line = |(number, groups): (usize, Vec<&Group>)| {
+        let own = (waits.first_of(number as u32)..).zip(waits.on_line(number as u32));
+        let own = own.filter(|(_, wait)| wait.has_delaying_rank());
+        let mut own = own.map(|(number, wait)| (wait.until, number)).peekable();
+        let mut ended = ended[number].iter().copied().peekable();
         let mut last =
             LastMeetings { pairs: FxHashMap::default(), hints: vec![0; groups.len()], groups };
-        let mut meetings = meetings.into_iter().peekable();
         let begin = |line: u32| lines.all[line as usize].begin;
         let own_begin = begin(number as u32);
         let sync_point = |wait: &Wait| {
-            while let Some(meeting) = meetings.next_if(|meeting| meeting.moment <= wait.begin) {
-                last.add(meeting);
+            // Of meetings at one moment, the wait with the highest number is the last.
+            while let Some(is_own) = earlier(own.peek(), ended.peek(), wait.begin) {
+                let next = if is_own { own.next() } else { ended.next() };
+                let met = next.map(|(_, number)| &waits.all[number as usize]);
+                met.into_iter().for_each(|met| last.add(met, is_own));
             }
             let never = |on_delaying| SyncPoint { moment: own_begin, on_delaying };
             match wait.has_delaying_rank() {
@@ -79,8 +69,15 @@ pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<SyncPoint> {
         };
         waits.on_line(number as u32).iter().map(sync_point).collect::<Vec<_>>()
     };
-    let of_lines = meetings.into_par_iter().zip(groups_of).enumerate();
-    of_lines.flat_map_iter(of_line).collect()
+    groups_of.into_par_iter().enumerate().flat_map_iter(of_line).collect()
+}
+
+/// Whether the next of a line's own waits is over before its next entry that ended one; `None` if both lie
+/// after a moment.
+fn earlier(own: Option<&(i64, u32)>, ended: Option<&(i64, u32)>, until: i64) -> Option<bool> {
+    let [own, ended] = [own, ended].map(|next| next.filter(|(moment, _)| *moment <= until));
+    (own.is_some() || ended.is_some())
+        .then(|| ended.is_none_or(|ended| own.is_some_and(|own| own < ended)))
 }
 
 /// The groups of lines that synchronised, most often first.
@@ -114,8 +111,14 @@ struct LastMeetings<'w> {
 }
 
 impl LastMeetings<'_> {
-    fn add(&mut self, Meeting { moment, with, on_other }: Meeting) {
-        self.pairs.insert(with, SyncPoint { moment, on_delaying: on_other });
+    /// Adds that the line met another one when a wait of either of them ended.
+    fn add(&mut self, wait: &Wait, is_own: bool) {
+        let Wait { line, delayed_by, until, fulfilled, .. } = *wait;
+        let (with, moment, on_delaying) = match is_own {
+            true => (delayed_by, until, fulfilled),
+            false => (line, fulfilled, until),
+        };
+        self.pairs.insert(with, SyncPoint { moment, on_delaying });
     }
 
     /// Where the line last met the delaying rank of a wait, which had been there when it ended the wait.

@@ -11,6 +11,9 @@ use super::matched_conditions::{CollectiveSync, Condition, MatchedConditions, Po
 use super::states::State;
 use super::wait::{DELAYED_BY_UNKNOWN, Wait};
 
+/// A line's entries into calls that ended waits, with the numbers of these waits, ascending.
+pub(super) type Ended = Vec<(i64, u32)>;
+
 /// The waits of a run, and its collective synchronisations.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Waits {
@@ -51,6 +54,8 @@ impl Waits {
         {
             waits.of_call(call, lines, (&polls, &mut ended_by));
         }
+        // As large as the waits.
+        drop(conditions);
         waits.of_polls(&polls, lines, &ended_by);
         waits.at_the_ends((lines, bounds), open, whole);
         // Those of calls are in order already, and a stable sort merges the few others into them.
@@ -75,6 +80,21 @@ impl Waits {
     pub fn on_line(&self, line: u32) -> &[Wait] {
         let line = line as usize;
         &self.all[self.first[line]..self.first[line + 1]]
+    }
+
+    /// By line its entries into calls that ended waits, with the numbers of these waits, ascending.
+    pub fn ended(&self) -> Vec<Ended> {
+        let lines = self.first.len().saturating_sub(1);
+        let mut counts = vec![0; lines];
+        let delayed = || (0u32..).zip(&self.all).filter(|(_, wait)| wait.has_delaying_rank());
+        delayed().for_each(|(_, wait)| counts[wait.delayed_by as usize] += 1);
+        let mut ended: Vec<Ended> = counts.into_iter().map(Vec::with_capacity).collect();
+        for (number, wait) in delayed() {
+            ended[wait.delayed_by as usize].push((wait.fulfilled, number));
+        }
+        // The stable sort merges ascending runs: one of each line that waited.
+        ended.par_iter_mut().for_each(|of_line| of_line.sort());
+        ended
     }
 
     /// Adds the wait of one call, whose conditions are ordered latest first.
