@@ -104,9 +104,8 @@ impl Reasons {
             },
         );
         let parts: Vec<PieceReasons> = parts.collect();
-        let mut reasons = Self::join(&parts, waits.all.len());
-        // As large as what they were made into.
-        drop((parts, intervals));
+        drop(intervals);
+        let mut reasons = Self::join(parts, waits.all.len());
         reasons.in_calls = InCalls::new(&reasons, search, ticks_of, &mut name_delay);
         reasons.sampled = SampledDelays::new(&reasons, search, ticks_of, &mut name_delay);
         reasons.delays.each_mut(|number, (context, _)| *context = name_delay(number, *context));

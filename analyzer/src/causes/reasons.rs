@@ -142,18 +142,17 @@ pub(super) struct InCalls(pub(super) FxHashMap<(u32, u32), u32>);
 
 impl Reasons {
     /// Joins the parts, in order of the waits.
-    pub(super) fn join(parts: &[PieceReasons], count: usize) -> Self {
+    pub(super) fn join(mut parts: Vec<PieceReasons>, count: usize) -> Self {
         let mut delaying_waits = vec![(0, 0); count];
         for wait in parts.iter().flat_map(|part| &part.waits) {
             delaying_waits[wait.number as usize] = wait.delaying_waits;
         }
-        Self {
-            delays: OfWaits::join(parts, count, |part| (|wait| wait.delays, &part.delays)),
-            balanced: OfWaits::join(parts, count, |part| (|wait| wait.balanced, &part.balanced)),
-            delaying_waits,
-            too_long: parts.iter().map(|part| part.too_long).sum(),
-            ..Self::default()
-        }
+        let too_long = parts.iter().map(|part| part.too_long).sum();
+        let delays = OfWaits::join(&parts, count, |part| (|wait| wait.delays, &part.delays));
+        // They take as much memory as what they were joined to.
+        parts.iter_mut().for_each(|part| part.delays = Vec::new());
+        let balanced = OfWaits::join(&parts, count, |part| (|wait| wait.balanced, &part.balanced));
+        Self { delays, balanced, delaying_waits, too_long, ..Self::default() }
     }
 
     /// Gives the delays of waits other contexts: `name` gets the delaying line and the context.
