@@ -111,6 +111,18 @@ impl Opened {
     }
 }
 
+/// A file and the state of the process that writes it. If the process ended since the file was opened, the file is opened
+/// again: it may have been completed.
+fn with_writer(name: PathBuf, file: RankFile) -> (PathBuf, RankFile, ProcessState) {
+    let process = ProcessState::of_writer(&file);
+    if process != ProcessState::Gone {
+        return (name, file, process);
+    }
+    let file = RankFile::open(&file.path).unwrap_or(file);
+    let process = ProcessState::of_writer(&file);
+    (name, file, process)
+}
+
 impl Run {
     /// Whether every rank of the world has a file and returned from MPI_Finalize.
     pub fn all_finished(&self) -> bool {
@@ -161,15 +173,18 @@ impl Run {
         known: &(dyn Fn(&Path) -> Option<Vec<ThreadExtent>> + Sync),
     ) -> Result<Self, TraceError> {
         let opened = Opened::files_of(directory)?;
-        let scan = |(_, (name, file)): (u32, (PathBuf, RankFile))| {
+        let scan = |(name, file, process): (PathBuf, RankFile, ProcessState)| {
             let known = known(&name).filter(|threads| {
                 threads.iter().map(|t| t.number).eq(file.threads.iter().map(|t| t.number))
             });
             let threads = known.unwrap_or_else(|| extents(&file));
-            RankTrace::new((name, file), threads)
+            RankTrace::new((name, file), process, threads)
         };
         let (by_rank, rest) = opened.take_ranks();
-        let ranks: Vec<RankTrace> = by_rank.into_par_iter().map(scan).collect();
+        // Before events are read, which may take long: the state has to be that of the moment that the file shows.
+        let files = by_rank.into_par_iter().map(|(_, (name, file))| with_writer(name, file));
+        let files: Vec<(PathBuf, RankFile, ProcessState)> = files.collect();
+        let ranks: Vec<RankTrace> = files.into_par_iter().map(scan).collect();
         let own = 0..ranks.len();
         Ok(Self::new(rest, ranks, (Processes::alone(), own)))
     }

@@ -34,12 +34,12 @@ pub struct RankTrace {
 }
 
 impl RankTrace {
-    pub(super) fn new((name, file): (PathBuf, RankFile), threads: Vec<ThreadExtent>) -> Self {
+    pub(super) fn new(
+        (name, file): (PathBuf, RankFile),
+        process: ProcessState,
+        threads: Vec<ThreadExtent>,
+    ) -> Self {
         let facts = RankFacts::from_definitions(&file.definitions);
-        let process = match facts.finalized() {
-            true => ProcessState::Unknown,
-            false => ProcessState::detect(&file),
-        };
         Self { rank: file.fixed.rank, name, file, facts, threads, process }
     }
 

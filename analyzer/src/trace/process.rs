@@ -11,6 +11,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use trace_format::reader::RankFile;
 
+use super::facts::RankFacts;
+
 /// What is known of a rank's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProcessState {
@@ -24,6 +26,14 @@ pub enum ProcessState {
 }
 
 impl ProcessState {
+    /// State of the process that writes a file; [`Self::Unknown`] if the file says that MPI_Finalize returned.
+    pub(super) fn of_writer(file: &RankFile) -> Self {
+        match RankFacts::from_definitions(&file.definitions).finalized() {
+            true => Self::Unknown,
+            false => Self::detect(file),
+        }
+    }
+
     /// State of the process that writes a file.
     pub fn detect(file: &RankFile) -> Self {
         let header = &file.header;

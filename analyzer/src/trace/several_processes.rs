@@ -18,7 +18,7 @@ use super::directory::{self, Listing};
 use super::error::TraceError;
 use super::extent::ThreadExtent;
 use super::opened::{Opened, RankTrace, Run, extents};
-use super::process::host_name;
+use super::process::{ProcessState, host_name};
 
 /// What one process found in the directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,8 +47,11 @@ impl Run {
             files[own.clone()].par_iter().map(|(_, file)| extents(file)).collect();
         let threads = processes.join(scanned);
         let ranks = files.into_iter().zip(threads);
-        let mut ranks: Vec<RankTrace> =
-            ranks.map(|(file, threads)| RankTrace::new(file, threads)).collect();
+        let of = |(file, threads): ((PathBuf, RankFile), _)| {
+            let process = ProcessState::of_writer(&file.1);
+            RankTrace::new(file, process, threads)
+        };
+        let mut ranks: Vec<RankTrace> = ranks.map(of).collect();
         let states = ranks.iter().map(|rank| rank.process).collect();
         // A process can be looked up on its own host only. What the first process sees counts, as
         // it would alone, but a program that runs anywhere changes its files.

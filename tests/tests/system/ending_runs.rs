@@ -13,6 +13,8 @@ use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use system_tests::{Job, Mpi, command, under_both, victim};
 use trace_format::files::rank_file_path;
+use trace_format::header::is_finalized;
+use trace_format::reader::RankFile;
 
 const RANKS: u32 = 4;
 /// Keep policies and limits: each leaves different bytes at the end of a file.
@@ -67,6 +69,21 @@ under_both! {
             run.check_readable().expect("nothing needed was cut off");
             assert_eq!(metrics.calls.iter().map(|call| call.count).sum::<u64>(), calls, "{policy:?}");
         }
+    }
+
+    // A window lasts a millisecond or less.
+    fn process_that_fills_windows_meanwhile_is_read_without_gaps(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "many_calls")).argument(i32::MAX.to_string());
+        let mut recording = job.start_recording();
+        recording.wait_for(|trace| (trace.rank(0).count("MPI_Comm_rank") > 10_000).then_some(()));
+        let path = recording.directory().join(rank_file_path(0, 0));
+        for _ in 0..50 {
+            let file = RankFile::open(&path).expect("it can be read");
+            assert_eq!(file.diagnoses, []);
+            assert!(!is_finalized(&file.definitions), "it goes on for minutes");
+        }
+        recording.signal_all(libc::SIGKILL);
+        recording.end();
     }
 
     fn reports_on_ending_runs_all_succeed(mpi) {

@@ -20,6 +20,7 @@ pub mod file_map;
 mod function_table;
 mod head;
 pub mod held;
+mod held_windows;
 mod live;
 mod names;
 mod outline;
@@ -49,6 +50,7 @@ use crate::totals::SELECTOR_AT;
 use area::{Area, Form, Unpacked};
 use chunks::{EventChunk, Found};
 use contents::Contents;
+use held_windows::HeldWindows;
 use samples::SampleChunk;
 
 /// Number of attempts to open a file whose process fills windows meanwhile.
@@ -187,15 +189,18 @@ impl RankFile {
     /// If the file cannot be read, or its header is not that of a rank file of this version. Damage
     /// behind the header is not an error but listed in [`RankFile::diagnoses`].
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let mut file = Self::open_once(path)?;
-        // A process that is still running may fill windows between two reads.
+        let mut held = HeldWindows::default();
+        let mut file = Self::open_once(path, &mut held)?;
+        // A process that is still running may have filled windows before they were copied. By then the file has grown
+        // by what lies between.
         for _ in 0..OPEN_TRIES {
             // Unreadable parts were cut off since the file was mapped, usually because it was
             // finished.
             if !file.outrun && file.contents.unreadable_from().is_none() {
                 break;
             }
-            file = Self::open_once(path)?;
+            held.settle();
+            file = Self::open_once(path, &mut held)?;
         }
         if let Some(unreadable) = file.unreadable() {
             file.diagnoses.push(unreadable);
@@ -203,7 +208,7 @@ impl RankFile {
         Ok(file)
     }
 
-    fn open_once(path: &Path) -> Result<Self, OpenError> {
+    fn open_once(path: &Path, held: &mut HeldWindows) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         let file = regular_file::open(path).map_err(io)?;
@@ -213,7 +218,7 @@ impl RankFile {
         let map = FileMap::of_file(&file).map_err(io)?;
         // Visits only the headers of the chunks; the data between are not needed yet.
         map.advise(Advice::Random);
-        let read = Self::read(path, map, Some(&file))?;
+        let read = Self::read(path, map, Some((&file, held)))?;
         read.contents.advise(Advice::Normal);
         Ok(read)
     }
@@ -245,8 +250,12 @@ impl RankFile {
         Self::read(path, map, None)
     }
 
-    /// `source` is the mapped file, if there is one.
-    fn read(path: &Path, map: FileMap, source: Option<&File>) -> Result<Self, OpenError> {
+    /// `source` is the mapped file, if there is one, and the copies of its windows.
+    fn read(
+        path: &Path,
+        map: FileMap,
+        source: Option<(&File, &mut HeldWindows)>,
+    ) -> Result<Self, OpenError> {
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         if (map.len() as u64) < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
@@ -423,7 +432,7 @@ impl RankFile {
         self.diagnoses.push(Diagnosis { offset: offset as u64, what: what.into() });
     }
 
-    fn walk_chunks(&mut self, source: Option<&File>) {
+    fn walk_chunks(&mut self, source: Option<(&File, &mut HeldWindows)>) {
         let mut at = HEADER_BYTES as usize;
         let granule = CHUNK_GRANULE as usize;
         let mut found = Found::default();
@@ -457,6 +466,8 @@ impl RankFile {
                     found.events.push(EventChunk { header: chunk, at, end, encoded: None });
                 }
                 CHUNK_ENCODED => match self.encoded_slots(&chunk, at, end) {
+                    // The process has added it since the file was mapped.
+                    None if self.has_grown(source.as_ref().map(|(file, _)| *file)) => {}
                     None => {
                         self.diagnose(at, "a chunk of events is cut off or damaged; it is skipped")
                     }
@@ -477,44 +488,58 @@ impl RankFile {
             at = at.saturating_add(chunk.length as usize);
         }
         let finalized = is_finalized(&self.definitions);
-        if let Some(source) = source
-            && !finalized
-        {
-            found.events.retain_mut(|chunk| !chunk.is_window() || self.hold(source, chunk));
-            self.hold_areas(source);
-        }
-        if let Some(source) = source
-            && finalized
-        {
-            // The file was finished and its end cut off since it was mapped.
-            let bytes = source.metadata().map_or(0, |metadata| metadata.len());
-            self.outrun |= bytes < self.contents.len() as u64;
+        let is_source = source.is_some();
+        match source {
+            Some((source, held)) if !finalized => {
+                found
+                    .events
+                    .retain_mut(|chunk| !chunk.is_window() || self.hold(source, held, chunk));
+                self.hold_areas(source);
+            }
+            Some((source, _)) => {
+                // The file was finished and its end cut off since it was mapped.
+                let bytes = source.metadata().map_or(0, |metadata| metadata.len());
+                self.outrun |= bytes < self.contents.len() as u64;
+            }
+            None => {}
         }
         let behind = self.contents.len();
         let (threads, outrun) = chunks::threads(found, behind, &mut self.diagnoses);
         self.threads = threads;
         let samples = self.read_samples();
         self.diagnoses.extend(samples.damage);
-        self.outrun |= outrun || samples.misses_half && source.is_some() && !finalized;
+        self.outrun |= outrun || samples.misses_half && is_source && !finalized;
     }
 
     /// Copies a window of a process that may still be running to our memory, so that it cannot
     /// change or disappear any more. `chunk` gets the header of the copy. Returns `false` if the
-    /// window was being reused at every attempt or no longer exists.
-    fn hold(&mut self, source: &File, chunk: &mut EventChunk) -> bool {
+    /// window has events beyond those that are wanted, was being reused at every attempt, or no
+    /// longer exists.
+    fn hold(&mut self, source: &File, held: &mut HeldWindows, chunk: &mut EventChunk) -> bool {
         let EventChunk { at, end, .. } = *chunk;
         if end - at > MAX_HELD_BYTES {
             return true;
         }
         let read = |bytes: &mut [u8]| source.read_exact_at(bytes, at as u64);
-        let Some((header, bytes)) = (0..HOLD_TRIES).find_map(|_| held::copy(end - at, read)) else {
+        let copy = || (0..HOLD_TRIES).find_map(|_| held::copy(end - at, read));
+        let Some((header, bytes)) = held.last_at(at..end).or_else(copy) else {
             self.outrun = true;
             return false;
         };
+        if held.is_beyond(&header) {
+            return false;
+        }
         chunk.header = header;
         let is_held = self.contents.replace(at..end, &bytes).is_ok();
         self.outrun |= !is_held;
+        held.add(at..end, header, bytes);
         is_held
+    }
+
+    /// Whether the file has become longer since it was mapped.
+    fn has_grown(&self, source: Option<&File>) -> bool {
+        let now = source.and_then(|source| source.metadata().ok());
+        now.is_some_and(|now| now.len() > self.contents.len() as u64)
     }
 
     /// Number of slots of an encoded chunk according to its stream; `None` if that is impossible.
