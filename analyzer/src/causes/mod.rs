@@ -273,6 +273,21 @@ impl<'a> Causes<'a> {
         Ok((answer, causes))
     }
 
+    /// The same, but without causes if the run is too large for them to be read for a summary.
+    ///
+    /// # Errors
+    /// As [`Answer::new`].
+    pub fn in_summary(
+        analysis: &Analysis<'a>,
+        question: &Question,
+    ) -> Result<(Answer, Option<Self>), SelectionError> {
+        // Calls of the whole run: to explain a part, all of it is read.
+        match analysis.run.calls() <= MAX_CALLS_FOR_SUMMARY {
+            true => Self::with_answer(analysis, question),
+            false => Answer::new(analysis, question).map(|answer| (answer, None)),
+        }
+    }
+
     /// Explains what a search found, in the part of the run that metrics are for.
     fn explained(
         search: CauseSearch<'_, 'a>,

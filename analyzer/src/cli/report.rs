@@ -14,7 +14,7 @@ use super::selection_arguments::SelectionArguments;
 use super::several_processes::agreed;
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
@@ -183,11 +183,8 @@ fn answered<'a>(
     question: &Question,
     arguments: &ReportArguments,
 ) -> Result<(Answer, Option<Causes<'a>>), SelectionError> {
-    // Those of the whole run: to explain a part, all of it is read.
-    let threads = analysis.run.ranks.iter().flat_map(|rank| &rank.threads);
-    let calls: u64 = threads.map(|thread| thread.calls).sum();
-    match !arguments.from_start && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY {
-        true => Causes::with_answer(analysis, question),
+    match !arguments.from_start && !arguments.no_messages {
+        true => Causes::in_summary(analysis, question),
         false => Answer::new(analysis, question).map(|answer| (answer, None)),
     }
 }

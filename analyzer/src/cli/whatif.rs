@@ -11,10 +11,10 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::analysis::Analysis;
-use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::Causes;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::ledger::{Predictor, Subject};
-use crate::metrics::{self, Metrics, Selection};
+use crate::metrics::{self, Selection};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sentence};
 use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, replayed_aside};
@@ -70,10 +70,8 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let tolerances: Vec<Tolerance> =
         SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
-    let metrics = Metrics::for_question(&analysis, metrics::Question::about(&Selection::Whole))?;
-    let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
-    let is_small = calls <= MAX_CALLS_FOR_SUMMARY;
-    let causes = is_small.then(|| Causes::new(&analysis));
+    let about = metrics::Question::about(&Selection::Whole);
+    let (metrics::Answer { metrics, .. }, causes) = Causes::in_summary(&analysis, &about)?;
     let ideal = replayed_aside(&run).and_then(|()| what_if.ideal_if_exact());
     let diagnosis = Diagnosis::new(Evidence {
         run: &run,

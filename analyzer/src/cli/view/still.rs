@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crate::analysis::Analysis;
-use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
+use crate::causes::Causes;
 use crate::cli::error::{CommandError, print};
 use crate::cli::newest_run::named_or_newest;
 use crate::cli::{output_file, terminal};
 use crate::diagnosis::{Diagnosis, Evidence};
-use crate::metrics::{Metrics, Question, Selection};
+use crate::metrics::{Answer, Question, Selection};
 use crate::present::text_timeline::{self, TextTimeline};
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
@@ -35,8 +35,8 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
     let colour = terminal::has_colours();
     let drawn = TextTimeline { seconds: part.seconds, rows, columns, colour };
     let analysis = Analysis::new(&run, &timeline);
-    let metrics = Metrics::for_question(&analysis, Question::about(&Selection::Whole))?;
-    let causes = causes_for_summary(&analysis, &metrics);
+    let about = Question::about(&Selection::Whole);
+    let (Answer { metrics, .. }, causes) = Causes::in_summary(&analysis, &about)?;
     let diagnosis = Diagnosis::new(Evidence {
         run: &run,
         timeline: &timeline,
@@ -51,12 +51,6 @@ pub(super) fn text(arguments: &ViewArguments) -> Result<(), CommandError> {
         &(text_timeline::heading(&diagnosis, &activity, &drawn)
             + &text_timeline::text(&run, &activity, &drawn)),
     )
-}
-
-/// The causes of waiting by which a report judges a run, too.
-fn causes_for_summary<'a>(analysis: &Analysis<'a>, metrics: &Metrics) -> Option<Causes<'a>> {
-    let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
-    (calls <= MAX_CALLS_FOR_SUMMARY).then(|| Causes::new(analysis))
 }
 
 pub(super) fn svg(arguments: &ViewArguments, file: &Path) -> Result<(), CommandError> {
