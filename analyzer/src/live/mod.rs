@@ -10,7 +10,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::trace::{TraceError, rank_files};
 
@@ -18,6 +18,8 @@ pub use rank::{LiveRank, RankState};
 pub use seconds::Place;
 pub use waiting::Waiting;
 
+/// How long the counter is compared with the system's clock at least.
+const COMPARED: Duration = Duration::from_millis(20);
 /// Seconds that the figures are of.
 pub const SPAN_S: f64 = 10.0;
 
@@ -46,6 +48,8 @@ impl LiveRun {
             begun: (counter::read(), Instant::now()),
         };
         let first = run.find_ranks()?;
+        // So that the counter's rate is known to some parts in a million.
+        std::thread::sleep(COMPARED.saturating_sub(run.begun.1.elapsed()));
         match (run.ranks.is_empty() && run.elsewhere.is_empty(), first) {
             (true, first) => Err(TraceError::NoneReadable {
                 directory: directory.to_owned(),
@@ -112,6 +116,12 @@ impl LiveRun {
     /// Counter when the first rank left MPI_Init; `None` if none has.
     pub fn begin_ticks(&self) -> Option<u64> {
         self.ranks().filter_map(|rank| rank.begin_ticks).min()
+    }
+
+    /// Whether all ranks of this host have returned from MPI_Finalize. Nothing is known of their counter then: the host may
+    /// have been started again.
+    pub fn has_finished(&self) -> bool {
+        self.ranks().all(|rank| rank.state == RankState::Finished)
     }
 
     /// Whether no rank will do anything any more.

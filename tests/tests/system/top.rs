@@ -107,7 +107,10 @@ under_both! {
         }
         let after = top(&recorded.directory());
         assert!(states(&after).iter().all(|(state, _)| *state == "finished"), "{after}");
-        assert!(alarms(&after).is_empty());
+        assert!(alarms(&after).is_empty() && after["at_s"].is_null(), "{after}");
+        let watched = Command::new(command()).arg("top").arg(recorded.directory()).output();
+        let stderr = String::from_utf8_lossy(&watched.expect("it starts").stderr).into_owned();
+        assert!(stderr.contains("no rank of this host is running; gammachi report"), "{stderr}");
     }
 }
 

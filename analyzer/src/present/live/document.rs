@@ -14,8 +14,8 @@ pub(crate) struct Document<'a> {
     head: Head,
     /// The run directory.
     run: String,
-    /// This moment, seconds since the first rank left MPI_Init.
-    at_s: f64,
+    /// This moment, seconds since the first rank left MPI_Init; null: all ranks of this host have finished.
+    at_s: Option<f64>,
     /// Mean over ranks of their `efficiency`; null: unknown.
     efficiency: Option<f64>,
     /// Ranks of this host, ascending.
@@ -101,7 +101,7 @@ pub fn json(run: &LiveRun, moment: &Moment) -> serde_json::Result<String> {
     text(&Document {
         head: Head::default(),
         run: run.directory.display().to_string(),
-        at_s: moment.at_s,
+        at_s: (!moment.is_over).then_some(moment.at_s),
         efficiency: moment.efficiency(),
         ranks: ranks.collect(),
         alarms: alarms.collect(),

@@ -6,6 +6,8 @@ use crate::live::{LiveRank, LiveRun, Place, RankState, Waiting};
 #[derive(Debug)]
 pub struct Moment {
     pub(super) at_s: f64,
+    /// Whether all ranks have finished, so that there is no such moment.
+    pub(super) is_over: bool,
     pub(super) ranks: Vec<RankNow>,
     pub(super) alarms: Vec<Alarm>,
 }
@@ -59,7 +61,7 @@ impl Moment {
         let mut ranks: Vec<RankNow> = ranks.collect();
         ranks.sort_by_key(|of| of.rank);
         let alarms = alarms(&ranks, waiting, at_s);
-        Self { at_s, ranks, alarms }
+        Self { at_s, is_over: run.has_finished(), ranks, alarms }
     }
 
     /// Mean share of the last seconds outside MPI; `None` if nothing was seen.

@@ -37,6 +37,12 @@ pub fn screen(run: &LiveRun, moment: &Moment, colour: bool) -> String {
 }
 
 fn sentence(moment: &Moment) -> String {
+    if moment.ranks.is_empty() {
+        return "No rank of this run is on this host.".into();
+    }
+    if moment.is_over {
+        return "All ranks have finished; gammachi report shows what the run did.".into();
+    }
     let count = |state| moment.ranks.iter().filter(|of| of.state == state).count();
     let states = [
         (RankState::Computing, "computing"),
