@@ -11,8 +11,7 @@ use std::path::Path;
 
 use super::event::BriefEvent;
 use super::head::Head;
-use super::{HOLD_TRIES, MAX_HELD_BYTES, held, regular_file};
-use crate::encoding::checksum;
+use super::{HOLD_TRIES, MAX_HELD_BYTES, held, is_sound, regular_file};
 use crate::layout::*;
 use crate::slot::More;
 
@@ -72,11 +71,20 @@ impl LiveWindows {
 
     fn find_windows(&mut self) -> io::Result<()> {
         for empty in std::mem::take(&mut self.empty) {
-            self.walk(empty)?;
+            let end = empty.end;
+            let behind_last = self.walk(empty)?;
+            self.keep_empty(behind_last..end);
         }
         let end = self.source.metadata()?.len() / CHUNK_GRANULE * CHUNK_GRANULE;
         self.known_to = self.walk(self.known_to..end)?.max(self.known_to);
         Ok(())
+    }
+
+    /// Notes a range that may become a window. A shorter one only lies before one.
+    fn keep_empty(&mut self, range: Range<u64>) {
+        if range.end.saturating_sub(range.start) >= MAPPING_GRANULE {
+            self.empty.push(range);
+        }
     }
 
     /// Visits the chunks of a range. Returns the end of the last chunk.
@@ -98,9 +106,7 @@ impl LiveWindows {
                 at = found + CHUNK_GRANULE;
                 continue;
             };
-            if found - behind_last >= MAPPING_GRANULE {
-                self.empty.push(behind_last..found);
-            }
+            self.keep_empty(behind_last..found);
             at = found.saturating_add(length);
             behind_last = at;
         }
@@ -110,13 +116,8 @@ impl LiveWindows {
     /// Notes a chunk if it is a window; returns its length. `None` if there is no chunk yet.
     fn visit(&mut self, bytes: &[u8], at: u64) -> Option<u64> {
         let chunk: ChunkHeader = read_plain(bytes)?;
-        let (from, to) = CHUNK_CRC_COVERS;
-        let is_sound = chunk.magic == CHUNK_MAGIC
-            && chunk.crc == checksum(&bytes[from..to])
-            && chunk.length >= CHUNK_GRANULE
-            && chunk.length.is_multiple_of(CHUNK_GRANULE);
         let is_window = chunk.kind == CHUNK_EVENTS && chunk.flags & CHUNK_IS_WINDOW != 0;
-        let length = is_sound.then_some(chunk.length)?;
+        let length = is_sound(&chunk, bytes).then_some(chunk.length)?;
         if is_window && length <= MAX_HELD_BYTES as u64 {
             self.windows.push(at..at + length);
         }
@@ -167,6 +168,7 @@ mod tests {
     use std::fs::OpenOptions;
 
     use super::*;
+    use crate::encoding::checksum;
 
     const WINDOW_BYTES: u64 = MAPPING_GRANULE;
 
@@ -195,6 +197,7 @@ mod tests {
         assert_eq!(threads(&mut live), []);
         file.set_len(second + WINDOW_BYTES).unwrap();
         file.write_all_at(bytes_of(&header(1)), second).unwrap();
+        assert_eq!(threads(&mut live), [1]);
         assert_eq!(threads(&mut live), [1]);
         file.write_all_at(bytes_of(&header(0)), first).unwrap();
         assert_eq!(threads(&mut live), [1, 0]);

@@ -447,12 +447,7 @@ impl RankFile {
                 at += granule;
                 continue;
             }
-            let (from, to) = CHUNK_CRC_COVERS;
-            let sound = chunk.magic == CHUNK_MAGIC
-                && chunk.crc == checksum(&self.contents[at + from..at + to])
-                && chunk.length >= CHUNK_GRANULE
-                && chunk.length.is_multiple_of(CHUNK_GRANULE);
-            if !sound {
+            if !is_sound(&chunk, &self.contents[at..]) {
                 self.diagnose(at, "a chunk's header is damaged; the chunk is skipped");
                 at += granule;
                 continue;
@@ -626,6 +621,15 @@ impl RankFile {
         // caller passes a multiple of 8, and an atomic may be read from shared memory.
         unsafe { &*bytes.as_ptr().cast::<AtomicU64>() }.load(Ordering::Acquire)
     }
+}
+
+/// Whether a chunk's header, which these bytes begin with, is whole and its length possible.
+fn is_sound(chunk: &ChunkHeader, bytes: &[u8]) -> bool {
+    let (from, to) = CHUNK_CRC_COVERS;
+    chunk.magic == CHUNK_MAGIC
+        && chunk.crc == checksum(&bytes[from..to])
+        && chunk.length >= CHUNK_GRANULE
+        && chunk.length.is_multiple_of(CHUNK_GRANULE)
 }
 
 fn check_header(map: &[u8], fixed: &FixedHeader) -> Result<FileHeader, String> {
