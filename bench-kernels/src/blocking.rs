@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::output::OutputOptions;
-use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
 
@@ -46,8 +45,6 @@ pub struct Arguments {
     /// Messages of each case and size
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repetitions: u64,
-    #[command(flatten)]
-    progress: ProgressOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -111,7 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     world.need(2, "blocking")?;
     let watch = Watch::start();
     let progress =
-        arguments.progress.start("blocking", 2 * sizes.len() * arguments.repetitions as usize);
+        arguments.output.progress("blocking", 2 * sizes.len() * arguments.repetitions as usize);
     let mut rows = Vec::new();
     let mut wrong = 0;
     for (case, first_tag) in ['A', 'B'].into_iter().zip(FIRST_TAGS) {

@@ -14,7 +14,6 @@ use crate::blas::Blas;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::output::{Head, OutputOptions};
-use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{Request, World};
 
@@ -52,8 +51,6 @@ pub struct Arguments {
     /// Timed products of each strategy
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     repetitions: u64,
-    #[command(flatten)]
-    progress: ProgressOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -199,7 +196,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .collect();
 
     let repetitions = arguments.repetitions as usize;
-    let progress = arguments.progress.start("cannon", (strategies.len() + 1) * (repetitions + 1));
+    let progress = arguments.output.progress("cannon", (strategies.len() + 1) * (repetitions + 1));
     let block_product_s =
         time_block(&world, l, repetitions, multiply, || progress.step("block product"));
     let mut reports = Vec::new();

@@ -12,7 +12,6 @@ use crate::blocking::{be_late, delay, sizes};
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::output::{Head, OutputOptions};
-use crate::progress::ProgressOption;
 use crate::world::World;
 
 /// One word, 1 MB, 4 MB.
@@ -41,8 +40,6 @@ pub struct Arguments {
     /// Calls of each case and size (eleven for the barrier)
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repetitions: u64,
-    #[command(flatten)]
-    progress: ProgressOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -101,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     world.need(2, "collectives")?;
     let most = sizes.iter().max().copied().unwrap_or(8) as usize * world.size as usize;
     let watch = Watch::start();
-    let progress = arguments.progress.start("collectives", 2 * functions.len() * sizes.len());
+    let progress = arguments.output.progress("collectives", 2 * functions.len() * sizes.len());
     let mut own = Buffers { from: vec![0; most / 8], into: vec![0; most / 8] };
     let mut calls = Vec::new();
     let mut wrong = 0;

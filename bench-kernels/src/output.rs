@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::progress::{Progress, ProgressOption};
 use crate::world::{World, library_name};
 
 /// The keys with which the documents of most kernels begin.
@@ -25,15 +26,22 @@ impl Head {
     }
 }
 
-/// The form of the results. There is one; the command's `calibrate` and `roofline` make tables of it.
+/// Progress, and the form of the results. There is one; the command's `calibrate` and `roofline` make tables of it.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OutputOptions {
+    #[command(flatten)]
+    progress: ProgressOption,
     /// Print one JSON document, as without this (keys: docs/reference/machine-json.md)
     #[arg(long)]
     json: bool,
 }
 
 impl OutputOptions {
+    /// Begins to show the progress of a kernel.
+    pub fn progress(self, what: &'static str, steps: usize) -> Progress {
+        self.progress.start(what, steps)
+    }
+
     /// Prints the results.
     pub fn print(self, results: &impl Serialize) -> Result<(), Failure> {
         print(&(serde_json::to_string(results).map_err(io::Error::from)? + "\n"))

@@ -12,7 +12,7 @@ use crate::world;
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Whether to show progress.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ProgressOption {
     /// Show progress on standard error: on a terminal only, as lines `progress: PER CENT WHAT`, or
     /// not at all
@@ -20,9 +20,10 @@ pub struct ProgressOption {
     progress: When,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum When {
     /// On a terminal
+    #[default]
     Auto,
     /// As plain lines, for a program that shows them
     Lines,

@@ -18,7 +18,6 @@ use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::partner_across;
 use crate::output::{Head, OutputOptions};
-use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::{Request, World, wait_all};
 
@@ -55,8 +54,6 @@ pub struct Arguments {
     /// Timed rounds
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     repetitions: u64,
-    #[command(flatten)]
-    progress: ProgressOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -224,7 +221,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .collect();
 
     let rounds = arguments.repetitions as usize + 1;
-    let progress = arguments.progress.start("roofline", rounds);
+    let progress = arguments.output.progress("roofline", rounds);
     let mut samples: Vec<Samples> = works.iter().map(|_| Samples::default()).collect();
     for round in 0..rounds {
         for (work, samples) in works.iter().zip(&mut samples) {

@@ -10,6 +10,9 @@ use gammachi_analyzer::present::report::{json, screen};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use trace_format::files::rank_file_path;
+use trace_format::layout::CHUNK_DEFINITIONS;
+
+use crate::{Pieces, chunk_header, framed, push_chunk, sound_area};
 
 /// Number of ranks of a made-up run.
 pub const RANKS: u32 = 2;
@@ -23,6 +26,20 @@ fn directory() -> &'static PathBuf {
         std::fs::create_dir_all(path.join("ranks-000")).expect("/dev/shm is writable");
         path
     })
+}
+
+/// Runs all stages on a run of ranks with any definitions; `push` adds the other chunks to a rank's file.
+pub fn run_of_data(data: &[u8], push: impl Fn(&mut Vec<u8>, &mut Pieces<'_>)) {
+    let mut pieces = Pieces(data);
+    let (level, chosen) = (pieces.byte() & 1, pieces.byte());
+    let images = [0, 1].map(|rank| {
+        let mut image = sound_area(level, rank, RANKS);
+        let content = framed(&mut Pieces(pieces.counted()));
+        push_chunk(&mut image, chunk_header(CHUNK_DEFINITIONS, 0, 0, content.len()), &content);
+        push(&mut image, &mut pieces);
+        image
+    });
+    through_all_stages(&images, chosen);
 }
 
 /// Opens the files of a run's ranks and makes timeline, figures and report from them, for the whole

@@ -2,13 +2,12 @@
 //! including windows, at any position in their order: through all stages.
 #![no_main]
 
-use images::stages::{RANKS, through_all_stages};
-use images::{Pieces, chunk_header, framed, push_chunk, sound_area};
+use images::stages::run_of_data;
+use images::{Pieces, chunk_header, push_chunk};
 use libfuzzer_sys::fuzz_target;
 use trace_format::encoding::checksum;
 use trace_format::layout::{
-    CHUNK_DEFINITIONS, CHUNK_EVENTS, CHUNK_HEADER_BYTES, CHUNK_IS_WINDOW, CHUNK_TOTALS,
-    CHUNK_UNFINISHED,
+    CHUNK_EVENTS, CHUNK_HEADER_BYTES, CHUNK_IS_WINDOW, CHUNK_TOTALS, CHUNK_UNFINISHED,
 };
 use trace_format::totals::{
     SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader, TOTALS_CHUNK_BYTES, TotalsEntry, snapshot_at,
@@ -33,14 +32,9 @@ fn totals(pieces: &mut Pieces) -> Vec<u8> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let mut pieces = Pieces(data);
-    let (level, chosen) = (pieces.byte() & 1, pieces.byte());
-    let images = [0, 1].map(|rank| {
-        let mut image = sound_area(level, rank, RANKS);
-        let content = framed(&mut Pieces(pieces.counted()));
-        push_chunk(&mut image, chunk_header(CHUNK_DEFINITIONS, 0, 0, content.len()), &content);
-        let content = totals(&mut pieces);
-        push_chunk(&mut image, chunk_header(CHUNK_TOTALS, 0, 0, content.len()), &content);
+    run_of_data(data, |image, pieces| {
+        let content = totals(pieces);
+        push_chunk(image, chunk_header(CHUNK_TOTALS, 0, 0, content.len()), &content);
         for _ in 0..3 {
             let (sequence, what) = (pieces.byte(), pieces.byte());
             let slots = pieces.counted();
@@ -49,9 +43,7 @@ fuzz_target!(|data: &[u8]| {
                 chunk_header(kind, u32::from(what >> 7), u32::from(sequence), slots.len());
             header.flags = if what & 1 == 0 { 0 } else { CHUNK_IS_WINDOW };
             header.opened_ticks = u64::from(sequence) << (what >> 2 & 15);
-            push_chunk(&mut image, header, slots);
+            push_chunk(image, header, slots);
         }
-        image
     });
-    through_all_stages(&images, chosen);
 });

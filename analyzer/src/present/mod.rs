@@ -31,6 +31,7 @@ pub mod dump;
 pub mod figure;
 pub(crate) mod findings;
 pub mod html;
+mod judged_run;
 pub mod ledger;
 pub mod live;
 pub mod logpq;

@@ -16,7 +16,6 @@ use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::{Edge, FlowBuffers, flow_window, partner_across, run_flow};
 use crate::output::{Head, OutputOptions};
-use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::World;
 
@@ -56,8 +55,6 @@ pub struct Arguments {
     /// Timed rounds
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u64).range(3..=10_000))]
     repetitions: u64,
-    #[command(flatten)]
-    progress: ProgressOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -178,7 +175,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
 
     let rounds = arguments.repetitions as usize + WARMUP_ROUNDS;
-    let progress = arguments.progress.start("ceilings", 4 * rounds);
+    let progress = arguments.output.progress("ceilings", 4 * rounds);
     let mut ceilings = Vec::new();
     let instructions = fma::best();
     let fma = measure_fma(&world, &instructions, rounds, |_| progress.step("multiply-add"))?;

@@ -15,7 +15,6 @@ use serde::Serialize;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::output::{Head, OutputOptions};
-use crate::progress::ProgressOption;
 use crate::sample::{Figure, Sample};
 use crate::world::World;
 
@@ -46,8 +45,6 @@ pub struct Arguments {
     /// Timed iterations of each split
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     iterations: u64,
-    #[command(flatten)]
-    progress: ProgressOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -92,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let splits = splits(arguments, ranks)?;
     let watch = Watch::start();
     let steps = splits.len() * (arguments.iterations as usize + 1);
-    let progress = arguments.progress.start("lattice", steps);
+    let progress = arguments.output.progress("lattice", steps);
     let mut reports = Vec::new();
     let mut checksums = Vec::new();
     for split in &splits {

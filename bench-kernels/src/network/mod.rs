@@ -18,7 +18,6 @@ use crate::conditions::Watch;
 use crate::counter;
 use crate::failure::Failure;
 use crate::output::{Head, OutputOptions};
-use crate::progress::ProgressOption;
 use crate::world::World;
 
 pub use classes::partner_across;
@@ -59,8 +58,6 @@ pub struct Arguments {
     /// Skip the queue experiments
     #[arg(long)]
     no_queues: bool,
-    #[command(flatten)]
-    progress: ProgressOption,
     #[command(flatten)]
     output: OutputOptions,
 }
@@ -111,7 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let watch = Watch::start();
     let rounds = arguments.repetitions as usize + WARMUP_ROUNDS;
     let classes = classes::of_world(&world);
-    let progress = arguments.progress.start("network", 2 * classes.len() * rounds);
+    let progress = arguments.output.progress("network", 2 * classes.len() * rounds);
 
     let mut wrong = 0;
     let mut reports = Vec::new();

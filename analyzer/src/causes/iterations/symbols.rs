@@ -70,6 +70,43 @@ pub(super) fn symbol_of(
     Some(Symbol(replaced.site(function, address, span.begin_ticks)))
 }
 
+/// Recognises the symbols of one rank's first thread.
+#[derive(Debug)]
+pub(super) struct SymbolReader<'l> {
+    lines: &'l Lines,
+    position: usize,
+    loop_functions: LoopFunctions,
+    replaced: ReplacedModules,
+    is_first_thread: bool,
+}
+
+impl<'l> SymbolReader<'l> {
+    pub fn new(lines: &'l Lines, rank: RankView<'_>) -> Self {
+        Self {
+            lines,
+            position: rank.position,
+            loop_functions: LoopFunctions::new(rank.trace),
+            replaced: ReplacedModules::new(rank.trace),
+            is_first_thread: false,
+        }
+    }
+
+    /// The next spans are this thread's.
+    pub fn begin_thread(&mut self, thread: ThreadView<'_>) {
+        let line = self.lines.number_of(self.position, thread.thread.number);
+        self.is_first_thread = line == Some(self.lines.first_of(self.position));
+    }
+
+    /// The symbol of a call by which loops are recognised; `None` for anything else, and on other threads.
+    #[inline]
+    pub fn symbol(&self, span: &Span) -> Option<Symbol> {
+        if !self.is_first_thread {
+            return None;
+        }
+        symbol_of(span, &self.loop_functions, &self.replaced)
+    }
+}
+
 /// Least number of turns of a loop.
 const MIN_TURNS: u64 = 3;
 
@@ -106,11 +143,7 @@ pub(in crate::causes) struct Symbols<'l> {
 
 #[derive(Debug)]
 pub(in crate::causes) struct SymbolsOfRank<'l> {
-    lines: &'l Lines,
-    position: usize,
-    loop_functions: LoopFunctions,
-    replaced: ReplacedModules,
-    is_first_thread: bool,
+    reader: SymbolReader<'l>,
     calls: FxHashMap<Symbol, Calls>,
     /// Number of calls so far.
     count: u64,
@@ -153,11 +186,7 @@ impl<'a, 'l> CallObserver<'a> for Symbols<'l> {
 
     fn begin_rank(&self, rank: RankView<'a>) -> SymbolsOfRank<'l> {
         SymbolsOfRank {
-            lines: self.lines,
-            position: rank.position,
-            loop_functions: LoopFunctions::new(rank.trace),
-            replaced: ReplacedModules::new(rank.trace),
-            is_first_thread: false,
+            reader: SymbolReader::new(self.lines, rank),
             calls: FxHashMap::default(),
             count: 0,
         }
@@ -166,13 +195,11 @@ impl<'a, 'l> CallObserver<'a> for Symbols<'l> {
 
 impl<'a> RankObserver<'a> for SymbolsOfRank<'_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        let line = self.lines.number_of(self.position, thread.thread.number);
-        self.is_first_thread = line == Some(self.lines.first_of(self.position));
+        self.reader.begin_thread(thread);
     }
 
     fn span(&mut self, span: &Span) {
-        let symbol = symbol_of(span, &self.loop_functions, &self.replaced);
-        let Some(symbol) = symbol.filter(|_| self.is_first_thread) else { return };
+        let Some(symbol) = self.reader.symbol(span) else { return };
         let (begin, last) = (span.begin_ticks, (span.begin_ticks, span.end_ticks));
         let numbers = (self.count, self.count);
         let new = Calls { count: 0, numbers, first: begin, last };

@@ -7,8 +7,7 @@ use crate::analysis::spans::Span;
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 
 use super::super::lines::Lines;
-use super::super::local_site::ReplacedModules;
-use super::symbols::{Loop, LoopFunctions, Symbol, symbol_of};
+use super::symbols::{Loop, Symbol, SymbolReader};
 
 /// Observes the turns of the given loops; each rank has the same number of loops.
 #[derive(Debug)]
@@ -50,11 +49,7 @@ impl TurnsOfLoop {
 
 #[derive(Debug)]
 pub(super) struct TurnsOfRank<'l> {
-    lines: &'l Lines,
-    position: usize,
-    loop_functions: LoopFunctions,
-    replaced: ReplacedModules,
-    is_first_thread: bool,
+    reader: SymbolReader<'l>,
     anchors: &'l [Loop],
     symbols: FxHashMap<Symbol, usize>,
     /// For each symbol and loop the turn in which it was called last.
@@ -76,11 +71,7 @@ impl<'a, 'l> CallObserver<'a> for Turns<'l> {
     fn begin_rank(&self, rank: RankView<'a>) -> TurnsOfRank<'l> {
         let anchors = &self.loops[rank.position];
         TurnsOfRank {
-            lines: self.lines,
-            position: rank.position,
-            loop_functions: LoopFunctions::new(rank.trace),
-            replaced: ReplacedModules::new(rank.trace),
-            is_first_thread: false,
+            reader: SymbolReader::new(self.lines, rank),
             anchors,
             symbols: FxHashMap::default(),
             called: Vec::new(),
@@ -91,13 +82,11 @@ impl<'a, 'l> CallObserver<'a> for Turns<'l> {
 
 impl<'a> RankObserver<'a> for TurnsOfRank<'_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
-        let line = self.lines.number_of(self.position, thread.thread.number);
-        self.is_first_thread = line == Some(self.lines.first_of(self.position));
+        self.reader.begin_thread(thread);
     }
 
     fn span(&mut self, span: &Span) {
-        let symbol = symbol_of(span, &self.loop_functions, &self.replaced);
-        let Some(symbol) = symbol.filter(|_| self.is_first_thread) else { return };
+        let Some(symbol) = self.reader.symbol(span) else { return };
         let loops = self.anchors.len();
         let next = self.symbols.len();
         let number = *self.symbols.entry(symbol).or_insert(next);

@@ -10,8 +10,8 @@ use crate::causes::{
 use crate::diagnosis::{Diagnosis, Why};
 use crate::metrics::OwnTime;
 use crate::present::context::{self, Omitted};
-use crate::present::document::{Head, text};
-use crate::present::findings::FindingPart;
+use crate::present::document::text;
+use crate::present::judged_run::JudgedRun;
 use crate::tables::delay_costs::{self, DelayCost};
 use crate::trace::symbols::SourceLocation;
 
@@ -31,19 +31,7 @@ const MAX_CONTEXTS: usize = 1_000;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
     #[serde(flatten)]
-    head: Head,
-    /// The run directory.
-    run: String,
-    /// Name of the program.
-    program: String,
-    /// Every rank has a file and returned from MPI_Finalize.
-    complete: bool,
-    /// What is not known, and why.
-    missing: Vec<String>,
-    /// What the figures mean, the gravest first.
-    findings: Vec<FindingPart<'a>>,
-    /// How well times of different ranks compare.
-    clock: crate::present::clock::ClockPart,
+    judged: JudgedRun<'a>,
     /// Rate of the reference counter.
     ticks_per_s: f64,
     /// Latest end less earliest begin.
@@ -273,13 +261,13 @@ pub fn json<'a>(
     let (waits, waits_omitted) = waits(why);
     let (costliest, causes_omitted) = costliest_causes(why, MAX_CAUSES);
     let document = Document {
-        head: Head::default(),
-        run: run.directory.display().to_string(),
-        program: context::program(run),
-        complete: run.all_finished() && run.missing.is_empty(),
-        missing: words::missing(why),
-        findings: FindingPart::all(diagnosis),
-        clock: crate::present::clock::ClockPart::new(timeline),
+        judged: JudgedRun::new(
+            run,
+            context::program(run),
+            words::missing(why),
+            diagnosis,
+            timeline,
+        ),
         ticks_per_s: causes.clock.ticks_per_s,
         elapsed_s: s(causes.whole.1 - causes.whole.0),
         elapsed_ticks: causes.whole.1 - causes.whole.0,

@@ -88,6 +88,7 @@ pub(super) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_template("comparison.html", include_str!("comparison.html"))?;
     environment.add_template("history.html", include_str!("history.html"))?;
     environment.add_template("top.html", include_str!("top.html"))?;
+    environment.add_template("bottom.html", include_str!("bottom.html"))?;
     environment.add_template("head.html", include_str!("head.html"))?;
     environment.add_template("cells.html", include_str!("cells.html"))?;
     environment.add_template("summary.html", include_str!("summary.html"))?;

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use crate::present::clock::ClockPart;
 use crate::present::context;
-use crate::present::document::{Head, text};
-use crate::present::findings::FindingPart;
+use crate::present::document::text;
+use crate::present::judged_run::JudgedRun;
 use crate::replay::{Assembled, Network};
 
 use super::results::{Tolerance, WhatIfResults};
@@ -20,19 +19,7 @@ const COVERAGE: f64 = 0.9;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'a> {
     #[serde(flatten)]
-    head: Head,
-    /// The run directory.
-    run: String,
-    /// Name of the program.
-    program: String,
-    /// Every rank has a file and returned from MPI_Finalize.
-    complete: bool,
-    /// What is not known, and why.
-    missing: Vec<String>,
-    /// What the figures mean, the gravest first.
-    findings: Vec<FindingPart<'a>>,
-    /// How well times of different ranks compare.
-    clock: ClockPart,
+    judged: JudgedRun<'a>,
     /// The replay of the run as it was.
     self_replay: SelfReplay,
     /// The network, as the run shows it.
@@ -218,13 +205,13 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
         released: answer.released,
     });
     let document = Document {
-        head: Head::default(),
-        run: results.run.directory.display().to_string(),
-        program: context::program_line(results.run),
-        complete: results.run.all_finished() && results.run.missing.is_empty(),
-        missing: notes(results),
-        findings: FindingPart::all(results.diagnosis),
-        clock: ClockPart::new(results.timeline),
+        judged: JudgedRun::new(
+            results.run,
+            context::program_line(results.run),
+            notes(results),
+            results.diagnosis,
+            results.timeline,
+        ),
         self_replay: SelfReplay {
             recorded_s: what_if.graph.elapsed_s,
             elapsed_s: what_if.replayed.elapsed_s,

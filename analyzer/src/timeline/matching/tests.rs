@@ -64,6 +64,17 @@ impl Found {
     }
 }
 
+/// What matching with at most one, two and three shares finds.
+fn in_one_to_three_shares<S: MatchSink + Default + Send>(
+    run: &Run,
+) -> [Option<Vec<(MatchingSummary, S)>>; 3] {
+    let timeline = GlobalTimeline::new(run);
+    let communicators = CommunicatorTable::new(run);
+    [1, 2, 3].map(|most| {
+        match_in_shares(run, &timeline, &communicators, &ProcessShare::whole(run, most), S::default)
+    })
+}
+
 fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.diagnoses, []);
@@ -74,17 +85,8 @@ fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     assert_eq!(summary.matched as usize, found.messages.len());
     let counted = summary.unmatched.values().map(|sides| sides.sends + sides.receives);
     assert_eq!(counted.sum::<u64>() as usize, found.unmatched.len());
-    for max_shares in 1..=3 {
-        let shares = match_in_shares(
-            &run,
-            &timeline,
-            &communicators,
-            &ProcessShare::whole(&run, max_shares),
-            Found::default,
-        );
-        if let Some(shares) = shares {
-            assert_alike((&found, &summary), shares);
-        }
+    for shares in in_one_to_three_shares::<Found>(&run).into_iter().flatten() {
+        assert_alike((&found, &summary), shares);
     }
     for count in 2..=3 {
         let shares = in_threads::run(count, |processes| {

@@ -47,14 +47,7 @@ fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
     let communicators = CommunicatorTable::new(&run);
     let mut all = All::default();
     match_run(&run, &timeline, &communicators, &mut all);
-    for max_shares in 1..=3 {
-        let shares = match_in_shares(
-            &run,
-            &timeline,
-            &communicators,
-            &ProcessShare::whole(&run, max_shares),
-            All::default,
-        );
+    for (shares, most) in in_one_to_three_shares::<All>(&run).into_iter().zip(1..) {
         let mut together = All::default();
         for (_, share) in shares.unwrap() {
             together.found.messages.extend(share.found.messages);
@@ -62,7 +55,7 @@ fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
             together.found.instances.extend(share.found.instances);
             together.polls.extend(share.polls);
         }
-        assert_eq!(together.lines(), all.lines(), "seed {seed}, at most {max_shares} shares");
+        assert_eq!(together.lines(), all.lines(), "seed {seed}, at most {most} shares");
     }
     all
 }
