@@ -76,3 +76,5 @@ mod synthetic_messages;
 mod synthetic_trace;
 #[cfg(test)]
 mod synthetic_windows;
+#[cfg(test)]
+mod test_cases;

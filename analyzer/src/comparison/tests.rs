@@ -13,6 +13,7 @@ use super::statistics::{Location, compare, discoveries};
 use super::synthetic_runs::{NORM, RunGenerator, SMOOTH};
 use super::*;
 use crate::present::comparison::history;
+use crate::test_cases::cases;
 
 fn compared<T>(
     before: &[RunRecord],
@@ -199,12 +200,17 @@ fn rates(pairs: u64, spread: f64, slower: f64, at_most: f64) -> (u64, u64) {
 
 #[test]
 fn false_alarms_are_rare_and_slowdowns_are_found() {
-    let (alarms, _) = rates(60, 0.003, 0.0, 0.01);
-    assert!(alarms <= 2, "{alarms} of 60");
+    let pairs = u64::from(cases(60));
+    let (alarms, _) = rates(pairs, 0.003, 0.0, 0.01);
+    assert!(alarms <= pairs.div_ceil(30), "{alarms} of {pairs}");
+    let pairs = u64::from(cases(15));
     // Slowdown of the region, which is two thirds of the iteration.
-    for (slower, least) in [(0.045, 13), (0.075, 14), (0.15, 15)] {
-        let (found, _) = rates(15, 0.003, slower, 0.01);
-        assert!(found >= least, "{slower}: {found} of 15");
+    for (slower, missed_of_15) in [(0.045, 2), (0.075, 1), (0.15, 0)] {
+        let (found, _) = rates(pairs, 0.003, slower, 0.01);
+        assert!(
+            pairs - found <= (missed_of_15 * pairs).div_ceil(15),
+            "{slower}: {found} of {pairs}"
+        );
     }
 }
 
@@ -416,7 +422,7 @@ fn refuses_contradictory_and_later_records() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(crate::test_cases::cases(40)))]
     #[test]
     fn differences_add_up_to_the_nanosecond(
         (before, after) in (1u64..5, 1u64..5),

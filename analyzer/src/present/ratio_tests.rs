@@ -219,7 +219,7 @@ fn check_what_if(analysis: &Analysis) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(crate::test_cases::cases(64)))]
     #[test]
     fn no_share_exceeds_one(ranks in generated::runs_with_loops()) {
         check(&ranks);

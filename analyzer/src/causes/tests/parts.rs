@@ -41,7 +41,7 @@ fn added(causes: &[Causes]) -> (i64, Vec<i64>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(crate::test_cases::cases(32)))]
     #[test]
     fn waits_of_adjacent_parts_add_up(ranks in generated::runs_with_loops(), share in 0.01..0.99f64) {
         with_analysis(&ranks, |analysis| {

@@ -355,7 +355,7 @@ mod absurd {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(400))]
+        #![proptest_config(ProptestConfig::with_cases(crate::test_cases::cases(400)))]
         #[test]
         fn events_and_communicators(
             ranks in prop::collection::vec(

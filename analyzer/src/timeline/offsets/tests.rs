@@ -147,7 +147,7 @@ fn assert_true(run: &Run, timeline: &GlobalTimeline, hosts: &[Host], of_rank: &[
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(crate::test_cases::cases(60)))]
 
     /// Random messages and collective operations between six ranks on three hosts.
     #[test]
