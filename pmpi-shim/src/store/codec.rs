@@ -2,20 +2,32 @@
 
 use std::alloc::{Layout, alloc_zeroed};
 
-use trace_format::encoded::{Encoder, Words};
-use trace_format::layout::{ChunkHeader, SLOT_BYTES};
+use trace_format::encoded::{Decoder, Encoder, Words};
+use trace_format::encoding::checksum;
+use trace_format::layout::{CHUNK_ENCODED, ChunkHeader, SLOT_BYTES};
 
 /// Minimum number of slots worth encoding. A window with fewer belongs to a thread that made some
 /// calls and ended.
 const MIN_SLOTS: usize = 64;
 
-/// An encoder allocated without passing through the stack, of which threads may have little. `None`
+/// Tables of which all bytes may be zero.
+///
+/// # Safety
+/// A value with all bytes zero is valid, and has a size.
+pub unsafe trait Zeroed {}
+
+// SAFETY: tables of numbers, empty at first.
+unsafe impl Zeroed for Encoder {}
+// SAFETY: tables of numbers, empty at first.
+unsafe impl Zeroed for Decoder {}
+
+/// Tables allocated without passing through the stack, of which threads may have little. `None`
 /// without memory.
-fn zeroed() -> Option<Box<Encoder>> {
-    // SAFETY: the layout has a size. An encoder is valid if all its bytes are zero, and a box owns
-    // memory from the global allocator with its layout.
+pub fn zeroed<T: Zeroed>() -> Option<Box<T>> {
+    // SAFETY: the layout has a size, and zeros are a value, as the trait promises. A box owns memory from the
+    // global allocator with its layout.
     unsafe {
-        let memory = alloc_zeroed(Layout::new::<Encoder>()).cast::<Encoder>();
+        let memory = alloc_zeroed(Layout::new::<T>()).cast::<T>();
         (!memory.is_null()).then(|| Box::from_raw(memory))
     }
 }
@@ -34,8 +46,23 @@ impl std::fmt::Debug for Codec {
 }
 
 impl Codec {
+    /// What a window becomes: a chunk of encoded slots, or of its plain ones if that does not pay.
+    pub fn chunk<'s>(
+        &'s mut self,
+        window: &ChunkHeader,
+        slots: &'s [u8],
+    ) -> (ChunkHeader, &'s [u8]) {
+        match self.encode(window, slots) {
+            Some(body) => {
+                let (body_bytes, body_crc) = (body.len() as u32, checksum(body));
+                (ChunkHeader { kind: CHUNK_ENCODED, body_bytes, body_crc, ..*window }, body)
+            }
+            None => (*window, slots),
+        }
+    }
+
     /// Encodes the slots of a window. `None` if that does not pay.
-    pub fn encode(&mut self, window: &ChunkHeader, slots: &[u8]) -> Option<&[u8]> {
+    fn encode(&mut self, window: &ChunkHeader, slots: &[u8]) -> Option<&[u8]> {
         let first: *const Words = slots.as_ptr().cast();
         let count = slots.len() / SLOT_BYTES;
         // The slots lie in a mapping, behind a header of 64 bytes, so they are aligned.
@@ -61,7 +88,6 @@ impl Codec {
 
 #[cfg(test)]
 mod tests {
-    use trace_format::encoded::Decoder;
     use trace_format::layout::{Slot, bytes_of_all};
 
     use super::*;

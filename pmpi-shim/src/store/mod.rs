@@ -10,6 +10,7 @@
 //! | `paths` | numbers of call paths |
 //! | `interpreted` | definitions of interpreted functions |
 //! | `keeping` | archiving full windows according to the run's policy |
+//! | `ring` | a thread's newest events in bounded space of the file |
 //! | `codec` | a window's slots in few bytes |
 //! | `thread_records` | numbers of threads; records that threads continue one after the other |
 //! | `totals` | events folded into totals |
@@ -33,6 +34,7 @@ pub mod mapping;
 pub mod outermost;
 pub mod paths;
 pub mod regions;
+pub mod ring;
 pub mod sample_area;
 pub mod sampler;
 pub mod sampling;

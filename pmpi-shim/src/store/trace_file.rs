@@ -6,6 +6,7 @@
 //! close descriptors that are not its own.
 
 use std::ffi::{CString, c_int};
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
@@ -210,6 +211,19 @@ impl TraceFile {
         self.write(offset, bytes_of(&unfinished))?;
         self.write(offset + CHUNK_HEADER_BYTES as u64, content)?;
         self.write(offset, bytes_of(header))
+    }
+
+    fn mark_free(
+        &mut self,
+        space: Range<u64>,
+        (thread, thread_os_id): (u32, u32),
+    ) -> Result<(), String> {
+        if space.is_empty() {
+            return Ok(());
+        }
+        let length = space.end - space.start;
+        let free = ChunkHeader { length, thread_os_id, ..empty_chunk(CHUNK_UNFINISHED, thread, 0) };
+        self.write(space.start, bytes_of(&sealed(free)))
     }
 
     /// Memory of the file. `None` if its file system does not support shared mappings.
@@ -479,17 +493,14 @@ fn archived_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
     sealed(ChunkHeader { flags: 0, length, ..*window })
 }
 
-/// Adds a chunk with a window's encoded slots. Returns its offset, or `None` if the file may not
-/// grow.
-pub fn append_encoded(window: &ChunkHeader, encoded: &[u8]) -> Result<Option<u64>, String> {
-    let (body_bytes, body_crc) = (encoded.len() as u32, checksum(encoded));
-    append(&ChunkHeader { kind: CHUNK_ENCODED, body_bytes, body_crc, ..*window }, encoded, 0)
+/// Bytes of the file that a chunk takes.
+pub fn chunk_bytes(body: &[u8]) -> u64 {
+    ((CHUNK_HEADER_BYTES + body.len()) as u64).next_multiple_of(CHUNK_GRANULE)
 }
 
-/// Adds a chunk of at least `min_bytes` with a window's slots. Returns its offset, or `None` if the
-/// file may not grow.
-pub fn append(window: &ChunkHeader, slots: &[u8], min_bytes: usize) -> Result<Option<u64>, String> {
-    append_to(lock().as_mut(), window, slots, min_bytes)
+/// Adds a chunk with a window's events. Returns its offset, or `None` if the file may not grow.
+pub fn append(window: &ChunkHeader, body: &[u8]) -> Result<Option<u64>, String> {
+    append_to(lock().as_mut(), window, body)
 }
 
 /// The chunk of an area of samples, whose number is `area`.
@@ -503,36 +514,69 @@ pub fn append_samples(area: u32, sequence: u32, body: &[u8], may_wait: bool) -> 
     let mut guard = if may_wait { lock() } else { FILE.try_lock()? };
     let (body_bytes, body_crc) = (body.len() as u32, checksum(body));
     let header = ChunkHeader { body_bytes, body_crc, ..empty_chunk(CHUNK_SAMPLES, area, sequence) };
-    Some(matches!(append_to(guard.as_mut(), &header, body, 0), Ok(Some(_))))
+    Some(matches!(append_to(guard.as_mut(), &header, body), Ok(Some(_))))
 }
 
 fn append_to(
     file: Option<&mut TraceFile>,
     window: &ChunkHeader,
-    slots: &[u8],
-    min_bytes: usize,
+    body: &[u8],
 ) -> Result<Option<u64>, String> {
     let file = file.ok_or("no trace file")?;
-    let used = (CHUNK_HEADER_BYTES + slots.len()).max(min_bytes) as u64;
-    let (offset, length) = (file.end, used.next_multiple_of(CHUNK_GRANULE));
+    let (offset, length) = (file.end, chunk_bytes(body));
     if offset + length > file.max_bytes {
         file.full = true;
         return Ok(None);
     }
-    if min_bytes > CHUNK_HEADER_BYTES + slots.len() {
-        file.write_chunk(offset, &archived_header(window, length), &padded(slots, length))?;
-    } else {
-        file.write_chunk(offset, &archived_header(window, length), slots)?;
-    }
+    file.write_chunk(offset, &archived_header(window, length), body)?;
     file.end += length;
     Ok(Some(offset))
 }
 
-/// The slots followed by zeros, to fill a chunk of this length.
-fn padded(slots: &[u8], length: u64) -> Vec<u8> {
-    let mut whole = slots.to_vec();
-    whole.resize(length as usize - CHUNK_HEADER_BYTES, 0);
-    whole
+/// The size limit for events.
+pub fn max_bytes() -> u64 {
+    lock().as_ref().map_or(0, |file| file.max_bytes)
+}
+
+/// Free space for chunks of a thread, as much of this many bytes as the limit allows; `None` if it does not allow the
+/// least.
+pub fn free_space(
+    bytes: RangeInclusive<u64>,
+    thread: (u32, u32),
+) -> Result<Option<Range<u64>>, String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let left = file.max_bytes.saturating_sub(file.end) / CHUNK_GRANULE * CHUNK_GRANULE;
+    if left < *bytes.start() {
+        file.full = true;
+        return Ok(None);
+    }
+    let space = file.end..file.end + left.min(bytes.end().next_multiple_of(CHUNK_GRANULE));
+    file.grant(space.start, (space.end - space.start) as usize)?;
+    file.mark_free(space.clone(), thread)?;
+    file.end = space.end;
+    Ok(Some(space))
+}
+
+/// Makes space with the chunks in it one free chunk.
+pub fn mark_free(space: Range<u64>, thread: (u32, u32)) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.mark_free(space, thread)
+}
+
+/// Writes a chunk at the begin of free space; what is left of it stays free. Returns the chunk's length.
+pub fn write_in_free_space(
+    space: Range<u64>,
+    window: &ChunkHeader,
+    body: &[u8],
+) -> Result<u64, String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let length = chunk_bytes(body);
+    // Until the chunk has its own header, that of the free space covers all of it.
+    file.mark_free(space.start + length..space.end, (window.thread, window.thread_os_id))?;
+    file.write(space.start + CHUNK_HEADER_BYTES as u64, body)?;
+    file.write(space.start, bytes_of(&archived_header(window, length)))?;
+    Ok(length)
 }
 
 /// Adds the contents of a window that was not mapped from the file, unless it is empty.
@@ -544,16 +588,8 @@ pub fn append_window(window: &[u8]) {
         .take_while(|slot| read_plain::<Slot>(slot).is_some_and(|slot| slot.word != 0))
         .count();
     if header.magic == CHUNK_MAGIC {
-        let _ = append(&header, &slots[..used * SLOT_BYTES], 0);
+        let _ = append(&header, &slots[..used * SLOT_BYTES]);
     }
-}
-
-/// Replaces an older chunk of `length` bytes.
-pub fn replace(offset: u64, length: u64, window: &ChunkHeader, slots: &[u8]) -> Result<(), String> {
-    let mut guard = lock();
-    let file = guard.as_mut().ok_or("no trace file")?;
-    // Zeros behind the new slots overwrite the old ones.
-    file.write_chunk(offset, &archived_header(window, length), &padded(slots, length))
 }
 
 /// Reads back bytes at an offset of the file.

@@ -90,7 +90,7 @@ impl Recorder {
         if let Some(older) = &self.older {
             let next_opened = self.current.header.opened_ticks;
             let archive = &mut self.record.archive;
-            archive.keep(&older.header, older.slots(), older.memory.bytes, next_opened)?;
+            archive.keep(&older.header, older.slots(), next_opened)?;
         }
         let memory = match self.older.take().map(Window::clear) {
             Some(memory) if memory.bytes >= usual => memory,
@@ -128,13 +128,13 @@ impl Recorder {
         let mut cleared = Vec::new();
         if let Some(older) = self.older.take() {
             let archive = &mut self.record.archive;
-            if archive.keep(&older.header, older.slots(), 0, next_opened).is_err() {
+            if archive.keep(&older.header, older.slots(), next_opened).is_err() {
                 return cleared;
             }
             cleared.push(older.clear());
         }
         let current = &self.current;
-        if self.record.archive.keep(&current.header, current.slots(), 0, ticks).is_ok() {
+        if self.record.archive.keep(&current.header, current.slots(), ticks).is_ok() {
             let Memory { mapping, bytes, offset } = current.memory;
             let window =
                 Window { memory: Memory { mapping, bytes, offset }, header: current.header, used };

@@ -12,8 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::{Diagnosis, RankFile};
 use crate::encoded::{Decoder, Words};
 use crate::encoding::checksum;
-use crate::layout::{SLOT_BYTES, Slot};
+use crate::layout::{CHUNK_ENCODED, CHUNK_HEADER_BYTES, ChunkHeader, SLOT_BYTES, Slot};
 use crate::plain::{bytes_of_all, read_plain};
+
+/// Nothing is wrong with the file: with `--keep last` a process that runs writes over its oldest calls.
+const REPLACED: &str = "newer calls took the place of a chunk of events while it was read";
 
 /// The slots of one event chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +123,10 @@ impl RankFile {
         thread_local! {
             static DECODER: RefCell<Box<Decoder>> = RefCell::new(Box::new(Decoder::new()));
         }
-        let damaged = |what: &str| Diagnosis { offset: area.at as u64, what: what.to_owned() };
+        let damaged = |what: &str| {
+            let what = if self.was_replaced(area, crc) { REPLACED } else { what };
+            Diagnosis { offset: area.at as u64, what: what.to_owned() }
+        };
         let body = &*self.contents.piece(area.at..area.file_end());
         if checksum(body) != crc {
             return Err(damaged("a chunk of events is damaged (checksum)"));
@@ -129,5 +135,16 @@ impl RankFile {
         DECODER
             .with_borrow_mut(|decoder| decoder.decode(area.opened, body, most, slots))
             .map_err(|damage| damaged(&damage.to_string()))
+    }
+
+    /// Whether the space of an encoded chunk has been given to newer events since the file was opened. Its header
+    /// changes before its contents.
+    fn was_replaced(&self, area: &Area, crc: u32) -> bool {
+        let header = self.contents.piece(area.at..area.at + CHUNK_HEADER_BYTES);
+        let same = |header: ChunkHeader| {
+            header.kind == CHUNK_ENCODED
+                && (header.body_crc, header.opened_ticks) == (crc, area.opened)
+        };
+        !read_plain(&header).is_some_and(same)
     }
 }
