@@ -59,6 +59,7 @@ pub mod shell_word;
 pub mod simulated_run;
 pub mod spill;
 pub mod statistics;
+mod string_table;
 pub mod tables;
 pub mod timeline;
 pub mod trace;

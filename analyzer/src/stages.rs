@@ -4,8 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What every stage may use.
-const BELOW_ALL: [&str; 7] =
-    ["did_you_mean", "plain_text", "processes", "shell_word", "spill", "statistics", "whole_file"];
+const BELOW_ALL: [&str; 8] = [
+    "did_you_mean",
+    "plain_text",
+    "processes",
+    "shell_word",
+    "spill",
+    "statistics",
+    "string_table",
+    "whole_file",
+];
 
 /// The folders named in the first column of the table, in its order.
 fn stages(head: &str) -> Vec<&str> {

@@ -16,13 +16,14 @@ use trace_format::reader::{Event, RequestState};
 
 use super::progress::Progress;
 use crate::analysis::Analysis;
+use crate::string_table::StringTable;
 use crate::timeline::calls::{EventReader, PeerArgument, Received, Record, Tag};
 use crate::timeline::communicators::{CommunicatorTable, Membership, Peer};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::timeline::{GlobalTimeline, whole_ns};
 use crate::trace::{RankTrace, Run};
 pub use head::{Function, Head, HeadCommunicator, HeadRank};
-use head::{Numbers, functions, head_communicators};
+use head::{functions, head_communicators};
 
 /// Selects the part of a run to export.
 #[derive(Debug, Clone, Default)]
@@ -120,7 +121,7 @@ impl<'a> Content<'a> {
         communicators: &'a CommunicatorTable,
         choice: &'a Choice,
     ) -> Self {
-        let (mut names, mut regions) = (Numbers::default(), Numbers::default());
+        let (mut names, mut regions) = (StringTable::default(), StringTable::default());
         let wanted = |rank: u32| {
             choice.ranks.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.contains(&rank)))
         };
@@ -172,8 +173,8 @@ impl<'a> Content<'a> {
             mpi_library: of_header(|header| &header.mpi_library),
             world_size: run.world_size,
             ranks,
-            functions: functions(names.1),
-            regions: regions.1,
+            functions: functions(names.into_strings()),
+            regions: regions.into_strings(),
             communicators: head_communicators(communicators),
             first_ns,
             last_ns,

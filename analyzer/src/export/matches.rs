@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::analysis::Analysis;
 use crate::processes::Processes;
 use crate::spill::{Merged, Record, Sorted, Spill};
+use crate::string_table::StringTable;
 use crate::timeline::matching::{
     CollectiveInstance, MatchFinding, MatchInterest, MatchSink, Message, Side, Unmatched,
 };
@@ -73,8 +74,7 @@ struct Sink<'s, 'a> {
     messages: Spill<MessageRow>,
     members: Divided<MemberRow>,
     unmatched: Divided<UnmatchedRow>,
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    names: StringTable,
     /// Number of operations of each sequence, exported or not.
     lengths: BTreeMap<Sequence, u64>,
     operations: u64,
@@ -90,16 +90,6 @@ impl Sink<'_, '_> {
         if let Err(error) = result {
             self.failed.get_or_insert(error);
         }
-    }
-
-    fn name(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let number = self.names.len() as u32;
-        self.numbers.insert(name.to_owned(), number);
-        self.names.push(name.to_owned());
-        number
     }
 }
 
@@ -159,7 +149,7 @@ impl Sink<'_, '_> {
         if self.failed.is_some() || !self.content.wants_time(first_ns) {
             return;
         }
-        let function = self.name(&instance.function);
+        let function = self.names.number(&instance.function);
         let mut any = false;
         for member in &instance.members {
             let Some(rank) = self.content.exported_rank(member.rank) else { continue };
@@ -274,8 +264,7 @@ impl Matches {
             messages: Spill::one_of(scratch, threads),
             members: Divided::new(scratch, threads),
             unmatched: Divided::new(scratch, threads),
-            names: Vec::new(),
-            numbers: HashMap::new(),
+            names: StringTable::default(),
             lengths: BTreeMap::new(),
             operations: 0,
             failed: None,
@@ -317,7 +306,7 @@ impl Matches {
                 others.1.push(sink.unmatched.others.sorted()?);
                 sink.failed.map_or(Ok(()), Err)
             })();
-            matches.names.push(sink.names);
+            matches.names.push(sink.names.into_strings());
             if let Err(error) = sorted {
                 failed.get_or_insert(error);
             }

@@ -5,12 +5,13 @@
 //! parameters, environment, directories, names that the program gave to communicators, process ids
 //! and the date are removed.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use trace_format::header::{Definition, FileHeader, ObjectKind};
 use trace_format::samples::PYTHON;
+
+use crate::string_table::StringTable;
 
 use super::fault::{FileFault, RunNote};
 use super::opened::Run;
@@ -24,15 +25,14 @@ const PREDEFINED: [&str; 3] = ["MPI_COMM_WORLD", "MPI_COMM_SELF", "MPI_COMM_PARE
 
 /// Numbers for names, in the order in which they first occur.
 #[derive(Default)]
-struct Pseudonyms(HashMap<String, String>);
+struct Pseudonyms(StringTable);
 
 impl Pseudonyms {
     fn pseudonym(&mut self, prefix: &str, name: &str) -> String {
         if name.is_empty() {
             return String::new();
         }
-        let next = self.0.len();
-        self.0.entry(name.to_owned()).or_insert_with(|| format!("{prefix}{next}")).clone()
+        format!("{prefix}{}", self.0.number(name))
     }
 }
 

@@ -96,23 +96,6 @@ pub struct Head {
     pub compute: String,
 }
 
-/// Assigns numbers to names.
-#[derive(Debug, Default)]
-pub(super) struct Numbers(HashMap<String, u32>, pub(super) Vec<String>);
-
-impl Numbers {
-    /// The number of a name.
-    pub(super) fn number(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.0.get(name) {
-            return *number;
-        }
-        let number = self.1.len() as u32;
-        self.0.insert(name.to_owned(), number);
-        self.1.push(name.to_owned());
-        number
-    }
-}
-
 pub(super) fn functions(names: Vec<String>) -> Vec<Function> {
     let function = |name: String| {
         let Meaning { class, operation, .. } = *Meaning::by_name(&name);

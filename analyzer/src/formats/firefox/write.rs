@@ -13,33 +13,16 @@ use serde_json::{Value, json};
 use crate::export::content::Content;
 use crate::export::samples::{Frame, SampledThread, Samples};
 use crate::export::{ExportError, Progress, Written, write_json};
+use crate::string_table::StringTable;
 
 const VERSION: u32 = 55;
-
-/// Strings of a thread, each once.
-#[derive(Default)]
-struct Strings {
-    all: Vec<String>,
-    numbers: HashMap<String, usize>,
-}
-
-impl Strings {
-    fn number(&mut self, text: &str) -> usize {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        self.all.push(text.to_owned());
-        self.numbers.insert(text.to_owned(), self.all.len() - 1);
-        self.all.len() - 1
-    }
-}
 
 /// The tables of a thread.
 #[derive(Default)]
 struct Tables {
-    strings: Strings,
+    strings: StringTable,
     /// Name and file of each function.
-    functions: Vec<(usize, Option<usize>)>,
+    functions: Vec<(u32, Option<u32>)>,
     function_numbers: HashMap<u32, usize>,
     /// Function and line.
     frames: Vec<(usize, Option<u32>)>,
@@ -97,7 +80,7 @@ impl Tables {
         let time = self.samples.iter().map(|(at_ms, ..)| *at_ms);
         let samples = || self.samples.iter();
         json!({
-            "stringArray": self.strings.all,
+            "stringArray": self.strings.strings(),
             "funcTable": {
                 "length": functions,
                 "name": self.functions.iter().map(|(name, _)| *name).collect::<Vec<_>>(),

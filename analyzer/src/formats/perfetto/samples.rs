@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use crate::export::content::Content;
 use crate::export::samples::{Frame, SampledThread, Samples};
+use crate::string_table::StringTable;
 
 use super::encoded::{
     Encoded, INTERNED_DATA, NEEDS_STATE, PACKET_DEFAULTS, PERF_SAMPLE, SEQUENCE_FLAGS,
@@ -29,28 +30,24 @@ const TASK_CLOCK: u64 = 2;
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 
-/// Interned strings of a kind, whose numbers begin with 1, and messages for those that are new.
-#[derive(Default)]
-struct Interned(HashMap<String, u64>);
-
-impl Interned {
-    fn number(&mut self, field: u32, text: &str, new: &mut Encoded) -> u64 {
-        let next = self.0.len() as u64 + 1;
-        *self.0.entry(text.to_owned()).or_insert_with(|| {
-            new.message(field, |entry| {
-                entry.number(1, next).text(2, text);
-            });
-            next
-        })
+/// The number of an interned string of a kind, from 1 on, and whether it is new: then a message of it is written, too.
+fn interned(table: &mut StringTable, field: u32, text: &str, new: &mut Encoded) -> (u64, bool) {
+    let (number, is_new) = table.insert(text);
+    let iid = u64::from(number) + 1;
+    if is_new {
+        new.message(field, |entry| {
+            entry.number(1, iid).text(2, text);
+        });
     }
+    (iid, is_new)
 }
 
 /// What was defined on the sequence.
 #[derive(Default)]
 struct Definitions {
-    names: Interned,
-    files: Interned,
-    modules: Interned,
+    names: StringTable,
+    files: StringTable,
+    modules: StringTable,
     frames: HashMap<(u32, Option<u32>), u64>,
     /// By the frames, the outermost first.
     stacks: HashMap<Vec<u64>, u64>,
@@ -63,12 +60,11 @@ impl Definitions {
             return *known;
         }
         let iid = self.frames.len() as u64 + 1;
-        let name = self.names.number(FUNCTION_NAMES, &frame.name(), new);
-        let file = frame.file().map(|file| self.files.number(SOURCE_PATHS, file, new));
+        let (name, _) = interned(&mut self.names, FUNCTION_NAMES, &frame.name(), new);
+        let file = frame.file().map(|file| interned(&mut self.files, SOURCE_PATHS, file, new).0);
         let module = frame.function.map_or("", |of| of.module.as_str());
-        let known = self.modules.0.len();
-        let mapping = self.modules.number(MAPPING_PATHS, module, new);
-        if self.modules.0.len() > known {
+        let (mapping, is_new) = interned(&mut self.modules, MAPPING_PATHS, module, new);
+        if is_new {
             new.message(MAPPINGS, |entry| {
                 entry.number(1, mapping).number(7, mapping);
             });

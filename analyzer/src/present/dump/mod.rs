@@ -70,7 +70,7 @@ impl<'a> Dump<'a> {
         &self,
         (rank, thread): (usize, u32),
         event: &Event,
-        communicator: impl FnMut(&str) -> usize,
+        communicator: impl FnMut(&str) -> u32,
     ) -> serde_json::Value {
         match event.is_call() {
             true => self.event(rank, thread, event).for_page(communicator),

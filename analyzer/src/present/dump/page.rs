@@ -6,10 +6,7 @@ use super::lines::EventLine;
 
 impl EventLine {
     /// The details of a call beyond its name and times, with communicators by number; `null` if there are none.
-    pub(super) fn for_page(
-        &self,
-        mut communicator: impl FnMut(&str) -> usize,
-    ) -> serde_json::Value {
+    pub(super) fn for_page(&self, mut communicator: impl FnMut(&str) -> u32) -> serde_json::Value {
         let mut details = serde_json::Map::new();
         let mut add = |key: &str, value: Option<serde_json::Value>| {
             if let Some(value) = value {

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::string_table::StringTable;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
-
-use super::names::NameTable;
 
 pub(super) struct Writer<'a> {
     /// Rows by rank and thread.
@@ -24,7 +23,7 @@ impl Writer<'_> {
     }
 
     /// Rows, begins and ends of send and receive, bytes, tag, communicator; `None` if one of them has no row.
-    pub fn message(&self, message: &Message, communicators: &mut NameTable) -> Option<Value> {
+    pub fn message(&self, message: &Message, communicators: &mut StringTable) -> Option<Value> {
         let (send, receive) = (&message.send, &message.receive);
         let from = self.row(send.rank, send.thread)?;
         let to = self.row(receive.rank, receive.thread)?;
@@ -38,8 +37,8 @@ impl Writer<'_> {
     pub fn collective(
         &self,
         instance: &CollectiveInstance,
-        function: usize,
-        communicators: &mut NameTable,
+        function: u32,
+        communicators: &mut StringTable,
     ) -> Value {
         let members = instance.members.iter().filter_map(|member| {
             let row = self.row(member.rank, member.thread)?;

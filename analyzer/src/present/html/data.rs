@@ -10,13 +10,14 @@ use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, Kind};
 use crate::metrics::code::SampledPaths;
 use crate::present::shown::Report;
+use crate::string_table::StringTable;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::{GlobalTimeline, whole_ns};
 use crate::trace::Run;
 
 use super::super::dump::Dump;
 use super::communication::Writer;
-use super::names::{NameTable, TOOL_NAME};
+use super::names::{TOOL_NAME, kinds};
 use super::packed;
 use super::samples::{PAGE_LIMITS, Samples};
 
@@ -30,17 +31,17 @@ struct Data {
     function_kinds: Vec<usize>,
     hosts: Vec<String>,
     communicators: Vec<String>,
-    rows: Vec<(u32, u32, usize, f64, f64)>,
+    rows: Vec<(u32, u32, u32, f64, f64)>,
     packed: String,
     windows: Vec<(f64, f64)>,
     events: Events,
     messages: Vec<Value>,
     collectives: Vec<Value>,
-    regions: Vec<(usize, usize, f64, f64)>,
+    regions: Vec<(usize, u32, f64, f64)>,
     region_names: Vec<String>,
-    longest: Vec<(usize, usize, usize, f64, f64)>,
+    longest: Vec<(usize, usize, u32, f64, f64)>,
     /// Calls that never returned: row, function, begin.
-    open: Vec<(usize, usize, f64)>,
+    open: Vec<(usize, u32, f64)>,
     /// Whether some calls are kept as totals only, so that the single calls are not all calls.
     summed: bool,
     /// Kinds that count as computing; `None` where regions decide what does.
@@ -55,7 +56,7 @@ struct Data {
 struct Events {
     rows: Vec<(usize, usize)>,
     #[serde(rename = "fn")]
-    function: Vec<usize>,
+    function: Vec<u32>,
     begin: Vec<i64>,
     dur: Vec<i64>,
     more: Vec<Value>,
@@ -77,8 +78,12 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
     let run = report.run;
     let table = CommunicatorTable::new(run);
     let dump = Dump::new(run, report.timeline, &table);
-    let (mut functions, mut hosts, mut communicators, mut region_names) =
-        (NameTable::default(), NameTable::default(), NameTable::default(), NameTable::default());
+    let (mut functions, mut hosts, mut communicators, mut region_names) = (
+        StringTable::default(),
+        StringTable::default(),
+        StringTable::default(),
+        StringTable::default(),
+    );
     let rows = activity.rows.iter().map(|row| {
         let host = hosts.number(&run.ranks[row.position].file.header.host);
         (row.rank, row.thread, host, row.begin_s, row.end_s)
@@ -142,10 +147,10 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         length_s: activity.length_s,
         bins: activity.bins,
         kinds: Kind::ALL.iter().map(|kind| kind.name()).collect(),
-        function_kinds: functions.kinds(),
-        functions: functions.into_names(),
-        hosts: hosts.into_names(),
-        communicators: communicators.into_names(),
+        function_kinds: kinds(functions.strings()),
+        functions: functions.into_strings(),
+        hosts: hosts.into_strings(),
+        communicators: communicators.into_strings(),
         rows,
         packed: packed::rows(activity),
         windows: detail.windows.iter().map(|window| (window.start, window.end)).collect(),
@@ -153,7 +158,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         messages,
         collectives,
         regions,
-        region_names: region_names.into_names(),
+        region_names: region_names.into_strings(),
         longest,
         open,
         summed: activity.summed_s.is_some(),

@@ -24,13 +24,14 @@ use crate::present::shown::Report;
 use crate::present::text_timeline;
 use crate::present::whatif::ForReport;
 use crate::replay::NoIdeal;
+use crate::string_table::StringTable;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
 
 use super::communication::Writer;
 use super::data::computing_kinds;
 use super::markup::{PageError, SHARED_SCRIPT, environment, is_totals_only, kinds_used, safe};
-use super::names::{NameTable, TOOL_NAME};
+use super::names::{TOOL_NAME, kinds};
 use super::parts;
 use super::samples::{Samples, VIEW_LIMITS};
 
@@ -63,7 +64,7 @@ pub struct View<'a> {
     look: IndexReader<'a>,
     communicators: &'a CommunicatorTable,
     dump: Dump<'a>,
-    functions: NameTable,
+    functions: StringTable,
     row_of: HashMap<(u32, u32), usize>,
     /// Why ranks waited, computed at the first request.
     causes: OnceLock<Option<Causes<'a>>>,
@@ -75,7 +76,7 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     pub fn new(look: IndexReader<'a>, communicators: &'a CommunicatorTable) -> Self {
-        let mut functions = NameTable::default();
+        let mut functions = StringTable::default();
         for rank in &look.run.ranks {
             rank.file.function_names().iter().for_each(|name| {
                 functions.number(name);
@@ -157,7 +158,7 @@ impl<'a> View<'a> {
     /// The data that the page embeds: rows, regions, the longest calls.
     fn data(&self) -> Value {
         let (run, timeline) = (self.look.run, self.look.timeline);
-        let (mut hosts, mut names) = (NameTable::default(), NameTable::default());
+        let (mut hosts, mut names) = (StringTable::default(), StringTable::default());
         let mut regions = Vec::new();
         let rows: Vec<Value> = (self.look.index.rows.iter().enumerate())
             .map(|(index, row)| {
@@ -192,20 +193,20 @@ impl<'a> View<'a> {
         json!({
             "length_s": self.length_s(),
             "kinds": Kind::ALL.map(Kind::name),
-            "functions": self.functions.names(),
-            "function_kinds": self.functions.kinds(),
+            "functions": self.functions.strings(),
+            "function_kinds": kinds(self.functions.strings()),
             "communicators": [],
-            "hosts": hosts.names(),
+            "hosts": hosts.strings(),
             "rows": rows,
             "regions": regions,
-            "region_names": names.names(),
+            "region_names": names.strings(),
             "longest": longest.collect::<Vec<_>>(),
             "open": open,
             "summed": activity::summed(run, timeline).is_some(),
         })
     }
 
-    fn function(&self, position: usize, function: Option<u16>) -> usize {
+    fn function(&self, position: usize, function: Option<u16>) -> u32 {
         let file = &self.look.run.ranks[position].file;
         let name = match function {
             None => TOOL_NAME,
@@ -243,7 +244,7 @@ impl<'a> View<'a> {
         if *rows.end() >= self.rows() || rows.clone().count() > MAX_ROWS || from_s > to_s {
             return None;
         }
-        let mut communicators = NameTable::default();
+        let mut communicators = StringTable::default();
         let mut shown = Vec::new();
         let mut remaining = MAX_CALLS;
         for row in rows {
@@ -284,13 +285,13 @@ impl<'a> View<'a> {
         });
         let collectives: Vec<Value> = collectives.collect();
         Some(json!({
-            "functions": self.functions.names(),
-            "function_kinds": self.functions.kinds(),
+            "functions": self.functions.strings(),
+            "function_kinds": kinds(self.functions.strings()),
             "rows": shown,
             "messages": messages,
             "collectives": collectives,
             "messages_note": found.note,
-            "communicators": communicators.names(),
+            "communicators": communicators.strings(),
         }))
     }
 

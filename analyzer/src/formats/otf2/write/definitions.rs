@@ -12,6 +12,7 @@ use crate::formats::otf2::names::{
     GROUP_COMM_SELF, LOCATION_CPU_THREAD, LOCATION_GROUP_PROCESS, PARADIGM_MPI,
     PROGRAM_DESCRIPTION, PROGRAM_PROPERTY, TYPE_STRING, TYPE_UINT64, UNSAMPLED_PROPERTY,
 };
+use crate::string_table::StringTable;
 
 use super::location::location;
 use super::regions::{PROGRAM, Regions};
@@ -21,20 +22,19 @@ use super::samples::{Contexts, define, further_locations};
 struct Strings<'a> {
     library: &'a Otf2Library,
     writer: Object,
-    known: HashMap<String, u32>,
+    known: StringTable,
 }
 
 impl Strings<'_> {
     fn number(&mut self, text: &str) -> Result<u32, Otf2Error> {
-        if let Some(number) = self.known.get(text) {
-            return Ok(*number);
+        let (number, is_new) = self.known.insert(text);
+        if !is_new {
+            return Ok(number);
         }
-        let number = self.known.len() as u32;
         let c_text = CString::new(text.replace('\0', " ")).unwrap_or_default();
         let write = self.library.GlobalDefWriter_WriteString;
         // SAFETY: the writer is open, and the text ends with a zero and lives long enough.
         self.library.check(unsafe { write(self.writer, number, c_text.as_ptr()) })?;
-        self.known.insert(text.to_owned(), number);
         Ok(number)
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn write_definitions(
     check(unsafe {
         (library.GlobalDefWriter_WriteClockProperties)(writer, 1_000_000_000, 0, length, realtime)
     })?;
-    let mut strings = Strings { library, writer, known: HashMap::new() };
+    let mut strings = Strings { library, writer, known: StringTable::default() };
     let empty = strings.number("")?;
     for ((name, what), number) in ATTRIBUTES.iter().zip(0..) {
         let (name, what) = (strings.number(name)?, strings.number(what)?);
@@ -167,7 +167,7 @@ pub(super) fn write_definitions(
         let name = strings.number("task clock")?;
         let file_of = |region: u32| {
             let file = regions.found[region as usize].source_file.as_ref();
-            file.and_then(|file| strings.known.get(file)).copied().unwrap_or(UNDEFINED_32)
+            file.and_then(|file| strings.known.find(file)).unwrap_or(UNDEFINED_32)
         };
         define(library, writer, sampled, name, &file_of)?;
     }
