@@ -83,7 +83,7 @@ Exchange = namedtuple(
     "phase parent same_host rounds kept child_ticks parent_ticks bound_ticks"
     " min_round_trip_ticks median_round_trip_ticks",
 )
-Module = namedtuple("Module", "path build_id base begin end ticks")
+Module = namedtuple("Module", "path identity base begin end ticks")
 Chunk = namedtuple("Chunk", "at end thread sequence opened_ticks encoded")
 
 

@@ -63,7 +63,7 @@ pub fn sampled(library: &Library, seed: u64, work: &[Vec<[u64; FUNCTIONS]>]) -> 
         let Library { path, build_id, functions } = library;
         let (path, build_id) = (path.clone(), build_id.clone());
         let (base, begin, end_of_code, ticks) = (0, 0, u64::MAX / 2, 0);
-        let module = Module { path, build_id, base, begin, end: end_of_code, ticks };
+        let module = Module { path, identity: build_id, base, begin, end: end_of_code, ticks };
         made.definitions.push(Definition::Module(module));
         made.definitions.push(Definition::Sampling(Sampling {
             rate_hz: RATE_HZ,

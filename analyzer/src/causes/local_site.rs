@@ -79,8 +79,8 @@ impl ReplacedModules {
         let replaced = (0..all.len()).filter(|index| overlapping[*index]).map(|index| {
             let module = all[index];
             let is_same = |other: &&Module| {
-                (&other.path, &other.build_id, other.base)
-                    == (&module.path, &module.build_id, module.base)
+                (&other.path, &other.identity, other.base)
+                    == (&module.path, &module.identity, module.base)
             };
             Replaced {
                 index: all.iter().position(is_same).unwrap_or(index) as u32,
@@ -140,7 +140,7 @@ mod tests {
         for (path, begin, ticks) in loads {
             rank.definitions.push(Definition::Module(Module {
                 path: path.into(),
-                build_id: String::new(),
+                identity: String::new(),
                 base: begin,
                 begin,
                 end: begin + 0x100,

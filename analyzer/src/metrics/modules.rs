@@ -34,9 +34,9 @@ pub(crate) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option
         .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)
 }
 
-/// Path and build id of a module, both empty if it is not known, and an address in its file.
+/// Path and identity of a module, both empty if it is not known, and an address in its file.
 pub(crate) fn in_file(module: Option<&Module>, address: u64) -> (&str, &str, u64) {
     let (path, id, base) =
-        module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
+        module.map_or(("", "", 0), |m| (m.path.as_str(), m.identity.as_str(), m.base));
     (path, id, address.wrapping_sub(base))
 }

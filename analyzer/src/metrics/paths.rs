@@ -248,9 +248,9 @@ mod tests {
 
     #[test]
     fn interpreted_function_may_be_defined_behind_the_path() {
-        let (path, build_id) = ("/heat.py".to_owned(), "python solve".to_owned());
+        let (path, identity) = ("/heat.py".to_owned(), "python solve".to_owned());
         let (base, end) = (interpreted(3, 0), interpreted(4, 0));
-        let code = Definition::Code(Module { path, build_id, base, begin: base, end, ticks: 9 });
+        let code = Definition::Code(Module { path, identity, base, begin: base, end, ticks: 9 });
         let path = Definition::Path { number: 0, addresses: vec![interpreted(3, 42)] };
         let found = keys_of_paths(&[path, code])[&0][0].clone();
         assert_eq!(found, ("/heat.py".to_owned(), "python solve".to_owned(), 42));
@@ -263,7 +263,7 @@ mod tests {
         let module = |path: &str, ticks| {
             Definition::Module(Module {
                 path: path.to_owned(),
-                build_id: String::new(),
+                identity: String::new(),
                 base: 0x1000,
                 begin: 0x1000,
                 end: 0x2000,

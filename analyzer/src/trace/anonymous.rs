@@ -70,12 +70,12 @@ impl Names {
             }
             Definition::Module(module) => {
                 module.path = self.modules.pseudonym("module", &module.path);
-                module.build_id.clear();
+                module.identity.clear();
             }
             Definition::Code(code) => {
                 code.path = self.modules.pseudonym("module", &code.path);
-                code.build_id =
-                    PYTHON.to_owned() + &self.functions.pseudonym("function", &code.build_id);
+                code.identity =
+                    PYTHON.to_owned() + &self.functions.pseudonym("function", &code.identity);
             }
             Definition::Stopped { reason, .. } => *reason = without_paths(reason),
             _ => {}

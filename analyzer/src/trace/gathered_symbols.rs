@@ -26,7 +26,7 @@ type Needed = BTreeMap<(String, String), BTreeSet<u64>>;
 /// Adds an address in memory, for each module that has been there.
 fn add(needed: &mut Needed, modules: &[&Module], address: u64) {
     for module in modules.iter().filter(|of| (of.begin..of.end).contains(&address)) {
-        let of_module = needed.entry((module.path.clone(), module.build_id.clone())).or_default();
+        let of_module = needed.entry((module.path.clone(), module.identity.clone())).or_default();
         of_module.insert(address.wrapping_sub(module.base));
     }
 }

@@ -68,27 +68,27 @@ impl Symbols {
 
     /// Location of the call that returns to an address of a module, as addresses are in its file. The innermost one:
     /// the call may have been inlined.
-    pub fn location(&mut self, path: &str, build_id: &str, address: u64) -> SourceLocation {
+    pub fn location(&mut self, path: &str, identity: &str, address: u64) -> SourceLocation {
         // The call itself precedes the address that it returns to.
-        let is_line = build_id.starts_with(PYTHON);
+        let is_line = identity.starts_with(PYTHON);
         let call = if is_line { address } else { address.saturating_sub(1) };
-        self.frames(path, build_id, call).swap_remove(0)
+        self.frames(path, identity, call).swap_remove(0)
     }
 
     /// Location of an instruction in the function that was inlined there, in the one that this one was inlined into, and
     /// so on; the innermost first. There is at least one, of which nothing may be known.
-    pub fn frames(&mut self, path: &str, build_id: &str, address: u64) -> Vec<SourceLocation> {
-        if let Some(name) = build_id.strip_prefix(PYTHON) {
+    pub fn frames(&mut self, path: &str, identity: &str, address: u64) -> Vec<SourceLocation> {
+        if let Some(name) = identity.strip_prefix(PYTHON) {
             let line = u32::try_from(address).ok().filter(|line| *line > 0);
             let file = Some(path.to_owned()).filter(|path| !path.is_empty());
             return vec![SourceLocation { function: Some(name.to_owned()), file, line }];
         }
-        if let Some(kept) = self.kept.frames(path, build_id, address) {
+        if let Some(kept) = self.kept.frames(path, identity, address) {
             return kept.clone();
         }
-        let key = (path.to_owned(), build_id.to_owned());
+        let key = (path.to_owned(), identity.to_owned());
         if !self.modules.contains_key(&key) {
-            let module = match open(path, build_id, &self.debug_folders) {
+            let module = match open(path, identity, &self.debug_folders) {
                 Ok(module) => Some(module),
                 Err(why) => {
                     self.unusable.push((path.to_owned(), why));

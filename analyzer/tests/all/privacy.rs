@@ -83,7 +83,7 @@ fn run_with_names(name: impl Fn(&str) -> String) -> RunDirectory {
             },
             Definition::Code(Module {
                 path: format!("/{}.py", name("script")),
-                build_id: format!("python {}", name("function")),
+                identity: format!("python {}", name("function")),
                 base: 1 << 63,
                 begin: 1 << 63,
                 end: (1 << 63) + (1 << 24),
@@ -91,7 +91,7 @@ fn run_with_names(name: impl Fn(&str) -> String) -> RunDirectory {
             }),
             Definition::Module(Module {
                 path: format!("/{}.so", name("module")),
-                build_id: "00".into(),
+                identity: "00".into(),
                 base: 0,
                 begin: 0,
                 end: 1 << 40,

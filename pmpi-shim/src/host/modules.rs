@@ -39,8 +39,8 @@ pub fn look(write: impl Fn(&Module)) -> bool {
     let now = loaded();
     for module in &now {
         let same = |other: &Module| {
-            (&other.path, &other.build_id, other.base)
-                == (&module.path, &module.build_id, module.base)
+            (&other.path, &other.identity, other.base)
+                == (&module.path, &module.identity, module.base)
         };
         if !known.modules.iter().any(same) {
             write(module);
@@ -102,8 +102,8 @@ fn loaded() -> Vec<Module> {
             } else {
                 path
             };
-            let build_id = machine::build_id_of(headers, base).unwrap_or_default();
-            modules.push(Module { path, build_id, base, begin, end, ticks: counter::now() });
+            let identity = machine::build_id_of(headers, base).unwrap_or_default();
+            modules.push(Module { path, identity, base, begin, end, ticks: counter::now() });
         }
         0
     }

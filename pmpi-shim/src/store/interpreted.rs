@@ -58,8 +58,8 @@ mod tests {
         let mut bytes = [0; MAX_BYTES];
         let found = decode(encoded(3, "Größe", "/a.py", &mut bytes).unwrap());
         let (begin, end) = (interpreted(3, 0), interpreted(4, 0));
-        let (path, build_id) = ("/a.py".to_owned(), "python Größe".to_owned());
-        let expected = Module { path, build_id, base: begin, begin, end, ticks: 0 };
+        let (path, identity) = ("/a.py".to_owned(), "python Größe".to_owned());
+        let expected = Module { path, identity, base: begin, begin, end, ticks: 0 };
         assert_eq!(found, Ok(Definition::Code(expected)));
         assert!(encoded(3, &"x".repeat(5000), "", &mut bytes).is_none());
     }

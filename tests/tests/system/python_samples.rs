@@ -76,7 +76,7 @@ impl<'r> Functions<'r> {
     fn at(&self, address: u64) -> Option<(&str, &str, u64)> {
         let code = self.0.iter().find(|of| (of.begin..of.end).contains(&address))?;
         let file = code.path.rsplit('/').next().unwrap_or_default();
-        Some((code.build_id.strip_prefix(PYTHON)?, file, address - code.base))
+        Some((code.identity.strip_prefix(PYTHON)?, file, address - code.base))
     }
 
     /// The names on a stack, outermost first.

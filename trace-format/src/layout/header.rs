@@ -172,7 +172,7 @@ pub enum Definition {
     Sampling(Sampling),
     /// A function of an interpreted language on call paths and stacks of samples, like a module whose
     /// code is its source lines: the line is the address less `base`. `path` is the source file,
-    /// `build_id` [`crate::samples::PYTHON`] and the function's name.
+    /// `identity` [`crate::samples::PYTHON`] and the function's name.
     Code(Module),
 }
 
@@ -292,8 +292,9 @@ pub struct CounterReading {
 pub struct Module {
     /// Path of its file, including the program's own.
     pub path: String,
-    /// Build id (ELF note, hexadecimal); empty if it has none.
-    pub build_id: String,
+    /// What tells it from others of the same path: its build id (ELF note, hexadecimal; empty if it
+    /// has none), or what [`Definition::Code`] says.
+    pub identity: String,
     /// Offset to add to an address in the file to get the address in memory.
     pub base: u64,
     /// First address that belongs to it.

@@ -32,7 +32,7 @@ pub(super) fn limit(definition: &mut Definition) {
         Definition::Module(module) => &mut module.path,
         Definition::Sampling(sampling) => &mut sampling.unavailable,
         Definition::Code(code) => {
-            code.build_id = limited(std::mem::take(&mut code.build_id));
+            code.identity = limited(std::mem::take(&mut code.identity));
             &mut code.path
         }
         _ => return,

@@ -11,7 +11,7 @@ use super::*;
 fn load(rank: &mut SyntheticRank, path: &str, begin: u64, ticks: u64) {
     rank.definitions.push(Definition::Module(Module {
         path: path.into(),
-        build_id: String::new(),
+        identity: String::new(),
         base: begin,
         begin,
         end: begin + 0x1000,
@@ -219,7 +219,7 @@ fn calls_of_a_package_are_where_the_python_program_called_it() {
         rank.definitions.retain(|definition| !matches!(definition, Definition::Path { .. }));
         rank.definitions.push(Definition::Code(Module {
             path: "/home/ada/heat.py".into(),
-            build_id: "python solve".into(),
+            identity: "python solve".into(),
             base: begin,
             begin,
             end: interpreted(2, 0),

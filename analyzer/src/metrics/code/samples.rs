@@ -111,7 +111,7 @@ impl Replacements {
         let mut by_address: Vec<&Module> = all.to_vec();
         by_address.sort_unstable_by_key(|module| (module.begin, module.end));
         let is_same = |one: &Module, other: &Module| {
-            (&one.path, &one.build_id, one.base) == (&other.path, &other.build_id, other.base)
+            (&one.path, &one.identity, one.base) == (&other.path, &other.identity, other.base)
         };
         let mut ticks = Vec::new();
         let mut largest: Option<&Module> = None;

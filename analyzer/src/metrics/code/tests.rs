@@ -10,8 +10,8 @@ use crate::trace::symbols::{SourceLocation, Symbols};
 const HZ: f64 = 100.0;
 
 fn module(path: &str, begin: u64, ticks: u64) -> Module {
-    let (path, build_id) = (path.to_owned(), String::new());
-    Module { path, build_id, base: begin, begin, end: begin + 0x1000, ticks }
+    let (path, identity) = (path.to_owned(), String::new());
+    Module { path, identity, base: begin, begin, end: begin + 0x1000, ticks }
 }
 
 fn place(function: &str, line: u32) -> SourceLocation {
@@ -91,8 +91,8 @@ fn self_and_total_time_of_recursive_and_inlined_functions() {
 fn interpreted_functions_have_the_lines_of_their_calls() {
     let python = |number: u32, name: &str| {
         let begin = interpreted(number, 0);
-        let (path, build_id) = ("/home/ada/heat.py".to_owned(), format!("python {name}"));
-        Module { path, build_id, base: begin, begin, end: interpreted(number + 1, 0), ticks: 0 }
+        let (path, identity) = ("/home/ada/heat.py".to_owned(), format!("python {name}"));
+        Module { path, identity, base: begin, begin, end: interpreted(number + 1, 0), ticks: 0 }
     };
     let modules = [python(0, "<module>"), python(7, "solve"), module("long_add", 0x1000, 0)];
     let path = vec![interpreted(7, 42), interpreted(0, 60)];

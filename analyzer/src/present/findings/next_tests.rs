@@ -22,7 +22,7 @@ fn waits_in_library() -> [SyntheticRank; 2] {
         rank.header.program = "/home/ada/flow".into();
         rank.definitions.push(Definition::Module(Module {
             path: "/opt/lib/libmesh.so.2".into(),
-            build_id: String::new(),
+            identity: String::new(),
             base: 0x9000,
             begin: 0x9000,
             end: 0xa000,
