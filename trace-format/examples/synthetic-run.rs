@@ -2,7 +2,8 @@
 //! traces are read and displayed.
 //!
 //! ```text
-//! cargo run --release -p gammachi-trace-format --example synthetic-run --features writer -- OUT RANKS CALLS [apart] [raw]
+//! cargo run --release -p gammachi-trace-format --example synthetic-run --features writer -- OUT RANKS CALLS \
+//!     [apart] [raw] [samples=NUMBER] [code=FILE,BUILD_ID,BEGIN,END]
 //! ```
 //!
 //! In each step, each rank posts two receives and two sends to its neighbours in a ring, computes,
@@ -10,7 +11,9 @@
 //! Every eighth step has an MPI_Bcast, every 64th a run of polls. One region spans all steps, and
 //! each tenth of the steps has a region of its own. Durations vary as real ones do. Every message
 //! and collective operation is complete, and equal arguments give equal bytes. `apart` places each
-//! rank on its own host and omits the clock exchanges; `raw` leaves the windows unencoded.
+//! rank on its own host and omits the clock exchanges; `raw` leaves the windows unencoded. `samples` are of the
+//! program's own code, of all ranks together, 800 call paths and 2,500 instructions of each, between the addresses BEGIN
+//! and END (hexadecimal) of a program with symbols.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -19,10 +22,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use trace_format::functions;
 use trace_format::header::{
-    ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase,
+    ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Module, Phase, Sampling,
+    SamplingSource,
 };
 use trace_format::layout::*;
-use trace_format::writer::{chunk, chunk_of_slots, definition_chunk, header_area};
+use trace_format::reader::{Sample, SampledThread};
+use trace_format::writer::{chunk, chunk_of_slots, definition_chunk, header_area, sample_chunks};
 
 /// Size of the recorder's windows in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -37,6 +42,69 @@ const PARTS: u64 = 10;
 const FIRST_PART: u32 = 2;
 const BROADCAST_EVERY: u64 = 8;
 const POLLS_EVERY: u64 = 64;
+/// When each rank computes in every step, counted from the step's time.
+const COMPUTES: std::ops::Range<u64> = 5600..7000;
+/// Where the sampled code is mapped.
+const CODE_BASE: u64 = 0x5555_0000_0000;
+/// Call paths in the samples of a rank, and instructions, of which each is on one of them.
+const SAMPLED_PATHS: u64 = 800;
+const SAMPLED_INSTRUCTIONS: u64 = 2500;
+
+/// The program's code, of which samples are taken.
+#[derive(Clone)]
+struct Code {
+    path: String,
+    build_id: String,
+    begin: u64,
+    end: u64,
+}
+
+impl Code {
+    /// From `FILE,BUILD_ID,BEGIN,END`.
+    fn parse(text: &str) -> Option<Self> {
+        let [path, build_id, begin, end] = text.split(',').collect::<Vec<_>>().try_into().ok()?;
+        let address = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+        let (begin, end) = (address(begin)?, address(end)?);
+        let (path, build_id) = (path.to_owned(), build_id.to_owned());
+        (begin < end).then_some(Self { path, build_id, begin, end })
+    }
+
+    /// An address of the code as it is mapped; the same for the same number.
+    fn address(&self, number: u64) -> u64 {
+        CODE_BASE + self.begin + noise(0, number, 20, self.end - self.begin)
+    }
+}
+
+/// What of a run is chosen.
+#[derive(Clone)]
+struct Choice {
+    apart: bool,
+    raw: bool,
+    /// Samples of all ranks.
+    samples: u64,
+    code: Code,
+}
+
+impl Choice {
+    /// From the last arguments; the first one that is none of them.
+    fn parse(arguments: &[String]) -> Result<Self, &str> {
+        let path = "/opt/bin/synthetic".to_owned();
+        let code = Code { path, build_id: String::new(), begin: 0x1000, end: 0x10_0000 };
+        let mut choice = Self { apart: false, raw: false, samples: 0, code };
+        for option in arguments {
+            match option.split_once('=').unwrap_or((option, "")) {
+                ("apart", "") => choice.apart = true,
+                ("raw", "") => choice.raw = true,
+                ("samples", number) => {
+                    choice.samples = number.parse::<f64>().map_err(|_| option.as_str())? as u64;
+                }
+                ("code", code) => choice.code = Code::parse(code).ok_or(option.as_str())?,
+                _ => return Err(option),
+            }
+        }
+        Ok(choice)
+    }
+}
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,17 +115,12 @@ fn main() -> io::Result<()> {
         );
         std::process::exit(2);
     };
-    let (mut apart, mut raw) = (false, false);
-    for option in arguments.iter().skip(3) {
-        match option.as_str() {
-            "apart" => apart = true,
-            "raw" => raw = true,
-            other => {
-                eprintln!("synthetic-run: {other:?} is neither `apart` nor `raw`");
-                std::process::exit(2);
-            }
-        }
-    }
+    let choice = Choice::parse(arguments.get(3..).unwrap_or_default()).unwrap_or_else(|option| {
+        eprintln!(
+            "synthetic-run: {option:?} is none of `apart`, `raw`, `samples=NUMBER`, `code=FILE,BUILD_ID,BEGIN,END`"
+        );
+        std::process::exit(2);
+    });
     let (out, ranks) = (Path::new(out), (ranks as u32).max(2));
     let steps = (calls as u64 / (u64::from(ranks) * CALLS_A_STEP)).max(1);
     let next = AtomicU32::new(0);
@@ -67,7 +130,7 @@ fn main() -> io::Result<()> {
             if rank >= ranks {
                 return Ok(());
             }
-            RankWriter::write(out, rank, ranks, steps, (apart, raw))?;
+            RankWriter::write(out, rank, ranks, steps, &choice)?;
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -94,12 +157,11 @@ fn begin_of(rank: u32, step: u64) -> u64 {
     FIRST_STEP + step * STEP + noise(rank, step, 0, 4000)
 }
 
-struct RankWriter {
+struct RankWriter<'c> {
     file: BufWriter<File>,
     rank: u32,
     size: u32,
-    apart: bool,
-    raw: bool,
+    choice: &'c Choice,
     numbers: Vec<(&'static str, u16)>,
     slots: Vec<Slot>,
     sequence: u32,
@@ -120,14 +182,8 @@ const NAMES: [&str; 12] = [
     "MPI_Comm_size",
 ];
 
-impl RankWriter {
-    fn write(
-        out: &Path,
-        rank: u32,
-        size: u32,
-        steps: u64,
-        (apart, raw): (bool, bool),
-    ) -> io::Result<()> {
+impl<'c> RankWriter<'c> {
+    fn write(out: &Path, rank: u32, size: u32, steps: u64, choice: &'c Choice) -> io::Result<()> {
         let path = out.join(rank_file_path(0, rank));
         fs::create_dir_all(path.parent().unwrap_or(out))?;
         let names = functions::names();
@@ -139,14 +195,13 @@ impl RankWriter {
             file: BufWriter::with_capacity(1 << 20, File::create(path)?),
             rank,
             size,
-            apart,
-            raw,
+            choice,
             numbers: numbers.collect(),
             slots: Vec::with_capacity(CHUNK_BYTES / SLOT_BYTES),
             sequence: 0,
         };
         let end = FIRST_STEP + steps * STEP;
-        writer.head(end, &names)?;
+        writer.head((steps, end), &names)?;
         writer.call("MPI_Init", 500_000, 900_000, &Slot::default())?;
         writer.marker(REGION_BEGIN, 1, 1_100_000)?;
         for part in 0..PARTS {
@@ -164,6 +219,9 @@ impl RankWriter {
         writer.marker(REGION_END, 1, end + 4100)?;
         writer.call("MPI_Finalize", end + 5000, end + 90_000, &Slot::default())?;
         writer.flush_chunk()?;
+        if let Some(sampled) = sampled(rank, size, (steps, end), choice) {
+            writer.file.write_all(&sample_chunks(0, &sampled)?)?;
+        }
         writer.file.flush()
     }
 
@@ -290,7 +348,7 @@ impl RankWriter {
     fn flush_chunk(&mut self) -> io::Result<()> {
         let Some(first) = self.slots.first() else { return Ok(()) };
         let opened = if self.sequence == 0 { 0 } else { first.begin };
-        let chunk = match self.raw {
+        let chunk = match self.choice.raw {
             true => {
                 let kind = (CHUNK_EVENTS, 0, self.sequence, opened);
                 chunk(kind, bytes_of_all(&self.slots))
@@ -303,9 +361,9 @@ impl RankWriter {
         Ok(())
     }
 
-    fn head(&mut self, end: u64, names: &[String]) -> io::Result<()> {
+    fn head(&mut self, (steps, end): (u64, u64), names: &[String]) -> io::Result<()> {
         let (rank, size) = (self.rank, self.size);
-        let host = if self.apart { rank } else { 0 };
+        let host = if self.choice.apart { rank } else { 0 };
         let header = FileHeader {
             recorder_version: env!("CARGO_PKG_VERSION").into(),
             program: "/opt/bin/synthetic".into(),
@@ -328,8 +386,62 @@ impl RankWriter {
             ..FixedHeader::new(CounterKind::Tsc, 1, rank, size)
         };
         self.file.write_all(&header_area(&fixed, &header)?)?;
-        self.file.write_all(&definition_chunk(&definitions(rank, size, end, self.apart))?)
+        let mut definitions = definitions(rank, size, end, self.choice.apart);
+        if self.choice.samples > 0 {
+            let Code { path, build_id, begin, end } = self.choice.code.clone();
+            let (base, begin, end) = (CODE_BASE, CODE_BASE + begin, CODE_BASE + end);
+            let module = Module { path, identity: build_id, base, begin, end, ticks: 0 };
+            let per_second =
+                self.choice.samples as f64 / f64::from(size) / (steps * STEP) as f64 * 1e9;
+            let sampling = Sampling {
+                rate_hz: (per_second as u32).max(1),
+                source: SamplingSource::TaskClock,
+                unavailable: String::new(),
+            };
+            definitions.extend([Definition::Module(module), Definition::Sampling(sampling)]);
+        }
+        self.file.write_all(&definition_chunk(&definitions)?)
     }
+}
+
+/// The samples of a rank, evenly over the times that it computes.
+fn sampled(
+    rank: u32,
+    size: u32,
+    (steps, end): (u64, u64),
+    choice: &Choice,
+) -> Option<SampledThread> {
+    let count = choice.samples / u64::from(size);
+    let in_step = count.div_ceil(steps).max(1);
+    let sample = |number: u64| {
+        let (step, place) = (number / in_step, number % in_step);
+        let length = COMPUTES.end - COMPUTES.start;
+        let instruction = noise(rank, number, 21, SAMPLED_INSTRUCTIONS);
+        Sample {
+            ticks: FIRST_STEP + step * STEP + COMPUTES.start + length * place / in_step,
+            address: choice.code.address(instruction),
+            path: Some((instruction % SAMPLED_PATHS) as u32),
+            complete: true,
+        }
+    };
+    // The callers of four paths are one path again, and so on.
+    let path = |number: u64| {
+        let callers = (0..5).map(|depth| choice.code.address(number >> (2 * depth) << 8 | depth));
+        callers.collect()
+    };
+    let samples: Vec<Sample> = (0..count).map(sample).collect();
+    let period_ns = (steps * STEP).checked_div(count)?;
+    Some(SampledThread {
+        thread: Some(0),
+        os_id: 1000 + rank,
+        begin: FIRST_STEP,
+        end: Some(end),
+        cpu_ns: count * period_ns,
+        delivered: count,
+        paths: (0..SAMPLED_PATHS).map(path).collect(),
+        samples,
+        ..SampledThread::default()
+    })
 }
 
 fn definitions(rank: u32, size: u32, end: u64, apart: bool) -> Vec<Definition> {
