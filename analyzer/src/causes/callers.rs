@@ -11,7 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use trace_format::header::{Definition, Module};
 
-use crate::metrics::{FrameKey, code_of, in_file, keys_of_paths, modules};
+use crate::metrics::{FrameKey, keys_of_paths};
+use crate::trace::modules::{code_of, in_file, modules};
 use crate::trace::own_program::OwnProgram;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
@@ -141,7 +142,7 @@ impl<'r> RankCallers<'r> {
             Some((number, own_frame(own)))
         });
         let paths = paths.collect();
-        Self { trace, modules: modules(trace), own_program, paths }
+        Self { trace, modules: modules(&trace.file.definitions), own_program, paths }
     }
 
     fn key(&self, LocalSite { function, address, load }: LocalSite) -> SiteKey {

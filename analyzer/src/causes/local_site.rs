@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use trace_format::header::Module;
 
-use crate::metrics::modules;
 use crate::trace::RankTrace;
+use crate::trace::modules::{module_of, modules};
 
 /// A call site of one rank.
 #[derive(
@@ -35,9 +35,7 @@ impl Load {
     /// The module that an address belonged to.
     pub fn module<'m>(self, modules: &[&'m Module], address: u64) -> Option<&'m Module> {
         match self {
-            Self::Last => {
-                crate::metrics::module_of(modules, address, u64::MAX).map(|index| modules[index])
-            }
+            Self::Last => module_of(modules, address, u64::MAX).map(|index| modules[index]),
             Self::Earlier(index) => modules.get(index as usize).copied(),
         }
     }
@@ -63,7 +61,7 @@ struct Replaced {
 impl ReplacedModules {
     /// Those of a rank.
     pub fn new(trace: &RankTrace) -> Self {
-        let all = modules(trace);
+        let all = modules(&trace.file.definitions);
         let mut by_address: Vec<usize> = (0..all.len()).collect();
         by_address.sort_unstable_by_key(|index| all[*index].begin);
         let mut overlapping = vec![false; all.len()];
@@ -150,7 +148,7 @@ mod tests {
         let directory = RunDirectory::with_ranks(&[rank]);
         let run = Run::open(directory.path()).unwrap();
         let trace = &run.ranks[0];
-        let (all, replaced) = (modules(trace), ReplacedModules::new(trace));
+        let (all, replaced) = (modules(&trace.file.definitions), ReplacedModules::new(trace));
         let path = |address, ticks| {
             let site = replaced.site(16, address, ticks);
             site.load.module(&all, address).map(|module| module.path.as_str())

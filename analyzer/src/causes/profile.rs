@@ -13,7 +13,7 @@ use trace_format::markers::ToolReason;
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
-use crate::metrics::code::RankSamples;
+use crate::trace::samples::RankSamples;
 
 use super::callers::PathCounts;
 use super::contexts::{LocalContext, LocalContexts};
@@ -275,9 +275,9 @@ pub(super) struct Profiler<'c> {
 }
 
 impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
-    type OfRank = ProfilerOfRank<'c>;
+    type OfRank = ProfilerOfRank<'a, 'c>;
 
-    fn begin_rank(&self, rank: RankView<'a>) -> ProfilerOfRank<'c> {
+    fn begin_rank(&self, rank: RankView<'a>) -> ProfilerOfRank<'a, 'c> {
         let functions = Functions::new(rank.trace);
         ProfilerOfRank {
             lines: self.lines,
@@ -291,7 +291,7 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
                 replaced: ReplacedModules::new(rank.trace),
             },
             path_counts: PathCounts::new(rank.trace),
-            samples: RankSamples::read(rank.trace),
+            samples: rank.trace.samples(),
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
             wait_contexts: Vec::new(),
@@ -303,14 +303,14 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
 
 /// Builds the profiles of one rank.
 #[derive(Debug)]
-pub(super) struct ProfilerOfRank<'c> {
+pub(super) struct ProfilerOfRank<'a, 'c> {
     lines: &'c Lines,
     waits: &'c Waits,
     moments: &'c [Vec<i64>],
     ended: &'c [Vec<(i64, u32)>],
     reader: SpanReader<'c>,
     path_counts: PathCounts,
-    samples: RankSamples,
+    samples: &'a RankSamples,
     contexts: LocalContexts,
     profiles: Vec<(u32, Profile)>,
     wait_contexts: Vec<(u32, u32)>,
@@ -356,7 +356,7 @@ pub(super) struct Together {
     pub waited: Vec<(u32, i64)>,
 }
 
-impl ProfilerOfRank<'_> {
+impl ProfilerOfRank<'_, '_> {
     /// What was found, when all events are read.
     pub fn finish(mut self) -> RankProfile {
         self.add_silent_line();
@@ -414,7 +414,7 @@ impl ProfilerOfRank<'_> {
     }
 }
 
-impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
+impl<'a> RankObserver<'a> for ProfilerOfRank<'a, '_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         if let Some(number) = self.lines.number_of(self.reader.position, thread.thread.number) {
             self.begin_line(number);

@@ -19,11 +19,11 @@ use super::finding::{LongerFunction, NOTABLE_CAUSE};
 use super::why::Why;
 
 /// Probability that a function is named although none takes longer.
-const ALPHA: f64 = 0.01;
+pub(super) const ALPHA: f64 = 0.01;
 /// Part of a delay that lies in a function at least if the delay is named after it.
 const MAIN_PART: f64 = 0.5;
 /// Functions from which every program starts: that most of its time lies in them says nothing.
-const OUTERMOST: [&str; 7] = [
+pub(super) const OUTERMOST: [&str; 7] = [
     "main",
     "MAIN__",
     "_start",
@@ -267,7 +267,7 @@ fn add_side(
         let (sum, squares) = (weight.sum * period_s, weight.squares * period_s * period_s);
         let seconds = Weight { sum, squares };
         all.add(seconds);
-        let StackPlaces { inner, path } = &stacks.stacks[*number as usize];
+        let StackPlaces { inner, path, .. } = &stacks.stacks[*number as usize];
         if let Some((innermost, _)) = inner.first() {
             functions[*innermost as usize].own[side].add(seconds);
         }

@@ -1,10 +1,8 @@
 //! Provides writers with the samples of a run's code: the stacks of each thread on the global timeline, and what was
 //! not sampled.
 
-use std::sync::Arc;
-
 use crate::analysis::Analysis;
-use crate::metrics::code::{Code, CodeMetrics, Function, RankSamples};
+use crate::metrics::code::{Code, CodeMetrics, Function};
 use crate::plain_text::printable;
 
 use super::content::Content;
@@ -34,8 +32,6 @@ pub struct SampledThread {
     /// Nanoseconds of the timeline, ascending, and number of the rank's stack.
     pub samples: Vec<(i64, u32)>,
     position: usize,
-    /// By number, whether all callers of a stack are known.
-    complete: Arc<Vec<bool>>,
 }
 
 /// Time of a rank in the whole run that samples do not show.
@@ -93,15 +89,14 @@ impl Samples {
             let of_rank = &code.ranks[position];
             let exported = content.exported_rank(of_rank.rank);
             let (Some(rank), Some(stretch)) = (exported, stretch) else { continue };
-            let samples = RankSamples::read(&content.run.ranks[position]);
-            let complete: Vec<bool> = samples.stacks.iter().map(|of| of.is_complete).collect();
-            let complete = Arc::new(complete);
+            let samples = content.run.ranks[position].samples();
             let clock = &content.timeline.ranks[position].clock;
-            for (index, thread) in samples.threads.into_iter().enumerate() {
+            for (index, thread) in samples.threads.iter().enumerate() {
                 let inside =
                     |ticks: u64| stretch.iter().any(|(from, to)| (*from..*to).contains(&ticks));
-                let chosen = thread.samples.into_iter().filter(|(ticks, _)| inside(*ticks));
-                let samples = chosen.map(|(ticks, stack)| (clock.whole_ns(ticks), stack)).collect();
+                let chosen = thread.samples.iter().filter(|(ticks, _)| inside(*ticks));
+                let samples =
+                    chosen.map(|(ticks, stack)| (clock.whole_ns(*ticks), *stack)).collect();
                 threads.push(SampledThread {
                     rank,
                     thread: thread.thread,
@@ -109,7 +104,6 @@ impl Samples {
                     period_ns: (of_rank.period_s * 1e9).round() as i64,
                     samples,
                     position,
-                    complete: complete.clone(),
                 });
             }
             unsampled.extend(of_rank.rows.iter().filter_map(|row| {
@@ -137,18 +131,15 @@ impl Samples {
 
     /// The functions of a stack, the outermost first.
     pub fn frames(&self, thread: &SampledThread, stack: u32) -> Vec<Frame<'_>> {
-        let of_stack = self.code.ranks[thread.position].stacks.places(stack);
+        let stacks = &self.code.ranks[thread.position].stacks;
+        let is_complete = stacks.stacks[stack as usize].is_complete;
         let frame = |(function, line): (u32, Option<u32>)| Frame {
             function: Some(&self.code.functions[function as usize]),
             number: function + 1,
             line,
         };
-        let cut = (!thread.complete[stack as usize]).then_some(Frame {
-            function: None,
-            number: 0,
-            line: None,
-        });
-        let mut frames: Vec<Frame> = of_stack.map(frame).chain(cut).collect();
+        let cut = (!is_complete).then_some(Frame { function: None, number: 0, line: None });
+        let mut frames: Vec<Frame> = stacks.places(stack).map(frame).chain(cut).collect();
         frames.reverse();
         frames
     }

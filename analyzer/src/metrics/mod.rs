@@ -33,7 +33,6 @@ mod marks;
 mod memory;
 mod memory_growth;
 mod messages;
-mod modules;
 mod note;
 mod passes;
 mod paths;
@@ -59,7 +58,6 @@ pub use figures::{Efficiency, Metrics, PollMetrics, RankMetrics, RankState, Thre
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, NoTables, OwnCost};
 pub use memory::{Grown, Memory};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, SizeClass, Traffic};
-pub(crate) use modules::{code_of, in_file, module_of, modules};
 pub use note::{FailedCalls, ImpossibleWork, MessageNote, Note};
 pub use paths::{Frame, PathRow};
 pub(crate) use paths::{FrameKey, keys_of_paths};

@@ -12,8 +12,8 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use crate::trace::symbols::{SourceLocation, Symbols};
 
-use super::modules::{code_of, in_file, module_of};
 use super::resolve::{RankSelection, Resolved};
+use crate::trace::modules::{code_of, in_file, module_of};
 
 /// A function on the stack of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
+use crate::trace::modules::{in_file, module_of, modules};
 use crate::trace::symbols::{SourceLocation, Symbols};
 
-use super::modules::{in_file, module_of, modules};
 use super::paths::{self, PathRow, PathSums, Sums};
 use super::resolve::{RankSelection, Resolved};
 
@@ -77,7 +77,7 @@ impl<'a, 's> CallObserver<'a> for Sites<'s> {
     type OfRank = RankSites<'a, 's>;
 
     fn begin_rank(&self, rank: RankView<'a>) -> RankSites<'a, 's> {
-        let modules = modules(rank.trace);
+        let modules = modules(&rank.trace.file.definitions);
         let latest = modules.iter().map(|module| module.ticks).max().unwrap_or(0);
         RankSites {
             selection: &self.selection.ranks[rank.position],
@@ -200,7 +200,7 @@ impl SiteMetrics {
         let mut symbols = Symbols::for_run(run);
         let mut rows: BTreeMap<SiteKey, (SiteRow, BTreeSet<u32>)> = BTreeMap::new();
         for ((trace, time), sites) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
-            let modules = modules(trace);
+            let modules = modules(&trace.file.definitions);
             for ((function, address, module, through_binding), sums) in sites {
                 let Some(name) = trace.file.function_name(function) else { continue };
                 let module = module.and_then(|index| modules.get(index));

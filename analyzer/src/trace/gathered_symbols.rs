@@ -7,6 +7,7 @@ use trace_format::header::{Definition, Module};
 use trace_format::reader::RankFile;
 
 use super::kept_symbols::{Document, ModulePart};
+use super::modules::modules;
 use super::opened::Run;
 use super::source_location::SourceLocation;
 use super::symbols::Symbols;
@@ -33,11 +34,7 @@ fn add(needed: &mut Needed, modules: &[&Module], address: u64) {
 
 /// The addresses whose names reports of a rank may show.
 fn add_rank(needed: &mut Needed, file: &RankFile) {
-    let modules = file.definitions.iter().filter_map(|definition| match definition {
-        Definition::Module(module) => Some(module),
-        _ => None,
-    });
-    let modules: Vec<&Module> = modules.collect();
+    let modules = modules(&file.definitions);
     let mut returns: BTreeSet<u64> = BTreeSet::new();
     for definition in &file.definitions {
         if let Definition::Path { addresses, .. } = definition {

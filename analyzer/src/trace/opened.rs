@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use trace_format::reader::RankFile;
 
@@ -15,6 +15,7 @@ use super::fault::{FileDiagnosis, FileFault, RunNote};
 use super::kept_symbols::KeptSymbols;
 use super::process::ProcessState;
 use super::run_json::RunJson;
+use super::samples::RankSamples;
 
 /// One rank's file and what was read from it.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub struct RankTrace {
     pub threads: Vec<ThreadExtent>,
     /// State of its process; not determined if MPI_Finalize returned.
     pub process: ProcessState,
+    samples: OnceLock<RankSamples>,
 }
 
 impl RankTrace {
@@ -40,7 +42,20 @@ impl RankTrace {
         threads: Vec<ThreadExtent>,
     ) -> Self {
         let facts = RankFacts::from_definitions(&file.definitions);
-        Self { rank: file.fixed.rank, name, file, facts, threads, process }
+        Self {
+            rank: file.fixed.rank,
+            name,
+            file,
+            facts,
+            threads,
+            process,
+            samples: OnceLock::new(),
+        }
+    }
+
+    /// The samples of its code, decoded once for all who ask.
+    pub(crate) fn samples(&self) -> &RankSamples {
+        self.samples.get_or_init(|| RankSamples::read(&self.file))
     }
 
     /// Whether the begin of its elapsed time is known: MPI_Init returned, or an event was recorded.

@@ -3,10 +3,9 @@
 use rustc_hash::FxHashMap;
 use trace_format::header::Module;
 
-use crate::metrics::modules::{call_before, in_file};
+use crate::trace::modules::{call_before, in_file};
+use crate::trace::samples::{NO_PATH, Replacements, Stack};
 use crate::trace::symbols::SourceLocation;
-
-use super::samples::{NO_PATH, Replacements, Stack};
 
 /// A function of the program or of a library.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -54,6 +53,8 @@ pub struct StackPlaces {
     pub inner: Vec<Place>,
     /// Number of its callers' path, if they are known.
     pub path: Option<u32>,
+    /// Whether these reach to the begin of the thread.
+    pub is_complete: bool,
 }
 
 /// The callers of stacks.
@@ -82,14 +83,14 @@ impl PathPlaces {
 impl RankStacks {
     /// The places on a stack, innermost first.
     pub fn places(&self, stack: u32) -> impl Iterator<Item = Place> {
-        let StackPlaces { inner, path } = &self.stacks[stack as usize];
+        let StackPlaces { inner, path, .. } = &self.stacks[stack as usize];
         let outer = path.map_or(&[][..], |path| &self.paths[path as usize].callers);
         inner.iter().chain(outer).copied()
     }
 
     /// The innermost functions of a stack, each once, without those that also call it.
     pub fn only_inner(&self, stack: u32) -> impl Iterator<Item = u32> {
-        let StackPlaces { inner, path } = &self.stacks[stack as usize];
+        let StackPlaces { inner, path, .. } = &self.stacks[stack as usize];
         let callers = path.map_or(&[][..], |path| &self.paths[path as usize].functions);
         let functions = inner.iter().enumerate().filter(move |(at, (function, _))| {
             inner[..*at].iter().all(|(before, _)| before != function)
@@ -127,7 +128,7 @@ impl<'r> Functions<'r> {
                     found.paths.len() as u32 - 1
                 })
             });
-            found.stacks.push(StackPlaces { inner, path });
+            found.stacks.push(StackPlaces { inner, path, is_complete: stack.is_complete });
         }
         found
     }

@@ -6,21 +6,18 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `samples` | the samples of a rank by stack |
 //! | `functions` | the functions on stacks |
 //! | `times` | seconds of each function, on each rank and thread and on all |
 //! | `sampled_paths` | the samples by call path and time |
 
 mod functions;
 mod sampled_paths;
-mod samples;
 mod times;
 
 pub use functions::{Function, PathPlaces, RankStacks, StackPlaces};
 pub use sampled_paths::{BinnedPaths, PathFrame, PathLimits, PathNode, SampledPaths};
-pub(crate) use samples::RankSamples;
 pub(super) use times::notes;
-pub use times::{Code, CodeMetrics, CodeRow, LineRow, RankCode, StackCount};
+pub use times::{Code, CodeMetrics, CodeRow, LineRow, RankCode};
 
 #[cfg(test)]
 mod kept_names_tests;

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::timeline::GlobalTimeline;
-use crate::trace::Run;
+use crate::trace::samples::RankSamples;
+use crate::trace::{RankTrace, Run};
 
-use super::samples::RankSamples;
 use super::times::{CodeMetrics, RankCode, Stretches};
 
 /// Bins of a stretch of time, at most: finer than the samples of most runs are apart.
@@ -93,20 +93,19 @@ impl SampledPaths {
         length_s: f64,
     ) -> Self {
         let (mut tree, mut threads) = (Tree::default(), Vec::new());
-        let all: Vec<RankSamples> = run.ranks.par_iter().map(RankSamples::read).collect();
+        let all: Vec<&RankSamples> = run.ranks.par_iter().map(RankTrace::samples).collect();
         for (position, (samples, of_rank)) in all.into_iter().zip(&code.ranks).enumerate() {
             let stretches = stretches.get(position).and_then(Option::as_deref).unwrap_or_default();
             let clock = &timeline.ranks[position].clock;
             let mut nodes = vec![None; samples.stacks.len()];
-            for thread in samples.threads {
+            for thread in &samples.threads {
                 let inside = stretches.iter().flat_map(|(begin, end)| {
                     let at = |ticks: u64| thread.samples.partition_point(|(of, _)| *of < ticks);
                     &thread.samples[at(*begin)..at(*end).max(at(*begin))]
                 });
                 let placed = inside.map(|(ticks, stack)| {
                     let at = &mut nodes[*stack as usize];
-                    let is_complete = samples.stacks[*stack as usize].is_complete;
-                    let node = *at.get_or_insert_with(|| tree.path(of_rank, *stack, is_complete));
+                    let node = *at.get_or_insert_with(|| tree.path(of_rank, *stack));
                     (clock.seconds(*ticks).clamp(0.0, length_s), node)
                 });
                 let placed: Vec<(f64, u32)> = placed.collect();
@@ -228,9 +227,10 @@ struct Tree {
 
 impl Tree {
     /// The path of a stack.
-    fn path(&mut self, rank: &RankCode, stack: u32, is_complete: bool) -> u32 {
+    fn path(&mut self, rank: &RankCode, stack: u32) -> u32 {
         let inner = rank.stacks.places(stack).map(|(function, _)| PathFrame::Function(function));
         let mut frames: Vec<PathFrame> = inner.collect();
+        let is_complete = rank.stacks.stacks[stack as usize].is_complete;
         frames.extend((!is_complete).then_some(PathFrame::CutStacks));
         let path = frames.into_iter().rev().fold(None, |caller, frame| {
             let node = PathNode { caller, frame };

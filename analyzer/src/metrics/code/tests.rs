@@ -3,8 +3,8 @@ use trace_format::reader::{Sample, SampledThread};
 use trace_format::samples::interpreted;
 
 use super::functions::Function;
-use super::samples::{RankSamples, Replacements};
 use super::times::{Code, CodeMetrics, CodeRow, RankCounts, RankParts};
+use crate::trace::samples::{RankSamples, Replacements};
 use crate::trace::symbols::{SourceLocation, Symbols};
 
 const HZ: f64 = 100.0;
@@ -43,7 +43,7 @@ fn found(ranks: Vec<Vec<SampledThread>>, modules: &[Module], stretch: (u64, u64)
     let of_ranks = (0..).zip(ranks).map(|(rank, threads)| {
         let samples = RankSamples::new(threads, &replacements, Some(HZ));
         let parts = RankParts { rank, period_s: 1.0 / HZ, modules: modules.clone() };
-        (parts, RankCounts::new(samples, &[stretch], stretch == (0, u64::MAX)))
+        (parts, RankCounts::new(&samples, &[stretch], stretch == (0, u64::MAX)))
     });
     CodeMetrics::from_counts(of_ranks, &mut resolve)
 }
@@ -100,7 +100,7 @@ fn interpreted_functions_have_the_lines_of_their_calls() {
     let threads = vec![thread(Some(0), vec![path.clone(), path[1..].to_vec()], samples)];
     let modules_ref: Vec<&Module> = modules.iter().collect();
     let counts = RankCounts::new(
-        RankSamples::new(threads, &Replacements::new(&modules_ref), None),
+        &RankSamples::new(threads, &Replacements::new(&modules_ref), None),
         &[ALL],
         true,
     );

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use trace_format::header::{Module, Sampling, SamplingSource};
 
 use crate::analysis::Analysis;
-use crate::metrics::modules::{code_of, modules};
 use crate::metrics::note::Note;
 use crate::trace::Run;
+use crate::trace::modules::{code_of, modules};
+use crate::trace::samples::{RankSamples, Stack};
 use crate::trace::symbols::Symbols;
 
 use super::functions::{Function, Functions, Place, RankStacks, Resolve, StackPlaces};
-use super::samples::{RankSamples, Stack};
 
 /// The stretches of a rank that are selected, on its counter; `None`: it takes no part.
 pub type Stretches = Option<Vec<(u64, u64)>>;
@@ -58,24 +58,6 @@ pub struct RankCode {
     pub period_s: f64,
     /// The functions on its stacks.
     pub stacks: RankStacks,
-    counts: Vec<StackCount>,
-}
-
-/// Samples of a stack.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StackCount {
-    /// Number of the stack.
-    pub number: u32,
-    pub count: u64,
-    /// Whether all its callers are known.
-    pub is_complete: bool,
-}
-
-impl RankCode {
-    /// The samples of each thread by stack.
-    pub fn counts(&self) -> &[StackCount] {
-        &self.counts
-    }
 }
 
 /// Own time of a line of a function, on all ranks.
@@ -128,10 +110,10 @@ pub(super) struct ThreadCounts {
 
 impl RankCounts {
     /// Counts the samples in stretches, ascending and disjoint.
-    pub fn new(samples: RankSamples, stretches: &[(u64, u64)], is_whole: bool) -> Self {
+    pub fn new(samples: &RankSamples, stretches: &[(u64, u64)], is_whole: bool) -> Self {
         let RankSamples { paths, stacks, threads } = samples;
         let mut sums = vec![0; stacks.len()];
-        let threads = threads.into_iter().map(|thread| {
+        let threads = threads.iter().map(|thread| {
             for (begin, end) in stretches {
                 let at = |ticks: u64| thread.samples.partition_point(|(of, _)| *of < ticks);
                 let inside = at(*begin)..at(*end).max(at(*begin));
@@ -145,7 +127,7 @@ impl RankCounts {
                 lost: if is_whole { thread.lost } else { 0 },
             }
         });
-        Self { threads: threads.collect(), paths, stacks }
+        Self { threads: threads.collect(), paths: paths.clone(), stacks: stacks.clone() }
     }
 }
 
@@ -179,6 +161,13 @@ impl Sums {
 
     fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|(code, sum)| self.add(*code, *sum));
+    }
+
+    fn add_rows(&mut self, rows: &[CodeRow]) {
+        for CodeRow { code, self_s, total_s, error_s } in rows {
+            let (self_s, total_s, variance) = (*self_s, *total_s, error_s * error_s);
+            self.add(*code, Sum { self_s, total_s, variance });
+        }
     }
 
     fn rows(&self) -> Vec<CodeRow> {
@@ -258,11 +247,10 @@ impl<'c> Counter<'c> {
     }
 
     /// Adds the samples of a stack, but for its callers.
-    fn add(&mut self, of: StackCount, lines: &mut LineSums) {
-        let StackCount { number, count, is_complete } = of;
+    fn add(&mut self, (number, count): (u32, u64), lines: &mut LineSums) {
+        let StackPlaces { inner, path, is_complete } = &self.stacks.stacks[number as usize];
         self.all += count;
-        self.cut += if is_complete { 0 } else { count };
-        let StackPlaces { inner, path } = &self.stacks.stacks[number as usize];
+        self.cut += if *is_complete { 0 } else { count };
         if let Some((innermost, _)) = inner.first() {
             self.counts.entry(*innermost).or_default().0 += count;
         }
@@ -340,7 +328,7 @@ impl CodeMetrics {
         }
         let own = analysis.own_ranks().into_par_iter().map(|position| {
             let stretches = stretches[position].as_deref().unwrap_or_default();
-            RankCounts::new(RankSamples::read(&run.ranks[position]), stretches, is_whole)
+            RankCounts::new(run.ranks[position].samples(), stretches, is_whole)
         });
         let all = analysis.processes.join_at_first(own.collect());
         let is_empty = |of: &RankCounts| of.threads.iter().all(|thread| thread.counts.is_empty());
@@ -350,7 +338,8 @@ impl CodeMetrics {
         let ranks = all.into_iter().zip(&run.ranks).enumerate();
         let ranks = ranks.map(|(position, (counts, trace))| {
             let period_s = 1.0 / f64::from(hz(position).max(1));
-            let modules = code_of(&trace.file.definitions).chain(modules(trace)).collect();
+            let modules =
+                code_of(&trace.file.definitions).chain(modules(&trace.file.definitions)).collect();
             (RankParts { rank: trace.rank, period_s, modules }, counts)
         });
         Some(Self::from_counts(ranks, resolve))
@@ -366,14 +355,11 @@ impl CodeMetrics {
         for (RankParts { rank, period_s, modules }, counts) in of_ranks {
             let stacks = functions.on_stacks(&modules, &counts.stacks, &counts.paths);
             let (mut of_rank, mut lines_of_rank) = (Sums::default(), LineSums::default());
-            let (mut threads, mut of_stacks) = (Vec::new(), Vec::new());
+            let mut threads = Vec::new();
             for thread in &counts.threads {
                 let mut counter = Counter::new(&stacks);
-                for (number, count) in &thread.counts {
-                    let is_complete = counts.stacks[*number as usize].is_complete;
-                    let of = StackCount { number: *number, count: *count, is_complete };
-                    counter.add(of, &mut lines_of_rank);
-                    of_stacks.push(of);
+                for of in &thread.counts {
+                    counter.add(*of, &mut lines_of_rank);
                 }
                 counter.add_callers(&mut lines_of_rank);
                 let sums = counter.sums(thread, period_s);
@@ -385,8 +371,7 @@ impl CodeMetrics {
             if threads.len() < 2 {
                 threads.clear();
             }
-            let (rows, counts) = (of_rank.rows(), of_stacks);
-            ranks.push(RankCode { rank, rows, threads, period_s, stacks, counts });
+            ranks.push(RankCode { rank, rows: of_rank.rows(), threads, period_s, stacks });
         }
         let mut of_functions: Vec<Option<(u64, u64, u32)>> = vec![None; functions.all.len()];
         for ((function, line), (own, total)) in lines {
@@ -400,6 +385,40 @@ impl CodeMetrics {
         let lines = of_functions.into_iter().map(line).collect();
         let (by_line, unusable) = (line_rows(by_line), Vec::new());
         Self { functions: functions.all, lines, by_line, ranks, all: all.rows(), unusable }
+    }
+
+    /// The functions of a part of the run, given by what was sampled there on the rank at each position; most time first.
+    pub fn in_part<'s>(
+        &self,
+        of_ranks: impl Iterator<Item = (usize, &'s BTreeMap<u32, u64>)>,
+    ) -> Vec<CodeRow> {
+        let mut all = Sums::default();
+        for (position, stacks) in of_ranks {
+            let RankCode { stacks: places, period_s, .. } = &self.ranks[position];
+            let (mut counter, mut lines) = (Counter::new(places), LineSums::default());
+            for (stack, count) in stacks {
+                counter.add((*stack, *count), &mut lines);
+            }
+            counter.add_callers(&mut lines);
+            all.merge(&counter.sums(&ThreadCounts::default(), *period_s));
+        }
+        all.rows()
+    }
+
+    /// The functions of the threads with the same number on all ranks; `None`: of those that never called MPI. Empty if of
+    /// each rank one thread was sampled at most.
+    pub fn by_thread(&self) -> BTreeMap<Option<u32>, Vec<CodeRow>> {
+        let mut threads: BTreeMap<Option<u32>, Sums> = BTreeMap::new();
+        if self.ranks.iter().any(|rank| !rank.threads.is_empty()) {
+            for rank in &self.ranks {
+                let alone = rank.threads.is_empty().then_some((Some(0), &rank.rows));
+                let several = rank.threads.iter().map(|(number, rows)| (*number, rows));
+                for (number, rows) in several.chain(alone) {
+                    threads.entry(number).or_default().add_rows(rows);
+                }
+            }
+        }
+        threads.into_iter().map(|(number, sums)| (number, sums.rows())).collect()
     }
 }
 

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
-use crate::metrics::modules::{in_file, module_of, modules};
 use crate::timeline::calls::{Call, EventReader, PeerArgument, Tag};
 use crate::timeline::communicators::Peer;
 use crate::timeline::{Ending, RankTime};
 use crate::trace::RankTrace;
+use crate::trace::modules::{in_file, module_of, modules};
 use crate::trace::symbols::{SourceLocation, Symbols};
 
 /// How many of a thread's last calls are kept.
@@ -164,7 +164,7 @@ impl<'a> RankContext<'a> {
 
     /// Where the program made a call, as far as it is known.
     pub fn place(&self, event: &Event, symbols: &mut Symbols) -> SourceLocation {
-        let modules = modules(self.reading.trace);
+        let modules = modules(&self.reading.trace.file.definitions);
         let known = event.site.and_then(|(address, _)| {
             let module = modules[module_of(&modules, address, event.begin)?];
             Some(in_file(Some(module), address))

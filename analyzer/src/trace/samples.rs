@@ -4,13 +4,12 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use trace_format::header::{Module, SamplingSource};
-use trace_format::reader::SampledThread;
+use trace_format::reader::{RankFile, SampledThread};
 
-use crate::metrics::modules::modules;
-use crate::trace::RankTrace;
+use super::modules::modules;
 
 /// In place of a path: the stack could not be read.
-pub(super) const NO_PATH: u32 = u32::MAX;
+pub(crate) const NO_PATH: u32 = u32::MAX;
 
 /// Where code was when it was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,23 +48,20 @@ pub(crate) struct ThreadSamples {
 }
 
 impl RankSamples {
-    /// The samples in a rank's file. Stacks have the same numbers whenever it is read.
-    pub fn read(trace: &RankTrace) -> Self {
-        let Some(sampling) = trace.file.sampling().filter(|of| of.rate_hz > 0) else {
+    /// The samples in a rank's file.
+    pub(super) fn read(file: &RankFile) -> Self {
+        let Some(sampling) = file.sampling().filter(|of| of.rate_hz > 0) else {
             return Self::default();
         };
         // Ticks of the thread's CPU clock come too late or too early, so they do not tell what is in the kernel.
         let counts_kernel = sampling.source == SamplingSource::TaskClock;
         let hz = counts_kernel.then_some(f64::from(sampling.rate_hz));
-        Self::new(trace.file.sampled_threads(), &Replacements::new(&modules(trace)), hz)
+        let replacements = Replacements::new(&modules(&file.definitions));
+        Self::new(file.sampled_threads(), &replacements, hz)
     }
 
     /// `hz` is the rate of a timer that also counts where no sample can be taken.
-    pub(super) fn new(
-        threads: Vec<SampledThread>,
-        replacements: &Replacements,
-        hz: Option<f64>,
-    ) -> Self {
+    pub fn new(threads: Vec<SampledThread>, replacements: &Replacements, hz: Option<f64>) -> Self {
         let mut all = Self::default();
         let mut numbers: FxHashMap<Stack, u32> = FxHashMap::default();
         for thread in threads {
@@ -101,7 +97,7 @@ impl RankSamples {
 
 /// Modules that were loaded where another one was or had been.
 #[derive(Debug)]
-pub(super) struct Replacements {
+pub(crate) struct Replacements {
     /// When such modules were loaded, ascending.
     ticks: Vec<u64>,
 }

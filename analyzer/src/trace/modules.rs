@@ -3,11 +3,9 @@
 use trace_format::header::{Definition, Module};
 use trace_format::samples::INTERPRETED;
 
-use crate::trace::RankTrace;
-
 /// The modules listed in a rank's file.
-pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
-    let modules = trace.file.definitions.iter().filter_map(|definition| match definition {
+pub(crate) fn modules(definitions: &[Definition]) -> Vec<&Module> {
+    let modules = definitions.iter().filter_map(|definition| match definition {
         Definition::Module(module) => Some(module),
         _ => None,
     });
