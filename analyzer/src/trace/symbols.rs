@@ -149,7 +149,10 @@ fn open(path: &str, build_id: &str, debug_folders: &DebugFolders) -> Result<Modu
     let id = file.build_id().ok().flatten().unwrap_or_default();
     let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     if id != build_id {
-        return Err("is not the one that ran (its build id differs)");
+        return Err(
+            "is not the one that ran (its build id differs; before you build anew, `gammachi collect \
+             RUN --symbols` keeps names)",
+        );
     }
     let mut functions = functions(&file);
     let separate = debug_folders.find(Path::new(path), &file);

@@ -8,6 +8,7 @@ use crate::comparison::code::{FunctionDifference, NotSampled};
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::doubts::{self, Doubt};
 use crate::comparison::place::CodeLocation;
+use crate::comparison::sampled::{Sampled, SampledKind};
 use crate::comparison::statistics::ASSUMED_SPREAD;
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
@@ -222,6 +223,11 @@ pub(super) fn no_function(of: &Comparison) -> Option<String> {
     }
     let (over, each) = per_iteration(of);
     Some(match of.code.detectable {
+        Some((at, _)) if has_no_name(&of.code.functions[at].shown) => format!(
+            "cannot tell which functions changed: most time is in code of {} without names; it is stripped, or was \
+             built anew (`gammachi collect RUN --symbols` keeps names before)",
+            of.code.functions[at].shown.module
+        ),
         None => "cannot tell which functions changed: record several runs of each side".to_owned(),
         Some((at, ns)) => format!(
             "no significant difference; in {}, one of less than {}{each} over all ranks would not show",
@@ -229,6 +235,11 @@ pub(super) fn no_function(of: &Comparison) -> Option<String> {
             seconds(ns / over * 1e-9)
         ),
     })
+}
+
+/// Whether it is code of a file for which the names of functions are not known.
+fn has_no_name(of: &Sampled) -> bool {
+    of.kind == SampledKind::Function && of.function.is_none()
 }
 
 /// Why functions are not compared.
