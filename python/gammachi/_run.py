@@ -226,7 +226,9 @@ class Run:
         ----------
         by : {"function", "line", "part"}
             A row for each function of all ranks; for each source line with own time; for each function of each
-            rank and, where several threads of a rank were sampled, of each of them (column ``thread``).
+            part of the run, which the column ``part`` names: ``"rank"``; where several threads of a rank were
+            sampled, ``"thread"`` of a rank and ``"threads"`` of all ranks (column ``thread``); ``"region"``;
+            ``"phase"``; ``"slow iterations"`` and ``"other iterations"`` of a phase.
 
         Returns
         -------

@@ -128,8 +128,10 @@ class Tables(unittest.TestCase):
         document = sampled.report()["code"]
         self.assertEqual(functions["self_s"].to_list(), [row["self_s"] for row in document if row["rank"] is None])
         self.assertIn("work", functions["function"])
-        self.assertEqual(set(parts["rank"]), set(range(RANKS)))
-        for table, of in [(lines, functions), (parts.filter(polars.col("thread") == "all"), functions)]:
+        of_ranks = parts.filter(polars.col("part") == "rank")
+        self.assertEqual(set(of_ranks["rank"]), set(range(RANKS)))
+        self.assertIn("region", set(parts["part"]))
+        for table, of in [(lines, functions), (of_ranks, functions)]:
             own = [one.filter(polars.col("function") == "work")["self_s"].sum() for one in (table, of)]
             self.assertAlmostEqual(*own, delta=1e-9)
         self.assertEqual(sampled.code("line").units["self_s"], "s")

@@ -33,6 +33,7 @@
 //! | `tree` | the efficiency tree |
 //! | `iterations` | iterations and phases, detected without markers |
 //! | `regions` | time and waiting in marked regions |
+//! | `sampled_parts` | what was sampled in regions and iterations |
 //! | `search` | the passes for conditions and loops, or those of somebody else |
 //! | `part` | the part of the run whose waits are explained |
 //!
@@ -81,6 +82,7 @@ mod reasons;
 mod receipts;
 mod regions;
 mod sampled_code;
+mod sampled_parts;
 mod search;
 pub(crate) mod semantics;
 mod side;
@@ -122,6 +124,7 @@ pub use rank_times::RankTime;
 pub use reasons::Reasons;
 pub use regions::{Region, Regions};
 pub use sampled_code::{SampledDelay, StackWeights, Weight};
+pub use sampled_parts::{PhaseSamples, StackCounts};
 use search::{CauseSearch, FoundCauses};
 pub use states::{State, Unknown};
 pub use tree::Tree;
@@ -342,6 +345,7 @@ impl<'a> Causes<'a> {
         let rank_times = rank_times.collect();
         for phase in &mut phases {
             phase.fill_iterations(&lines, (&profiles, &contexts), &waits.all);
+            phase.fill_samples(run, &clock);
         }
         let in_part: Option<Vec<i64>> = part.as_ref().map(|part| {
             let all = waits.all.iter();

@@ -16,6 +16,7 @@ use crate::trace::Run;
 use super::contexts::LocalContexts;
 use super::integer_timeline::IntegerTimeline;
 use super::lines::Lines;
+use super::sampled_parts::{SampleCounter, StackCounts};
 use super::together::{Axis, Does, for_each_stretch, has_several_threads};
 use super::tree::Tree;
 use super::waits::Waits;
@@ -39,6 +40,8 @@ pub struct Region {
     pub waiting: i64,
     /// Position of each rank that was in it, and its ticks outside MPI.
     pub computing: Vec<(usize, i64)>,
+    /// The same with what was sampled on the rank meanwhile.
+    pub samples: Vec<(usize, StackCounts)>,
 }
 
 impl Region {
@@ -71,6 +74,8 @@ struct Inside {
     waiting: i64,
     /// Begin and end of each outermost occurrence, of the first so many.
     occurrences: Vec<(i64, i64)>,
+    /// What was sampled in all of them.
+    samples: StackCounts,
     /// Number of these, and begin of the first and end of the last.
     outermost: usize,
     over: Option<(i64, i64)>,
@@ -123,6 +128,7 @@ pub(super) struct RegionsOfRank<'a, 'c> {
     /// Begin and end of the rank.
     stretch: (i64, i64),
     functions: Functions,
+    samples: SampleCounter<'a>,
     inside: BTreeMap<u32, Inside>,
     /// If the rank has several threads, begin and end of each outermost occurrence on any of them.
     of_threads: Option<BTreeMap<u32, Vec<(i64, i64)>>>,
@@ -146,6 +152,7 @@ impl<'a, 'c> CallObserver<'a> for RegionObserver<'c> {
             waits: self.waits,
             stretch: self.lines.stretch_of(rank.position),
             functions: Functions::new(rank.trace),
+            samples: SampleCounter::new(rank.trace.samples()),
             inside: BTreeMap::new(),
             of_threads: has_several_threads(rank).then(BTreeMap::new),
             of_waits: Vec::new(),
@@ -192,6 +199,7 @@ impl RegionsOfRank<'_, '_> {
         of.in_mpi += totals.in_mpi - of.opened.in_mpi;
         of.waiting += totals.waiting - of.opened.waiting;
         of.add(occurrence);
+        self.samples.add((self.clock, self.rank.position), occurrence, &mut of.samples);
     }
 
     /// What was found, when all events are read.
@@ -213,7 +221,9 @@ impl RegionsOfRank<'_, '_> {
             let of = self.inside.entry(*region).or_default();
             for (begin, end) in all {
                 of.ticks += (end - begin) as i64;
-                of.add((*begin as i64, *end as i64));
+                let occurrence = (*begin as i64, *end as i64);
+                of.add(occurrence);
+                self.samples.add((self.clock, self.rank.position), occurrence, &mut of.samples);
             }
             // Less what they compute, below.
             of.in_mpi = of.ticks;
@@ -349,5 +359,6 @@ fn region(name: String, of_ranks: &[(usize, Inside)]) -> Region {
         in_mpi: entered().map(|(_, of)| of.in_mpi).sum(),
         waiting: entered().map(|(_, of)| of.waiting).sum(),
         computing: entered().map(|(rank, of)| (*rank, of.ticks - of.in_mpi)).collect(),
+        samples: entered().map(|(rank, of)| (*rank, of.samples.clone())).collect(),
     }
 }

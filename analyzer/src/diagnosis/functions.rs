@@ -23,11 +23,12 @@ pub(super) const ALPHA: f64 = 0.01;
 /// Part of a delay that lies in a function at least if the delay is named after it.
 const MAIN_PART: f64 = 0.5;
 /// Functions from which every program starts: that most of its time lies in them says nothing.
-pub(super) const OUTERMOST: [&str; 7] = [
+const OUTERMOST: [&str; 8] = [
     "main",
     "MAIN__",
     "_start",
     "__libc_start_main",
+    "__libc_start_main_impl",
     "__libc_start_call_main",
     "start_thread",
     "<module>",

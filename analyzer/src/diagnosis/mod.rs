@@ -14,6 +14,7 @@
 //! | `computation` | efficiency, balance, sleep |
 //! | `delays` | how long ranks waited, and what cost most |
 //! | `functions` | the functions that take longer on delaying ranks |
+//! | `code_parts` | the functions of regions, phases, iterations and threads |
 //! | `hosts` | a host whose ranks make others wait |
 //! | `one_rank` | what one rank does while the others wait: file accesses, sleep |
 //! | `transfer` | what transfer costs, whether messages are too small, hidden or on the wrong hosts |
@@ -21,6 +22,7 @@
 //! | [`Why`] | causes of waiting with their context |
 //! | `next` | what to do next |
 
+mod code_parts;
 mod completeness;
 mod computation;
 pub mod cores;
@@ -42,6 +44,7 @@ mod why;
 #[cfg(test)]
 mod tests;
 
+pub use code_parts::{CodePart, LongerInSlow, PartKind};
 pub use evidence::{Evidence, Undivided};
 pub use figures::Figures;
 pub use finding::{Finding, NOTABLE_SHARE};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::diagnosis::{Diagnosis, Figures, LongerFunctions};
-use crate::metrics::code::{Code, CodeMetrics, CodeRow};
+use crate::metrics::code::{Code, CodeMetrics, CodeRow, LineRow};
 
 use super::table::{Cell, Table};
 
@@ -12,8 +12,6 @@ pub struct CodeTable<'a> {
     pub code: &'a CodeMetrics,
     /// Waiting that functions cause, by number; empty if delays are not known, or say nothing.
     costs_s: BTreeMap<u32, f64>,
-    /// Seconds of all samples, also of lost ones.
-    sampled_s: f64,
 }
 
 impl<'a> CodeTable<'a> {
@@ -24,9 +22,13 @@ impl<'a> CodeTable<'a> {
         let why =
             diagnosis.of.why().filter(|_| diagnosis.invalidated_by(Figures::Delays).is_none());
         let costs_s = why.map(|why| LongerFunctions::new(why, metrics).costs_s());
-        let sampled = code.all.iter().filter(|row| row.code != Code::Kernel);
-        let sampled_s = sampled.map(|row| row.self_s).sum();
-        Some(Self { code, costs_s: costs_s.unwrap_or_default(), sampled_s })
+        Some(Self { code, costs_s: costs_s.unwrap_or_default() })
+    }
+
+    /// Seconds of all samples of a rank, or of all, also of lost ones.
+    fn sampled_s(&self, rank: Option<u32>) -> f64 {
+        let sampled = self.rows(rank).iter().filter(|row| row.code != Code::Kernel);
+        sampled.map(|row| row.self_s).sum()
     }
 
     /// The rows of a rank, or of all.
@@ -43,9 +45,10 @@ impl<'a> CodeTable<'a> {
         }
     }
 
-    /// Functions, a row each.
-    pub fn table(&self, rows: &[CodeRow]) -> Table {
+    /// Functions of a rank, or of all, a row each.
+    pub fn table(&self, rank: Option<u32>, rows: &[CodeRow]) -> Table {
         let all = || rows.iter();
+        let sampled_s = self.sampled_s(rank);
         let mut table = Table::default();
         table.add("function", "function", all().map(|row| name(self.code, row.code)));
         table.add("place", "where", all().map(|row| place(self.code, row.code)));
@@ -54,7 +57,7 @@ impl<'a> CodeTable<'a> {
         table.add("total_s", "total", all().map(|row| Cell::Seconds(row.total_s)));
         let share = |row: &CodeRow| match row.code {
             Code::Kernel => Cell::Nothing,
-            _ => Cell::share(row.self_s, self.sampled_s),
+            _ => Cell::share(row.self_s, sampled_s),
         };
         table.add("share", "of computing", all().map(share));
         let sampled = self.code.ranks.iter().filter(|rank| !rank.rows.is_empty());
@@ -76,8 +79,9 @@ impl<'a> CodeTable<'a> {
     }
 
     /// Lines with own time, a row each.
-    pub fn lines(&self) -> Table {
-        let all = || self.code.by_line.iter();
+    pub fn lines(&self, rows: &[LineRow]) -> Table {
+        let all = || rows.iter();
+        let sampled_s = self.sampled_s(None);
         let mut table = Table::default();
         table.add(
             "function",
@@ -92,37 +96,7 @@ impl<'a> CodeTable<'a> {
         );
         table.add("self_s", "self", all().map(|row| Cell::Seconds(row.self_s)));
         table.add("error_s", "±", all().map(|row| Cell::Seconds(row.error_s)));
-        table.add(
-            "share",
-            "of computing",
-            all().map(|row| Cell::share(row.self_s, self.sampled_s)),
-        );
-        table
-    }
-
-    /// Functions of each rank; of ranks with several sampled threads also of each thread.
-    pub fn parts(&self) -> Table {
-        let ranks = self.code.ranks.iter();
-        let parts = ranks.flat_map(|rank| {
-            let threads = rank.threads.iter().map(|(thread, rows)| (Part::Thread(*thread), rows));
-            let rows = std::iter::once((Part::Rank, &rank.rows)).chain(threads);
-            rows.flat_map(move |(part, rows)| rows.iter().map(move |row| (rank.rank, part, row)))
-        });
-        let parts: Vec<(u32, Part, &CodeRow)> = parts.collect();
-        let all = || parts.iter();
-        let thread = |part: &Part| match part {
-            Part::Rank => Cell::Text("all".to_owned()),
-            Part::Thread(Some(number)) => Cell::Text(number.to_string()),
-            Part::Thread(None) => Cell::Text("without MPI".to_owned()),
-        };
-        let mut table = Table::default();
-        table.add("rank", "rank", all().map(|(rank, ..)| Cell::Count((*rank).into())));
-        table.add("thread", "thread", all().map(|(_, part, _)| thread(part)));
-        table.add("function", "function", all().map(|(.., row)| name(self.code, row.code)));
-        table.add("place", "where", all().map(|(.., row)| place(self.code, row.code)));
-        table.add("self_s", "self", all().map(|(.., row)| Cell::Seconds(row.self_s)));
-        table.add("error_s", "±", all().map(|(.., row)| Cell::Seconds(row.error_s)));
-        table.add("total_s", "total", all().map(|(.., row)| Cell::Seconds(row.total_s)));
+        table.add("share", "of computing", all().map(|row| Cell::share(row.self_s, sampled_s)));
         table
     }
 
@@ -168,14 +142,6 @@ fn line(code: &CodeMetrics, function: u32, line: Option<u32>) -> Cell {
         true => Cell::Unknown,
         false => Cell::Source { module: function.module.clone(), file, line },
     }
-}
-
-/// Of what a row is a part.
-#[derive(Debug, Clone, Copy)]
-enum Part {
-    Rank,
-    /// By its number; none if it never called MPI.
-    Thread(Option<u32>),
 }
 
 /// The least and the most seconds of a rank.

@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod code;
+pub mod code_parts;
 mod delay;
 pub mod delay_costs;
 pub mod ledger;

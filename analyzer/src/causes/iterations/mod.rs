@@ -21,14 +21,17 @@ mod turns;
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use crate::analysis::Analysis;
-use crate::trace::Run;
+use crate::trace::{RankTrace, Run};
 
 use super::contexts::{Contexts, NO_CONTEXT, WAITING};
 use super::hinted_search;
 use super::integer_timeline::IntegerTimeline;
 use super::lines::{CommonAxis, Lines};
 use super::profile::{Hint, Profiles};
+use super::sampled_parts::{PhaseSamples, StackCounts};
 use super::tree::Tree;
 use super::wait::Wait;
 
@@ -166,6 +169,7 @@ impl Phase {
             computing,
             computing_of_each,
             busiest: 0,
+            samples: PhaseSamples::default(),
         }
     }
 
@@ -251,6 +255,33 @@ impl Phase {
             iteration.delayed_by = dominant.map(|(line, _)| line);
         }
         self.iterations = iterations;
+    }
+
+    /// Counts what was sampled in slow iterations and in the others.
+    pub(super) fn fill_samples(&mut self, run: &Run, clock: &IntegerTimeline) {
+        if run.ranks.iter().all(|rank| rank.samples().threads.is_empty()) {
+            return;
+        }
+        let mut is_slow = vec![false; self.iterations.len()];
+        self.statistics().slow.into_iter().for_each(|at| is_slow[at] = true);
+        let of_rank = |(position, rank): (usize, &RankTrace)| {
+            let (mut slow, mut others) = (StackCounts::new(), StackCounts::new());
+            for thread in &rank.samples().threads {
+                let mut hint = 0;
+                for (ticks, stack) in &thread.samples {
+                    let moment = clock.at(position, *ticks);
+                    let Some(at) = self.iteration_near(position, moment, &mut hint) else {
+                        continue;
+                    };
+                    let counts = if is_slow[at] { &mut slow } else { &mut others };
+                    *counts.entry(*stack).or_default() += 1;
+                }
+            }
+            (slow, others)
+        };
+        let (slow, others) =
+            run.ranks.par_iter().enumerate().map(|(at, rank)| of_rank((at, rank))).unzip();
+        self.samples = PhaseSamples { slow, others };
     }
 
     /// The iteration of a moment on the rank at a position.

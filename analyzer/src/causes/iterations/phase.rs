@@ -1,6 +1,7 @@
 //! A stretch in which all ranks repeat the same calls, and its iterations.
 
 use crate::causes::local_site::LocalSite;
+use crate::causes::sampled_parts::PhaseSamples;
 
 /// A stretch of the run in which all ranks repeat the same calls.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub struct Phase {
     pub computing_of_each: Vec<i64>,
     /// Sum over the iterations of the busiest rank's computing time.
     pub(super) busiest: i64,
+    /// What was sampled in its iterations.
+    pub samples: PhaseSamples,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -48,6 +48,9 @@ class Panels {
     document.querySelectorAll("button[data-cause]").forEach(button =>
       button.addEventListener("click", () => this.chooseCause(Number(button.dataset.cause))));
     for (const row of this.rows("region-table")) this.choosable(row, () => selection.toggle("region", row.dataset.region));
+    for (const row of this.rows("code-part-table")) {
+      if (row.dataset.region !== undefined) this.choosable(row, () => selection.toggle("region", row.dataset.region));
+    }
     for (const id of ["call-table", "site-table"]) {
       for (const row of this.rows(id)) this.choosable(row, () => selection.toggle("fn", row.dataset.function));
     }
@@ -257,6 +260,8 @@ class Panels {
         this.setCell(cell, sums ? known[key] ?? null : undefined, key === "share" ? percent : seconds);
       }
     }
+    for (const row of this.rows("code-part-table")) this.press(row, row.dataset.region !== undefined && selection.region === row.dataset.region);
+    for (const id of ["code-part-table", "code-line-table"]) this.scope(id, part ? "Figures for the whole run." : "");
     this.scope("code-table", !part ? "" : sums ? "In the selection; a dash: known only for the whole run."
       : "Figures for the whole run: the samples of this selection are being read.");
   }

@@ -47,8 +47,6 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
     let (total_s, _) = time_of_threads(report.metrics);
     let sites = sections::sites(report.metrics);
     let (sites, sites_left_out) = sites.map_or((None, 0), |(table, more)| (Some(table), more));
-    let (code, code_left_out) =
-        sections::code(report.diagnosis).map_or((None, 0), |(table, more)| (Some(table), more));
     let (diagnoses, diagnoses_left_out) = diagnoses(&document);
     let savings = report.savings.iter().take(MAX_SAVINGS).map(|saving| {
         context! {
@@ -76,8 +74,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         parts_of_run => why.as_ref().map(|why| causes::tables(report.run, why)),
         unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
         calls => sections::calls(report.metrics),
-        code => code,
-        code_left_out => code_left_out,
+        code => sections::code(report.diagnosis),
         sites => sites,
         sites_left_out => sites_left_out,
         roofline => roofline.map(sections::roofline),

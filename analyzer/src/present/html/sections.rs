@@ -5,13 +5,13 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::causes::Group;
-use crate::diagnosis::{Diagnosis, Why};
+use crate::diagnosis::{CodePart, Diagnosis, Why};
 use crate::metrics::code::{Code, CodeRow};
 use crate::metrics::{CallMetrics, Metrics, Unfinished};
 use crate::models::roofline::Findings;
 use crate::present::{roofline, unfinished};
 use crate::tables::code::CodeTable;
-use crate::tables::{Cell, calls, waits};
+use crate::tables::{Cell, Table, calls, code_parts, waits};
 
 use super::markup::safe;
 use super::table::{by_key, laid_out};
@@ -23,6 +23,10 @@ const MAX_WAITS: usize = 50;
 const MAX_TOP: usize = 3;
 const MAX_LONGEST: usize = 20;
 const MAX_SITES: usize = 200;
+const MAX_LINES: usize = 100;
+/// Functions of each part of the run, and parts of a kind.
+const MAX_OF_PART: usize = 5;
+const MAX_PARTS: usize = 50;
 
 /// Where each rank stopped and what it waits for.
 pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
@@ -70,18 +74,34 @@ pub(super) fn sites(metrics: &Metrics) -> Option<(Value, usize)> {
     Some((laid_out(&calls::sites(metrics, shown)), all.len() - shown.len()))
 }
 
-/// Functions, those with most time first, and how many are left out.
-pub(super) fn code(diagnosis: &Diagnosis) -> Option<(Value, usize)> {
+/// Functions, those with most time first, lines, and the main functions of regions, iterations and threads.
+pub(super) fn code(diagnosis: &Diagnosis) -> Option<Value> {
     let table = CodeTable::new(diagnosis)?;
     let all = table.rows(None);
     let shown = &all[..all.len().min(MAX_SITES)];
-    let mut functions = table.table(shown);
+    let mut functions = table.table(None, shown);
     let number = |row: &CodeRow| match row.code {
         Code::Function(of) => Cell::Count(of.into()),
         _ => Cell::Nothing,
     };
     functions.mark("number", shown.iter().map(number));
-    Some((laid_out(&functions), all.len() - shown.len()))
+    // Without debugging information functions have one row each, which says no more than theirs.
+    let has_lines = table.code.by_line.iter().any(|row| row.line.is_some());
+    let all_lines = if has_lines { &table.code.by_line[..] } else { &[] };
+    let shown_lines = &all_lines[..all_lines.len().min(MAX_LINES)];
+    let mut lines = table.lines(shown_lines);
+    // The place says it.
+    lines.columns.retain(|column| column.key != "line");
+    let parts = CodePart::all(&diagnosis.of);
+    let parts = code_parts::overview(&diagnosis.of, &parts, MAX_OF_PART, MAX_PARTS);
+    let not_empty = |table: &Table| (table.rows() > 0).then(|| laid_out(table));
+    Some(context! {
+        functions => laid_out(&functions),
+        functions_left_out => all.len() - shown.len(),
+        lines => not_empty(&lines),
+        lines_left_out => all_lines.len() - shown_lines.len(),
+        parts => not_empty(&parts),
+    })
 }
 
 /// The run under the roofline of a machine.

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{CodePart, Diagnosis, PartKind};
 use crate::metrics::code::{Code, CodeMetrics, CodeRow, LineRow};
 use crate::present::table;
 use crate::tables::code::CodeTable;
+use crate::tables::code_parts;
 
 /// Maximum number of rows shown.
 const MAX_ROWS: usize = 10;
@@ -21,9 +22,20 @@ pub(in crate::present) fn lines(diagnosis: &Diagnosis, rank: Option<u32>) -> Vec
     // Rows are ordered by time.
     let notable = rows.iter().take_while(is_notable).count();
     let shown = &rows[..notable.min(MAX_ROWS)];
-    let mut lines = table::brief_lines(&table.table(shown));
+    let mut lines = table::brief_lines(&table.table(rank, shown));
     lines.extend(table::more(rows.len() - shown.len(), "row"));
     lines
+}
+
+/// Maximum number of functions shown of a part of the run, and of parts of a kind.
+const MAX_OF_PART: usize = 3;
+const MAX_PARTS: usize = 5;
+
+/// The main functions of regions, phases, groups of iterations and threads.
+pub(super) fn part_lines(diagnosis: &Diagnosis) -> Vec<String> {
+    let parts = CodePart::all(&diagnosis.of);
+    let table = code_parts::overview(&diagnosis.of, &parts, MAX_OF_PART, MAX_PARTS);
+    table::brief_lines(&table)
 }
 
 /// Time of a function, from samples of the code.
@@ -50,7 +62,7 @@ pub(super) struct CodeDocument<'a> {
     /// Standard error of `self_s` (binomial).
     error_s: f64,
     /// Waiting that it causes by taking longer itself on delaying ranks, where that is certain; null: none, or the row
-    /// is of one rank.
+    /// is of one rank or a part.
     cost_s: Option<f64>,
 }
 
@@ -136,6 +148,61 @@ impl<'a> LineDocument<'a> {
             }
         };
         rows.map(line).collect()
+    }
+}
+
+/// Time of a function in a part of the run, on all ranks.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct PartDocument<'a> {
+    /// `region`, `phase`; `slow_iterations` of a phase and its `other_iterations`.
+    part: &'static str,
+    /// Name of the region.
+    region: Option<&'a str>,
+    /// Index in `causes.phases`.
+    phase: Option<usize>,
+    /// Occurrences of the region, over all threads; number of iterations.
+    times: Option<u64>,
+    /// `total_s` divided by the iterations; null: of a region.
+    each_s: Option<f64>,
+    /// By how much `each_s` is longer in slow iterations than in others, where chance is refused; null: elsewhere.
+    longer_s: Option<f64>,
+    /// Standard error of `longer_s`.
+    longer_error_s: Option<f64>,
+    #[serde(flatten)]
+    row: CodeDocument<'a>,
+}
+
+impl<'a> PartDocument<'a> {
+    /// Regions, then phases, the longest first; none if the code was not sampled.
+    pub fn all(diagnosis: &Diagnosis<'a>) -> Vec<Self> {
+        let Some(table) = CodeTable::new(diagnosis) else { return Vec::new() };
+        let parts = CodePart::all(&diagnosis.of);
+        let of_part = |part: &CodePart<'a>| {
+            let (kind, region, phase) = match part.kind {
+                PartKind::Region(name) => ("region", Some(name), None),
+                PartKind::Phase(number) => ("phase", None, Some(number)),
+                PartKind::SlowIterations(number) => ("slow_iterations", None, Some(number)),
+                PartKind::OtherIterations(number) => ("other_iterations", None, Some(number)),
+                // `code_threads` has those of each rank.
+                PartKind::Threads(_) => return Vec::new(),
+            };
+            let row = |row: &CodeRow| {
+                let longer = part.longer.get(&row.code);
+                Self {
+                    part: kind,
+                    region,
+                    phase,
+                    times: part.times,
+                    each_s: part.each_s(row),
+                    longer_s: longer.map(|of| of.seconds),
+                    longer_error_s: longer.map(|of| of.error_s),
+                    row: CodeDocument { cost_s: None, ..CodeDocument::new(&table, None, row) },
+                }
+            };
+            part.rows.iter().map(row).collect()
+        };
+        parts.iter().flat_map(of_part).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::present::shown::Report;
 use crate::present::whatif::Saving;
 use crate::timeline::{Alignment, ElapsedScope};
 
-use super::code::{CodeDocument, LineDocument, ThreadDocument};
+use super::code::{CodeDocument, LineDocument, PartDocument, ThreadDocument};
 use super::counters::CounterDocument;
 use super::job;
 use super::messages::{MAX_RANKS, MessagesPart};
@@ -83,6 +83,9 @@ pub(crate) struct Document<'a> {
     /// The same of each thread of ranks of which several threads were sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code_threads: Vec<ThreadDocument<'a>>,
+    /// The same of regions, phases and slow iterations; of whole runs. Time in the kernel is not known of parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    code_parts: Vec<PartDocument<'a>>,
     /// Lines of functions, most own time first; absent if the code was not sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code_lines: Vec<LineDocument<'a>>,
@@ -254,6 +257,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             .map(|sites| sites.paths.iter().map(PathDocument::new).collect()),
         code: CodeDocument::all(report.diagnosis),
         code_threads: CodeDocument::of_threads(report.diagnosis),
+        code_parts: PartDocument::all(report.diagnosis),
         code_lines: LineDocument::all(report.diagnosis),
         totals: metrics.totals.as_ref(),
         messages: MessagesPart::new(report),

@@ -106,6 +106,7 @@ fn tables(report: &Report, blocks: &mut Blocks) {
     blocks.block("PROGRAMS", job::program_lines(report));
     blocks.block("THREADS", thread_table(report));
     blocks.block("CODE", code::lines(report.diagnosis, None));
+    blocks.block("CODE PARTS", code::part_lines(report.diagnosis));
     blocks.block("CALLS", call_table(report));
     if let Some(sites) = &report.metrics.sites {
         blocks.block("SITES", sites::lines(report.metrics, sites));

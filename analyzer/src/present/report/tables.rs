@@ -1,5 +1,6 @@
 //! Tables of the screen: ranks, threads and functions.
 
+use crate::diagnosis::CodePart;
 use crate::metrics::{CallMetrics, RankMetrics, RankState, ThreadMetrics};
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::{TimeUnit, count, percent, seconds};
@@ -8,7 +9,7 @@ use crate::present::table::{self, Table};
 use crate::tables::calls::{self, lies_outside, time_of_threads};
 use crate::tables::code::CodeTable;
 use crate::tables::ranks::{RankGroup, Ranks};
-use crate::tables::{self as data, delay_costs, parts, waits};
+use crate::tables::{self as data, code_parts, delay_costs, parts, waits};
 use crate::timeline::Ending;
 
 /// Up to this many ranks, all are shown; more are shown as groups of similar ranks.
@@ -44,9 +45,10 @@ pub(crate) fn tables(of: &Report) -> Vec<(&'static str, data::Table)> {
         all.push(("report_paths", calls::paths(metrics, &sites.paths)));
     }
     if let Some(code) = CodeTable::new(of.diagnosis) {
-        all.push(("report_code", code.table(code.rows(None))));
-        all.push(("report_code_lines", code.lines()));
-        all.push(("report_code_parts", code.parts()));
+        all.push(("report_code", code.table(None, code.rows(None))));
+        all.push(("report_code_lines", code.lines(&code.code.by_line)));
+        let parts = CodePart::all(&of.diagnosis.of);
+        all.push(("report_code_parts", code_parts::all(code.code, &parts)));
     }
     if let Some(why) = of.why() {
         let causes = why.causes;
