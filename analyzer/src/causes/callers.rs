@@ -230,13 +230,29 @@ impl<'r> Callers<'r> {
     }
 }
 
+fn is_meeting(state: State) -> bool {
+    matches!(state, State::WaitAtBarrier | State::WaitAtNxn)
+}
+
+/// The contexts of delays, by those that their stretches have and by those of the waiting calls.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DelayNames(FxHashMap<(u32, u32), u32>);
+
+impl DelayNames {
+    /// What [`DelayPlaces::context`] returned.
+    pub fn of(&self, delay: u32, (state, waiting): (State, u32)) -> u32 {
+        let named = self.0.get(&(delay, waiting)).filter(|_| is_meeting(state));
+        named.copied().unwrap_or(delay)
+    }
+}
+
 /// Finds what delays lie before, where the delaying rank's own call has no path.
 pub(super) struct DelayPlaces<'c> {
     contexts: &'c mut Contexts,
     /// By the contexts of the delay and of the waiting call.
     known: FxHashMap<(u32, u32), u32>,
-    /// Whether any waiting call is known to come from somewhere.
-    has_callers: bool,
+    /// Whether any waiting call is known to come from somewhere; else delays keep their names.
+    pub has_callers: bool,
     /// From where on contexts were made here.
     first_named: usize,
 }
@@ -252,11 +268,15 @@ impl<'c> DelayPlaces<'c> {
         Self { contexts, known: FxHashMap::default(), has_callers, first_named }
     }
 
+    /// What was named.
+    pub fn into_names(self) -> DelayNames {
+        DelayNames(self.known)
+    }
+
     /// The context of a delay that led to a wait with this state and context. Between two operations
     /// in which all wait for all, the delaying rank enters their function no other time.
     pub fn context(&mut self, delay: u32, (state, waiting): (State, u32)) -> u32 {
-        let is_meeting = matches!(state, State::WaitAtBarrier | State::WaitAtNxn);
-        if !self.has_callers || !is_meeting || waiting == NO_CONTEXT {
+        if !self.has_callers || !is_meeting(state) || waiting == NO_CONTEXT {
             return delay;
         }
         let Self { contexts, first_named, .. } = self;

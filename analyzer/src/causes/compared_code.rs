@@ -6,7 +6,6 @@ use rustc_hash::FxHashMap;
 
 use super::delay::DelaySearch;
 use super::profile::{Hint, Profile};
-use super::reasons::Reasons;
 use super::sampled_code::{SampledDelay, SampledDelays, Weight};
 
 /// Most samples that are looked at, counted again for each wait. Further waits are left out on both sides.
@@ -19,7 +18,6 @@ impl SampledDelays {
     /// The samples in the intervals that explain waits: on the delaying line in the context of the delay; on the line
     /// that waited in the same context or, if it does not have that one, in those that it alone has.
     pub fn new(
-        reasons: &Reasons,
         search: &DelaySearch,
         ticks_of: &dyn Fn(u32) -> i64,
         name_delay: &mut impl FnMut(u32, u32) -> u32,
@@ -27,9 +25,11 @@ impl SampledDelays {
         if search.profiles.iter().all(|profile| profile.samples().is_empty()) {
             return Self::default();
         }
-        let counts = |number: &u32| !reasons.delays(*number).is_empty() && ticks_of(*number) > 0;
-        let mut numbers: Vec<u32> = (0..search.waits.all.len() as u32).filter(counts).collect();
-        let delayed_by = |number: &u32| search.waits.all[*number as usize].delayed_by;
+        let counts = |number: &u32| {
+            search.waits[*number as usize].has_delaying_rank() && ticks_of(*number) > 0
+        };
+        let mut numbers: Vec<u32> = (0..search.waits.len() as u32).filter(counts).collect();
+        let delayed_by = |number: &u32| search.waits[*number as usize].delayed_by;
         numbers.sort_by_key(delayed_by);
         let mut found = BTreeMap::new();
         let mut comparison = Comparison {
@@ -41,17 +41,17 @@ impl SampledDelays {
             let line = delayed_by(&waits[0]);
             let mut weights = [Weights::default(), Weights::default()];
             let mut ticks: BTreeMap<u32, i64> = BTreeMap::new();
-            for number in waits {
-                let delays = reasons.delays(*number).iter();
-                let delays = delays
-                    .map(|(context, ticks)| (*context, name_delay(*number, *context), *ticks));
+            search.for_each(waits, |number, lateness| {
+                let delays = lateness.delays.iter();
+                let delays =
+                    delays.map(|(context, ticks)| (*context, name_delay(number, *context), *ticks));
                 let delays: Vec<(u32, u32, i64)> = delays.collect();
-                if comparison.add(*number, &delays, &mut weights) {
+                if !delays.is_empty() && comparison.add(number, &delays, &mut weights) {
                     for (_, named, more) in delays {
                         *ticks.entry(named).or_default() += more;
                     }
                 }
-            }
+            });
             for (named, ticks) in ticks {
                 found.insert((line, named), SampledDelay { ticks, ..SampledDelay::default() });
             }
@@ -90,7 +90,7 @@ impl Comparison<'_> {
     /// context, its name and ticks. Whether there was room for it.
     fn add(&mut self, number: u32, delays: &[(u32, u32, i64)], weights: &mut [Weights; 2]) -> bool {
         let search = self.search;
-        let wait = &search.waits.all[number as usize];
+        let wait = &search.waits[number as usize];
         let point = &search.sync_points[number as usize];
         let sides = [
             (wait.delayed_by, (point.on_delaying, wait.fulfilled)),

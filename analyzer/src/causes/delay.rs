@@ -1,142 +1,86 @@
-//! Delay costs (Böhme et al. 2016): charges every tick of waiting once, to whatever made the
-//! delaying rank late.
+//! Finds in what a delaying rank spent longer than the line that waited for it. The profiles say all of
+//! that, and there are several delays for each wait, so they are found when somebody asks for them, not kept.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
-use super::contexts::{Contexts, WAITING, WAITING_FOR_UNKNOWN};
+use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
 use super::divider::Divider;
 use super::order::Order;
 use super::profile::{Hint, Profile};
-use super::reasons::{Balanced, InCalls, Origins, Part, PieceReasons, PieceWait, Reasons};
-use super::sampled_code::SampledDelays;
 use super::sync_points::SyncPoint;
 use super::wait::Wait;
-use super::waits::Waits;
-
-/// Ticks of waiting that something caused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cost {
-    /// Waits for the rank that was late.
-    pub direct: i64,
-    /// Waits further down the chain, for ranks that waited themselves.
-    pub indirect: i64,
-}
-
-impl Cost {
-    /// Direct and indirect costs.
-    pub fn total(self) -> i64 {
-        self.direct + self.indirect
-    }
-}
-
-/// Who caused how much waiting.
-#[derive(Debug, Clone, Default)]
-pub struct Charges {
-    /// By line and context.
-    pub causes: BTreeMap<(u32, u32), Cost>,
-    /// Ticks that no delay explains.
-    pub unattributed: i64,
-}
 
 /// Intervals with more stretches of the profile than this are not searched for delays.
 const MAX_STRETCHES: usize = 100_000;
 
-/// Number of pieces into which the run is cut.
-const PIECES: u64 = 256;
+/// Waits whose delays are kept at once, while they are made use of.
+pub(super) const WAITS_AT_ONCE: usize = 1 << 15;
+
+/// Waits whose delays one thread finds together: few enough for the processor's caches.
+const WAITS_TOGETHER: usize = 1 << 12;
 
 /// The interval of a delaying rank's time that is searched to explain a wait.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Interval {
-    piece: u32,
     delayed_by: u32,
     to: i64,
     from: i64,
-    number: u32,
+    /// Position among the waits that are explained together.
+    at: u32,
 }
 
-impl Reasons {
-    /// Reasons of all waits. `contexts` is the number of contexts. `ticks_of` gives the ticks of a
-    /// wait that count; `name_delay` may give another context for a wait's number and the context
-    /// of its delay.
-    pub(super) fn new(
-        search: &DelaySearch,
-        contexts: usize,
-        ticks_of: &(dyn Fn(u32) -> i64 + Sync),
-        mut name_delay: impl FnMut(u32, u32) -> u32,
-    ) -> Self {
-        let DelaySearch { waits, sync_points, order, profiles } = *search;
-        // Piece by piece, so that the profiles fit into the processor's caches; within a piece by
-        // delaying rank and interval, because several lines often wait for the same.
-        let ends = waits.all.iter().map(|wait| wait.fulfilled);
-        let (begin, end) = ends.fold((i64::MAX, i64::MIN), |(a, b), at| (a.min(at), b.max(at)));
-        let piece = |at: i64| at.abs_diff(begin) / (end.abs_diff(begin) / PIECES + 1);
-        let wanted =
-            |number: u32, wait: &Wait| wait.has_delaying_rank() && !order.cut.contains(&number);
-        let all = (0u32..).zip(waits.all.iter().zip(sync_points));
-        let mut intervals: Vec<Interval> = all
-            .filter(|(number, (wait, _))| wanted(*number, wait))
-            .map(|(number, (wait, sync_point))| Interval {
-                piece: piece(wait.fulfilled) as u32,
-                delayed_by: wait.delayed_by,
-                to: wait.fulfilled,
-                from: sync_point.on_delaying,
-                number,
-            })
-            .collect();
-        intervals.par_sort_unstable();
-        let pieces: Vec<&[Interval]> = intervals.chunk_by(|a, b| a.piece == b.piece).collect();
-        let parts = pieces.into_par_iter().map_init(
-            || Times {
-                sums: vec![[0; 2]; contexts],
-                hints: vec![Hint::default(); profiles.len()],
-                ..Times::default()
-            },
-            |times, intervals| {
-                let mut part = PieceReasons::default();
-                let key = |of: &Interval| (of.delayed_by, of.to, of.from);
-                for group in intervals.chunk_by(|a, b| key(a) == key(b)) {
-                    search.interval(group, times, &mut part);
-                }
-                part
-            },
-        );
-        let parts: Vec<PieceReasons> = parts.collect();
-        drop(intervals);
-        let mut reasons = Self::join(parts, waits.all.len());
-        reasons.in_calls = InCalls::new(&reasons, search, ticks_of, &mut name_delay);
-        reasons.sampled = SampledDelays::new(&reasons, search, ticks_of, &mut name_delay);
-        reasons.delays.each_mut(|number, (context, _)| *context = name_delay(number, *context));
-        reasons.balanced.each_mut(|number, of| of.context = name_delay(number, of.context));
-        reasons.met = sync_points.iter().map(|point| point.moment).collect();
-        reasons.ticks_before = ticks_before(waits);
-        reasons.origins = Origins::new(waits, order, &reasons);
-        reasons
-    }
-
-    /// Names delays after the BLAS, LAPACK and FFTW calls that hold most of them.
-    pub(super) fn name_calls(&mut self, waits: &Waits, contexts: &mut Contexts) {
-        let in_calls = std::mem::take(&mut self.in_calls);
-        let named = in_calls.named(contexts);
-        if !named.is_empty() {
-            self.rename(waits, |line, context| {
-                named.get(&(line, context)).copied().unwrap_or(context)
-            });
-        }
-    }
+/// Time of a delaying rank that is no delay, because the line that waited spent as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Balanced {
+    pub context: u32,
+    pub ticks: i64,
+    /// Whether the line that waited has this context, too; else it spent as much in contexts that it
+    /// alone has.
+    pub is_common: bool,
 }
 
-fn ticks_before(waits: &Waits) -> Vec<i64> {
-    let mut sum = 0;
-    let mut before = Vec::with_capacity(waits.all.len() + 1);
-    before.push(sum);
-    before.extend(waits.all.iter().map(|wait| {
-        sum += wait.ticks;
-        sum
-    }));
-    before
+/// Why the delaying rank of one wait was late.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lateness<'f> {
+    /// Contexts in which the delaying rank spent more time than the line that waited, with the excess
+    /// d(c).
+    pub delays: &'f [(u32, i64)],
+    /// Empty if the delaying rank did not wait: if it waited for the line, it was late all the same.
+    pub balanced: &'f [Balanced],
+    /// The delaying rank's own waits in the interval: first number, and the one after the last.
+    pub delaying_waits: (u32, u32),
+}
+
+/// Which of all that were found belong to one wait, and the delaying rank's own waits.
+#[derive(Debug, Default)]
+struct OfWait {
+    delays: Range<u32>,
+    balanced: Range<u32>,
+    delaying_waits: (u32, u32),
+}
+
+/// The same of several waits.
+#[derive(Debug, Default)]
+pub(super) struct FoundDelays {
+    of_waits: Vec<OfWait>,
+    delays: Vec<(u32, i64)>,
+    balanced: Vec<Balanced>,
+    /// Waits whose interval is too long to search.
+    pub too_long: u64,
+}
+
+impl FoundDelays {
+    /// In the order in which the waits were given.
+    pub fn all(&self) -> impl Iterator<Item = Lateness<'_>> {
+        let range = |of: &Range<u32>| of.start as usize..of.end as usize;
+        self.of_waits.iter().map(move |of| Lateness {
+            delays: &self.delays[range(&of.delays)],
+            balanced: &self.balanced[range(&of.balanced)],
+            delaying_waits: of.delaying_waits,
+        })
+    }
 }
 
 /// Ticks by context, of the delaying rank and of the line that waited.
@@ -153,60 +97,113 @@ struct Times {
 }
 
 /// Where the delays of waits are searched.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct DelaySearch<'c> {
-    pub waits: &'c Waits,
+    pub waits: &'c [Wait],
+    /// First wait of each line.
+    pub first: &'c [usize],
     pub sync_points: &'c [SyncPoint],
     pub order: &'c Order,
     /// By line.
     pub profiles: &'c [Profile],
+    /// Number of the profiles' contexts.
+    pub contexts: usize,
 }
 
 impl DelaySearch<'_> {
+    /// Finds the delays of some waits, with several threads.
+    pub fn delays(&self, numbers: &[u32]) -> Vec<FoundDelays> {
+        let times = || Times {
+            sums: vec![[0; 2]; self.contexts],
+            hints: vec![Hint::default(); self.profiles.len()],
+            ..Times::default()
+        };
+        let found = numbers.par_chunks(WAITS_TOGETHER);
+        found.map_init(times, |times, numbers| self.together(numbers, times)).collect()
+    }
+
+    /// Passes on the delays of some waits, in their order.
+    pub fn for_each(&self, numbers: &[u32], mut take: impl FnMut(u32, Lateness)) {
+        for numbers in numbers.chunks(WAITS_AT_ONCE) {
+            let found = self.delays(numbers);
+            let found = found.iter().flat_map(FoundDelays::all);
+            numbers.iter().zip(found).for_each(|(number, lateness)| take(*number, lateness));
+        }
+    }
+
+    /// The delays of few waits, found by delaying rank and interval, because several lines often wait for
+    /// the same.
+    fn together(&self, numbers: &[u32], times: &mut Times) -> FoundDelays {
+        let wanted = (0..).zip(numbers).filter(|(_, number)| {
+            self.waits[**number as usize].has_delaying_rank() && !self.order.cut.contains(number)
+        });
+        let intervals = wanted.map(|(at, number)| {
+            let (wait, point) =
+                (&self.waits[*number as usize], &self.sync_points[*number as usize]);
+            let Wait { delayed_by, fulfilled, .. } = *wait;
+            Interval { delayed_by, to: fulfilled, from: point.on_delaying, at }
+        });
+        let mut intervals: Vec<Interval> = intervals.collect();
+        intervals.sort_unstable();
+        let mut found = FoundDelays::default();
+        found.of_waits.resize_with(numbers.len(), Default::default);
+        let key = |of: &Interval| (of.delayed_by, of.to, of.from);
+        for group in intervals.chunk_by(|a, b| key(a) == key(b)) {
+            self.interval(group, numbers, times, &mut found);
+        }
+        found
+    }
+
     /// Adds the delays of waits that share an interval of one delaying rank.
-    fn interval(&self, group: &[Interval], times: &mut Times, part: &mut PieceReasons) {
+    fn interval(
+        &self,
+        group: &[Interval],
+        numbers: &[u32],
+        times: &mut Times,
+        found: &mut FoundDelays,
+    ) {
         let Interval { delayed_by: line, from, to, .. } = group[0];
         let delayed_by = &self.profiles[line as usize];
         let stretches = delayed_by.stretches((from, to), &mut times.hints[line as usize]);
         if stretches.len() > MAX_STRETCHES {
-            part.too_long += group.len() as u64;
+            found.too_long += group.len() as u64;
             return;
         }
         times.add_delaying(delayed_by.sums_of(stretches));
-        for Interval { number, .. } in group {
+        for Interval { at, .. } in group {
+            let number = numbers[*at as usize];
             let (wait, sync_point) =
-                (&self.waits.all[*number as usize], self.sync_points[*number as usize]);
+                (&self.waits[number as usize], self.sync_points[number as usize]);
             let line = wait.line as usize;
             let own = &self.profiles[line];
             let stretches = own.stretches((sync_point.moment, wait.begin), &mut times.hints[line]);
             if stretches.len() > MAX_STRETCHES {
-                part.too_long += 1;
+                found.too_long += 1;
                 continue;
             }
             times.add_other(own.sums_of(stretches));
-            let before = (part.delays.len(), part.balanced.len());
-            times.delays(&mut part.delays, &mut part.balanced);
-            let delaying_waits = self.delaying_waits(*number);
+            let before = (found.delays.len(), found.balanced.len());
+            times.delays(&mut found.delays, &mut found.balanced);
+            let delaying_waits = self.delaying_waits(number);
             if delaying_waits.0 == delaying_waits.1 {
-                part.balanced.truncate(before.1);
+                found.balanced.truncate(before.1);
             }
-            part.waits.push(PieceWait {
-                number: *number,
-                delays: (part.delays.len() - before.0) as u32,
-                balanced: (part.balanced.len() - before.1) as u32,
+            found.of_waits[*at as usize] = OfWait {
+                delays: before.0 as u32..found.delays.len() as u32,
+                balanced: before.1 as u32..found.balanced.len() as u32,
                 delaying_waits,
-            });
+            };
         }
         times.clear_delaying();
     }
 
     /// The delaying rank's own waits in the interval.
-    fn delaying_waits(&self, number: u32) -> (u32, u32) {
-        let wait = &self.waits.all[number as usize];
+    pub fn delaying_waits(&self, number: u32) -> (u32, u32) {
+        let wait = &self.waits[number as usize];
         let sync_point = self.sync_points[number as usize];
-        let on_delaying = self.waits.first[wait.delayed_by as usize];
+        let on_delaying = self.first[wait.delayed_by as usize];
         let last = (self.order.delaying_before[number as usize] as usize).max(on_delaying);
-        let in_interval = |at: &usize| self.waits.all[*at].begin >= sync_point.on_delaying;
+        let in_interval = |at: &usize| self.waits[*at].begin >= sync_point.on_delaying;
         let first = (on_delaying..last).rev().take_while(in_interval).last().unwrap_or(last);
         (first as u32, last as u32)
     }
@@ -289,53 +286,9 @@ fn is_waiting(context: u32) -> bool {
     matches!(context, WAITING | WAITING_FOR_UNKNOWN)
 }
 
-impl Charges {
-    /// Charges waits to the delays to which they go back, by the ticks that count of each.
-    pub(super) fn new(
-        waits: &Waits,
-        reasons: &Reasons,
-        ticks_of: &(dyn Fn(u32) -> i64 + Sync),
-    ) -> Self {
-        let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
-        let mut unattributed = 0;
-        let mut divider = Divider::default();
-        for (number, wait) in (0u32..).zip(&waits.all) {
-            let counting = ticks_of(number);
-            if counting == 0 {
-                continue;
-            }
-            unattributed += counting;
-            let parts = reasons.origins.parts_of(number);
-            let nobodys = wait.ticks - parts.iter().map(|part| part.ticks).sum::<i64>();
-            let weights = parts.iter().map(|part| part.ticks).chain([nobodys]);
-            let shares = divider.divide(counting, weights, wait.ticks);
-            for (Part { line, context, .. }, ticks) in parts.iter().zip(shares) {
-                let cost = causes.entry((*line, *context)).or_default();
-                let is_direct = *line == wait.delayed_by;
-                *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += ticks;
-                unattributed -= ticks;
-            }
-        }
-        Self { causes: causes.into_iter().collect(), unattributed }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_add_up_and_ties_go_to_the_first() {
-        let of = |ticks, weights: &[i64]| {
-            let mut divider = Divider::default();
-            divider.divide(ticks, weights.iter().copied(), weights.iter().sum()).to_vec()
-        };
-        assert_eq!(of(10, &[1, 1, 1]), [4, 3, 3]);
-        assert_eq!(of(5, &[3, 1, 0]), [4, 1, 0]);
-        assert_eq!(of(0, &[3, 1]), [0, 0]);
-        let shares = of(i64::MAX / 2, &[i64::MAX / 4, i64::MAX / 8, i64::MAX / 2]);
-        assert_eq!(shares.iter().sum::<i64>(), i64::MAX / 2);
-    }
 
     #[test]
     fn pools_contexts_that_only_one_side_has() {

@@ -45,3 +45,21 @@ impl Divider {
         &self.shares
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_and_ties_go_to_the_first() {
+        let of = |ticks, weights: &[i64]| {
+            let mut divider = Divider::default();
+            divider.divide(ticks, weights.iter().copied(), weights.iter().sum()).to_vec()
+        };
+        assert_eq!(of(10, &[1, 1, 1]), [4, 3, 3]);
+        assert_eq!(of(5, &[3, 1, 0]), [4, 1, 0]);
+        assert_eq!(of(0, &[3, 1]), [0, 0]);
+        let shares = of(i64::MAX / 2, &[i64::MAX / 4, i64::MAX / 8, i64::MAX / 2]);
+        assert_eq!(shares.iter().sum::<i64>(), i64::MAX / 2);
+    }
+}

@@ -4,9 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use super::lines::Lines;
-use super::reasons::Reasons;
+use super::reasons::{Reasons, Waited};
 use super::states::State;
-use super::waits::Waits;
 
 /// Waits of the same state, call site and delaying rank.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,15 +37,15 @@ pub enum LateBy {
 
 /// Groups waits by the ticks that count of each, most time first; those without are left out.
 pub(super) fn group_waits(
-    waits: &Waits,
+    waited: Waited,
     lines: &Lines,
-    (wait_contexts, reasons): (&[u32], &Reasons),
+    reasons: &Reasons,
     ticks_of: &(dyn Fn(u32) -> i64 + Sync),
 ) -> Vec<Group> {
     let mut numbers: FxHashMap<(State, u32, u32), usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     let mut causes: FxHashMap<(usize, LateBy), f64> = FxHashMap::default();
-    let all = (0u32..).zip(waits.all.iter().zip(wait_contexts));
+    let all = (0u32..).zip(waited.waits.iter().zip(waited.wait_contexts));
     for (number, (wait, context)) in all {
         let counting = ticks_of(number);
         if counting == 0 {
@@ -71,7 +70,7 @@ pub(super) fn group_waits(
             *causes.entry((at, LateBy::Context(part.context))).or_default() +=
                 part.ticks as f64 * share;
         }
-        if let Some((by, ticks)) = reasons.main_wait(number, waits) {
+        if let Some((by, ticks)) = reasons.main_wait(number, waited) {
             *causes.entry((at, LateBy::WaitFor(by))).or_default() += ticks as f64 * share;
         }
     }

@@ -7,17 +7,19 @@
 use rustc_hash::FxHashMap;
 
 use super::contexts::{Context, Contexts};
-use super::delay::DelaySearch;
+use super::delay::{DelaySearch, Lateness};
 use super::profile::{Hint, Profile};
-use super::reasons::{InCalls, Reasons};
 
 /// Most stretches with calls that are compared for a wait.
 const MAX_COMPARED: usize = 4_096;
 
+/// For each delaying line and context the call that makes it longer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InCalls(FxHashMap<(u32, u32), u32>);
+
 impl InCalls {
     /// Compares the calls of delaying lines with those of the lines that waited.
     pub fn new(
-        reasons: &Reasons,
         finder: &DelaySearch,
         ticks_of: &dyn Fn(u32) -> i64,
         name_delay: &mut impl FnMut(u32, u32) -> u32,
@@ -30,12 +32,13 @@ impl InCalls {
         let mut delays: FxHashMap<(u32, u32), i64> = FxHashMap::default();
         let mut in_calls: FxHashMap<(u32, u32, u32), i64> = FxHashMap::default();
         let mut longer: FxHashMap<(u32, u32), i64> = FxHashMap::default();
-        for number in 0..finder.waits.all.len() as u32 {
-            let of_wait = reasons.delays(number);
-            if of_wait.is_empty() || ticks_of(number) == 0 {
-                continue;
+        let numbers: Vec<u32> =
+            (0..finder.waits.len() as u32).filter(|n| ticks_of(*n) > 0).collect();
+        finder.for_each(&numbers, |number, Lateness { delays: of_wait, .. }| {
+            if of_wait.is_empty() {
+                return;
             }
-            let wait = &finder.waits.all[number as usize];
+            let wait = &finder.waits[number as usize];
             let point = &finder.sync_points[number as usize];
             longer.clear();
             let sides = [
@@ -58,7 +61,7 @@ impl InCalls {
                     *in_calls.entry((wait.delayed_by, named, *call)).or_default() += excess;
                 }
             }
-        }
+        });
         let mut largest: FxHashMap<(u32, u32), (i64, u32)> = FxHashMap::default();
         for ((line, context, call), ticks) in in_calls {
             let one = largest.entry((line, context)).or_insert((ticks, call));

@@ -23,7 +23,8 @@
 //! | `sync_points` | where a line and its delaying rank last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
 //! | `order` | causal order of the waits |
-//! | `delay`, `origins` | delay costs |
+//! | `delay` | in what delaying ranks spent longer |
+//! | `origins`, `reasons`, `charges` | delay costs |
 //! | `sampled_code`, `compared_code` | what was sampled of delaying lines and of those that waited |
 //! | `in_calls` | BLAS, LAPACK and FFTW calls that make stretches longer |
 //! | `groups` | waits grouped by state, call and delaying rank |
@@ -48,6 +49,7 @@
 //! only counted. Of several processes, the first keeps all of them.
 
 mod callers;
+mod charges;
 mod collectives;
 mod compared_code;
 mod conditions;
@@ -103,11 +105,9 @@ use crate::analysis::Analysis;
 use crate::metrics::{self, Answer, ComputeMode, Metrics, Question, SelectionError};
 use crate::trace::Run;
 
-use callers::DelayPlaces;
+pub use charges::{Charges, Cost};
 pub use contexts::{CallSite, Context, Contexts, NO_CONTEXT};
 pub use critical_path::{CriticalPath, PathStretch};
-use delay::DelaySearch;
-pub use delay::{Charges, Cost};
 pub use groups::{Group, LateBy};
 pub use integer_timeline::IntegerTimeline;
 pub use iterations::{Iteration, Period, Phase, Statistics};
@@ -122,6 +122,7 @@ pub use path_labels::PathLabel;
 pub use profile::{Profile, Profiles};
 pub use rank_times::RankTime;
 pub use reasons::Reasons;
+use reasons::Waited;
 pub use regions::{Region, Regions};
 pub use sampled_code::{SampledDelay, StackWeights, Weight};
 pub use sampled_parts::{PhaseSamples, StackCounts};
@@ -355,32 +356,24 @@ impl<'a> Causes<'a> {
             Some(in_part) => in_part[number as usize],
             None => waits.all[number as usize].ticks,
         };
-        let count = contexts.all.len();
-        let mut places = DelayPlaces::new(&mut contexts);
-        let name_delay = |number: u32, context: u32| {
-            let wait = &waits.all[number as usize];
-            places.context(context, (wait.state, wait_contexts[number as usize]))
-        };
-        let search = DelaySearch {
-            waits: &waits,
-            sync_points: &sync_points,
-            order: &order,
+        let waited = Waited {
+            waits: &waits.all,
+            wait_contexts: &wait_contexts,
             profiles: &profiles.of_lines,
+            contexts: contexts.all.len(),
         };
-        let mut reasons = Reasons::new(&search, count, &ticks_of, name_delay);
-        reasons.name_calls(&waits, &mut contexts);
+        let in_order = (sync_points, order);
+        let reasons = Reasons::new(waited, waits.first.clone(), in_order, &mut contexts, &ticks_of);
         let (charges, (groups, path)) = rayon::join(
-            || Charges::new(&waits, &reasons, &ticks_of),
+            || Charges::new(&waits.all, &reasons, &ticks_of),
             || {
-                let groups =
-                    groups::group_waits(&waits, &lines, (&wait_contexts, &reasons), &ticks_of);
-                (groups, CriticalPath::new((&waits, &order), (&lines, &profiles.of_lines), whole))
+                let groups = groups::group_waits(waited, &lines, &reasons, &ticks_of);
+                let order = &reasons.order;
+                (groups, CriticalPath::new((&waits, order), (&lines, &profiles.of_lines), whole))
             },
         );
-        let counted = [
-            (reasons.too_long, Unknown::TooLong(reasons.too_long)),
-            (order.cut.len() as u64, Unknown::Cut(order.cut.len() as u64)),
-        ];
+        let (too_long, cut) = (reasons.origins.too_long, reasons.order.cut.len() as u64);
+        let counted = [(too_long, Unknown::TooLong(too_long)), (cut, Unknown::Cut(cut))];
         unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
         unknown.extend(unsupported_calls(&contexts));
         if !run.missing.is_empty() {
@@ -453,6 +446,18 @@ impl<'a> Causes<'a> {
     /// Number of ranks in the part of the run that is explained.
     pub fn ranks(&self) -> usize {
         self.part.as_ref().map_or(self.rank_times.len(), Part::ranks)
+    }
+
+    /// Contexts in which the delaying rank of a wait spent more time than the line that waited, with the
+    /// excess d(c); and numbers of the delaying rank's own waits since the two last met.
+    pub fn delays(&self, wait: u32) -> (Vec<(u32, i64)>, std::ops::Range<u32>) {
+        let waited = Waited {
+            waits: &self.waits,
+            wait_contexts: &self.wait_contexts,
+            profiles: &self.profiles.of_lines,
+            contexts: self.contexts.all.len(),
+        };
+        self.reasons.of_wait(wait, waited)
     }
 
     /// All waiting that is explained, ticks.

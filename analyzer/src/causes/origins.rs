@@ -6,11 +6,10 @@
 //! dropped; every other part is kept, so that each delay is charged what it adds.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
+use super::delay::{Balanced, DelaySearch, FoundDelays, Lateness, WAITS_AT_ONCE};
 use super::divider::Divider;
-use super::order::Order;
-use super::reasons::{Balanced, Explained, Origins, Part, Reasons};
-use super::waits::Waits;
 
 /// A delay: line and context.
 type Delay = (u32, u32);
@@ -25,25 +24,68 @@ const MAX_PARTS: usize = 64;
 const MAX_PARTS_IF_MANY: usize = 8;
 const MEAN_PARTS: usize = 8;
 
+/// Most of a line's own waits that are looked at.
+const MAX_OWN: usize = 1_000;
+
 /// If more parts than this would have to be compared, each wait counts as its largest part.
 const MAX_COMPARED: usize = 4_096;
 
+/// Ticks of a wait that go back to a delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    pub line: u32,
+    pub context: u32,
+    pub ticks: i64,
+}
+
+/// The parts of all waits.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Origins {
+    /// For each wait where its parts begin, and how many they are.
+    of_wait: Vec<(u32, u8)>,
+    /// The parts of a wait follow each other, the largest first.
+    parts: Vec<Part>,
+    /// Waits whose interval is too long to search.
+    pub too_long: u64,
+}
+
 impl Origins {
-    /// The parts of all waits, each found after those of the waits before it.
-    pub fn new(waits: &Waits, order: &Order, reasons: &Reasons) -> Self {
-        let of_wait = vec![(0, 0); waits.all.len()];
-        let mut origins = Self { of_wait, parts: Vec::new() };
-        let mut finder = OriginSearch::default();
-        for &number in &order.forward {
-            let parts = finder.parts(number, waits, (reasons, &origins));
-            let many = origins.parts.len() > MEAN_PARTS * waits.all.len();
-            parts.sort_unstable_by_key(|part| (Reverse(part.ticks), part.line, part.context));
-            parts.truncate(if many { MAX_PARTS_IF_MANY } else { MAX_PARTS });
-            let first = origins.parts.len() as u32;
-            origins.of_wait[number as usize] = (first, parts.len() as u8);
-            origins.parts.append(parts);
+    /// The parts of all waits, each found after those of the waits before it. `name` gives the name of the context
+    /// of a delay, for the number of its wait.
+    pub fn new(search: &DelaySearch, name: &(dyn Fn(u32, u32) -> u32 + Sync)) -> Self {
+        let waits = search.waits;
+        let of_wait = vec![(0, 0); waits.len()];
+        let mut origins = Self { of_wait, parts: Vec::new(), too_long: 0 };
+        let mut finder = OriginSearch::new(search);
+        let mut together = search.order.forward.chunks(WAITS_AT_ONCE);
+        let mut ready = together.next().map(|numbers| (numbers, search.delays(numbers)));
+        while let Some((numbers, found)) = ready {
+            let next = || together.next().map(|numbers| (numbers, search.delays(numbers)));
+            // The delays of the next ones are found at the same time.
+            (ready, ()) = rayon::join(next, || origins.add(numbers, &found, &mut finder, name));
         }
         origins
+    }
+
+    /// Adds the parts of waits whose delays have been found.
+    fn add(
+        &mut self,
+        numbers: &[u32],
+        found: &[FoundDelays],
+        finder: &mut OriginSearch,
+        name: &(dyn Fn(u32, u32) -> u32 + Sync),
+    ) {
+        self.too_long += found.iter().map(|found| found.too_long).sum::<u64>();
+        for (number, lateness) in numbers.iter().zip(found.iter().flat_map(FoundDelays::all)) {
+            finder.find((*number, lateness), self, &|context| name(*number, context));
+            let parts = &mut finder.parts;
+            let many = self.parts.len() > MEAN_PARTS * self.of_wait.len();
+            parts.sort_unstable_by_key(|part| (Reverse(part.ticks), part.line, part.context));
+            parts.truncate(if many { MAX_PARTS_IF_MANY } else { MAX_PARTS });
+            let first = self.parts.len() as u32;
+            self.of_wait[*number as usize] = (first, parts.len() as u8);
+            self.parts.append(parts);
+        }
     }
 
     pub fn each_mut(&mut self, change: impl FnMut(&mut Part)) {
@@ -69,53 +111,80 @@ struct Inherited {
 }
 
 /// Finds the parts of waits, reusing its memory.
-#[derive(Debug, Default)]
-struct OriginSearch {
+#[derive(Debug)]
+struct OriginSearch<'s> {
+    search: &'s DelaySearch<'s>,
+    /// Ticks of all waits before each one; one more entry follows the last.
+    ticks_before: Vec<i64>,
     divider: Divider,
     inherited: Vec<Inherited>,
+    /// The wait's delays and balanced contexts, by the names of their contexts.
+    delays: Vec<(u32, i64)>,
+    balanced: Vec<Balanced>,
     /// Context and ticks of the delaying rank's time that delays of the line excuse.
     excused: Vec<(u32, i64)>,
     parts: Vec<Part>,
 }
 
-impl OriginSearch {
-    fn parts(
+impl<'s> OriginSearch<'s> {
+    fn new(search: &'s DelaySearch<'s>) -> Self {
+        let mut sum = 0;
+        let before = search.waits.iter().map(|wait| {
+            sum += wait.ticks;
+            sum
+        });
+        let ticks_before = std::iter::once(0).chain(before).collect();
+        let (divider, inherited, delays, balanced, excused, parts) = Default::default();
+        Self { search, ticks_before, divider, inherited, delays, balanced, excused, parts }
+    }
+
+    /// Finds the parts of a wait.
+    ///
+    /// The sum of the delaying rank's delays and own waits (S) exceeds the wait by what the waiting line itself spent
+    /// longer and waited since the two last met. That time made the delaying rank wait, or both lines waited for it,
+    /// so it is first deducted from the delaying rank's waits.
+    fn find(
         &mut self,
-        number: u32,
-        waits: &Waits,
-        (reasons, origins): (&Reasons, &Origins),
-    ) -> &mut Vec<Part> {
-        let Explained { delays, delaying_waits, by_delays, by_waits } =
-            reasons.explained(number, waits);
-        let wait = &waits.all[number as usize];
-        let contexts = reasons.delays(number);
+        (number, lateness): (u32, Lateness),
+        origins: &Origins,
+        name: &dyn Fn(u32) -> u32,
+    ) {
+        let wait = &self.search.waits[number as usize];
         self.parts.clear();
-        let weights = contexts.iter().map(|(_, ticks)| *ticks);
+        self.delays.clear();
+        self.delays.extend(lateness.delays.iter().map(|(context, ticks)| (name(*context), *ticks)));
+        let delays: i64 = self.delays.iter().map(|(_, ticks)| *ticks).sum();
+        let (from, to) = lateness.delaying_waits;
+        let delaying_waits = self.ticks_before[to as usize] - self.ticks_before[from as usize];
+        let by_delays = delays.min(wait.ticks);
+        let by_waits = delaying_waits.min(wait.ticks - by_delays);
+        let weights = self.delays.iter().map(|(_, ticks)| *ticks);
         let shares = self.divider.divide(by_delays, weights, delays);
-        let of_delaying = contexts.iter().zip(shares).filter(|(_, share)| **share > 0);
+        let of_delaying = self.delays.iter().zip(shares).filter(|(_, share)| **share > 0);
         self.parts.extend(of_delaying.map(|((context, _), share)| Part {
             line: wait.delayed_by,
             context: *context,
             ticks: *share,
         }));
         if by_waits > 0 {
-            self.inherit(number, waits, (reasons, origins));
-            let balanced = reasons.balanced(number);
+            self.inherit(number, from..to, origins);
             let mut by_balanced = 0;
-            if by_waits < delaying_waits || !balanced.is_empty() {
-                self.excuse(wait.line, balanced);
+            if by_waits < delaying_waits || !lateness.balanced.is_empty() {
+                self.balanced.clear();
+                let named = lateness.balanced.iter();
+                self.balanced.extend(named.map(|of| Balanced { context: name(of.context), ..*of }));
+                self.excuse(wait.line);
                 let missing = self.drop_shared(wait.line, by_waits);
                 by_balanced = self.add_excused(wait.delayed_by, missing);
                 self.restore(missing - by_balanced);
             }
             self.add_inherited(by_waits - by_balanced);
         }
-        &mut self.parts
     }
 
     /// Sums the waits of the delaying rank and of the line since the two met, by delay.
-    fn inherit(&mut self, number: u32, waits: &Waits, (reasons, origins): (&Reasons, &Origins)) {
-        let sides = [reasons.waits(number), reasons.waits_of_line(number, waits)];
+    fn inherit(&mut self, number: u32, of_delaying: Range<u32>, origins: &Origins) {
+        let sides = [of_delaying, self.waits_of_line(number)];
         let parts_of = |wait| origins.parts_of(wait).len().max(1);
         let mut count = 0;
         let too_many = sides.iter().cloned().flatten().any(|wait| {
@@ -125,7 +194,7 @@ impl OriginSearch {
         self.inherited.clear();
         for (side, numbers) in sides.into_iter().enumerate() {
             for wait in numbers {
-                let ticks = waits.all[wait as usize].ticks;
+                let ticks = self.search.waits[wait as usize].ticks;
                 let mut add = |delay, ticks| {
                     let [of_delaying, of_line] = if side == 0 { [ticks, 0] } else { [0, ticks] };
                     self.inherited.push(Inherited { delay, of_delaying, of_line, left: 0 });
@@ -155,7 +224,8 @@ impl OriginSearch {
     /// Finds which of the delaying rank's own time the delays of the line excuse, although the delaying rank has
     /// waited for these delays already: as much as they are, in the same context, or in contexts that
     /// only one of the two has.
-    fn excuse(&mut self, line: u32, balanced: &[Balanced]) {
+    fn excuse(&mut self, line: u32) {
+        let balanced = &self.balanced;
         self.excused.clear();
         let mut alone = 0;
         for of in self.inherited.iter().filter(|of| of.delay.0 == line) {
@@ -233,36 +303,13 @@ impl OriginSearch {
             ticks: *share,
         }));
     }
-}
-
-/// Most of a line's own waits that are looked at.
-const MAX_OWN: usize = 1_000;
-
-impl Reasons {
-    /// The line for which the delaying rank of a wait had itself waited, by the largest delay that it took
-    /// over, and the ticks of all that it took over.
-    pub(super) fn main_wait(&self, number: u32, waits: &Waits) -> Option<(u32, i64)> {
-        let wait = &waits.all[number as usize];
-        let inherited =
-            || self.origins.parts_of(number).iter().filter(|part| part.line != wait.delayed_by);
-        let largest = inherited().next()?;
-        let of_largest = |earlier: u32| {
-            let parts = self.origins.parts_of(earlier).iter();
-            let same = |part: &&Part| (part.line, part.context) == (largest.line, largest.context);
-            parts.filter(same).map(|part| part.ticks).sum::<i64>()
-        };
-        let longest =
-            self.waits(number).max_by_key(|earlier| (of_largest(*earlier), Reverse(*earlier)))?;
-        let ticks = inherited().map(|part| part.ticks).sum();
-        Some((waits.all[longest as usize].delayed_by, ticks))
-    }
 
     /// The waits of the line itself since it met the delaying rank.
-    fn waits_of_line(&self, number: u32, waits: &Waits) -> std::ops::Range<u32> {
-        let line = waits.all[number as usize].line as usize;
-        let first = waits.first[line] as u32;
-        let met = self.met[number as usize];
-        let since = |earlier: &u32| waits.all[*earlier as usize].begin >= met;
+    fn waits_of_line(&self, number: u32) -> Range<u32> {
+        let DelaySearch { waits, first, sync_points, .. } = self.search;
+        let first = first[waits[number as usize].line as usize] as u32;
+        let met = sync_points[number as usize].moment;
+        let since = |earlier: &u32| waits[*earlier as usize].begin >= met;
         let looked_at = (first..number).rev().take(MAX_OWN);
         looked_at.take_while(since).last().unwrap_or(number)..number
     }

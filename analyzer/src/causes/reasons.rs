@@ -1,204 +1,152 @@
 //! Why the delaying ranks of waits were late, wait by wait.
 
-use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::ops::Range;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::callers::{DelayNames, DelayPlaces};
+use super::contexts::Contexts;
+use super::delay::{DelaySearch, FoundDelays};
+use super::in_calls::InCalls;
+use super::order::Order;
+use super::origins::{Origins, Part};
+use super::profile::Profile;
 use super::sampled_code::{SampledDelay, SampledDelays};
-use super::waits::Waits;
+use super::states::State;
+use super::sync_points::SyncPoint;
+use super::wait::Wait;
 
 /// Why the delaying ranks of waits were late, wait by wait.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Reasons {
-    pub(super) delays: OfWaits<(u32, i64)>,
-    /// Kept where the delaying rank itself waited: if it waited for the line, it was late all the same.
-    pub(super) balanced: OfWaits<Balanced>,
-    /// The delaying rank's own waits in the interval: first number, and the one after the last.
-    delaying_waits: Vec<(u32, u32)>,
+    /// First wait of each line; one more entry ends the last line.
+    first: Vec<usize>,
     /// When the line of each wait last met its delaying rank.
-    pub(super) met: Vec<i64>,
+    sync_points: Vec<SyncPoint>,
+    /// Without [`Order::forward`].
+    pub(super) order: Order,
+    names: DelayNames,
+    /// The calls after which delays are named, by delaying line and context.
+    of_calls: FxHashMap<(u32, u32), u32>,
     /// The delays to which each wait goes back.
     pub(super) origins: Origins,
-    /// Ticks of all waits before each one; one more entry follows the last.
-    pub(super) ticks_before: Vec<i64>,
-    /// Waits whose interval is too long to search.
-    pub too_long: u64,
-    /// The calls after which delays are named.
-    pub(super) in_calls: InCalls,
     /// What was sampled of the delays.
-    pub(super) sampled: SampledDelays,
+    sampled: SampledDelays,
 }
 
-/// Time of a delaying rank that is no delay, because the line that waited spent as much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Balanced {
-    pub context: u32,
-    pub ticks: i64,
-    /// Whether the line that waited has this context, too; else it spent as much in contexts that it
-    /// alone has.
-    pub is_common: bool,
-}
-
-/// What each wait has several of.
-#[derive(Debug, Clone, Default)]
-pub(super) struct OfWaits<T> {
-    /// Index of each wait's first one; one more entry ends the last.
-    first: Vec<u32>,
-    all: Vec<T>,
-}
-
-impl<T: Copy + Default> OfWaits<T> {
-    /// Joins those of several pieces; `of` gives how many a wait has, and those of all waits of a
-    /// piece.
-    fn join(
-        pieces: &[PieceReasons],
-        count: usize,
-        of: impl Fn(&PieceReasons) -> (fn(&PieceWait) -> u32, &[T]),
-    ) -> Self {
-        let mut first = vec![0; count + 1];
-        for piece in pieces {
-            let (count_of, _) = of(piece);
-            piece.waits.iter().for_each(|wait| first[wait.number as usize + 1] = count_of(wait));
-        }
-        for at in 0..count {
-            first[at + 1] += first[at];
-        }
-        let mut all = vec![T::default(); first[count] as usize];
-        for piece in pieces {
-            let (count_of, of_piece) = of(piece);
-            let mut from = 0;
-            for wait in &piece.waits {
-                let to = first[wait.number as usize] as usize;
-                let count = count_of(wait) as usize;
-                all[to..to + count].copy_from_slice(&of_piece[from..from + count]);
-                from += count;
-            }
-        }
-        Self { first, all }
-    }
-
-    /// Changes each one; `change` also gets the number of its wait.
-    pub(super) fn each_mut(&mut self, mut change: impl FnMut(u32, &mut T)) {
-        for (number, bounds) in (0u32..).zip(self.first.windows(2)) {
-            let of_wait = bounds[0] as usize..bounds[1] as usize;
-            self.all[of_wait].iter_mut().for_each(|one| change(number, one));
-        }
-    }
-
-    fn get(&self, wait: u32) -> &[T] {
-        let at = wait as usize;
-        &self.all[self.first[at] as usize..self.first[at + 1] as usize]
-    }
-}
-
-/// Reasons of the waits that ended in one piece of the run.
-#[derive(Debug, Default)]
-pub(super) struct PieceReasons {
-    pub(super) waits: Vec<PieceWait>,
-    pub(super) delays: Vec<(u32, i64)>,
-    pub(super) balanced: Vec<Balanced>,
-    pub(super) too_long: u64,
-}
-
+/// The waits of a run and what their lines did.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PieceWait {
-    pub(super) number: u32,
-    /// How many delays and balanced contexts it has.
-    pub(super) delays: u32,
-    pub(super) balanced: u32,
-    /// The delaying rank's own waits.
-    pub(super) delaying_waits: (u32, u32),
+pub(super) struct Waited<'c> {
+    pub waits: &'c [Wait],
+    /// Contexts of the waiting calls.
+    pub wait_contexts: &'c [u32],
+    /// By line.
+    pub profiles: &'c [Profile],
+    /// Number of the contexts in these.
+    pub contexts: usize,
 }
 
-/// How much of a wait is explained, ticks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Explained {
-    /// Sum of the delaying rank's delays, and of its own waits.
-    pub delays: i64,
-    pub delaying_waits: i64,
-    /// The part of the wait that each of them explains.
-    pub by_delays: i64,
-    pub by_waits: i64,
-}
+impl<'c> Waited<'c> {
+    fn search(
+        self,
+        first: &'c [usize],
+        (sync_points, order): (&'c [SyncPoint], &'c Order),
+    ) -> DelaySearch<'c> {
+        let Self { waits, profiles, contexts, .. } = self;
+        DelaySearch { waits, first, sync_points, order, profiles, contexts }
+    }
 
-/// Ticks of a wait that go back to a delay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
-    pub line: u32,
-    pub context: u32,
-    pub ticks: i64,
+    /// State of a wait, and context of its call.
+    fn state(&self, number: u32) -> (State, u32) {
+        (self.waits[number as usize].state, self.wait_contexts[number as usize])
+    }
 }
-
-/// The parts of all waits.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Origins {
-    /// For each wait where its parts begin, and how many they are.
-    pub(super) of_wait: Vec<(u32, u8)>,
-    /// The parts of a wait follow each other, the largest first.
-    pub(super) parts: Vec<Part>,
-}
-
-/// For each delaying line and context the call that makes it longer.
-#[derive(Debug, Clone, Default)]
-pub(super) struct InCalls(pub(super) FxHashMap<(u32, u32), u32>);
 
 impl Reasons {
-    /// Joins the parts, in order of the waits.
-    pub(super) fn join(mut parts: Vec<PieceReasons>, count: usize) -> Self {
-        let mut delaying_waits = vec![(0, 0); count];
-        for wait in parts.iter().flat_map(|part| &part.waits) {
-            delaying_waits[wait.number as usize] = wait.delaying_waits;
+    /// Reasons of all waits. `ticks_of` gives the ticks of a wait that count.
+    pub(super) fn new(
+        waited: Waited,
+        first: Vec<usize>,
+        (sync_points, mut order): (Vec<SyncPoint>, Order),
+        contexts: &mut Contexts,
+        ticks_of: &(dyn Fn(u32) -> i64 + Sync),
+    ) -> Self {
+        let search = waited.search(&first, (&sync_points, &order));
+        let mut places = DelayPlaces::new(contexts);
+        let mut name_delay = |number, context| places.context(context, waited.state(number));
+        let in_calls = InCalls::new(&search, ticks_of, &mut name_delay);
+        let mut sampled = SampledDelays::new(&search, ticks_of, &mut name_delay);
+        if places.has_callers {
+            name_all(&search, &mut places, |number| waited.state(number));
         }
-        let too_long = parts.iter().map(|part| part.too_long).sum();
-        let delays = OfWaits::join(&parts, count, |part| (|wait| wait.delays, &part.delays));
-        // They take as much memory as what they were joined to.
-        parts.iter_mut().for_each(|part| part.delays = Vec::new());
-        let balanced = OfWaits::join(&parts, count, |part| (|wait| wait.balanced, &part.balanced));
-        Self { delays, balanced, delaying_waits, too_long, ..Self::default() }
+        let names = places.into_names();
+        let mut origins =
+            Origins::new(&search, &|number, context| names.of(context, waited.state(number)));
+        let of_calls = in_calls.named(contexts);
+        if !of_calls.is_empty() {
+            let name = |line, context| of_calls.get(&(line, context)).copied().unwrap_or(context);
+            origins.each_mut(|part| part.context = name(part.line, part.context));
+            sampled.rename(name);
+        }
+        order.forward = Vec::new();
+        Self { first, sync_points, order, names, of_calls, origins, sampled }
     }
 
-    /// Gives the delays of waits other contexts: `name` gets the delaying line and the context.
-    pub(super) fn rename(&mut self, waits: &Waits, name: impl Fn(u32, u32) -> u32) {
-        self.delays.each_mut(|number, (context, _)| {
-            *context = name(waits.all[number as usize].delayed_by, *context);
+    fn search<'c>(&'c self, waited: Waited<'c>) -> DelaySearch<'c> {
+        waited.search(&self.first, (&self.sync_points, &self.order))
+    }
+
+    /// Contexts in which the delaying rank of a wait spent more time than the line that waited, with the excess
+    /// d(c); and numbers of the delaying rank's own waits in the interval.
+    pub(super) fn of_wait(&self, number: u32, waited: Waited) -> (Vec<(u32, i64)>, Range<u32>) {
+        let found = self.search(waited).delays(&[number]);
+        let of_wait = found.iter().flat_map(FoundDelays::all).next().unwrap_or_default();
+        let line = waited.waits[number as usize].delayed_by;
+        let named = of_wait.delays.iter().map(|(context, ticks)| {
+            let context = self.names.of(*context, waited.state(number));
+            (self.of_calls.get(&(line, context)).copied().unwrap_or(context), *ticks)
         });
-        self.origins.each_mut(|part| part.context = name(part.line, part.context));
-        self.sampled.rename(name);
+        (named.collect(), of_wait.delaying_waits.0..of_wait.delaying_waits.1)
+    }
+
+    /// The line for which the delaying rank of a wait had itself waited, by the largest delay that it took
+    /// over, and the ticks of all that it took over.
+    pub(super) fn main_wait(&self, number: u32, waited: Waited) -> Option<(u32, i64)> {
+        let wait = &waited.waits[number as usize];
+        let inherited =
+            || self.origins.parts_of(number).iter().filter(|part| part.line != wait.delayed_by);
+        let largest = inherited().next()?;
+        let of_largest = |earlier: u32| {
+            let parts = self.origins.parts_of(earlier).iter();
+            let same = |part: &&Part| (part.line, part.context) == (largest.line, largest.context);
+            parts.filter(same).map(|part| part.ticks).sum::<i64>()
+        };
+        let (from, to) = self.search(waited).delaying_waits(number);
+        let longest = (from..to).max_by_key(|earlier| (of_largest(*earlier), Reverse(*earlier)))?;
+        let ticks = inherited().map(|part| part.ticks).sum();
+        Some((waited.waits[longest as usize].delayed_by, ticks))
     }
 
     /// What was sampled of the delay of a line in a context; `None` if its code was not sampled.
     pub fn sampled(&self, line: u32, context: u32) -> Option<&SampledDelay> {
         self.sampled.0.get(&(line, context))
     }
+}
 
-    /// Contexts in which the delaying rank spent more time than the line that waited, with the excess
-    /// d(c).
-    pub fn delays(&self, wait: u32) -> &[(u32, i64)] {
-        self.delays.get(wait)
-    }
-
-    /// The delaying rank's time that is no delay because the line that waited spent as much; empty if the
-    /// delaying rank did not wait.
-    pub(super) fn balanced(&self, wait: u32) -> &[Balanced] {
-        self.balanced.get(wait)
-    }
-
-    /// Numbers of the delaying rank's own waits in the interval.
-    pub fn waits(&self, wait: u32) -> std::ops::Range<u32> {
-        let (from, to) = self.delaying_waits[wait as usize];
-        from..to
-    }
-
-    /// How much of a wait the delaying rank's delays and the delaying rank's own waits explain.
-    ///
-    /// Their sum (S) exceeds the wait by what the waiting line itself spent longer and waited since
-    /// the two last met. That time made the delaying rank wait, or both lines waited for it, so it is
-    /// first deducted from the delaying rank's waits.
-    pub(super) fn explained(&self, wait: u32, waits: &Waits) -> Explained {
-        let length = waits.all[wait as usize].ticks;
-        let delays: i64 = self.delays(wait).iter().map(|(_, ticks)| *ticks).sum();
-        let (from, to) = self.delaying_waits[wait as usize];
-        let delaying_waits = self.ticks_before[to as usize] - self.ticks_before[from as usize];
-        let by_delays = delays.min(length);
-        let by_waits = delaying_waits.min(length - by_delays);
-        Explained { delays, delaying_waits, by_delays, by_waits }
-    }
+/// Names the contexts of all delays, then those of the balanced ones, each in the order of the waits.
+fn name_all(search: &DelaySearch, places: &mut DelayPlaces, waiting: impl Fn(u32) -> (State, u32)) {
+    let all: Vec<u32> = (0..search.waits.len() as u32).collect();
+    let (mut known, mut balanced) = (FxHashSet::default(), Vec::new());
+    search.for_each(&all, |number, lateness| {
+        let waiting = waiting(number);
+        for (context, _) in lateness.delays {
+            places.context(*context, waiting);
+        }
+        let of_wait = lateness.balanced.iter().map(|of| (of.context, waiting));
+        balanced.extend(of_wait.filter(|pair| known.insert(*pair)));
+    });
+    balanced.into_iter().for_each(|(context, waiting)| {
+        places.context(context, waiting);
+    });
 }

@@ -49,8 +49,9 @@ impl Delay {
     /// What made the delaying rank of a wait late, if that is known.
     pub fn of_wait(causes: &Causes, number: u32, own_times: &OwnTimes) -> Option<Self> {
         let own = own_times.on_line(causes, causes.waits[number as usize].delayed_by);
-        let delay = causes.reasons.delays(number).iter().max_by_key(|(_, ticks)| *ticks);
-        let inner = causes.reasons.waits(number).map(|inner| &causes.waits[inner as usize]);
+        let (delays, inner) = causes.delays(number);
+        let delay = delays.iter().max_by_key(|(_, ticks)| *ticks);
+        let inner = inner.map(|inner| &causes.waits[inner as usize]);
         let by = match (delay, inner.max_by_key(|inner| inner.ticks)) {
             (Some((context, ticks)), inner) if inner.is_none_or(|inner| inner.ticks <= *ticks) => {
                 LateBy::Context(*context)

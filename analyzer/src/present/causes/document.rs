@@ -411,12 +411,13 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
         let (function, place) = place_of(causes, context);
         let in_library = in_library(causes, context);
         let caller = in_library.and_then(|site| site.caller.as_ref());
-        let delays = causes.reasons.delays(number).iter().map(|(context, ticks)| ReasonPart {
+        let (delays, inner) = causes.delays(number);
+        let delays = delays.iter().map(|(context, ticks)| ReasonPart {
             context: Some(words::context(causes.contexts.get(*context))),
             wait: None,
             length: Length::new(causes, *ticks),
         });
-        let inner = causes.reasons.waits(number).map(|inner| ReasonPart {
+        let inner = inner.map(|inner| ReasonPart {
             context: None,
             wait: Some(inner),
             length: Length::new(causes, causes.waits[inner as usize].ticks),

@@ -175,10 +175,10 @@ fn chain(why: &Why) -> Vec<String> {
     while lines.len() < MAX_ROWS {
         let wait = &causes.waits[number as usize];
         let inside = causes.ticks_of(number);
-        let of_delaying = causes.reasons.waits(number);
+        let (delays, of_delaying) = causes.delays(number);
         let inner = of_delaying.max_by_key(|inner| causes.waits[*inner as usize].ticks);
         let inner = inner.map(|inner| (inner, causes.waits[inner as usize].ticks));
-        let delay = causes.reasons.delays(number).iter().max_by_key(|(_, ticks)| *ticks);
+        let delay = delays.iter().max_by_key(|(_, ticks)| *ticks);
         let first = format!(
             "{} waited {} for {} in {} (at {})",
             words::line(causes, wait.line),
