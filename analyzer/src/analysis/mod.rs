@@ -194,6 +194,60 @@ impl<'a> ReadsAlong<'a> for () {
     }
 }
 
+/// By reference.
+impl<'a, A: ReadsAlong<'a>> ReadsAlong<'a> for &A {
+    type Calls = A::Calls;
+    type OfRank = A::OfRank;
+    type Sink = A::Sink;
+
+    fn calls(&self) -> Self::Calls {
+        (*self).calls()
+    }
+
+    fn of_rank(&self, calls: <Self::Calls as CallObserver<'a>>::OfRank) -> Self::OfRank {
+        (*self).of_rank(calls)
+    }
+
+    fn sink(&self) -> Option<Self::Sink> {
+        (*self).sink()
+    }
+}
+
+/// Two read along.
+impl<'a, A: ReadsAlong<'a>, B: ReadsAlong<'a>> ReadsAlong<'a> for (A, B) {
+    type Calls = (A::Calls, B::Calls);
+    type OfRank = (A::OfRank, B::OfRank);
+    type Sink = (Option<A::Sink>, Option<B::Sink>);
+
+    fn calls(&self) -> Self::Calls {
+        (self.0.calls(), self.1.calls())
+    }
+
+    fn of_rank(&self, (a, b): <Self::Calls as CallObserver<'a>>::OfRank) -> Self::OfRank {
+        (self.0.of_rank(a), self.1.of_rank(b))
+    }
+
+    fn sink(&self) -> Option<Self::Sink> {
+        let sinks = (self.0.sink(), self.1.sink());
+        (sinks.0.is_some() || sinks.1.is_some()).then_some(sinks)
+    }
+}
+
+impl<'a, A: ReadsAlong<'a>, B: ReadsAlong<'a>> ReadTogether<'a, (A, B)> {
+    /// What each of the two has read.
+    pub fn apart(self) -> (ReadTogether<'a, A>, ReadTogether<'a, B>) {
+        let (of_ranks, others_of_ranks) = self.of_ranks.into_iter().unzip();
+        let sinks: Option<(Vec<_>, Vec<_>)> = self.sinks.map(|sinks| sinks.into_iter().unzip());
+        let (sinks, others) = sinks.unzip();
+        let first = ReadTogether { of_ranks, sinks: sinks.map(given) };
+        (first, ReadTogether { of_ranks: others_of_ranks, sinks: others.map(given) })
+    }
+}
+
+fn given<T>(all: Vec<Option<T>>) -> Vec<T> {
+    all.into_iter().flatten().collect()
+}
+
 /// An optional observer.
 impl<'a, A: CallObserver<'a>> CallObserver<'a> for Option<A> {
     type OfRank = Option<A::OfRank>;

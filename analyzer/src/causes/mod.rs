@@ -126,6 +126,7 @@ use reasons::Waited;
 pub use regions::{Region, Regions};
 pub use sampled_code::{SampledDelay, StackWeights, Weight};
 pub use sampled_parts::{PhaseSamples, StackCounts};
+pub use search::UnexplainedWaits;
 use search::{CauseSearch, FoundCauses};
 pub use states::{State, Unknown};
 pub use tree::Tree;
@@ -270,10 +271,8 @@ impl<'a> Causes<'a> {
         analysis: &Analysis<'a>,
         question: &Question,
     ) -> Result<(Answer, Option<Self>), SelectionError> {
-        let search = CauseSearch::new(analysis, MAX_WAITS);
-        let (answer, read) = Answer::along(analysis, question, &&search)?;
-        let found = search.found_along(read);
-        let causes = Self::explained(search, found, Some(&answer.metrics));
+        let (answer, waits, _) = UnexplainedWaits::along(analysis, question, &())?;
+        let causes = waits.explain(&answer);
         Ok((answer, causes))
     }
 
@@ -285,11 +284,9 @@ impl<'a> Causes<'a> {
         analysis: &Analysis<'a>,
         question: &Question,
     ) -> Result<(Answer, Option<Self>), SelectionError> {
-        // Calls of the whole run: to explain a part, all of it is read.
-        match analysis.run.calls() <= MAX_CALLS_FOR_SUMMARY {
-            true => Self::with_answer(analysis, question),
-            false => Answer::new(analysis, question).map(|answer| (answer, None)),
-        }
+        let (answer, waits, _) = UnexplainedWaits::in_summary(analysis, question, &())?;
+        let causes = waits.and_then(|waits| waits.explain(&answer));
+        Ok((answer, causes))
     }
 
     /// Explains what a search found, in the part of the run that metrics are for.

@@ -11,13 +11,15 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::analysis::Analysis;
-use crate::causes::Causes;
+use crate::causes::UnexplainedWaits;
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::ledger::{Predictor, Subject};
 use crate::metrics::{self, Selection};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sentence};
-use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf, replayed_aside};
+use crate::replay::{
+    Answer, Assembled, Change, Graph, GraphSearch, NotReplayable, Placement, WhatIf, replayed_aside,
+};
 use crate::simulated_run::SimulatedRun;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -52,7 +54,11 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     let run = Run::open(&directory)?;
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::new(&run, &timeline);
-    let what_if = replay_of(&analysis)?;
+    let search = GraphSearch::new(&analysis).map_err(|why| not_replayable(&run, why))?;
+    let about = metrics::Question::about(&Selection::Whole);
+    let (figures, waits, read) = UnexplainedWaits::in_summary(&analysis, &about, &&search)?;
+    let graph = search.graph(read).map_err(|why| not_replayable(&run, why))?;
+    let mut what_if = WhatIf::new(graph);
     let question = Question::new(arguments, &what_if)?;
     let questions = match question.changes.is_empty() {
         true => what_if.standard(),
@@ -70,13 +76,16 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let tolerances: Vec<Tolerance> =
         SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
-    let about = metrics::Question::about(&Selection::Whole);
-    let (metrics::Answer { metrics, .. }, causes) = Causes::in_summary(&analysis, &about)?;
+    // To explain the waits takes as much memory as the operations, which nobody else needs then.
+    if replayed_aside(&run).is_err() && output.is_none() {
+        what_if.free_operations();
+    }
+    let causes = waits.and_then(|waits| waits.explain(&figures));
     let ideal = replayed_aside(&run).and_then(|()| what_if.ideal_if_exact());
     let diagnosis = Diagnosis::new(Evidence {
         run: &run,
         timeline: &timeline,
-        metrics: &metrics,
+        metrics: &figures.metrics,
         causes: causes.as_ref(),
         ideal,
         replay: replayed_aside(&run).ok().map(|()| &what_if),
@@ -108,28 +117,22 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     }
 }
 
-/// The replay of a run, which may be too far off for answers.
-///
-/// # Errors
-/// Failure if the run cannot be replayed.
-fn replay_of<'a>(analysis: &Analysis<'a>) -> Result<WhatIf<'a>, CommandError> {
-    let graph = Graph::new(analysis).map_err(|why| {
-        let run = analysis.run.directory.display();
-        CommandError::Input(format!("{run} cannot be replayed: {}", reason(why)))
-    })?;
-    Ok(WhatIf::new(graph))
-}
-
 /// The replay of a run that is accurate enough for answers.
 ///
 /// # Errors
 /// Failure if there is none.
 pub(super) fn accurate_replay_of<'a>(analysis: &Analysis<'a>) -> Result<WhatIf<'a>, CommandError> {
-    let what_if = replay_of(analysis)?;
+    let graph = Graph::new(analysis).map_err(|why| not_replayable(analysis.run, why))?;
+    let what_if = WhatIf::new(graph);
     match what_if.is_accurate() {
         true => Ok(what_if),
         false => Err(too_far_off(analysis.run)),
     }
+}
+
+fn not_replayable(run: &Run, why: NotReplayable) -> CommandError {
+    let run = run.directory.display();
+    CommandError::Input(format!("{run} cannot be replayed: {}", reason(why)))
 }
 
 fn too_far_off(run: &Run) -> CommandError {

@@ -8,7 +8,9 @@ use trace_format::meaning::{Class, Meaning};
 
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
-use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
+use crate::analysis::{
+    Analysis, CallObserver, RankObserver, RankView, ReadTogether, ReadsAlong, ThreadView,
+};
 use crate::causes::contexts::{Contexts, LocalContext, LocalContexts};
 use crate::causes::local_site::{LocalSite, ReplacedModules};
 use crate::causes::semantics::CallSemantics;
@@ -429,6 +431,104 @@ impl RankOpBuilder<'_, '_> {
     }
 }
 
+/// Finds what the graph of a run needs of its messages, in a matching that may be somebody else's.
+#[derive(Debug)]
+pub struct GraphSearch<'s, 'a> {
+    analysis: &'s Analysis<'a>,
+    clock: IntegerTimeline<'a>,
+    lines: Lines,
+    semantics: CallSemantics,
+    /// The earliest begin of a line, and the latest end.
+    extent: (i64, i64),
+}
+
+impl<'f, 'a> ReadsAlong<'a> for &'f GraphSearch<'_, 'a> {
+    type Calls = ();
+    type OfRank = ();
+    type Sink = MatchCollector<'f, 'a>;
+
+    fn calls(&self) {}
+    fn of_rank(&self, (): ()) {}
+    fn sink(&self) -> Option<Self::Sink> {
+        Some(self.collector())
+    }
+}
+
+impl<'s, 'a> GraphSearch<'s, 'a> {
+    /// # Errors
+    /// Why the run cannot be replayed, as far as that is known before its events are read.
+    pub fn new(analysis: &'s Analysis<'a>) -> Result<Self, NotReplayable> {
+        let run = analysis.run;
+        if !run.missing.is_empty() {
+            return Err(NotReplayable::MissingRanks);
+        }
+        if run.ranks.iter().any(|rank| rank.file.threads.iter().any(|t| t.totals.is_some())) {
+            return Err(NotReplayable::NotWhole);
+        }
+        let clock = IntegerTimeline::new(run, analysis.timeline);
+        let lines = Lines::new(analysis, &clock);
+        let extent = lines.extent().filter(|(begin, end)| end > begin);
+        let extent = extent.ok_or(NotReplayable::NoTime)?;
+        Ok(Self { analysis, clock, lines, semantics: CallSemantics::new(run), extent })
+    }
+
+    fn collector(&self) -> MatchCollector<'_, 'a> {
+        MatchCollector::new(self.analysis, &self.clock, (&self.lines, &self.semantics))
+    }
+
+    /// Builds the graph with what was read along.
+    ///
+    /// # Errors
+    /// Why the run cannot be replayed.
+    pub fn graph(&self, read: ReadTogether<'a, &Self>) -> Result<Graph<'a>, NotReplayable> {
+        self.cut(read.sinks, None)
+    }
+
+    /// Builds the graph with what was matched, with computation cut at the bounds of a part of the run.
+    fn cut(
+        &self,
+        matched: Option<Vec<MatchCollector>>,
+        part: Option<&Part>,
+    ) -> Result<Graph<'a>, NotReplayable> {
+        let Self { analysis, clock, lines, extent: (begin, end), .. } = self;
+        let (run, begin, end) = (analysis.run, *begin, *end);
+        let found = matched.ok_or(NotReplayable::NoAttributes)?;
+        let found = found.into_iter().map(MatchCollector::into_found).collect();
+        let (found, groups) = Matches::merge(found, lines.all.len());
+        let keys = found.keys;
+        let (members, meetings) = (&found.members[..], &found.meetings[..]);
+        let unmatched = &found.unmatched;
+        let builder =
+            OpBuilder { clock, lines, begin, keys: &keys, members, meetings, unmatched, part };
+        let mut ranks = analysis.calls(&&builder);
+        ranks.iter_mut().for_each(RankOpBuilder::add_silent_line);
+        if ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
+            return Err(NotReplayable::TooLong);
+        }
+        let contexts: Vec<&[LocalContext]> = ranks.iter().map(|rank| rank.contexts.all()).collect();
+        let (contexts, numbers) = Contexts::merge(run, &contexts, &[]);
+        let ranks: Vec<RankOps> = ranks.into_iter().map(RankOps::from).collect();
+        drop(keys);
+        let graph = Graph {
+            run,
+            lines: Vec::new(),
+            contexts,
+            calls: 0,
+            ops: Vec::new(),
+            links: Vec::new(),
+            messages: found.messages,
+            collectives: found.collectives,
+            members: found.members,
+            groups,
+            recorded: Vec::new(),
+            elapsed_s: clock.seconds(end - begin),
+            axis: (clock.ticks_per_s, begin),
+            fixed_s: 0.0,
+        };
+        Ok(graph.with_operations(ranks, &numbers, (clock, lines, begin)))
+    }
+}
+
 impl<'a> Graph<'a> {
     /// Builds the graph of a run.
     ///
@@ -443,51 +543,9 @@ impl<'a> Graph<'a> {
     /// # Errors
     /// Why the run cannot be replayed.
     pub(super) fn cut(analysis: &Analysis<'a>, part: Option<&Part>) -> Result<Self, NotReplayable> {
-        let run = analysis.run;
-        if !run.missing.is_empty() {
-            return Err(NotReplayable::MissingRanks);
-        }
-        if run.ranks.iter().any(|rank| rank.file.threads.iter().any(|t| t.totals.is_some())) {
-            return Err(NotReplayable::NotWhole);
-        }
-        let clock = IntegerTimeline::new(run, analysis.timeline);
-        let lines = Lines::new(analysis, &clock);
-        let Some((begin, end)) = lines.extent().filter(|(begin, end)| end > begin) else {
-            return Err(NotReplayable::NoTime);
-        };
-        let semantics = CallSemantics::new(run);
-        let new_finder = || MatchCollector::new(analysis, &clock, (&lines, &semantics));
-        let (_, found) = analysis.matches(new_finder).ok_or(NotReplayable::NoAttributes)?;
-        let found = found.into_iter().map(MatchCollector::into_found).collect();
-        let (found, groups) = Matches::merge(found, lines.all.len());
-        let (clock, lines, keys) = (&clock, &lines, &found.keys[..]);
-        let (members, meetings) = (&found.members[..], &found.meetings[..]);
-        let unmatched = &found.unmatched;
-        let builder = OpBuilder { clock, lines, begin, keys, members, meetings, unmatched, part };
-        let mut ranks = analysis.calls(&&builder);
-        ranks.iter_mut().for_each(RankOpBuilder::add_silent_line);
-        if ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
-            return Err(NotReplayable::TooLong);
-        }
-        let contexts: Vec<&[LocalContext]> = ranks.iter().map(|rank| rank.contexts.all()).collect();
-        let (contexts, numbers) = Contexts::merge(run, &contexts, &[]);
-        let ranks: Vec<RankOps> = ranks.into_iter().map(RankOps::from).collect();
-        let graph = Self {
-            run,
-            lines: Vec::new(),
-            contexts,
-            ops: Vec::new(),
-            links: Vec::new(),
-            messages: found.messages,
-            collectives: found.collectives,
-            members: found.members,
-            groups,
-            recorded: Vec::new(),
-            elapsed_s: clock.seconds(end - begin),
-            axis: (clock.ticks_per_s, begin),
-            fixed_s: 0.0,
-        };
-        Ok(graph.with_operations(ranks, &numbers, (clock, lines, begin)))
+        let search = GraphSearch::new(analysis)?;
+        let matched = analysis.matches(|| search.collector());
+        search.cut(matched.map(|(_, sinks)| sinks), part)
     }
 
     /// Adds the operations of all ranks.
@@ -534,6 +592,7 @@ impl<'a> Graph<'a> {
         }
         ((self.links, self.recorded), self.ops) =
             rayon::join(|| (joined(links), joined(recorded)), || joined_ops(ops));
+        self.calls = self.ops.len();
         self
     }
 

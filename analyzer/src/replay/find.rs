@@ -79,7 +79,7 @@ pub(super) struct Matches {
 }
 
 /// Collects the results of matching.
-pub(super) struct MatchCollector<'f, 'a> {
+pub struct MatchCollector<'f, 'a> {
     analysis: &'f Analysis<'a>,
     clock: &'f IntegerTimeline<'a>,
     lines: &'f Lines,
@@ -90,7 +90,7 @@ pub(super) struct MatchCollector<'f, 'a> {
 }
 
 impl<'f, 'a> MatchCollector<'f, 'a> {
-    pub fn new(
+    pub(super) fn new(
         analysis: &'f Analysis<'a>,
         clock: &'f IntegerTimeline<'a>,
         (lines, semantics): (&'f Lines, &'f CallSemantics),
@@ -99,7 +99,7 @@ impl<'f, 'a> MatchCollector<'f, 'a> {
         Self { analysis, clock, lines, semantics, groups, found }
     }
 
-    pub fn into_found(self) -> Matches {
+    pub(super) fn into_found(self) -> Matches {
         self.found
     }
 

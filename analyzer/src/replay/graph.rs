@@ -146,6 +146,8 @@ pub struct Graph<'a> {
     pub lines: Vec<GraphLine>,
     /// Names of contexts.
     pub contexts: Contexts,
+    /// Number of calls that are replayed.
+    pub calls: usize,
     pub(super) ops: Vec<Op>,
     pub(super) links: Vec<Link>,
     pub(super) messages: Vec<Message>,
@@ -212,8 +214,9 @@ impl Graph<'_> {
         self.lines.partition_point(|line| line.ops.end <= op) as u32
     }
 
-    /// Number of calls that are replayed.
-    pub fn calls(&self) -> usize {
-        self.ops.len()
+    /// Frees the operations and what they are linked to.
+    pub(super) fn free_operations(&mut self) {
+        (self.ops, self.links, self.recorded) = Default::default();
+        (self.messages, self.collectives, self.members) = Default::default();
     }
 }

@@ -57,7 +57,7 @@ use crate::causes::Part;
 
 pub use assembled::{Assembled, Origin};
 pub use backward::{PARAMETERS, Path, critical_path};
-pub use build::NotReplayable;
+pub use build::{GraphSearch, NotReplayable};
 pub use calibrate::{Calibration, MAX_ERROR, MAX_OFF_S, Samples, calibrate};
 pub use change::Change;
 pub use forward::{Conditions, Replayed, replay};

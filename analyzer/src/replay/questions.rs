@@ -99,6 +99,13 @@ impl<'a> WhatIf<'a> {
         Self { graph, placement, calibration, replayed, path, own, ideal }
     }
 
+    /// Frees what only replays need: what was found stays, but nothing more can be asked.
+    pub fn free_operations(&mut self) {
+        self.path();
+        self.graph.free_operations();
+        self.replayed.entered = Vec::new();
+    }
+
     /// The critical path of the self-replay.
     pub fn path(&self) -> &Path {
         self.path.get_or_init(|| {

@@ -218,7 +218,7 @@ pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
             error: calibration.error,
             scale: calibration.scale,
             right,
-            calls: what_if.graph.calls(),
+            calls: what_if.graph.calls,
             released: what_if.replayed.released,
         },
         parameters: Parameters {

@@ -37,7 +37,7 @@ pub fn screen(results: &WhatIfResults, colour: bool) -> String {
 fn verdict(results: &WhatIfResults) -> String {
     let what_if = results.what_if;
     let error = percent(what_if.calibration.error.abs());
-    let (recorded, calls) = (seconds(what_if.graph.elapsed_s), count(what_if.graph.calls() as u64));
+    let (recorded, calls) = (seconds(what_if.graph.elapsed_s), count(what_if.graph.calls as u64));
     match what_if.is_accurate() {
         true => format!(
             "The replay of {calls} calls reproduces the recorded {recorded} within {error}{}.",

@@ -25,7 +25,7 @@ type Tried = [f64; 2];
 /// factor can achieve that, and the remaining error; and the replay with it.
 pub(super) fn scale(graph: &Graph, placement: &Placement, network: Network) -> (Tried, Replayed) {
     let search = Search { graph, placement, network };
-    let first = match graph.calls() > LONG {
+    let first = match graph.calls > LONG {
         true => search.run(&graph.beginning(BEGINNING), 1.0).0[0],
         false => 1.0,
     };
