@@ -140,7 +140,7 @@ impl RankFile {
     /// Whether the space of an encoded chunk has been given to newer events since the file was opened. Its header
     /// changes before its contents.
     fn was_replaced(&self, area: &Area, crc: u32) -> bool {
-        let header = self.contents.piece(area.at..area.at + CHUNK_HEADER_BYTES);
+        let header = self.contents.piece(area.at - CHUNK_HEADER_BYTES..area.at);
         let same = |header: ChunkHeader| {
             header.kind == CHUNK_ENCODED
                 && (header.body_crc, header.opened_ticks) == (crc, area.opened)
