@@ -101,7 +101,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, ReadTogether, ReadsAlong};
 use crate::metrics::{self, Answer, ComputeMode, Metrics, Question, SelectionError};
 use crate::trace::Run;
 
@@ -126,7 +126,6 @@ use reasons::Waited;
 pub use regions::{Region, Regions};
 pub use sampled_code::{SampledDelay, StackWeights, Weight};
 pub use sampled_parts::{PhaseSamples, StackCounts};
-pub use search::UnexplainedWaits;
 use search::{CauseSearch, FoundCauses};
 pub use states::{State, Unknown};
 pub use tree::Tree;
@@ -229,6 +228,55 @@ pub const MAX_CALLS_FOR_SUMMARY: u64 = 20_000_000;
 
 /// Waits that are explained; of a run with more, about this many of the longest.
 const MAX_WAITS: usize = 1 << 21;
+
+/// What calls and messages show of the waits of a run, before these are explained.
+#[derive(Debug)]
+pub struct UnexplainedWaits<'s, 'a> {
+    search: CauseSearch<'s, 'a>,
+    found: FoundCauses,
+}
+
+impl<'s, 'a> UnexplainedWaits<'s, 'a> {
+    /// Reads calls and messages once, for this, for the answer to a question and for somebody who reads along.
+    ///
+    /// # Errors
+    /// As [`Answer::new`].
+    pub fn along<R: ReadsAlong<'a>>(
+        analysis: &'s Analysis<'a>,
+        question: &Question,
+        along: &R,
+    ) -> Result<(Answer, Self, ReadTogether<'a, R>), SelectionError> {
+        let search = CauseSearch::new(analysis, MAX_WAITS);
+        let (answer, read) = Answer::along(analysis, question, &(&search, along))?;
+        let (own, ReadTogether { of_ranks, sinks }) = read.apart();
+        let found = search.found_along(own);
+        Ok((answer, Self { search, found }, ReadTogether { of_ranks, sinks }))
+    }
+
+    /// The same, but without waits if the run is too large for them to be explained in a summary.
+    ///
+    /// # Errors
+    /// As [`Answer::new`].
+    pub fn in_summary<R: ReadsAlong<'a>>(
+        analysis: &'s Analysis<'a>,
+        question: &Question,
+        along: &R,
+    ) -> Result<(Answer, Option<Self>, ReadTogether<'a, R>), SelectionError> {
+        // Calls of the whole run: to explain a part, all of it is read.
+        if analysis.run.calls() > MAX_CALLS_FOR_SUMMARY {
+            return Answer::along(analysis, question, along)
+                .map(|(answer, read)| (answer, None, read));
+        }
+        Self::along(analysis, question, along)
+            .map(|(answer, waits, read)| (answer, Some(waits), read))
+    }
+
+    /// Explains the waits in the part of the run that an answer is about; `None` on all but the first of several
+    /// processes.
+    pub fn explain(self, answer: &Answer) -> Option<Causes<'a>> {
+        Causes::explained(self.search, self.found, Some(&answer.metrics))
+    }
+}
 
 impl<'a> Causes<'a> {
     /// Explains all waits of a run.

@@ -1,7 +1,6 @@
 //! What is read of a run to find the causes of its waits, in passes that may be somebody else's.
 
 use crate::analysis::{Analysis, ReadTogether, ReadsAlong};
-use crate::metrics::{Answer, Question, SelectionError};
 
 use super::conditions::{ConditionCollector, Objects};
 use super::integer_timeline::IntegerTimeline;
@@ -12,7 +11,6 @@ use super::neighbours::Neighbours;
 use super::semantics::CallSemantics;
 use super::states::Unknown;
 use super::windows::Windows;
-use super::{Causes, MAX_CALLS_FOR_SUMMARY, MAX_WAITS};
 
 /// Finds what calls waited for, and loops that may be iterations.
 #[derive(Debug)]
@@ -91,55 +89,6 @@ impl<'s, 'a> CauseSearch<'s, 'a> {
         ];
         let unknown = counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what);
         FoundCauses { loops, unknown: unknown.collect(), conditions }
-    }
-}
-
-/// What calls and messages show of the waits of a run, before these are explained.
-#[derive(Debug)]
-pub struct UnexplainedWaits<'s, 'a> {
-    search: CauseSearch<'s, 'a>,
-    found: FoundCauses,
-}
-
-impl<'s, 'a> UnexplainedWaits<'s, 'a> {
-    /// Reads calls and messages once, for this, for the answer to a question and for somebody who reads along.
-    ///
-    /// # Errors
-    /// As [`Answer::new`].
-    pub fn along<R: ReadsAlong<'a>>(
-        analysis: &'s Analysis<'a>,
-        question: &Question,
-        along: &R,
-    ) -> Result<(Answer, Self, ReadTogether<'a, R>), SelectionError> {
-        let search = CauseSearch::new(analysis, MAX_WAITS);
-        let (answer, read) = Answer::along(analysis, question, &(&search, along))?;
-        let (own, ReadTogether { of_ranks, sinks }) = read.apart();
-        let found = search.found_along(own);
-        Ok((answer, Self { search, found }, ReadTogether { of_ranks, sinks }))
-    }
-
-    /// The same, but without waits if the run is too large for them to be explained in a summary.
-    ///
-    /// # Errors
-    /// As [`Answer::new`].
-    pub fn in_summary<R: ReadsAlong<'a>>(
-        analysis: &'s Analysis<'a>,
-        question: &Question,
-        along: &R,
-    ) -> Result<(Answer, Option<Self>, ReadTogether<'a, R>), SelectionError> {
-        // Calls of the whole run: to explain a part, all of it is read.
-        if analysis.run.calls() > MAX_CALLS_FOR_SUMMARY {
-            return Answer::along(analysis, question, along)
-                .map(|(answer, read)| (answer, None, read));
-        }
-        Self::along(analysis, question, along)
-            .map(|(answer, waits, read)| (answer, Some(waits), read))
-    }
-
-    /// Explains the waits in the part of the run that an answer is about; `None` on all but the first of several
-    /// processes.
-    pub fn explain(self, answer: &Answer) -> Option<Causes<'a>> {
-        Causes::explained(self.search, self.found, Some(&answer.metrics))
     }
 }
 

@@ -455,6 +455,8 @@ impl<'f, 'a> ReadsAlong<'a> for &'f GraphSearch<'_, 'a> {
 }
 
 impl<'s, 'a> GraphSearch<'s, 'a> {
+    /// Of a run, before its messages are matched.
+    ///
     /// # Errors
     /// Why the run cannot be replayed, as far as that is known before its events are read.
     pub fn new(analysis: &'s Analysis<'a>) -> Result<Self, NotReplayable> {
