@@ -56,7 +56,25 @@ pub use victim::victim;
 /// `fn name(mpi) { … }` is the body; attributes (`#[ignore = "…"]`) apply to both tests.
 #[macro_export]
 macro_rules! under_both {
-    ($($(#[$attribute:meta])* fn $name:ident($mpi:ident) $body:block)*) => {$(
+    ($($functions:tt)*) => {
+        $crate::under_each! { [cfg(all())] $($functions)* }
+    };
+}
+
+/// As [`under_both`], but `name::open_mpi` runs with `scripts/test --all` only: for tests of what is made of a
+/// recording, which the other tests under Open MPI show to be right.
+#[macro_export]
+macro_rules! under_mpich {
+    ($($functions:tt)*) => {
+        $crate::under_each! { [ignore = "with scripts/test --all"] $($functions)* }
+    };
+}
+
+/// The tests of [`under_both`], with an attribute for those under Open MPI.
+#[macro_export]
+macro_rules! under_each {
+    ([$open_mpi:meta]
+     $($(#[$attribute:meta])* fn $name:ident($mpi:ident) $body:block)*) => {$(
         mod $name {
             #[allow(unused_imports)] // Not every test needs all of its file's names.
             use super::*;
@@ -64,6 +82,7 @@ macro_rules! under_both {
             fn check($mpi: $crate::Mpi) $body
 
             $(#[$attribute])*
+            #[$open_mpi]
             #[test]
             fn open_mpi() {
                 check($crate::Mpi::OpenMpi);

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use system_tests::delays::record_until;
 use system_tests::kernels::command;
-use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use system_tests::{Job, Mpi, Recorded, under_mpich, victim};
 
 /// Ranks of the jobs.
 const RANKS: u32 = 4;
@@ -112,7 +112,7 @@ fn assert_costs(why: &serde_json::Value, rank: u32, context: &str, slept: f64) {
     assert!(found <= number_of(&why["waiting"]["total_s"]), "{why:#}");
 }
 
-under_both! {
+under_mpich! {
     fn blames_sleeping_rank_and_names_the_place(mpi) {
         let (screen, why, stdout) = record_delayed(mpi, &["2:7:400:s"]);
         assert_sums(&why);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use system_tests::directories::TempDir;
 use system_tests::library::library;
 use system_tests::victim::victim;
-use system_tests::{Job, Mpi, command, under_both};
+use system_tests::{Job, Mpi, command, under_mpich};
 
 fn gammachi(words: &[&str]) -> Output {
     let mut command = Command::new(command());
@@ -105,7 +105,7 @@ fn assert_sums(document: &Value) {
     assert!((sum("kind") as f64 - elapsed).abs() <= 1.0, "{document:#}");
 }
 
-under_both! {
+under_mpich! {
     fn names_rank_that_sleeps_longer_in_a_region(mpi) {
         let temp = TempDir::new();
         let before = runs(mpi, temp.path(), "before", 3, &["iterations=15"]);
@@ -414,7 +414,7 @@ fn copy_example(folder: &Path) {
     assert!(copy.status().expect("cp starts").success());
 }
 
-under_both! {
+under_mpich! {
     fn workflow_runs_the_example_from_a_clean_checkout(mpi) {
         let temp = TempDir::new();
         let docs = system_tests::directories::repository().join("docs/ci");

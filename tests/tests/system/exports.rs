@@ -11,7 +11,7 @@ use system_tests::conformity::{PROGRAMS, program, record};
 use system_tests::directories::{TempDir, repository};
 use system_tests::kernels::command;
 use system_tests::victim::{Build, built};
-use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use system_tests::{Job, Mpi, Recorded, under_both, under_mpich, victim};
 use trace_format::settings::SAMPLE;
 
 /// Programs that together send, receive, wait, test, poll, call collectives and make communicators.
@@ -47,7 +47,7 @@ fn polls_in_turn(mpi: Mpi) -> Recorded {
     recorded
 }
 
-under_both! {
+under_mpich! {
     fn other_readers_find_what_was_recorded(mpi) {
         let recorded: Vec<Recorded> = EXPORTED
             .iter()
