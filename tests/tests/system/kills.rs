@@ -22,8 +22,9 @@ const KILLS: u64 = 20;
 /// Calls that a job makes if it is not killed.
 const MESSAGES: u64 = 1_000_000;
 const SHORT_CALLS: u64 = 3_000_000;
-/// Limits of a file that holds all calls, and of one that newer calls fill again and again.
-const MAX_BYTES: [u64; 2] = [1 << 30, 1 << 19];
+/// What is kept, and in how many bytes: all calls; those that fit, which newer ones replace again and again.
+const ALL: (&str, u64) = ("first", 1 << 30);
+const NEWEST: (&str, u64) = ("last", 1 << 19);
 /// A job that does not reach its call in this time fails the test.
 const MAX_WAIT: Duration = DEADLINE;
 
@@ -50,8 +51,9 @@ fn proof(prefix: &Path, rank: usize) -> Option<(u64, u64)> {
     Some((word(0)?, word(8).filter(|pid| *pid != 0)?))
 }
 
-/// Number of calls in a trace that had returned, and whether another one had begun.
-fn recorded(path: &Path) -> Result<(u64, bool), String> {
+/// Number of calls in a trace that had returned, how many of them only the totals count, and whether another one had
+/// begun.
+fn recorded(path: &Path) -> Result<(u64, u64, bool), String> {
     let file = RankFile::open(path).map_err(|error| error.to_string())?;
     if !file.diagnoses.is_empty() {
         return Err(format!("{:?}", file.diagnoses));
@@ -73,34 +75,34 @@ fn recorded(path: &Path) -> Result<(u64, bool), String> {
     }
     match events.damage() {
         Some(damage) => Err(damage.to_string()),
-        None => Ok((returned, open)),
+        None => Ok((returned, folded, open)),
     }
 }
 
 #[test]
 fn sigkill_at_any_moment_loses_no_message() {
-    kill("proves_its_messages", MESSAGES, "first");
+    kill("proves_its_messages", MESSAGES, ALL);
 }
 
 #[test]
 fn sigkill_during_window_changes_loses_no_call() {
-    kill("proves_its_calls", SHORT_CALLS, "first");
+    kill("proves_its_calls", SHORT_CALLS, ALL);
 }
 
 #[test]
 fn sigkill_while_newer_calls_replace_older_ones_loses_none() {
-    kill("proves_its_calls", SHORT_CALLS, "last");
+    kill("proves_its_calls", SHORT_CALLS, NEWEST);
 }
 
 /// Kills jobs of a victim that makes this number of calls.
-fn kill(program: &str, calls: u64, keep: &str) {
+fn kill(program: &str, calls: u64, kept: (&str, u64)) {
     let kills = number_in_environment("GAMMACHI_TEST_KILLS").unwrap_or(KILLS);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     let seed = number_in_environment("GAMMACHI_TEST_SEED").unwrap_or(now.as_nanos() as u64 | 1);
     println!("seed {seed}");
     let mut random = Random(seed);
     for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
-        let (mut events, mut ahead, mut open) = (0, 0, 0);
+        let (mut events, mut replaced, mut ahead, mut open) = (0, 0, 0, 0);
         for _ in 0..kills.div_ceil(2) {
             let temp = TempDir::new();
             let prefix: PathBuf = temp.join("proof");
@@ -108,11 +110,8 @@ fn kill(program: &str, calls: u64, keep: &str) {
                 .ranks(2)
                 .argument(calls.to_string())
                 .argument(&prefix)
-                .environment("GAMMACHI_KEEP", keep)
-                .environment(
-                    "GAMMACHI_MAX_BYTES",
-                    MAX_BYTES[usize::from(keep == "last")].to_string(),
-                )
+                .environment("GAMMACHI_KEEP", kept.0)
+                .environment("GAMMACHI_MAX_BYTES", kept.1.to_string())
                 .start_recording();
             let (at, victim_rank) = (random.below(calls), random.below(2) as usize);
             let begin = Instant::now();
@@ -132,7 +131,7 @@ fn kill(program: &str, calls: u64, keep: &str) {
             for rank in 0..2 {
                 let (proven, _) = proof(&prefix, rank).expect("the rank wrote it");
                 let what = recorded(&directory.join(rank_file_path(0, rank as u32)));
-                let (returned, begun) = what.unwrap_or_else(|what| {
+                let (returned, folded, begun) = what.unwrap_or_else(|what| {
                     panic!(
                         "rank {rank}, killed rank {victim_rank} at {at}, seed {seed}: {what}\n{}",
                         job.output
@@ -144,11 +143,15 @@ fn kill(program: &str, calls: u64, keep: &str) {
                      rank {victim_rank} at {at}, seed {seed}\n{}",
                     job.output
                 );
+                assert!(kept != ALL || folded == 0, "events were folded, seed {seed}");
                 events += returned;
+                replaced += folded;
                 ahead += returned - proven;
                 open += u64::from(begun);
             }
         }
+        // A job that is killed early has replaced none.
+        assert!(kept == ALL || kills < KILLS || replaced > 0, "no call was replaced, seed {seed}");
         println!(
             "{:<8} {program}: {} jobs killed, {} traces read, {events} calls had returned and are in the traces ({ahead} \
              of them not yet counted by the program), 0 lost, {open} ranks inside a call",
