@@ -9,7 +9,7 @@ use super::cores::{share_cores, waits_for_other_programs};
 use super::delays;
 use super::evidence::Evidence;
 use super::figures::Figures;
-use super::finding::Finding;
+use super::finding::{Delay, Does, Finding};
 use super::judged::Diagnosis;
 use super::measurement::Measurement;
 
@@ -35,6 +35,11 @@ pub enum Step {
     RecordPaths {
         /// Its path.
         library: String,
+    },
+    /// Record the same again with samples, which name the function in which this rank computes longer.
+    RecordSamples {
+        /// In MPI_COMM_WORLD.
+        rank: u32,
     },
     /// Follow the waiting back; with the number of a slow iteration.
     Why(Option<usize>),
@@ -75,6 +80,22 @@ impl Diagnosis<'_> {
     /// The one thing to do next.
     pub fn next(&self) -> Step {
         self.before_figures(&self.of).unwrap_or_else(|| self.by_figures(&self.of))
+    }
+
+    /// Once it is known who waits for whom: sampling, if that would name the function that makes a rank late.
+    pub fn names_function(&self) -> Option<Step> {
+        let of = &self.of;
+        let is_sampled = of.run.ranks.iter().any(|rank| rank.file.sampling().is_some());
+        if is_sampled || self.invalidated_by(Figures::Delays).is_some() {
+            return None;
+        }
+        self.findings.iter().find_map(|finding| match finding {
+            // Samples are taken on cores alone.
+            Finding::Delay(Delay { rank, does: Does::Computes | Does::Unclear, .. }) => {
+                Some(Step::RecordSamples { rank: *rank })
+            }
+            _ => None,
+        })
     }
 
     /// What must be done before the run's figures are worth anything.
@@ -127,6 +148,9 @@ impl Diagnosis<'_> {
         if of.waiting_share() >= delays::NOTABLE_WAITING && !is_good {
             if let Some(library) = library_to_look_behind(of) {
                 return Step::RecordPaths { library };
+            }
+            if let Some(step) = self.names_function() {
+                return step;
             }
             let has_delaying_rank = of.why().is_some_and(|why| delays::has_delaying_rank(&why));
             let tells =

@@ -13,7 +13,6 @@ use crate::present::findings;
 use crate::present::quantity::{count, significant};
 use crate::present::report::code;
 use crate::present::table::{self, Table};
-use crate::shell_word::shell_word;
 use crate::tables::{delay_costs, waits};
 
 use super::words::{self, seconds_of, share};
@@ -53,16 +52,8 @@ pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
     for what in words::missing(why) {
         blocks.note(&format!("Not known: {what}."));
     }
-    let (command, purpose) = match diagnosis.invalidated_by(Figures::Predictions) {
-        Some(_) => findings::next_step(diagnosis),
-        None => {
-            let run = shell_word(&why.run.directory.display().to_string());
-            (format!("gammachi whatif {run}"), "what a change would save".to_owned())
-        }
-    };
-    if why.ideal.is_ok() || diagnosis.invalidated_by(Figures::Predictions).is_some() {
-        blocks.block("NEXT", vec![format!("{command}      {purpose}")]);
-    }
+    let next = findings::after_causes(why, diagnosis).map(findings::next_lines);
+    blocks.block("NEXT", next.unwrap_or_default());
     blocks.finish()
 }
 

@@ -15,7 +15,7 @@ mod next_tests;
 
 use cores::Lack;
 pub(super) use cores::unequal_pinning;
-pub(super) use next::next_step;
+pub(super) use next::{after_causes, next_lines, next_step};
 
 use serde::Serialize;
 

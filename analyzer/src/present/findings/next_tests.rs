@@ -1,6 +1,6 @@
 //! What a report proposes to do next.
 
-use trace_format::header::{Definition, Module};
+use trace_format::header::{Definition, Module, Sampling, SamplingSource};
 use trace_format::markers::ToolReason;
 
 use super::{next_step, sentences};
@@ -109,4 +109,33 @@ fn paths_are_proposed_where_waits_are_in_a_library() {
     let mut ranks = waits_in_library();
     ranks.iter_mut().for_each(|rank| rank.fixed.level = 2);
     assert!(is_other(&ranks), "paths were recorded");
+}
+
+#[test]
+fn sampling_is_proposed_where_a_rank_computes_longer() {
+    const END: u64 = 3_000_000;
+    let ranks = |sampled: bool| -> [SyntheticRank; 2] {
+        std::array::from_fn(|number| {
+            let mut rank = SyntheticRank::level_1(number as u32, 2, END);
+            if sampled {
+                rank.definitions.push(Definition::Sampling(Sampling {
+                    rate_hz: 99,
+                    source: SamplingSource::TaskClock,
+                    unavailable: String::new(),
+                }));
+            }
+            for turn in 0..20 {
+                let begin = 1_100_000 + turn * 50_000;
+                let late = if number == 1 { 40_000 } else { 1_000 };
+                rank.call_with("MPI_Barrier", begin + late, begin + 40_010, on_world(0, 0, 0));
+            }
+            rank.finalize(END, END + 10);
+            rank
+        })
+    };
+    let (command, purpose) = proposed(&ranks(false));
+    assert_eq!(command, "gammachi run --sample -- mpirun -n 2 ./flow 'a b'");
+    assert_eq!(purpose, "names the function in which rank 1 computes longer");
+    let (command, _) = proposed(&ranks(true));
+    assert!(command.starts_with("gammachi whatif "), "it has samples: {command}");
 }

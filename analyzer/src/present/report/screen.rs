@@ -90,15 +90,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     for note in report.notes() {
         blocks.note(&note);
     }
-    let (command, purpose) = findings::next_step(report.diagnosis);
-    let both = format!("{command}      {purpose}");
-    blocks.block(
-        "NEXT",
-        match width::fits(INDENT + both.chars().count()) {
-            true => vec![both],
-            false => vec![command, purpose],
-        },
-    );
+    blocks.block("NEXT", findings::next_lines(findings::next_step(report.diagnosis)));
 }
 
 /// The tables below the summary.
