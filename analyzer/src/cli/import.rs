@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::error::{CommandError, eprint_message};
 use super::unfinished_output::UnfinishedOutput;
+use super::whatif::amount::seconds;
 use crate::formats;
 use crate::import::{ImportError, ImportNote};
 
@@ -28,14 +29,23 @@ pub struct ImportArguments {
     /// Run directory to create; must not exist yet
     #[arg(long, value_name = "RUN")]
     pub out: PathBuf,
+
+    /// Largest error of the trace's clocks against each other, as 1us; 0ns for simulated time.
+    /// Without it, what an OTF2 archive states; of other traces the error is found from messages
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub clocks_within: Option<f64>,
+}
+
+fn parse_time(text: &str) -> Result<f64, String> {
+    seconds(text).ok_or_else(|| "not a time with its unit, as 1us or 0ns".to_owned())
 }
 
 pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
     let output = UnfinishedOutput::beside("--out", &arguments.out)?;
     let part = output.path().display().to_string();
     let shown = arguments.out.display().to_string();
-    let imported =
-        formats::import(&arguments.file, output.path()).map_err(|error: ImportError| {
+    let imported = formats::import(&arguments.file, output.path(), arguments.clocks_within)
+        .map_err(|error: ImportError| {
             CommandError::Input(error.to_string().replace(&part, &shown))
         })?;
     let moves = [(output.path().to_owned(), arguments.out.clone())];

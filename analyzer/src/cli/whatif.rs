@@ -1,6 +1,6 @@
 //! `gammachi whatif`: predicts how long a run would take if something were different.
 
-mod amount;
+pub(super) mod amount;
 mod arguments;
 mod ledger;
 mod network;

@@ -81,17 +81,24 @@ pub fn write(export: Export, format: Format, path: &Path) -> Result<Written, Exp
 /// Imports a file as a run; `run` is a directory that must not exist. If the import fails, a part
 /// of the run may be left there.
 ///
+/// Its clocks differ by `clocks_within_s` at most, if that is known.
+///
 /// # Errors
 /// The file has no known format, is damaged or cannot be read, or the run cannot be written.
-pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
+pub fn import(
+    file: &Path,
+    run: &Path,
+    clocks_within_s: Option<f64>,
+) -> Result<Imported, ImportError> {
+    let bound_ns = clocks_within_s.map(|seconds| seconds * 1e9);
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     if let Err(source) = std::fs::File::open(file) {
         return Err(ImportError::Read { path: file.to_owned(), source });
     }
     if name.ends_with(".otf2") {
-        otf2::import(file, run)
+        otf2::import(file, run, bound_ns)
     } else if name.ends_with(".prv") || name.ends_with(".prv.gz") {
-        paraver::import(file, run)
+        paraver::import(file, run, bound_ns)
     } else {
         Err(ImportError::Damaged {
             path: file.to_owned(),

@@ -27,17 +27,22 @@ pub fn time(text: &str) -> Result<Amount, String> {
     if text.starts_with('x') {
         return factor(text).map(Amount::Times);
     }
+    let time = seconds(text).ok_or_else(|| "neither a time (20us) nor a factor (x2)".to_owned());
+    time.map(Amount::Is)
+}
+
+/// Parses a time of less than 1,000 s with its unit.
+pub fn seconds(text: &str) -> Option<f64> {
     let number = text.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
     let unit = match &text[number.len()..] {
         "ns" => 1e-9,
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
-        _ => f64::NAN,
+        _ => return None,
     };
     let time = number.parse::<f64>().ok().map(|number| number * unit);
-    let time = time.filter(|time| (0.0..1e3).contains(time));
-    time.map(Amount::Is).ok_or_else(|| "neither a time (20us) nor a factor (x2)".to_owned())
+    time.filter(|time| (0.0..1e3).contains(time))
 }
 
 /// Parses bytes per second, or a factor.

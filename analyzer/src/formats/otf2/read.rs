@@ -28,11 +28,12 @@ impl Drop for Reader<'_> {
     }
 }
 
-/// Imports an archive by its anchor file.
+/// Imports an archive by its anchor file. `bound_ns` is the error of its clocks, if more is known than
+/// it states.
 ///
 /// # Errors
 /// The library is not found; the archive cannot be read or is damaged; the run cannot be written.
-pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
+pub fn import(file: &Path, run: &Path, bound_ns: Option<f64>) -> Result<Imported, ImportError> {
     let library = Otf2Library::load().map_err(ImportError::format)?;
     let damaged = |what: String| ImportError::Damaged { path: file.to_owned(), what };
     let of_archive = |error: Otf2Error| damaged(error.to_string());
@@ -49,8 +50,9 @@ pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
     let serial = unsafe { (library.Reader_SetSerialCollectiveCallbacks)(object) };
     library.check(serial).map_err(of_archive)?;
     let definitions = Definitions::read(&library, object).map_err(of_archive)?;
-    let imported =
-        Archive::new(&definitions, file).map_err(of_archive)?.write(&reader, file, run)?;
+    let imported = Archive::new(&definitions, file)
+        .map_err(of_archive)?
+        .write(&reader, file, run, bound_ns)?;
     Ok(imported)
 }
 
@@ -60,6 +62,7 @@ impl Archive<'_> {
         Reader(library, reader): &Reader,
         file: &Path,
         run: &Path,
+        bound_ns: Option<f64>,
     ) -> Result<Imported, ImportError> {
         let (library, reader) = (*library, *reader);
         let damaged = |what: String| ImportError::Damaged { path: file.to_owned(), what };
@@ -113,7 +116,7 @@ impl Archive<'_> {
             }
             imported.calls += writer.calls;
             let bound = self.definitions.property(*process, CLOCK_BOUND_PROPERTY);
-            let bound = bound.and_then(|text| text.parse().ok());
+            let bound = bound_ns.or_else(|| bound.and_then(|text| text.parse().ok()));
             writer.finish(&self.world, bound).map_err(cannot_write)?;
         }
         // SAFETY: see above.

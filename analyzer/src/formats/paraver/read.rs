@@ -113,11 +113,11 @@ fn message(line: &str, scale: Scale, number: u64) -> Result<(End, End), LineErro
     Ok((end(sent, left, from, to.0)?, end(posted, received, to, from.0)?))
 }
 
-/// Imports a trace by its `.prv`.
+/// Imports a trace by its `.prv`. `bound_ns` is the error of its clocks, if that is known.
 ///
 /// # Errors
 /// The file cannot be read or is damaged; the run cannot be written.
-pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
+pub fn import(file: &Path, run: &Path, bound_ns: Option<f64>) -> Result<Imported, ImportError> {
     let damaged = |at: usize, what: LineError| ImportError::Damaged {
         path: file.to_owned(),
         what: format!("line {at}: {what}"),
@@ -162,7 +162,7 @@ pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
             Failure::Write(source) => cannot_write(source),
         })?;
     }
-    reading.finish(&head).map_err(cannot_write)
+    reading.finish(&head, bound_ns).map_err(cannot_write)
 }
 
 fn world(file: &Path, head: &mut Head, names: &Names) -> World {

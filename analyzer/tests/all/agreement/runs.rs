@@ -520,7 +520,7 @@ fn imported(ranks: &[SyntheticRank]) -> Made {
     // Paraver's files lie beside each other, or in a folder.
     let found = if file.is_dir() { prv_inside(&file) } else { file };
     let path = outside.path().join("imported.gammachi");
-    formats::import(&found, &path).unwrap();
+    formats::import(&found, &path, None).unwrap();
     Made { directory: outside, inside: Some(path) }
 }
 

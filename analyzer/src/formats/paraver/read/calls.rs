@@ -365,7 +365,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Completes the run.
-    pub fn finish(mut self, head: &Head) -> Result<Imported, io::Error> {
+    pub fn finish(mut self, head: &Head, bound_ns: Option<f64>) -> Result<Imported, io::Error> {
         self.queue_ends_until(u64::MAX)?;
         let mut left = 0;
         let mut silent = 0u64;
@@ -403,7 +403,7 @@ impl<'a> Reading<'a> {
             let ours = self.is_ours;
             self.imported.calls += rank.calls;
             rank.set_life(life.known().or((!ours).then_some(whole)));
-            rank.finish(self.world, None)?;
+            rank.finish(self.world, bound_ns)?;
         }
         self.imported.notes.push(ImportNote::LacksOfParaver);
         if !self.outside.is_empty() {

@@ -96,7 +96,7 @@ impl Traced {
         fs::create_dir_all(folder.path()).unwrap();
         let file = folder.path().join("trace.prv");
         fs::write(&file, text).unwrap();
-        let imported = import(&file, &folder.path().join("run"));
+        let imported = import(&file, &folder.path().join("run"), None);
         Self { folder, imported }
     }
 
@@ -124,6 +124,24 @@ fn calls(run: &Run, rank: usize, name: &str) -> Vec<Event> {
 
 fn assert_near(found: f64, wanted: f64) {
     assert!((found - wanted).abs() < 1e-9, "{found} instead of {wanted}");
+}
+
+#[test]
+fn the_error_of_the_clocks_can_be_given() {
+    // On two hosts, whose clocks are estimated from messages without it.
+    let text = EXTRAE
+        .replace("1000000_ns:1(2):", "1000000_ns:2(2,2):")
+        .replace("2(1:1,1:1)", "2(1:1,1:2)");
+    let bound_ns = |given: Option<f64>| {
+        let folder = RunDirectory::new();
+        fs::create_dir_all(folder.path()).unwrap();
+        let (file, run) = (folder.path().join("trace.prv"), folder.path().join("run"));
+        fs::write(&file, &text).unwrap();
+        import(&file, &run, given).unwrap();
+        GlobalTimeline::new(&Run::open(&run).unwrap()).ends_bound_ns
+    };
+    assert!(bound_ns(None) > Some(2_000.0));
+    assert_eq!(bound_ns(Some(2_000.0)).map(f64::round), Some(2_000.0));
 }
 
 #[test]
