@@ -2,6 +2,9 @@
 // collective operations. Link it with the program and set SIMULATED_TRACE to the file's name. Also prints the
 // time from MPI_Init to MPI_Finalize (elapsed,SECONDS).
 //
+// With SIMULATED_PART the trace begins with the first MPI_Pcontrol(1) and ends with the last MPI_Pcontrol(0), as
+// does the time in simulated.csv: ranks that come later are in MPI_Init until then.
+//
 // All ranks run in one process (smpirun -no-privatize), one at a time and in order of simulated time, so
 // one buffer takes the events of all. Only the MPI functions that the programs use are wrapped.
 #include <mpi.h>
@@ -41,13 +44,22 @@ static size_t events_size;
 static FILE *out;
 static int p, left, nodes, node_of[MAX_RANKS];
 static long long begin;
+static int is_part, on[MAX_RANKS];
+// What the trace takes for 0 and for its end.
+static long long origin = -1, end;
+// The event with which each rank begins there, before all others.
+static FILE *first;
+static char *first_events;
+static size_t first_events_size;
 // Sends without a receive, by sender and receiver, in order.
 static struct send *sends[MAX_RANKS][MAX_RANKS];
 // Receives in the order in which they were posted.
 static struct receive *receives, **last_receive = &receives;
 static int communicators, sizes[MAX_COMMUNICATORS], members[MAX_COMMUNICATORS][MAX_RANKS];
 
-static long long now(void) { return (long long)(simgrid_get_clock() * 1e9 + 0.5); }
+static long long now(void) {
+    return (long long)(simgrid_get_clock() * 1e9 + 0.5) - (origin > 0 ? origin : 0);
+}
 
 static int self(void) {
     int rank;
@@ -98,11 +110,15 @@ static void event(int type, int value) {
 }
 
 static void enter(int type, int function) {
+    if (!on[self()])
+        return;
     event(type, function);
     fputc('\n', out);
 }
 
 static int leave(int type, int result) {
+    if (!on[self()])
+        return result;
     event(type, 0);
     fputc('\n', out);
     return result;
@@ -110,6 +126,8 @@ static int leave(int type, int result) {
 
 // `root` is -1 for operations without one.
 static void enter_collective(int function, MPI_Comm comm, int root, long long sent, long long received) {
+    if (!on[self()])
+        return;
     event(COLLECTIVE, function);
     fprintf(out, ":%d:%lld:%d:%lld:%d:%d", SENT, sent, RECEIVED, received, COMMUNICATOR, number_of(comm));
     int rank;
@@ -168,7 +186,9 @@ int MPI_Init(int *argc, char ***argv) {
     if (!out) {
         out = open_memstream(&events, &events_size);
         begin = now();
+        is_part = getenv("SIMULATED_PART") != NULL;
     }
+    on[self()] = !is_part;
     // Hosts are named host-0, host-1, …
     int node = atoi(strchr(sg_host_self_get_name(), '-') + 1);
     node_of[self()] = node;
@@ -177,8 +197,28 @@ int MPI_Init(int *argc, char ***argv) {
     return leave(OTHER, result);
 }
 
+int MPI_Pcontrol(const int level, ...) {
+    if (!is_part)
+        return MPI_SUCCESS;
+    if (level) {
+        if (origin < 0) {
+            origin = now();
+            first = open_memstream(&first_events, &first_events_size);
+        }
+        on[self()] = 1;
+        int task = self() + 1;
+        fprintf(first, "2:%d:1:%d:1:0:%d:%d\n", task, task, OTHER, INIT);
+        return leave(OTHER, MPI_SUCCESS);
+    }
+    enter(OTHER, FINALIZE);
+    leave(OTHER, 0);
+    on[self()] = 0;
+    end = now();
+    return MPI_SUCCESS;
+}
+
 static void write_trace(FILE *file) {
-    fprintf(file, "#Paraver (01/01/26 at 00:00):%lld_ns:%d(%d", now(), nodes, p);
+    fprintf(file, "#Paraver (01/01/26 at 00:00):%lld_ns:%d(%d", is_part ? end : now(), nodes, p);
     for (int node = 1; node < nodes; node++)
         fprintf(file, ",%d", p);
     fprintf(file, "):1:%d(", p);
@@ -194,6 +234,10 @@ static void write_trace(FILE *file) {
     for (const struct receive *m = receives; m; m = m->next)
         fprintf(file, "3:%d:1:%d:1:%lld:%lld:%d:1:%d:1:%lld:%lld:%lld:%d\n", m->from + 1, m->from + 1, m->sent,
                 m->sent, m->rank + 1, m->rank + 1, m->at, m->end, m->bytes, m->tag);
+    if (first) {
+        fclose(first);
+        fwrite(first_events, 1, first_events_size, file);
+    }
     fwrite(events, 1, events_size, file);
 }
 

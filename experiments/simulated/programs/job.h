@@ -42,6 +42,6 @@ struct entry {
     Kind run;
 };
 extern const struct entry collectives[], halos[], transposes[], sweeps[], farms[], factorisations[],
-    uneven[], later[];
+    uneven[], later[], apart[];
 
 #endif

@@ -81,7 +81,7 @@ MPI_Comm grid_of(int p, int dimensions, int *extents) {
 
 int main(int argc, char **argv) {
     const struct entry *families[] = {collectives, halos,          transposes, sweeps,
-                                      farms,       factorisations, uneven,    later};
+                                      farms,       factorisations, uneven,    later,  apart};
     Kind run = NULL;
     struct job job;
     MPI_Init(&argc, &argv);
@@ -112,10 +112,12 @@ int main(int argc, char **argv) {
         MPI_Op_create(no_operation, 1, &nothing);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Pcontrol(1);
     double begin = MPI_Wtime();
     for (int times = argc > 3 ? atoi(argv[3]) : 1; times > 0; times--)
         run(&job);
     double end = MPI_Wtime();
+    MPI_Pcontrol(0);
     first_begin = fmin(first_begin, begin);
     last_end = fmax(last_end, end);
     if (++finished == job.p) {
