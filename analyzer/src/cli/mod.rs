@@ -30,6 +30,7 @@ mod ending_signals;
 mod exec;
 mod figure_files;
 mod import;
+mod labelled_run;
 mod library_path;
 mod model;
 mod newest_run;

@@ -28,7 +28,7 @@ use request::Request;
 /// Wrong usage for options that contradict each other or name something the table does not have;
 /// failure for a table that cannot be read or does not support a model.
 pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
-    let Observed { table, notes, subjects } = input::read(arguments)?;
+    let Observed { table, notes, subjects, .. } = input::read(arguments)?;
     notes.iter().for_each(|note| eprint_message(note));
     let request = Request::new(arguments, &table)?;
     if let Some(path) = &arguments.write_extra_p {

@@ -24,6 +24,8 @@ pub struct Observed {
     pub notes: Vec<String>,
     /// The subject of each row, in the table's order; empty for a table that was read from a file.
     pub subjects: Vec<Subject>,
+    /// The directory of each row's run; empty for such a table.
+    pub directories: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -58,7 +60,8 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             )));
         }
         let table = Observations::read(file)?;
-        return Ok(Observed { table, notes: Vec::new(), subjects: Vec::new() });
+        let (notes, subjects, directories) = Default::default();
+        return Ok(Observed { table, notes, subjects, directories });
     }
     let mut notes = Vec::new();
     let mut runs = Vec::new();
@@ -80,7 +83,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
         }
     }
     let read: Vec<Result<ObservedRun, String>> = runs.par_iter().map(figures).collect();
-    let (mut figures, mut subjects) = (Vec::new(), Vec::new());
+    let (mut figures, mut subjects, mut directories) = (Vec::new(), Vec::new(), Vec::new());
     for (source, read) in runs.iter().zip(read) {
         match read {
             Ok(ObservedRun { figures: run, subject, .. }) => {
@@ -92,6 +95,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
                 }
                 figures.push(run);
                 subjects.push(subject);
+                directories.push(source.directory.clone());
             }
             // For a single run, its own error is the best message.
             Err(why) if runs.len() == 1 => return Err(CommandError::Input(why)),
@@ -107,7 +111,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
         return Err(CommandError::Input(format!("{source}: no run can be read; {why}")));
     }
     let table = Observations::from_runs(source, &figures)?;
-    Ok(Observed { table, notes, subjects })
+    Ok(Observed { table, notes, subjects, directories })
 }
 
 fn runs_of_study(

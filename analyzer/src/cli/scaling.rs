@@ -6,13 +6,15 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print_result};
 use super::figure_files::FigureOptions;
+use super::labelled_run::labels_of;
 use super::observed::{Observed, observe};
 use super::remember::{NewPrediction, remember};
 use crate::ledger::{Predictor, Subject};
-use crate::models::Observations;
 use crate::models::expression::Expression;
-use crate::models::observations::TAU_S;
+use crate::models::observations::{ObservationsError, P, TAU_S};
 use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights, label};
+use crate::models::structure::{MessageTimes, RunLabels};
+use crate::models::{Machine, Observations};
 use crate::present::scaling::{error_sentence, figures, json, screen};
 
 /// Predicts how far a program scales, from small runs alone.
@@ -70,6 +72,11 @@ pub struct ScalingArguments {
     #[arg(long, value_name = "P,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..))]
     predict: Vec<u32>,
+
+    /// The machine of the runs, measured by `gammachi calibrate`: how long messages take there. Without
+    /// it, predictions from what the program does know only the runs' own times
+    #[arg(long, value_name = "FILE", requires = "predict")]
+    machine: Option<PathBuf>,
 
     /// What predicts times: many sums of terms, weighted by how well they explain the points
     /// (evidence), or a/p + c + d·p of Orii 2009 (three-terms)
@@ -144,7 +151,7 @@ fn parse_efficiency(text: &str) -> Result<f64, ValueError> {
 /// # Errors
 /// Nothing can be read, or the table does not allow a fit; a figure cannot be written.
 pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
-    let Observed { table, notes, subjects } =
+    let Observed { table, notes, subjects, directories } =
         observe(&arguments.sources, arguments.region.as_deref())?;
     let options = Options {
         p1: arguments.p1,
@@ -167,8 +174,13 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
             FormName::ThreeTerms => Form::ThreeTerms,
         },
     };
-    let scaling = Scaling::new(&table, &options)
+    let mut scaling = Scaling::new(&table, &options)
         .map_err(|error| CommandError::Input(error_sentence(&error)))?;
+    if arguments.form == FormName::Evidence && arguments.region.is_none() {
+        let machine = arguments.machine.as_deref().map(Machine::read).transpose()?;
+        let times = machine.map(|machine| machine.network.message_times()).unwrap_or_default();
+        add_structure(&mut scaling, &table, &directories, &times)?;
+    }
     arguments.figures.write(|| figures(&scaling))?;
     print_result(
         arguments.json,
@@ -182,6 +194,33 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
         }
         false => Ok(()),
     }
+}
+
+/// Predicts the times asked for from what the runs do, too, where the runs can be read for that.
+fn add_structure(
+    scaling: &mut Scaling,
+    table: &Observations,
+    directories: &[PathBuf],
+    machine: &[MessageTimes],
+) -> Result<(), CommandError> {
+    if directories.is_empty() {
+        return Ok(());
+    }
+    let input = |error: &ObservationsError| CommandError::Input(error.to_string());
+    let p = table.counts(P).map_err(|error| input(&error))?;
+    let tau_s = table.positive_numbers(TAU_S).map_err(|error| input(&error))?;
+    for fit in scaling.fits.iter_mut().filter(|fit| !fit.predictions.is_empty()) {
+        let rows = fit
+            .structural_points()
+            .filter_map(|point| (0..directories.len()).find(|row| (p[*row], tau_s[*row]) == point));
+        let rows: Vec<&PathBuf> = rows.map(|row| &directories[row]).collect();
+        let runs: Option<Vec<RunLabels>> =
+            rows.into_iter().map(|directory| labels_of(directory)).collect();
+        if let Some(runs) = runs {
+            fit.add_structure(runs, machine);
+        }
+    }
+    Ok(())
 }
 
 /// The times that were predicted and have not been measured.

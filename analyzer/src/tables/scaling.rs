@@ -1,7 +1,8 @@
 //! Tables of an efficiency model: measured points, efficiencies, predicted times, and problem sizes.
 
 use crate::models::scaling::series::Point;
-use crate::models::scaling::{Comparison, Definition, Fit, LeftOut, Model, Prediction};
+use crate::models::scaling::{Comparison, Definition, Fit, LeftOut, Model, Prediction, Speaks};
+use crate::models::structure::{Forecast, Part};
 
 use super::table::{Cell, Table};
 
@@ -49,6 +50,48 @@ pub fn points(fit: &Fit) -> Table {
     if !fit.left_out.is_empty() {
         table.add("left_out", "", rows().map(|point| Cell::Text(why(point).to_owned())));
     }
+    table
+}
+
+/// Times predicted from what the program does.
+pub fn structure(forecasts: &[(Forecast, Speaks)]) -> Table {
+    let rows = || forecasts.iter();
+    let who = |speaks: Speaks| match speaks {
+        Speaks::Structure => "structure",
+        Speaks::Curves => "curves",
+        Speaks::Both => "both",
+    };
+    let mut table = Table::default();
+    table.add("p", "p", rows().map(|(of, _)| Cell::Count(of.p.into())));
+    table.add("tau_s", "τ", rows().map(|(of, _)| Cell::Seconds(of.tau_s)));
+    table.add("lo_s", "90 % from", rows().map(|(of, _)| Cell::Seconds(of.interval_s.0)));
+    table.add("hi_s", "to", rows().map(|(of, _)| Cell::Seconds(of.interval_s.1)));
+    table.add("speaks", "believe", rows().map(|(_, of)| Cell::Text(who(*of).to_owned())));
+    table
+}
+
+/// What takes a predicted time.
+pub fn structural_parts(parts: &[Part], tau_s: f64) -> Table {
+    let rows = || parts.iter();
+    let law = |value: f64, law: &Option<String>| match law {
+        Some(law) => law.clone(),
+        None => format!("≈ {value:.0}"),
+    };
+    let name = |part: &Part| match part.first_use {
+        true => format!("{}, first use", part.name),
+        false => part.name.clone(),
+    };
+    let mut table = Table::default();
+    table.add("share", "share", rows().map(|of| Cell::Share(of.seconds / tau_s)));
+    table.add("part_s", "time", rows().map(|of| Cell::Seconds(of.seconds)));
+    let counts = rows().map(|of| Cell::Text(law(of.count, &of.count_law)));
+    table.add("count", "events", counts);
+    let bytes = rows().map(|of| match of.bytes > 0.0 {
+        true => Cell::Text(law(of.bytes, &of.bytes_law)),
+        false => Cell::Nothing,
+    });
+    table.add("bytes", "bytes each", bytes);
+    table.add("context", "of", rows().map(|of| Cell::Text(name(of))));
     table
 }
 

@@ -37,14 +37,15 @@ pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError>
                 "jsonl" => read_extra_p(file, extra_p::read::from_json_lines),
                 _ => Observations::read(file),
             };
-            Observed { table: table?, notes: Vec::new(), subjects: Vec::new() }
+            let (notes, subjects, directories) = Default::default();
+            Observed { table: table?, notes, subjects, directories }
         }
         sources => observe(sources, arguments.region.as_deref())?,
     };
     let mut wanted = arguments.parts.iter().chain(&arguments.response);
-    let Observed { table, notes, subjects } = observed;
+    let Observed { table, notes, subjects, directories } = observed;
     let table = wanted.try_fold(table, |table, name| with_part(table, name));
-    Ok(Observed { table: table?, notes, subjects })
+    Ok(Observed { table: table?, notes, subjects, directories })
 }
 
 fn read_extra_p(

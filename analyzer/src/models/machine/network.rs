@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measured::{Conditions, Measured};
+use crate::models::structure::MessageTimes;
 
 /// The document of `kernels network`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,17 @@ pub struct Network {
     pub classes: Vec<PairClass>,
     /// Conditions.
     pub conditions: Conditions,
+}
+
+impl Network {
+    /// Times of messages of each class of pairs.
+    pub fn message_times(&self) -> Vec<MessageTimes> {
+        let times = |class: &PairClass| {
+            let sizes = class.sizes.iter().map(|of| (of.bytes as f64, of.half_rtt_s.median));
+            MessageTimes::new(sizes.collect())
+        };
+        self.classes.iter().filter_map(times).collect()
+    }
 }
 
 /// Pairs of ranks connected in the same way.

@@ -4,8 +4,10 @@
 use serde::Serialize;
 
 use crate::models::evidence::{Contradiction, Evidence};
+use crate::models::structure::Abstains;
 
 use super::bootstrap::{Interval, Noise, Replicas};
+use super::by_structure::ByStructure;
 use super::curve::{Curve, Definition};
 use super::options::Form;
 use super::series::Series;
@@ -106,6 +108,8 @@ pub struct Fit {
     /// Basis of the predictions; `None` where none were asked for, the three terms predict, or too
     /// few rank counts were measured.
     pub evidence: Option<Evidence>,
+    /// What the structure of the runs predicts, or why nothing; `None` where it was not asked.
+    pub structure: Option<Result<ByStructure, Abstains>>,
     /// Measured times that contradict the curves through the points.
     pub contradictions: Vec<Contradiction>,
     /// Bounds of τ_min that need no model.

@@ -49,6 +49,7 @@ impl Fit {
             predictions: Vec::new(),
             form: options.form,
             evidence: None,
+            structure: None,
             contradictions: Vec::new(),
             bounds: None,
             unbalanced: None,

@@ -5,6 +5,7 @@
 //! formulas are in [`curve`]; docs/guide/predict.md explains every figure to the user.
 
 pub mod bootstrap;
+mod by_structure;
 mod comparison;
 pub mod curve;
 mod error;
@@ -19,6 +20,7 @@ mod warning;
 
 use super::observations::Observations;
 
+pub use by_structure::{ByStructure, Speaks};
 pub use comparison::{Comparison, Step};
 pub use curve::{Curve, Definition};
 pub use error::{ScalingError, label};

@@ -1,8 +1,10 @@
 //! Predicts times that were not measured, with intervals, or says why it cannot.
 
 use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum};
+use crate::models::structure::{Abstains, MessageTimes, RunLabels, Structure};
 
 use super::bootstrap::Interval;
+use super::by_structure::ByStructure;
 use super::fit::{Fit, LeftOut, Prediction, Unsupported};
 use super::fitting::pooled_noise;
 use super::options::{Form, Options};
@@ -37,6 +39,25 @@ impl Fit {
             None => self.model.as_ref()?.curve.tau_s(p, work),
         };
         (tau_s > 0.0).then_some(tau_s)
+    }
+
+    /// The rank counts and times of the runs that structure is read from: the points that were not
+    /// held back.
+    pub fn structural_points(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.used_points().map(|point| (point.p, point.tau_s))
+    }
+
+    /// Predicts the same rank counts from what these runs do, on a machine where messages take so long,
+    /// if that was measured.
+    pub fn add_structure(&mut self, runs: Vec<RunLabels>, machine: &[MessageTimes]) {
+        let lacking = self.used_points().filter(|point| point.lack.is_some()).count();
+        let structure = match lacking {
+            0 => Structure::new(runs, machine.to_vec()),
+            lacking => Err(Abstains::SharedCores(lacking)),
+        };
+        let asked = self.predictions.iter().map(|of| (of.p, of.interval_s));
+        let asked: Vec<(u32, Option<Interval>)> = asked.collect();
+        self.structure = Some(structure.map(|structure| ByStructure::new(&structure, &asked)));
     }
 
     /// Points that were not held back.

@@ -17,4 +17,5 @@ pub use document::json;
 pub(super) use document::{Summary, summary};
 pub use screen::screen;
 pub(super) use stretches::{iteration_summary, phase_lines, region_lines};
+pub use words::context as name_of;
 pub(super) use words::{counted, counted_note, undivided};

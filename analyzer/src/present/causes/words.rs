@@ -23,7 +23,7 @@ pub(in crate::present) fn brief(found: &Context) -> String {
 }
 
 /// A context in a sentence: `between MPI_Recv at … and MPI_Send at …`.
-pub(super) fn context(context: &Context) -> String {
+pub fn context(context: &Context) -> String {
     match context {
         Context::Waiting => "waiting".to_owned(),
         Context::WaitingForUnknown => "waiting, delaying rank unknown".to_owned(),

@@ -9,6 +9,7 @@ use crate::models::scaling::fit::{Bounds, Hidden, NextRun, Unbalanced};
 use crate::models::scaling::{Comparison, Fit, FittedPoint, Form, Isoefficiency, Scaling};
 use crate::present::document::{Head, text};
 
+use super::structure::{self, StructureDocument};
 use super::{advice, words};
 
 #[derive(Debug, Serialize)]
@@ -76,6 +77,9 @@ struct FitDocument<'a> {
     assumes: Option<String>,
     /// The times asked for, and those of points held back.
     predictions: Vec<PredictionDocument>,
+    /// The same from what the program does; absent for tables, regions and three terms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structure: Option<StructureDocument>,
     /// The measured points.
     points: Vec<PointDocument>,
     /// Bounds of the shortest time without a model.
@@ -195,6 +199,7 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
         },
         assumes: words::assumption(fit),
         predictions: predictions(fit),
+        structure: structure::document(fit),
         points: points(fit),
         bounds: fit.bounds,
         hidden_overhead: model.and_then(|model| model.hidden),

@@ -5,6 +5,7 @@ mod advice;
 mod document;
 mod pictures;
 mod screen;
+mod structure;
 mod words;
 
 #[cfg(test)]

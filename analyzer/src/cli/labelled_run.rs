@@ -1,0 +1,134 @@
+//! What a run did by label, for predictions from the structure of runs.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use trace_format::meaning::{Class, Meaning};
+
+use crate::analysis::Analysis;
+use crate::causes::path_labels::PathLabel;
+use crate::causes::{Causes, Context, MAX_CALLS_FOR_SUMMARY};
+use crate::models::structure::{Group, Kind, Label, RunLabels, Spread};
+use crate::present::causes::name_of;
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// The labels of a run; `None` if it cannot be read again, or has too many calls.
+pub(super) fn labels_of(directory: &Path) -> Option<RunLabels> {
+    let run = Run::open(directory).ok()?;
+    if run.calls() > MAX_CALLS_FOR_SUMMARY {
+        return None;
+    }
+    let timeline = GlobalTimeline::new(&run);
+    let analysis = Analysis::new(&run, &timeline);
+    let causes = Causes::new(&analysis);
+    let all = causes.path_labels(&analysis);
+    run.check_readable().ok()?;
+    let mut on_hosts: HashMap<&str, u32> = HashMap::new();
+    for rank in &run.ranks {
+        *on_hosts.entry(rank.file.header.host.as_str()).or_default() += 1;
+    }
+    let mut labels: Vec<Label> = Vec::new();
+    for label in all.iter().map(|label| label_of(&causes, label, run.ranks.len())) {
+        match labels.iter_mut().find(|of| of.key() == label.key()) {
+            Some(known) => known.join(&label),
+            None => labels.push(label),
+        }
+    }
+    let tau_s = causes.clock.seconds(causes.whole.1 - causes.whole.0);
+    let uncertain_s = causes.clock.seconds(causes.uncertain);
+    Some(RunLabels {
+        p: run.ranks.len() as u32,
+        tau_s,
+        uncertain: uncertain_s / (tau_s * run.ranks.len() as f64),
+        per_host: on_hosts.into_values().max().unwrap_or(1),
+        labels,
+    })
+}
+
+fn label_of(causes: &Causes, label: &PathLabel, ranks: usize) -> Label {
+    let (path, all) = (&label.on_path, &label.on_ranks);
+    let each = |sum: u64| sum as f64 / path.count.max(1) as f64;
+    let group =
+        label.group.map(|of| Group { ranks: of.ranks.into(), per_host: of.per_host.into() });
+    Label {
+        name: name_of(&label.context),
+        kind: kind_of(&label.context),
+        first_use: label.first_use,
+        count: path.count as f64,
+        seconds: causes.clock.seconds(path.ticks),
+        messages: each(path.messages),
+        bytes: each(path.bytes),
+        group,
+        spread: match label.group {
+            Some(of) if of.ranks as usize == ranks => Spread::All,
+            Some(of) if of.stride == Some(1) => Spread::Neighbours,
+            Some(_) => Spread::Apart,
+            None => Spread::All,
+        },
+        all_bytes: all.bytes as f64,
+        all_count: all.count as f64,
+        all_seconds: causes.clock.seconds(all.ticks),
+        max_count: all.max_count as f64,
+        ranks: all.ticks_of_ranks.len() as f64,
+    }
+}
+
+fn kind_of(context: &Context) -> Kind {
+    match context {
+        context if context.is_computing() => Kind::Computation,
+        Context::Transfer(site) => {
+            let meaning = Meaning::by_name(&site.function);
+            match meaning.class {
+                Class::PointToPoint | Class::Completion => Kind::Messages,
+                Class::Collective => Kind::of_collective(&meaning.blocking_form),
+                _ => Kind::Other,
+            }
+        }
+        _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::models::structure::Structure;
+    use crate::synthetic_messages::on_world;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+    use super::*;
+
+    /// Two steps that divide 64 ms of work and end with a sum over all ranks.
+    fn run(p: u32) -> RunDirectory {
+        let (begin, work, sum) =
+            (1_000_000, 64_000_000 / u64::from(p), 20_000 * u64::from(p.ilog2()));
+        let rank = |rank| {
+            let mut rank = SyntheticRank::level_1(rank, p, begin + 2 * (work + sum));
+            for step in 0..2 {
+                let entered = begin + step * (work + sum) + work;
+                rank.call_with("MPI_Allreduce", entered, entered + sum, on_world(0, 0, 8));
+            }
+            rank
+        };
+        RunDirectory::with_ranks(&(0..p).map(rank).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_recorded_runs_do_is_continued() {
+        let labels = |p| {
+            let directory = run(p);
+            labels_of(directory.path()).unwrap()
+        };
+        let runs = [2, 4, 8, 16, 32].map(labels);
+        assert_eq!(
+            runs.each_ref().map(|run| (run.p, run.per_host)),
+            [2, 4, 8, 16, 32].map(|p| (p, p))
+        );
+        let structure = Structure::new(runs.to_vec(), Vec::new()).unwrap();
+        let forecast = structure.at(256);
+        assert!((forecast.tau_s / 0.82e-3 - 1.0).abs() < 0.03, "{forecast:#?}");
+        let sums = forecast.parts.iter().find(|part| part.bytes > 0.0).unwrap();
+        let law = |of: &Option<String>| of.clone().unwrap();
+        assert_eq!((law(&sums.count_law), law(&sums.bytes_law)), ("2".to_owned(), "8".to_owned()));
+        assert!((sums.seconds / 0.32e-3 - 1.0).abs() < 0.03, "{sums:?}");
+    }
+}

@@ -1,0 +1,182 @@
+//! The time at a rank count, as a sum over the labels of the critical path.
+
+use super::first_use::join_first_uses;
+use super::labels::{Key, RunLabels};
+use super::price::MessageTimes;
+use super::quantities::Asked;
+
+/// Why the structure of the runs says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum Abstains {
+    /// Runs at fewer rank counts than laws need.
+    #[error("runs at {0} rank counts are too few for laws of p; at least {LEAST_RUNS} are needed")]
+    FewRankCounts(usize),
+    /// One rank serves the others.
+    #[error(
+        "one rank serves the others: what it waits for depends on the order in which they come"
+    )]
+    Centre,
+    /// Ranks had to share cores in so many runs.
+    #[error("ranks shared cores in {0} of the runs, whose times are then not those of the program")]
+    SharedCores(usize),
+    /// Waits cannot be told from transfers.
+    #[error(
+        "{:.0} % of the ranks' time lies in waits shorter than the error of their clocks, so the critical path is not known",
+        100.0 * .0
+    )]
+    Clocks(f64),
+    /// Labels add up to too little of the elapsed time.
+    #[error("places in the program explain only {:.0} % of the time", 100.0 * .0)]
+    Unexplained(f64),
+}
+
+/// Rank counts that are needed.
+pub const LEAST_RUNS: usize = 5;
+
+/// Share of the elapsed time that labels must explain in every run.
+const LEAST_EXPLAINED: f64 = 0.9;
+
+/// Share of the ranks' time in waits shorter than the error of clocks, at most.
+const MOST_UNCERTAIN: f64 = 0.05;
+
+/// Quantile of the normal distribution for intervals of 90 %.
+const Z90: f64 = 1.645;
+
+/// Relative error of a forecast by one doubling that has not been checked, at least.
+const LEAST_ERROR: f64 = 0.02;
+
+/// What the runs of one program say of other rank counts.
+#[derive(Debug, Clone)]
+pub struct Structure {
+    /// One for each rank count, ascending.
+    runs: Vec<RunLabels>,
+    machine: Vec<MessageTimes>,
+    held_back: HeldBack,
+}
+
+/// What the other runs predict for the largest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeldBack {
+    pub p: u32,
+    pub predicted_s: f64,
+    pub measured_s: f64,
+}
+
+impl HeldBack {
+    /// Relative error.
+    pub fn error(&self) -> f64 {
+        (self.predicted_s / self.measured_s - 1.0).abs()
+    }
+}
+
+/// A predicted time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    pub p: u32,
+    pub tau_s: f64,
+    /// 90 % interval.
+    pub interval_s: (f64, f64),
+    /// What makes it, most time first.
+    pub parts: Vec<Part>,
+}
+
+/// A label's part of a predicted time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    pub name: String,
+    pub first_use: bool,
+    pub seconds: f64,
+    /// Events on the path.
+    pub count: f64,
+    /// The law of the count, if it has one.
+    pub count_law: Option<String>,
+    /// Bytes of an event.
+    pub bytes: f64,
+    /// Their law.
+    pub bytes_law: Option<String>,
+    /// Bytes of a message in the run that is nearest, and of those asked for, if libraries may send these
+    /// in another way.
+    pub leaves_sizes: Option<(f64, f64)>,
+    /// Standard deviation of its logarithm.
+    pub(super) sd: f64,
+}
+
+impl Structure {
+    /// Of runs at different rank counts; of several at one the fastest counts. `machine` has times of
+    /// messages on their machine, if these were measured.
+    ///
+    /// # Errors
+    /// See [`Abstains`].
+    pub fn new(mut runs: Vec<RunLabels>, machine: Vec<MessageTimes>) -> Result<Self, Abstains> {
+        runs.sort_by(|a, b| {
+            (a.p, a.tau_s).partial_cmp(&(b.p, b.tau_s)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        runs.dedup_by_key(|run| run.p);
+        if runs.len() < LEAST_RUNS {
+            return Err(Abstains::FewRankCounts(runs.len()));
+        }
+        if runs.last().is_some_and(RunLabels::has_centre) {
+            return Err(Abstains::Centre);
+        }
+        for run in &runs {
+            if run.uncertain > MOST_UNCERTAIN {
+                return Err(Abstains::Clocks(run.uncertain));
+            }
+            let explained: f64 = run.labels.iter().map(|label| label.seconds).sum();
+            if explained < LEAST_EXPLAINED * run.tau_s {
+                return Err(Abstains::Unexplained(explained / run.tau_s));
+            }
+        }
+        join_first_uses(&mut runs);
+        let Some((last, others)) = runs.split_last() else {
+            return Err(Abstains::FewRankCounts(0));
+        };
+        let (predicted_s, _) = sum(others, last.p, &machine);
+        let held_back = HeldBack { p: last.p, predicted_s, measured_s: last.tau_s };
+        Ok(Self { runs, machine, held_back })
+    }
+
+    /// The largest run, as the others predict it.
+    pub fn held_back(&self) -> HeldBack {
+        self.held_back
+    }
+
+    /// Whether every run was on one host.
+    pub fn is_of_one_host(&self) -> bool {
+        self.runs.iter().all(|run| run.per_host == run.p)
+    }
+
+    /// The time at a rank count.
+    pub fn at(&self, p: u32) -> Forecast {
+        let (tau_s, mut parts) = sum(&self.runs, p, &self.machine);
+        parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        let largest = self.runs.last().map_or(1.0, |run| f64::from(run.p));
+        let doublings = (f64::from(p) / largest).log2().max(0.0);
+        let variance: f64 = parts.iter().map(|part| (part.sd * part.seconds / tau_s).powi(2)).sum();
+        let checked = self.held_back.error().max(LEAST_ERROR);
+        let sd = variance.sqrt().hypot(checked * (1.0 + doublings).sqrt());
+        let factor = (Z90 * sd).exp();
+        Forecast { p, tau_s, interval_s: (tau_s / factor, tau_s * factor), parts }
+    }
+}
+
+/// The parts of the time at a rank count, and their sum. What labels do not explain of the runs is
+/// added in the same proportion.
+fn sum(runs: &[RunLabels], p: u32, machine: &[MessageTimes]) -> (f64, Vec<Part>) {
+    let per_host = runs.iter().map(|run| run.per_host).max().unwrap_or(1);
+    let asked = Asked { runs, p: f64::from(p), per_host: f64::from(per_host), machine };
+    let mut keys: Vec<Key> = Vec::new();
+    let late = runs.iter().rev().take(2).flat_map(|run| &run.labels);
+    for label in late.filter(|label| label.seconds > 0.0) {
+        if !keys.contains(&label.key()) {
+            keys.push(label.key());
+        }
+    }
+    let parts: Vec<Part> = keys.into_iter().filter_map(|key| asked.part(key)).collect();
+    let explained =
+        |run: &RunLabels| run.tau_s / run.labels.iter().map(|label| label.seconds).sum::<f64>();
+    let scale = runs.iter().map(explained).sum::<f64>() / runs.len() as f64;
+    let parts: Vec<Part> =
+        parts.into_iter().map(|part| Part { seconds: part.seconds * scale, ..part }).collect();
+    (parts.iter().map(|part| part.seconds).sum(), parts)
+}

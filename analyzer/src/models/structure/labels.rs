@@ -1,0 +1,177 @@
+//! What a run did, by label, as far as predictions use it.
+
+/// What an event is, and so how its time is continued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The program's own code.
+    Computation,
+    /// Messages: sends, receives and their completions.
+    Messages,
+    /// A collective operation.
+    Collective(Pattern),
+    /// Anything else: other calls, the recorder.
+    Other,
+}
+
+/// Where a collective operation moves data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// Nothing is moved.
+    Synchronise,
+    /// From one member to all.
+    FromRoot,
+    /// Of all members, combined to as much as each of them has.
+    Combine,
+    /// Between one member and the others or among all, put together to as much as all of them have.
+    Collect,
+    /// From every member to every other.
+    Exchange,
+}
+
+impl Kind {
+    /// The kind of a collective operation by the blocking form of its function.
+    pub fn of_collective(blocking_form: &str) -> Self {
+        let stem = blocking_form.trim_start_matches("MPI_");
+        let begins = |names: &[&str]| names.iter().any(|name| stem.starts_with(name));
+        match stem {
+            _ if begins(&["Neighbor"]) => Self::Messages,
+            _ if begins(&["Barrier"]) => Self::Collective(Pattern::Synchronise),
+            _ if begins(&["Bcast"]) => Self::Collective(Pattern::FromRoot),
+            _ if begins(&["Alltoall"]) => Self::Collective(Pattern::Exchange),
+            _ if begins(&["Allgather", "Gather", "Scatter"]) => Self::Collective(Pattern::Collect),
+            _ if begins(&["Allreduce", "Reduce", "Scan", "Exscan"]) => {
+                Self::Collective(Pattern::Combine)
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The communicator of calls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// Mean number of members.
+    pub ranks: f64,
+    /// Most members on one host.
+    pub per_host: f64,
+}
+
+/// Which ranks a communicator has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spread {
+    /// There is none, or it has all ranks.
+    #[default]
+    All,
+    /// A part, of ranks that follow each other.
+    Neighbours,
+    /// Another part.
+    Apart,
+}
+
+/// What labels of different runs have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key<'l> {
+    pub name: &'l str,
+    pub first_use: bool,
+    pub spread: Spread,
+}
+
+/// Everything with one label in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label {
+    /// Says where in the program it is; labels of different runs with one name are one.
+    pub name: String,
+    pub kind: Kind,
+    /// First calls of their function on their communicator.
+    pub first_use: bool,
+    /// Events on the critical path, and their time there.
+    pub count: f64,
+    pub seconds: f64,
+    /// Of one event on the path, on average.
+    pub messages: f64,
+    pub bytes: f64,
+    pub group: Option<Group>,
+    /// Members and hosts of communicators, which are kept apart where they differ in kind.
+    pub spread: Spread,
+    /// Bytes that all ranks' events send.
+    pub all_bytes: f64,
+    /// Events of all ranks, their time without waits, and most events of one rank.
+    pub all_count: f64,
+    pub all_seconds: f64,
+    pub max_count: f64,
+    /// Number of ranks with such events.
+    pub ranks: f64,
+}
+
+impl Label {
+    pub fn key(&self) -> Key<'_> {
+        Key { name: &self.name, first_use: self.first_use, spread: self.spread }
+    }
+
+    /// Bytes of a call of a collective operation: what each member contributes, or the root.
+    pub fn bytes_of_operation(&self) -> f64 {
+        let each = self.all_bytes / self.all_count.max(1.0);
+        match (self.kind, self.group) {
+            (Kind::Collective(Pattern::FromRoot), Some(group)) => each * group.ranks,
+            (Kind::Collective(_), _) => each,
+            _ => self.bytes,
+        }
+    }
+
+    /// Adds what has the same label, as calls on communicators of other sizes.
+    pub fn join(&mut self, other: &Self) {
+        let count = self.count + other.count;
+        let mean = |own: f64, others: f64| match count > 0.0 {
+            true => (own * self.count + others * other.count) / count,
+            false => own,
+        };
+        self.messages = mean(self.messages, other.messages);
+        self.bytes = mean(self.bytes, other.bytes);
+        self.group = self.group.zip(other.group).map(|(own, others)| Group {
+            ranks: mean(own.ranks, others.ranks),
+            per_host: own.per_host.max(others.per_host),
+        });
+        self.count = count;
+        self.seconds += other.seconds;
+        self.all_count += other.all_count;
+        self.all_bytes += other.all_bytes;
+        self.all_seconds += other.all_seconds;
+        self.max_count = self.max_count.max(other.max_count);
+        self.ranks = self.ranks.max(other.ranks);
+    }
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunLabels {
+    /// Number of ranks.
+    pub p: u32,
+    /// Elapsed time.
+    pub tau_s: f64,
+    /// Most ranks on one host.
+    pub per_host: u32,
+    /// Share of the ranks' time in waits that are shorter than the error of their clocks.
+    pub uncertain: f64,
+    pub labels: Vec<Label>,
+}
+
+impl RunLabels {
+    /// The label with a key, if the run has it.
+    pub fn label(&self, key: Key) -> Option<&Label> {
+        self.labels.iter().find(|label| label.key() == key)
+    }
+
+    /// Whether one rank serves the others: it alone makes over three times as many calls as any
+    /// other makes. What it does then depends on the order in which the others come.
+    pub fn has_centre(&self) -> bool {
+        let calls = |label: &&Label| !matches!(label.kind, Kind::Computation | Kind::Other);
+        let (mut alone, mut together) = (0.0, 0.0);
+        for label in self.labels.iter().filter(calls) {
+            match label.ranks <= 1.0 {
+                true => alone += label.max_count,
+                false => together += label.all_count / label.ranks.max(1.0),
+            }
+        }
+        self.p > 3 && alone > 3.0 * together.max(1.0)
+    }
+}

@@ -1,0 +1,154 @@
+//! Continues counts, sizes and times of labels to the rank count that is asked for.
+
+use super::labels::{Key, Label, RunLabels};
+use super::laws::{Law, Series, Tolerance};
+use super::price::MessageTimes;
+use super::smooth::{Column, Estimate, up_to_two, weighed};
+
+/// A quantity at another rank count.
+#[derive(Debug, Clone)]
+pub(super) struct Continued {
+    pub value: f64,
+    pub law: Option<String>,
+    /// Standard deviation of its logarithm.
+    pub sd: f64,
+}
+
+/// What laws are sought in: the runs, and where a value is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'r> {
+    pub runs: &'r [RunLabels],
+    pub p: f64,
+    pub per_host: f64,
+    /// Times of messages within a host, and between hosts, as far as they were measured.
+    pub machine: &'r [MessageTimes],
+}
+
+impl Asked<'_> {
+    /// The runs in which a label has a value, and these values.
+    pub fn values(&self, key: Key, of: impl Fn(&Label) -> Option<f64>) -> (Vec<f64>, Vec<f64>) {
+        let values = self.runs.iter().filter_map(|run| {
+            let value = run.label(key).and_then(&of)?;
+            Some((f64::from(run.p), value))
+        });
+        values.unzip()
+    }
+
+    /// A quantity of a label, continued by a law that every run meets.
+    pub fn by_law(
+        &self,
+        key: Key,
+        of: impl Fn(&Label) -> Option<f64>,
+        tolerance: Tolerance,
+    ) -> Option<Continued> {
+        let (p, values) = self.values(key, of);
+        let law = Law::of(Series { p: &p, values: &values, per_host: self.per_host }, tolerance)?;
+        let value = law.at(self.p)?;
+        Some(Continued { value, law: Some(law.text()), sd: law.doubt(self.p).ln() })
+    }
+
+    /// A quantity of a label, continued by sums of terms.
+    pub fn by_terms(
+        &self,
+        key: Key,
+        of: impl Fn(&Label) -> Option<f64>,
+        terms: &[Term],
+    ) -> Option<Continued> {
+        let (p, values) = self.values(key, of);
+        let columns: Vec<Column> = terms.iter().map(|term| Column::new(&p, self.p, term)).collect();
+        weighed(&values, &up_to_two(&columns)).map(continued)
+    }
+
+    /// A law of a size, or what its mean over all ranks becomes, or sums of terms.
+    pub fn size(&self, key: Key, of: fn(&Label) -> f64) -> Continued {
+        self.by_law(key, |label| Some(of(label)), Tolerance::Bytes)
+            .or_else(|| self.by_terms(key, |label| Some(of(label)), &EITHER_WAY))
+            .unwrap_or(Continued { value: 0.0, law: None, sd: 0.0 })
+    }
+
+    /// The number of events on the path. Without a law of its own it is a constant share of the
+    /// busiest rank's or of the mean of all ranks, if that has a law.
+    pub fn count(&self, key: Key) -> Option<Continued> {
+        if let Some(own) = self.by_law(key, |label| Some(label.count), Tolerance::Count) {
+            return Some(own);
+        }
+        let wholes: [fn(&Label) -> f64; 2] =
+            [|label| label.max_count, |label| label.all_count / label.ranks.max(1.0)];
+        for whole in wholes {
+            let Some(continued) = self.by_law(key, |label| Some(whole(label)), Tolerance::Count)
+            else {
+                continue;
+            };
+            let share = |label: &Label| (whole(label) > 0.0).then(|| label.count / whole(label));
+            if let Some((share, sd)) = self.later_mean(key, share) {
+                return Some(Continued { value: continued.value * share, law: None, sd });
+            }
+        }
+        self.by_terms(key, |label| Some(label.count), &EITHER_WAY)
+    }
+
+    /// The mean of a share over the runs, in which those at more ranks weigh more, and its relative
+    /// standard deviation.
+    pub fn later_mean(&self, key: Key, of: impl Fn(&Label) -> Option<f64>) -> Option<(f64, f64)> {
+        let (p, values) = self.values(key, of);
+        let weights: f64 = p.iter().sum();
+        let mean = p.iter().zip(&values).map(|(p, value)| p * value).sum::<f64>() / weights;
+        let squares = p.iter().zip(&values).map(|(p, value)| p * (value - mean).powi(2));
+        let sd = (squares.sum::<f64>() / weights).sqrt();
+        (mean > 0.0).then_some((mean, sd / mean))
+    }
+}
+
+/// The mean of two logarithms, each with the weight of its precision.
+pub(super) fn between(one: &Continued, other: &Continued) -> Continued {
+    let weight = |of: &Continued| 1.0 / (of.sd * of.sd + 1e-4);
+    let (a, b) = (weight(one), weight(other));
+    let apart = (one.value / other.value).ln();
+    let value = other.value * (apart * a / (a + b)).exp();
+    let sd = ((a * one.sd * one.sd + b * other.sd * other.sd) / (a + b)
+        + apart * apart * a * b / (a + b).powi(2))
+    .sqrt();
+    Continued { value, law: None, sd }
+}
+
+pub(super) fn continued(Estimate { value, sd, residual }: Estimate) -> Continued {
+    Continued { value, law: None, sd: sd.hypot(residual) }
+}
+
+pub(super) type Term = fn(f64) -> f64;
+
+/// Terms of what does not grow.
+pub(super) const FALLING: [Term; 8] = [
+    |_| 1.0,
+    |p| 1.0 / p,
+    |p| 1.0 / p.sqrt(),
+    |p| p.powf(-2.0 / 3.0),
+    |p| p.powf(-1.0 / 3.0),
+    |p| p.powf(-1.5),
+    |p| 1.0 / (p * p),
+    |p| p.log2() / p,
+];
+
+/// Terms of times that grew.
+pub(super) const GROWING: [Term; 6] =
+    [|_| 1.0, |p| 1.0 / p, |p| 1.0 / p.sqrt(), |p| p.log2(), |p| p.sqrt(), |p| p];
+
+/// Terms of counts and sizes.
+pub(super) const EITHER_WAY: [Term; 13] = [
+    FALLING[0],
+    FALLING[1],
+    FALLING[2],
+    FALLING[3],
+    FALLING[4],
+    FALLING[5],
+    FALLING[6],
+    FALLING[7],
+    |p| p.log2(),
+    |p| p.sqrt(),
+    |p| p,
+    |p| p * p.log2(),
+    |p| p * p,
+];
+
+/// Terms of how much longer the path's stretches are than the mean.
+pub(super) const RATIO: [Term; 3] = [|_| 1.0, |p| p.log2(), |p| 1.0 - 1.0 / p];

@@ -1,0 +1,255 @@
+//! Laws of known programs, and times made of them.
+
+use super::labels::{Group, Kind, Label, Pattern, RunLabels, Spread};
+use super::laws::{Law, Series, Tolerance};
+use super::price::ways;
+use super::smooth::{Column, up_to_two, weighed};
+use super::{Abstains, MessageTimes, Part, Structure};
+
+const SQUARES: [f64; 5] = [4.0, 9.0, 16.0, 25.0, 36.0];
+const DOUBLINGS: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
+
+fn law(p: &[f64], of: impl Fn(f64) -> f64, tolerance: Tolerance) -> Option<Law> {
+    let values: Vec<f64> = p.iter().map(|p| of(*p)).collect();
+    Law::of(Series { p, values: &values, per_host: 4.0 }, tolerance)
+}
+
+/// Asserts that a count is continued right to the call.
+fn continues(p: &[f64], of: impl Fn(f64) -> f64) {
+    let law = law(p, &of, Tolerance::Count).unwrap();
+    for asked in [64.0, 256.0, 1_024.0] {
+        let found = law.at(asked).unwrap();
+        assert!((found - of(asked)).abs() < 1e-3, "{found} at {asked}: {}", law.text());
+    }
+}
+
+#[test]
+fn counts_of_known_programs_are_continued_to_the_call() {
+    // Steps of a broadcast tree, shifts of Cannon's algorithm, rounds of a ring, and a halo.
+    continues(&DOUBLINGS, |p| 12.0 * p.log2());
+    continues(&SQUARES, |p| 2.0 * p.sqrt() + 2.0);
+    continues(&DOUBLINGS, |p| 10.0 * (p - 1.0));
+    continues(&SQUARES, |_| 400.0);
+    // Messages of a wavefront over a square grid.
+    continues(&SQUARES, |p| 64.0 * (p - p.sqrt()));
+}
+
+#[test]
+fn sizes_of_known_programs_are_continued() {
+    // Sides of a halo, blocks of a transpose, and blocks that are not all of one size.
+    for (p, of) in [
+        (SQUARES, (|p: f64| 8.0 * 7_200.0 / p.sqrt()) as fn(f64) -> f64),
+        (DOUBLINGS, |p| 1e9 / (p * p)),
+        (DOUBLINGS, |p| (1e8 / p).round() + 0.5),
+    ] {
+        let law = law(&p, of, Tolerance::Bytes).unwrap();
+        let found = law.at(256.0).unwrap();
+        assert!((found / of(256.0) - 1.0).abs() < 1e-3, "{found}, not {}", of(256.0));
+    }
+}
+
+#[test]
+fn what_one_run_contradicts_is_no_law() {
+    let off = |p: f64| if p == 16.0 { 161.0 } else { 10.0 * p };
+    assert!(law(&DOUBLINGS, off, Tolerance::Count).is_none());
+    // A coefficient and its term fit any two runs, two of each any four.
+    assert!(law(&DOUBLINGS[..2], |p| 3.0 * p, Tolerance::Count).is_none());
+    assert!(law(&DOUBLINGS[..4], |p| 2.0 * p + 3.0 * p.sqrt(), Tolerance::Count).is_none());
+}
+
+#[test]
+fn laws_that_differ_elsewhere_are_doubted() {
+    // Powers of 4 do not tell the side of a square grid from the root.
+    let law = law(&[4.0, 16.0, 64.0], |p| 5.0 * p.sqrt(), Tolerance::Count).unwrap();
+    assert_eq!(law.text(), "5·√p");
+    assert!((law.doubt(256.0) - 1.0).abs() < 1e-9);
+    assert!(law.doubt(512.0) > 1.4);
+}
+
+fn label(name: &str, kind: Kind, count: f64, seconds: f64) -> Label {
+    Label {
+        name: name.to_owned(),
+        kind,
+        first_use: false,
+        count,
+        seconds,
+        messages: 0.0,
+        bytes: 0.0,
+        group: None,
+        spread: Spread::All,
+        all_bytes: 0.0,
+        all_count: count,
+        all_seconds: seconds,
+        max_count: count,
+        ranks: 1.0,
+    }
+}
+
+/// A stencil on a ring with a sum in each of 100 steps: what it does, and what that takes on a
+/// network with 2 µs a message and 1 GB/s.
+fn stencil(p: f64) -> RunLabels {
+    let (message_s, byte_s, bytes) = (2e-6, 1e-9, 80_000.0);
+    let exchange = Label {
+        messages: 2.0,
+        bytes,
+        all_count: 100.0 * p,
+        ranks: p,
+        ..label("exchange", Kind::Messages, 100.0, 100.0 * (2.0 * message_s + bytes * byte_s))
+    };
+    let steps = p.log2().ceil();
+    let sum = Label {
+        bytes: 8.0,
+        all_bytes: 800.0 * p,
+        group: Some(Group { ranks: p, per_host: 1.0 }),
+        all_count: 100.0 * p,
+        ranks: p,
+        ..label(
+            "sum",
+            Kind::Collective(Pattern::Combine),
+            100.0,
+            100.0 * steps * (message_s + 8.0 * byte_s),
+        )
+    };
+    let own_s = 4.0 / p;
+    let compute = Label {
+        all_count: 100.0 * p,
+        all_seconds: own_s * p,
+        ranks: p,
+        ..label("compute", Kind::Computation, 100.0, own_s)
+    };
+    let labels = vec![exchange, sum, compute];
+    let tau_s = labels.iter().map(|label| label.seconds).sum();
+    RunLabels { p: p as u32, tau_s, per_host: 1, uncertain: 0.0, labels }
+}
+
+#[test]
+fn a_stencil_is_predicted_from_small_runs() {
+    let structure = Structure::new(DOUBLINGS.map(stencil).to_vec(), Vec::new()).unwrap();
+    assert!(structure.held_back().error() < 1e-3);
+    for p in [64, 1_024] {
+        let (forecast, truth) = (structure.at(p), stencil(f64::from(p)).tau_s);
+        assert!((forecast.tau_s / truth - 1.0).abs() < 0.01, "{forecast:#?}, not {truth}");
+        assert!(forecast.interval_s.0 < truth && truth < forecast.interval_s.1);
+        let parts: f64 = forecast.parts.iter().map(|part| part.seconds).sum();
+        assert!((parts / forecast.tau_s - 1.0).abs() < 1e-9);
+    }
+    let largest = &structure.at(1_024).parts[0];
+    assert_eq!((largest.name.as_str(), largest.count_law.as_deref()), ("exchange", Some("100")));
+}
+
+#[test]
+fn a_master_is_not_continued() {
+    let farm = |p: f64| {
+        let asked = Label { max_count: 1_000.0, ..label("recv", Kind::Messages, 1_000.0, 1.0) };
+        let each = 2_000.0 / (p - 1.0);
+        let answer = Label { ranks: p - 1.0, all_count: 2_000.0, max_count: each, ..asked.clone() };
+        let labels = vec![asked, Label { name: "answer".into(), seconds: 0.0, ..answer }];
+        RunLabels { p: p as u32, tau_s: 1.0, per_host: 1, uncertain: 0.0, labels }
+    };
+    assert_eq!(
+        Structure::new([8.0, 16.0, 32.0, 64.0, 128.0].map(farm).to_vec(), Vec::new()).err(),
+        Some(Abstains::Centre)
+    );
+}
+
+#[test]
+fn few_rank_counts_unexplained_time_and_unknown_clocks_are_refused() {
+    let few = Structure::new(DOUBLINGS[..4].iter().map(|p| stencil(*p)).collect(), Vec::new());
+    assert_eq!(few.err(), Some(Abstains::FewRankCounts(4)));
+    let mut runs: Vec<RunLabels> = DOUBLINGS.map(stencil).to_vec();
+    runs[2].tau_s *= 2.0;
+    assert_eq!(Structure::new(runs, Vec::new()).err(), Some(Abstains::Unexplained(0.5)));
+    let mut runs: Vec<RunLabels> = DOUBLINGS.map(stencil).to_vec();
+    runs[4].uncertain = 0.2;
+    assert_eq!(Structure::new(runs, Vec::new()).err(), Some(Abstains::Clocks(0.2)));
+}
+
+#[test]
+fn a_constant_part_is_not_lost_in_a_power() {
+    let of = |p: f64| 30.0 + 400.0 / p;
+    let values: Vec<f64> = DOUBLINGS.iter().map(|p| of(*p)).collect();
+    let terms: [fn(f64) -> f64; 3] = [|_| 1.0, |p| 1.0 / p, |p| 1.0 / p.sqrt()];
+    let columns: Vec<Column> =
+        terms.iter().map(|term| Column::new(&DOUBLINGS, 1_024.0, term)).collect();
+    let found = weighed(&values, &up_to_two(&columns)).unwrap();
+    assert!((found.value / of(1_024.0) - 1.0).abs() < 0.03, "{found:?}");
+    // What no formula meets is as uncertain as it is missed.
+    let two = Column { at_runs: vec![1.0, 1.0], asked: 1.0 };
+    assert!(weighed(&[1.0, 3.0], &up_to_two(&[two])).unwrap().residual > 0.3);
+}
+
+#[test]
+fn ways_of_collective_operations_move_what_algorithms_do() {
+    let of = |pattern, q: f64| {
+        let ways = ways(Kind::Collective(pattern), 0.0, 1_024.0, q);
+        ways.into_iter().map(|way| (way.messages(), way.bytes())).collect::<Vec<_>>()
+    };
+    // A binomial tree; recursive doubling of 6 ranks works on 4 of them.
+    assert_eq!(of(Pattern::FromRoot, 8.0)[0], (3.0, 3.0 * 1_024.0));
+    assert!(of(Pattern::Combine, 6.0).contains(&(4.0, 4.0 * 1_024.0)));
+    // Bruck's algorithm passes half of the bytes on in each of 3 rounds; pairs exchange 7 blocks of 8.
+    assert_eq!(of(Pattern::Exchange, 8.0), [(3.0, 1.5 * 1_024.0), (7.0, 7.0 * 128.0)]);
+    assert!(of(Pattern::Synchronise, 8.0).iter().all(|(_, bytes)| *bytes == 0.0));
+}
+
+#[test]
+fn first_calls_are_kept_apart_only_where_they_take_longer() {
+    let with_first = |p: f64, factor: f64| {
+        let mut run = stencil(p);
+        let mut first = Label { first_use: true, count: 1.0, ..run.labels[0].clone() };
+        first.seconds *= factor / 100.0;
+        (first.all_count, first.all_seconds) = (p, run.labels[0].all_seconds / 100.0 * factor);
+        run.tau_s += first.seconds;
+        run.labels.push(first);
+        run
+    };
+    let parts = |factor: f64| {
+        let structure =
+            Structure::new(DOUBLINGS.map(|p| with_first(p, factor)).to_vec(), Vec::new()).unwrap();
+        structure.at(64).parts.iter().filter(|part| part.first_use).count()
+    };
+    assert_eq!((parts(1.0), parts(50.0)), (0, 1));
+}
+
+/// Exchanges that ask before they send from 32 KiB on, so that runs never show what is below.
+fn asking(p: f64) -> RunLabels {
+    let mut run = stencil(p);
+    let bytes = 1_048_576.0 / p;
+    run.labels[0].bytes = 2.0 * bytes;
+    run.labels[0].seconds = 100.0 * 2.0 * message_s(bytes);
+    run.tau_s = run.labels.iter().map(|label| label.seconds).sum();
+    run
+}
+
+fn message_s(bytes: f64) -> f64 {
+    bytes * 1e-9 + if bytes >= 32_768.0 { 2e-4 } else { 2e-6 }
+}
+
+fn exchange(structure: &Structure, p: u32) -> Part {
+    structure.at(p).parts.into_iter().find(|of| of.name == "exchange").unwrap()
+}
+
+#[test]
+fn messages_that_leave_the_measured_sizes_are_doubted() {
+    let structure = Structure::new(DOUBLINGS.map(asking).to_vec(), Vec::new()).unwrap();
+    assert_eq!(exchange(&structure, 32).leaves_sizes, None);
+    let leaves = exchange(&structure, 256).leaves_sizes.unwrap();
+    assert_eq!((leaves.0.round(), leaves.1.round()), (65_536.0, 8_192.0));
+    let width = |structure: &Structure| {
+        let forecast = structure.at(256);
+        forecast.interval_s.1 / forecast.tau_s
+    };
+    let known = Structure::new(DOUBLINGS.map(stencil).to_vec(), Vec::new()).unwrap();
+    assert!(width(&structure) > width(&known));
+}
+
+#[test]
+fn a_measured_machine_tells_what_smaller_messages_take() {
+    let sizes = (0..24).map(|power| 2f64.powi(power)).chain([32_767.0]);
+    let times = MessageTimes::new(sizes.map(|bytes| (bytes, message_s(bytes))).collect());
+    let machine = times.into_iter().collect();
+    let structure = Structure::new(DOUBLINGS.map(asking).to_vec(), machine).unwrap();
+    let part = exchange(&structure, 256);
+    assert_eq!(part.leaves_sizes, None);
+    assert!((part.seconds / asking(256.0).labels[0].seconds - 1.0).abs() < 0.05, "{part:?}");
+}

@@ -1,0 +1,200 @@
+//! What the structure of a fit's runs predicts: on the screen, and in the JSON document.
+
+use serde::Serialize;
+
+use crate::models::scaling::{ByStructure, Fit, Speaks};
+use crate::models::structure::{Forecast, Part};
+use crate::tables::scaling as tables;
+
+use super::super::paragraph::wrapped;
+use super::super::quantity::{percent, seconds};
+use super::super::table;
+
+/// Parts of a predicted time that are shown.
+const MAX_PARTS: usize = 10;
+
+/// Times from what the program does ([how](../guide/predict.md#from-what-the-program-does)).
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct StructureDocument {
+    /// Why there are none.
+    abstains: Option<String>,
+    /// The largest run, predicted from the others.
+    held_back: Option<HeldBackDocument>,
+    /// Whether every run was on one host: what messages between hosts take is then not known.
+    one_host: bool,
+    /// At the rank counts of `predictions`.
+    predictions: Vec<ForecastDocument>,
+}
+
+/// A run that the others predict.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct HeldBackDocument {
+    p: u32,
+    predicted_s: f64,
+    measured_s: f64,
+}
+
+/// A predicted time.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ForecastDocument {
+    p: u32,
+    /// Elapsed time.
+    tau_s: f64,
+    /// Lower end of its 90 % interval.
+    lo_s: f64,
+    /// Upper end.
+    hi_s: f64,
+    /// What to believe: this (`structure`), `predictions` (`curves`: this is more than 10 % off the largest run, or
+    /// its interval ends beyond twice the time), or neither more than the other (`both`: right about that
+    /// run, but their intervals do not meet).
+    speaks: &'static str,
+    /// The ten that take longest.
+    parts: Vec<PartDocument>,
+}
+
+/// What takes part of a predicted time.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PartDocument {
+    /// What is done, as in `critical_path.labels` of `gammachi why --json`.
+    context: String,
+    /// The first calls of the function on a communicator.
+    first_use: bool,
+    part_s: f64,
+    /// Its share of the time.
+    share: f64,
+    /// Events on the critical path.
+    count: f64,
+    /// As a formula of p that every run meets; null: there is none.
+    count_law: Option<String>,
+    /// Bytes of an event.
+    bytes: f64,
+    /// As `count_law`.
+    bytes_law: Option<String>,
+    /// Bytes of the nearest message that was measured, if libraries may send these, which are smaller or
+    /// larger, in another way.
+    nearest_bytes: Option<f64>,
+}
+
+fn speaks(speaks: Speaks) -> &'static str {
+    match speaks {
+        Speaks::Structure => "structure",
+        Speaks::Curves => "curves",
+        Speaks::Both => "both",
+    }
+}
+
+pub(super) fn document(fit: &Fit) -> Option<StructureDocument> {
+    Some(match fit.structure.as_ref()? {
+        Err(why) => StructureDocument {
+            abstains: Some(why.to_string()),
+            held_back: None,
+            one_host: false,
+            predictions: Vec::new(),
+        },
+        Ok(ByStructure { held_back, one_host, forecasts }) => StructureDocument {
+            abstains: None,
+            held_back: Some(HeldBackDocument {
+                p: held_back.p,
+                predicted_s: held_back.predicted_s,
+                measured_s: held_back.measured_s,
+            }),
+            one_host: *one_host,
+            predictions: forecasts.iter().map(|(of, who)| forecast(of, *who)).collect(),
+        },
+    })
+}
+
+fn forecast(of: &Forecast, who: Speaks) -> ForecastDocument {
+    let part = |part: &Part| PartDocument {
+        context: part.name.clone(),
+        first_use: part.first_use,
+        part_s: part.seconds,
+        share: part.seconds / of.tau_s,
+        count: part.count,
+        count_law: part.count_law.clone(),
+        bytes: part.bytes,
+        bytes_law: part.bytes_law.clone(),
+        nearest_bytes: part.leaves_sizes.map(|(nearest, _)| nearest),
+    };
+    ForecastDocument {
+        p: of.p,
+        tau_s: of.tau_s,
+        lo_s: of.interval_s.0,
+        hi_s: of.interval_s.1,
+        speaks: speaks(who),
+        parts: of.parts.iter().take(MAX_PARTS).map(part).collect(),
+    }
+}
+
+/// The lines of a screen; none where nothing was asked.
+pub(super) fn lines(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
+    let Some(structure) = &fit.structure else { return Vec::new() };
+    let mut lines =
+        vec![bold("FROM WHAT THE PROGRAM DOES  the critical path, continued by laws of p")];
+    match structure {
+        Err(why) => lines.extend(wrapped("  ", &format!("No time: {why}."))),
+        Ok(by) => lines.extend(found(by)),
+    }
+    lines.push(String::new());
+    lines
+}
+
+fn found(ByStructure { held_back, one_host, forecasts }: &ByStructure) -> Vec<String> {
+    let checked = format!(
+        "The largest run (p = {}, {}), predicted from the others: {}, {} off.",
+        held_back.p,
+        seconds(held_back.measured_s),
+        seconds(held_back.predicted_s),
+        percent(held_back.error())
+    );
+    let mut lines = wrapped("  ", &checked);
+    lines.extend(
+        table::lines(&tables::structure(forecasts)).into_iter().map(|line| format!("  {line}")),
+    );
+    let who = |which: Speaks| forecasts.iter().any(|(_, speaks)| *speaks == which);
+    let believed = [
+        (Speaks::Structure, "structure: it is right about the largest run, and believed."),
+        (
+            Speaks::Curves,
+            "curves: structure is wrong about the largest run, or its interval is too wide; believe what the curves above say.",
+        ),
+        (
+            Speaks::Both,
+            "both: structure is right about the largest run, but the curves above say otherwise. Measure a larger run.",
+        ),
+    ];
+    let believed = believed.iter().filter(|(which, _)| who(*which));
+    lines.extend(believed.flat_map(|(_, text)| wrapped("  ", text)));
+    if *one_host {
+        lines.extend(wrapped(
+            "  ",
+            "All runs were on one host; messages between hosts take longer than this says.",
+        ));
+    }
+    // The largest rank count is what one wants to know about.
+    let Some((largest, _)) = forecasts.iter().max_by_key(|(of, _)| of.p) else { return lines };
+    lines.push(String::new());
+    lines.push(format!("  What takes the time at p = {}:", largest.p));
+    let parts = &largest.parts[..largest.parts.len().min(MAX_PARTS)];
+    let parts = table::lines(&tables::structural_parts(parts, largest.tau_s));
+    lines.extend(parts.into_iter().map(|line| format!("  {line}")));
+    for part in largest.parts.iter().take(MAX_PARTS) {
+        // What takes little of the time is not worth a doubt.
+        let Some((nearest, asked)) =
+            part.leaves_sizes.filter(|_| part.seconds > 0.1 * largest.tau_s)
+        else {
+            continue;
+        };
+        let doubt = format!(
+            "{}: messages of {asked:.0} bytes, where runs have {nearest:.0}. Libraries change how they send \
+             between these sizes; the interval allows for it.",
+            part.name
+        );
+        lines.extend(wrapped("  ", &doubt));
+    }
+    lines
+}
