@@ -64,6 +64,7 @@ class Chromium(Page):
     def end(self):
         if getattr(self, "process", None):
             os.close(self.to)
+            os.close(self.back)
 
     def navigate(self, url):
         seen = len(self.events)
