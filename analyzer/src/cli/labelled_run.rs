@@ -8,22 +8,26 @@ use trace_format::meaning::{Class, Meaning};
 use crate::analysis::Analysis;
 use crate::causes::path_labels::PathLabel;
 use crate::causes::{Causes, Context, MAX_CALLS_FOR_SUMMARY};
-use crate::models::structure::{Group, Kind, Label, RunLabels, Spread};
+use crate::models::structure::{Abstains, Group, Kind, Label, RunLabels, Spread};
 use crate::present::causes::name_of;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// The labels of a run; `None` if it cannot be read again, or has too many calls.
-pub(super) fn labels_of(directory: &Path) -> Option<RunLabels> {
-    let run = Run::open(directory).ok()?;
+/// The labels of a run.
+///
+/// # Errors
+/// It cannot be read again, or has too many calls.
+pub(super) fn labels_of(directory: &Path) -> Result<RunLabels, Abstains> {
+    let run = Run::open(directory).map_err(|_| Abstains::Unreadable)?;
     if run.calls() > MAX_CALLS_FOR_SUMMARY {
-        return None;
+        let p = run.ranks.len() as u32;
+        return Err(Abstains::ManyCalls { p, most: MAX_CALLS_FOR_SUMMARY });
     }
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::new(&run, &timeline);
     let causes = Causes::new(&analysis);
     let all = causes.path_labels(&analysis);
-    run.check_readable().ok()?;
+    run.check_readable().map_err(|_| Abstains::Unreadable)?;
     let mut on_hosts: HashMap<&str, u32> = HashMap::new();
     for rank in &run.ranks {
         *on_hosts.entry(rank.file.header.host.as_str()).or_default() += 1;
@@ -37,7 +41,7 @@ pub(super) fn labels_of(directory: &Path) -> Option<RunLabels> {
     }
     let tau_s = causes.clock.seconds(causes.whole.1 - causes.whole.0);
     let uncertain_s = causes.clock.seconds(causes.uncertain);
-    Some(RunLabels {
+    Ok(RunLabels {
         p: run.ranks.len() as u32,
         tau_s,
         uncertain: uncertain_s / (tau_s * run.ranks.len() as f64),

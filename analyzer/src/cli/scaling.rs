@@ -13,7 +13,7 @@ use crate::ledger::{Predictor, Subject};
 use crate::models::expression::Expression;
 use crate::models::observations::{ObservationsError, P, TAU_S};
 use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights, label};
-use crate::models::structure::{MessageTimes, RunLabels};
+use crate::models::structure::{Abstains, MessageTimes, RunLabels};
 use crate::models::{Machine, Observations};
 use crate::present::scaling::{error_sentence, figures, json, screen};
 
@@ -214,11 +214,9 @@ fn add_structure(
             .structural_points()
             .filter_map(|point| (0..directories.len()).find(|row| (p[*row], tau_s[*row]) == point));
         let rows: Vec<&PathBuf> = rows.map(|row| &directories[row]).collect();
-        let runs: Option<Vec<RunLabels>> =
+        let runs: Result<Vec<RunLabels>, Abstains> =
             rows.into_iter().map(|directory| labels_of(directory)).collect();
-        if let Some(runs) = runs {
-            fit.add_structure(runs, machine);
-        }
+        fit.add_structure(runs, machine);
     }
     Ok(())
 }

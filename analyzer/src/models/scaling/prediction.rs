@@ -49,10 +49,14 @@ impl Fit {
 
     /// Predicts the same rank counts from what these runs do, on a machine where messages take so long,
     /// if that was measured.
-    pub fn add_structure(&mut self, runs: Vec<RunLabels>, machine: &[MessageTimes]) {
+    pub fn add_structure(
+        &mut self,
+        runs: Result<Vec<RunLabels>, Abstains>,
+        machine: &[MessageTimes],
+    ) {
         let lacking = self.used_points().filter(|point| point.lack.is_some()).count();
         let structure = match lacking {
-            0 => Structure::new(runs, machine.to_vec()),
+            0 => runs.and_then(|runs| Structure::new(runs, machine.to_vec())),
             lacking => Err(Abstains::SharedCores(lacking)),
         };
         let asked = self.predictions.iter().map(|of| (of.p, of.interval_s));

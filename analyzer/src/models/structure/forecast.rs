@@ -25,6 +25,12 @@ pub enum Abstains {
         100.0 * .0
     )]
     Clocks(f64),
+    /// A run is read for this up to so many calls.
+    #[error("the run with {p} ranks has more than {most} calls")]
+    ManyCalls { p: u32, most: u64 },
+    /// A run that was read before.
+    #[error("one of the runs could not be read again")]
+    Unreadable,
     /// Labels add up to too little of the elapsed time.
     #[error("places in the program explain only {:.0} % of the time", 100.0 * .0)]
     Unexplained(f64),

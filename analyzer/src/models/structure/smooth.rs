@@ -38,8 +38,8 @@ struct Fitted {
     score: f64,
 }
 
-/// What formulas say, weighed. Runs with `values` that are not positive do not count, later ones
-/// count more. `None` if there is none.
+/// What formulas say, weighed. Runs with `values` that are not positive do not count. `None` if there is
+/// none.
 pub(super) fn weighed(values: &[f64], tried: &[Tried]) -> Option<Estimate> {
     let fitted: Vec<Fitted> = tried.iter().filter_map(|tried| fit(values, tried)).collect();
     let best = fitted.iter().map(|of| of.score).fold(f64::INFINITY, f64::min);
