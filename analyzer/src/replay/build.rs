@@ -138,6 +138,8 @@ struct LineState {
     at: i64,
     /// Remaining keys.
     keys: std::ops::Range<usize>,
+    /// Reading and function of the last call, and how many calls before it had the same.
+    same: (u64, u16, usize),
     regions: Vec<u32>,
     before: Option<LocalSite>,
     /// Time since the last operation, by context; `None` is the program's code outside of regions.
@@ -311,7 +313,19 @@ impl RankOpBuilder<'_, '_> {
         let skipped = (from..range.end).take_while(|at| keys[*at].begin_ticks() == begin_ticks);
         let from = skipped.take_while(|at| !is_it(*at)).last().map_or(from, |at| at + 1);
         let to = (from..range.end).take_while(|at| is_it(*at)).last().map_or(from, |at| at + 1);
-        from..to
+        let before = match self.line.same {
+            (at, of, before) if (at, of) == (begin_ticks, function) => before + 1,
+            _ => 0,
+        };
+        self.line.same = (begin_ticks, function, before);
+        let begins = |at: usize| {
+            matches!(keys[at].link().kind, LinkKind::Collective | LinkKind::PostCollective)
+        };
+        // Of several calls at one reading, each enters one collective operation.
+        match to - from > 1 && (from..to).all(begins) {
+            true => (from + before).min(to)..(from + before + 1).min(to),
+            false => from..to,
+        }
     }
 
     /// Whether a call without messages was to have none. If it also receives, the span shows only

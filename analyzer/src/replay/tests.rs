@@ -286,6 +286,22 @@ fn collective_operations_wait_for_required_members() {
 }
 
 #[test]
+fn collective_operations_at_one_reading_are_entered_once_each() {
+    let mut program = Program::new(2);
+    program.works(0, 1_000);
+    // The root leaves its data behind at once, as far as a counter with long steps shows.
+    for _ in 0..2 {
+        let begin = program.now[0];
+        program.ranks[0].call_with("MPI_Bcast", begin, begin, on_world(0, 0, 8));
+        program.calls(1, "MPI_Bcast", on_world(0, 8, 0));
+    }
+    let step = 2.0 * O + L + 8.0 * (2.0 * COPY + G);
+    let (found, released) = program.takes(&network());
+    assert_eq!(released, 0);
+    assert!(found >= 1_000.0 + step, "{found}");
+}
+
+#[test]
 fn root_of_large_broadcast_is_busy_until_its_data_are_sent() {
     let broadcasts = |count: usize| {
         let mut program = Program::new(4);
