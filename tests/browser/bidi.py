@@ -15,7 +15,7 @@ import time
 from browser import CONTROL, PAPER, SHIFT, BrowserError, Page
 
 # Keys with a name: https://www.w3.org/TR/webdriver2/#keyboard-actions
-KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008", "Control": "\ue009", "Escape": "\ue00c", "End": "\ue010",
+KEYS = {"Backspace": "\ue003", "Tab": "\ue004", "Enter": "\ue007", "Shift": "\ue008", "Control": "\ue009", "Escape": "\ue00c", "End": "\ue010",
         "Home": "\ue011", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015"}
 # Firefox builds the tree once the service is asked for; until then there is no document in it, or a busy one.
 TREE = """(async () => {
