@@ -21,13 +21,13 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// The windows of a rank file whose process may be running.
 #[derive(Debug)]
 pub struct LiveWindows {
-    source: File,
+    pub(super) source: File,
     /// Up to where the chunks are known.
     known_to: u64,
     /// Granted before `known_to`, but without a chunk when it was looked at: a window that was being made, perhaps.
     empty: Vec<Range<u64>>,
     /// Where the windows lie.
-    windows: Vec<Range<u64>>,
+    pub(super) windows: Vec<Range<u64>>,
 }
 
 /// The contents of a thread's window.
@@ -69,7 +69,7 @@ impl LiveWindows {
         Ok(self.windows.iter().filter_map(read).collect())
     }
 
-    fn find_windows(&mut self) -> io::Result<()> {
+    pub(super) fn find_windows(&mut self) -> io::Result<()> {
         for empty in std::mem::take(&mut self.empty) {
             let end = empty.end;
             let behind_last = self.walk(empty)?;
@@ -87,41 +87,46 @@ impl LiveWindows {
         }
     }
 
-    /// Visits the chunks of a range. Returns the end of the last chunk.
+    /// Notes the windows of a range. Returns the end of its last chunk.
     fn walk(&mut self, range: Range<u64>) -> io::Result<u64> {
         let mut at = range.start;
         let mut behind_last = at;
-        let mut block = vec![0; BLOCK_BYTES];
-        while at + CHUNK_HEADER_BYTES as u64 <= range.end {
-            let bytes = (range.end - at).min(BLOCK_BYTES as u64) as usize;
-            let bytes = &mut block[..bytes];
-            self.source.read_exact_at(bytes, at)?;
-            let is_chunk = |granule: &[u8]| granule.iter().any(|byte| *byte != 0);
-            let Some(empty) = bytes.chunks(CHUNK_GRANULE as usize).position(is_chunk) else {
-                at += bytes.len() as u64;
-                continue;
-            };
-            let found = at + empty as u64 * CHUNK_GRANULE;
-            let Some(length) = self.visit(&bytes[empty * CHUNK_GRANULE as usize..], found) else {
-                at = found + CHUNK_GRANULE;
-                continue;
-            };
+        while let Some((found, chunk)) = self.next_chunk(at..range.end)? {
+            let is_window = chunk.kind == CHUNK_EVENTS && chunk.flags & CHUNK_IS_WINDOW != 0;
+            if is_window && chunk.length <= MAX_HELD_BYTES as u64 {
+                self.windows.push(found..found + chunk.length);
+            }
             self.keep_empty(behind_last..found);
-            at = found.saturating_add(length);
+            at = found.saturating_add(chunk.length);
             behind_last = at;
         }
         Ok(behind_last)
     }
 
-    /// Notes a chunk if it is a window; returns its length. `None` if there is no chunk yet.
-    fn visit(&mut self, bytes: &[u8], at: u64) -> Option<u64> {
-        let chunk: ChunkHeader = read_plain(bytes)?;
-        let is_window = chunk.kind == CHUNK_EVENTS && chunk.flags & CHUNK_IS_WINDOW != 0;
-        let length = is_sound(&chunk, bytes).then_some(chunk.length)?;
-        if is_window && length <= MAX_HELD_BYTES as u64 {
-            self.windows.push(at..at + length);
+    /// The first chunk that begins in a range, and where. `None`: there is none yet.
+    pub(super) fn next_chunk(&self, range: Range<u64>) -> io::Result<Option<(u64, ChunkHeader)>> {
+        let mut at = range.start;
+        let mut header = [0; CHUNK_HEADER_BYTES];
+        let mut block = Vec::new();
+        while at + CHUNK_HEADER_BYTES as u64 <= range.end {
+            self.source.read_exact_at(&mut header, at)?;
+            if let Some(chunk) = read_plain(&header).filter(|chunk| is_sound(chunk, &header)) {
+                return Ok(Some((at, chunk)));
+            }
+            at += CHUNK_GRANULE;
+            // Space between chunks can be long.
+            while at < range.end {
+                block.resize((range.end - at).min(BLOCK_BYTES as u64) as usize, 0);
+                self.source.read_exact_at(&mut block, at)?;
+                let is_used = |granule: &[u8]| granule.iter().any(|byte| *byte != 0);
+                let used = block.chunks(CHUNK_GRANULE as usize).position(is_used);
+                at += used.map_or(block.len() as u64, |used| used as u64 * CHUNK_GRANULE);
+                if used.is_some() {
+                    break;
+                }
+            }
         }
-        Some(length)
+        Ok(None)
     }
 }
 

@@ -143,11 +143,6 @@ impl RankFile {
                 if read.and_then(|()| source.read_exact_at(&mut again, at as u64)).is_err() {
                     break;
                 }
-                // A half that was not reused meanwhile is whole up to the count read first.
-                let halves = |head: &[u8]| {
-                    let head: SampleHead = read_plain(head)?;
-                    Some((head.begin, head.halves.map(|half| half.sequence)))
-                };
                 if halves(&copy) == halves(&again) {
                     let _ = self.contents.replace(at..end, &copy);
                     break;
@@ -200,6 +195,13 @@ impl RankFile {
     fn first_chunk_of(&self, area: u32) -> usize {
         self.samples.iter().find(|chunk| chunk.area == area).map_or(0, |chunk| chunk.at)
     }
+}
+
+/// What tells from the begin of an area whether one of its halves was reused: one that was not is whole up to the count
+/// read first.
+pub(super) fn halves(area: &[u8]) -> Option<(u64, [u32; 2])> {
+    let head: SampleHead = read_plain(area)?;
+    Some((head.begin, head.halves.map(|half| half.sequence)))
 }
 
 impl Area {
