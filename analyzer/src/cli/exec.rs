@@ -9,10 +9,11 @@ use clap::Args;
 use trace_format::settings::OUT;
 
 use super::error::CommandError;
+use super::flight;
 use super::library_path::library_path;
 use super::program_search::cannot_start;
 use super::recorder_environment::{LD_PRELOAD, preload};
-use super::recording_options::RecordingArguments;
+use super::recording_options::{Recording, RecordingArguments};
 
 /// Loads the recorder and becomes the program, for batch scripts.
 ///
@@ -35,15 +36,20 @@ pub struct ExecArguments {
 
 pub fn exec(arguments: &ExecArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
-    let given = arguments.options.decide()?.given;
+    let Recording { given, watched_for, .. } = arguments.options.decide()?;
     let library = library_path()?;
     let preload = preload(&library, env::var_os(LD_PRELOAD).as_deref())?;
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).envs(given).env(LD_PRELOAD, preload);
+    let mut directory = env::var_os(OUT.name);
     if let Some(out) = &arguments.options.out {
         let path = std::path::absolute(out)
             .map_err(|error| CommandError::usage(format!("--out {}: {error}", out.display())))?;
-        command.env(OUT.name, path);
+        command.env(OUT.name, &path);
+        directory = Some(path.into_os_string());
+    }
+    if let Some(triggers) = watched_for {
+        flight::start_detached(directory, &triggers);
     }
     let error = command.exec();
     Err(cannot_start(&words[0], &error))

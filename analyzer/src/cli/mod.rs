@@ -29,6 +29,7 @@ mod dump;
 mod ending_signals;
 mod exec;
 mod figure_files;
+mod flight;
 mod import;
 mod labelled_run;
 mod library_path;
@@ -58,6 +59,9 @@ mod sweep;
 mod terminal;
 mod top;
 mod unfinished_output;
+mod watch;
+mod watch_signals;
+mod watch_triggers;
 mod whatif;
 
 pub use error::CommandError;
@@ -93,6 +97,7 @@ enum Command {
     View(view::ViewArguments),
     Dump(dump::DumpArguments),
     Top(top::TopArguments),
+    Watch(watch::WatchArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
     Model(model::ModelArguments),
@@ -124,6 +129,7 @@ pub fn run_command() -> ExitCode {
             Command::View(arguments) => view::view(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Top(arguments) => top::top(arguments),
+            Command::Watch(arguments) => watch::watch(arguments),
             Command::Export(arguments) => export::export(arguments),
             Command::Import(arguments) => import::import(arguments),
             Command::Model(arguments) => model::model(arguments),

@@ -13,12 +13,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use trace_format::header::KeepingPolicy;
 use trace_format::settings::values::{self, USUAL_SAMPLE_HZ, join_parameters};
 use trace_format::settings::{
-    CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLOPS, FromEnv, KEEP, LEVEL,
+    CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLIGHT, FLOPS, FromEnv, KEEP, LEVEL,
     MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE, STAGE, ValueError,
 };
 
 use super::error::CommandError;
 use super::recorder_environment::{Variable, merge_params};
+use super::watch_triggers::Triggers;
 
 /// What to record.
 #[derive(Debug, Clone, Default, Args)]
@@ -52,6 +53,19 @@ pub struct RecordingArguments {
           value_parser = values::sample_hz, help = SAMPLE.help())]
     pub sample: Option<u32>,
 
+    /// Whether the run is watched.
+    #[arg(long, conflicts_with_all = ["keep", "max_bytes", "profile_only"], help = FLIGHT.meaning)]
+    pub flight: bool,
+
+    /// With --flight, how many bytes of its newest calls each rank keeps [default: 64M]
+    #[arg(long, value_name = "BYTES", requires = "flight", value_parser = last)]
+    pub last: Option<u64>,
+
+    /// With --flight, when a snapshot is taken, as for `gammachi watch`: hang=TIME, exit, signal [default:
+    /// hang=30s,exit,signal]
+    #[arg(long, value_name = "LIST", requires = "flight", value_parser = on)]
+    pub on: Option<String>,
+
     /// Limit of a rank's file.
     #[arg(long, value_name = "BYTES", value_parser = values::bytes, help = MAX_BYTES.help())]
     pub max_bytes: Option<u64>,
@@ -84,10 +98,24 @@ pub struct RecordingArguments {
     pub clock_every: Option<f64>,
 }
 
+/// Bytes of the newest calls that a watched rank keeps.
+const LAST_BYTES: u64 = 64 << 20;
+
 /// The policies for `--keep`. To keep no events there is `--profile-only`.
 fn kept_events() -> impl TypedValueParser<Value = KeepingPolicy> {
     let names = [KeepingPolicy::First, KeepingPolicy::Last].map(values::keeping_name);
     PossibleValuesParser::new(names).try_map(|name| values::keeping(&name))
+}
+
+fn last(text: &str) -> Result<u64, String> {
+    if text.ends_with(['s', 'm', 'h']) && !text.ends_with("kb") {
+        return Err("a time is not built yet; name a size, such as 64M".into());
+    }
+    values::bytes(text).map_err(|error| error.to_string())
+}
+
+fn on(text: &str) -> Result<String, String> {
+    Triggers::parse(text).map(|_| text.to_owned())
 }
 
 fn counters(text: &str) -> Result<String, ValueError> {
@@ -101,6 +129,8 @@ pub struct Recording {
     pub options: RecordingOptions,
     /// The variables of the given options and no others; without the run directory.
     pub given: Vec<Variable>,
+    /// What the run is watched for.
+    pub watched_for: Option<Triggers>,
 }
 
 impl RecordingArguments {
@@ -126,14 +156,31 @@ impl RecordingArguments {
             options.parameters = merge_params(options.parameters, self.params.iter().cloned());
             given.push((PARAMS.name, join_parameters(&options.parameters).into()));
         }
-        Ok(Recording { options, given })
+        let watched_for = options.flight.as_deref().map(|text| match text {
+            "1" => Triggers::parse(Triggers::USUAL),
+            list => Triggers::parse(list),
+        });
+        let watched_for = watched_for.transpose().map_err(|why| {
+            let value = options.flight.as_deref().unwrap_or_default();
+            CommandError::usage(format!("{}={value:?}: {why}", FLIGHT.name))
+        })?;
+        Ok(Recording { options, given, watched_for })
     }
 
     /// The variables of the given options, except for parameters, which are added to inherited
     /// ones.
     fn given(&self) -> Vec<Variable> {
         let text = |value: &dyn ToString| OsString::from(value.to_string());
-        let keep = if self.profile_only { Some(KeepingPolicy::Totals) } else { self.keep };
+        let keep = match (self.profile_only, self.flight) {
+            (true, _) => Some(KeepingPolicy::Totals),
+            (_, true) => Some(KeepingPolicy::Last),
+            _ => self.keep,
+        };
+        let watched = self.flight.then(|| self.on.clone().unwrap_or_else(|| "1".into()));
+        let max_bytes = match self.flight {
+            true => Some(self.last.unwrap_or(LAST_BYTES)),
+            false => self.max_bytes,
+        };
         // Ranks may be started in another directory.
         let absolute =
             |stage: &PathBuf| std::path::absolute(stage).unwrap_or_else(|_| stage.clone());
@@ -145,7 +192,8 @@ impl RecordingArguments {
             (&FLOPS, self.flops.then(|| "1".into())),
             (&COUNTERS, self.counters.as_ref().map(|counters| text(counters))),
             (&SAMPLE, self.sample.map(|rate| text(&rate))),
-            (&MAX_BYTES, self.max_bytes.map(|bytes| text(&bytes))),
+            (&FLIGHT, watched.map(OsString::from)),
+            (&MAX_BYTES, max_bytes.map(|bytes| text(&bytes))),
             (&KEEP, keep.map(|policy| values::keeping_name(policy).into())),
             (&CLOCK_ROUNDS, self.clock_rounds.map(|rounds| text(&rounds))),
             (&CLOCK_EVERY, self.clock_every.map(|seconds| text(&seconds))),
@@ -215,6 +263,21 @@ mod tests {
         let variables = decided.variables();
         assert!(variables.contains(&(KEEP.name, "first".into())));
         assert!(variables.contains(&(CLOCK_EVERY.name, "0".into())));
+    }
+
+    #[test]
+    fn watched_run_keeps_its_newest_calls() {
+        let flight = RecordingArguments { flight: true, ..RecordingArguments::default() };
+        let decided = decide(&flight, &[(KEEP.name, "first"), (MAX_BYTES.name, "1G")]).unwrap();
+        let keeping = decided.options.keeping.clone();
+        assert_eq!((keeping.policy, keeping.max_bytes), (KeepingPolicy::Last, LAST_BYTES));
+        assert_eq!(decided.watched_for, Triggers::parse(Triggers::USUAL).ok());
+        let by_environment =
+            decide(&RecordingArguments::default(), &[(FLIGHT.name, "exit")]).unwrap();
+        assert_eq!(by_environment.options.keeping, keeping);
+        assert_eq!(by_environment.watched_for, Triggers::parse("exit").ok());
+        let wrong = decide(&RecordingArguments::default(), &[(FLIGHT.name, "exits")]).unwrap_err();
+        assert!(wrong.to_string().starts_with(FLIGHT.name), "{wrong}");
     }
 
     #[test]

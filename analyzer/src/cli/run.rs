@@ -4,7 +4,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{self, ExitStatus};
 
@@ -21,6 +21,7 @@ use crate::trace::run_json::{
 use super::calibrate::kernel_program::KernelMpi;
 use super::child_signals::{Request, SignalGuard};
 use super::error::{self, CommandError, Context, eprint_message};
+use super::flight;
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{
@@ -95,6 +96,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
                 variables.push((EVERY_RANK.name, "1".into()));
             }
             let recorded = (&mut directory, id.as_str());
+            let watcher = recording
+                .watched_for
+                .map(|triggers| flight::watcher(&recorded.0.path, &triggers, process::id()));
+            let recorded = (recorded.0, recorded.1, watcher);
             run_recorded(words, parts, variables, recorded, &mut run_json, arguments.report)
         }
         Err(reason) => {
@@ -102,7 +107,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             eprint_message(&what);
             let mut command = process::Command::new(&words[0]);
             command.args(&words[1..]).env_remove(OUT.name);
-            pass_on(execute(&words[0], &mut command, || ())?.0.status)
+            pass_on(execute(&words[0], &mut command, None, || ())?.0.status)
         }
     }
 }
@@ -111,7 +116,7 @@ fn run_recorded(
     words: &[OsString],
     parts: CommandParts,
     variables: Vec<Variable>,
-    (directory, id): (&mut RunDirectory, &str),
+    (directory, id, watcher): (&mut RunDirectory, &str, Option<process::Command>),
     run_json: &mut RunJson,
     report: bool,
 ) -> Result<(), CommandError> {
@@ -130,9 +135,10 @@ fn run_recorded(
 
     let started = std::time::Instant::now();
     let look = || report_obstacles(words, parts);
-    let (ended, none_recordable) = execute(&words[0], &mut command, look).inspect_err(|_| {
-        directory.discard();
-    })?;
+    let (ended, none_recordable) =
+        execute(&words[0], &mut command, watcher, look).inspect_err(|_| {
+            directory.discard();
+        })?;
     let Ended { status, termination } = ended;
     let duration = started.elapsed();
 
@@ -281,6 +287,7 @@ fn describe_run(
         exit: None,
         termination: None,
         jobs: None,
+        snapshot: None,
         environment: relevant_environment(environment),
     }
 }
@@ -297,16 +304,28 @@ struct Ended {
 fn execute<T: Send + Default>(
     word: &OsStr,
     command: &mut process::Command,
+    watcher: Option<process::Command>,
     beside: impl FnOnce() -> T + Send,
 ) -> Result<(Ended, T), CommandError> {
     let guard = SignalGuard::new();
     // As if the launcher itself had been killed: MPI's launchers see that their ranks end then.
     let started = guard.start(command, rustix::process::Signal::KILL);
     let mut child = started.map_err(|error| cannot_start(word, &error))?;
+    let watcher = watcher.and_then(|mut command| {
+        // A signal of the terminal is for the program, whose end it has to notice.
+        command.process_group(0);
+        let started = guard.start(&mut command, rustix::process::Signal::TERM);
+        started
+            .inspect_err(|error| eprint_message(&format!("nobody watches this run: {error}")))
+            .ok()
+    });
     // The thread inherits that signals are blocked.
     std::thread::scope(|scope| {
         let beside = scope.spawn(beside);
         let waited = guard.wait(&mut child);
+        if let Some(mut watcher) = watcher {
+            flight::end(&mut watcher);
+        }
         let status = waited.context(
             CommandError::Program,
             format_args!("{}: cannot wait for it", word.to_string_lossy()),

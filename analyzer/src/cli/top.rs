@@ -7,17 +7,17 @@ use clap::Args;
 
 use super::error::{CommandError, print, print_alone, rendered};
 use super::newest_run::named_or_newest;
-use crate::live::{LiveRun, Waiting};
-use crate::present::live::{Moment, json, screen};
+use crate::live::{Alarms, LiveRun, Moment, WaitingAnalysis};
+use crate::present::live::{json, screen};
 
 /// Time between two looks at the windows. At 3,200 calls in it, a rank's figures begin to miss calls.
 const LOOK: Duration = Duration::from_millis(250);
 /// With `--once`, how long the ranks are observed.
 const OBSERVED: Duration = Duration::from_secs(2);
-/// Who waits for whom is looked for if a rank has been inside a call for so many seconds,
-const WAIT_S: f64 = 1.0;
-/// and takes at most this share of the time.
+/// Who waits for whom is looked for in at most this share of the time.
 const SHARE: f64 = 0.05;
+/// If no rank has begun or ended a call for so many seconds, the run makes no progress.
+const PATIENCE_S: f64 = 30.0;
 
 /// Shows what the ranks of a run do while it goes on.
 ///
@@ -64,7 +64,8 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
         true => OBSERVED,
         false => Duration::from_secs_f64(arguments.every),
     };
-    let mut analysis = WaitingAnalysis::new();
+    let mut analysis = WaitingAnalysis::new(SHARE);
+    let mut alarms = Alarms::after(PATIENCE_S);
     loop {
         if run.has_ended() {
             run.look();
@@ -72,15 +73,18 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
             observe(&mut run, every);
         }
         let mut moment = Moment::new(&run, None);
-        if let Some(waiting) = analysis.waiting(&run, moment.longest_wait_s(), arguments.once) {
+        let waiting = analysis.waiting(&run, moment.longest_wait_s(), arguments.once);
+        let mut found = alarms.look(&moment, None);
+        if waiting.is_some() {
             run.look();
             run.glance();
-            moment = Moment::new(&run, Some(waiting));
+            moment = Moment::new(&run, waiting);
+            found = alarms.look(&moment, waiting);
         }
         let text = rendered(
             arguments.json,
-            || json(&run, &moment),
-            |colour| screen(&run, &moment, colour),
+            || json(&run, &moment, &found),
+            |colour| screen(&run, &moment, &found, colour),
         )?;
         if arguments.once {
             return print(&text);
@@ -104,31 +108,4 @@ fn observe(run: &mut LiveRun, time: Duration) {
         std::thread::sleep(left.min(LOOK));
     }
     run.glance();
-}
-
-/// Who waits for whom, which is too dear to be asked at every look.
-struct WaitingAnalysis {
-    known: Option<Waiting>,
-    /// When it may be asked again.
-    next: Instant,
-}
-
-impl WaitingAnalysis {
-    fn new() -> Self {
-        Self { known: None, next: Instant::now() }
-    }
-
-    /// What is known, if a rank has waited for so many seconds.
-    fn waiting(&mut self, run: &LiveRun, longest_wait_s: f64, always: bool) -> Option<&Waiting> {
-        let begin = Instant::now();
-        if longest_wait_s < WAIT_S && !always {
-            self.known = None;
-            return None;
-        }
-        if begin >= self.next {
-            self.known = Waiting::find(&run.directory);
-            self.next = Instant::now() + begin.elapsed().div_f64(SHARE);
-        }
-        self.known.as_ref()
-    }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
-use trace_format::reader::{LiveWindows, OpenError, RankFile};
+use trace_format::reader::{Cut, LiveWindows, OpenError, RankFile};
 
 use crate::trace::{ProcessState, RankFacts};
 
@@ -67,6 +68,21 @@ impl LiveRank {
         };
         rank.note_definitions();
         Ok(rank)
+    }
+
+    /// Its file, as it was when it was last read as a whole.
+    pub fn file(&self) -> &RankFile {
+        &self.file
+    }
+
+    /// Copies its windows as they are now.
+    pub(super) fn cut(&mut self) -> io::Result<Cut> {
+        self.windows.cut()
+    }
+
+    /// Its file up to this cut.
+    pub(super) fn copy(&self, cut: &Cut, most_bytes: u64) -> io::Result<Vec<u8>> {
+        self.windows.copy(cut, most_bytes)
     }
 
     /// Whether its process can be seen from here.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
+use super::run::LiveRun;
 use crate::metrics::{Awaited, Metrics, Selection, Unfinished, UnfinishedRank, WaitsFor};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -51,4 +53,38 @@ fn awaited(unfinished: &Unfinished, waits_for: &WaitsFor) -> Vec<u32> {
     ranks.sort_unstable();
     ranks.dedup();
     ranks
+}
+
+/// It is looked for if a rank has been inside a call for so many seconds.
+const WAIT_S: f64 = 1.0;
+
+/// Who waits for whom, which is too dear to be asked at every look.
+#[derive(Debug)]
+pub struct WaitingAnalysis {
+    known: Option<Waiting>,
+    /// The share of the time that it may take.
+    share: f64,
+    /// When it may be asked again.
+    next: Instant,
+}
+
+impl WaitingAnalysis {
+    /// Takes at most this share of the time.
+    pub fn new(share: f64) -> Self {
+        Self { known: None, share, next: Instant::now() }
+    }
+
+    /// What is known, if a rank has waited for a second, or always.
+    pub fn waiting(&mut self, run: &LiveRun, longest_s: f64, always: bool) -> Option<&Waiting> {
+        let begin = Instant::now();
+        if longest_s < WAIT_S && !always {
+            self.known = None;
+            return None;
+        }
+        if begin >= self.next {
+            self.known = Waiting::find(&run.directory);
+            self.next = Instant::now() + begin.elapsed().div_f64(self.share);
+        }
+        self.known.as_ref()
+    }
 }

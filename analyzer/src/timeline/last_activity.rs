@@ -2,7 +2,7 @@
 //! then.
 //!
 //! A rank records no time stamp while it waits inside a call. So that this wait counts, its call
-//! lasts until the job's last sign of life: the current time if a process is still running, else
+//! lasts until the job's last sign of life: the moment of a snapshot, the current time if a process is still running, else
 //! the end of the launcher, else the last time stamp of any rank. Modification times of files do
 //! not serve: they change when the kernel writes pages back. A rank that died inside a call seems
 //! to have waited until the launcher ended.
@@ -73,6 +73,10 @@ impl LastActivity {
 
 /// Last sign of life by the wall clock, in nanoseconds since 1970; `None` if there are only stamps.
 fn wall_clock_ns(run: &Run, running: bool) -> Option<u128> {
+    let snapshot = run.description.as_ref().and_then(|description| description.snapshot.as_ref());
+    if let Some(snapshot) = snapshot {
+        return Some(u128::from(snapshot.at.unix_ns));
+    }
     if running {
         return SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos());
     }

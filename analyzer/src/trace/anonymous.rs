@@ -148,6 +148,7 @@ impl Run {
         for note in &mut self.notes {
             match note {
                 RunNote::UnknownMpi { library } => *library = scrub(library),
+                RunNote::Snapshot { utc, .. } => *utc = None,
                 RunNote::Simulated | RunNote::Spawned { .. } | RunNote::FreedInTotals { .. } => {}
             }
         }

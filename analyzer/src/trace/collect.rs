@@ -19,6 +19,7 @@ use trace_format::{private_directory, regular_file};
 
 use super::opened::gaps;
 use super::run_json::{RUN_JSON, RunJson, RunState};
+use super::snapshot;
 
 const RANK_FILE_EXTENSION: &str = "gmc";
 /// Depth below a part down to which files are searched for:
@@ -168,7 +169,9 @@ impl Found {
         entries.sort();
         for path in entries {
             if path.is_dir() && !path.is_symlink() {
-                if depth > 0 {
+                // Files of snapshots have the run's id, but are not the whole ones.
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if depth > 0 && !name.starts_with(snapshot::NAME) {
                     self.search(&path, depth - 1)?;
                 }
             } else if path.extension().is_some_and(|ending| ending == RANK_FILE_EXTENSION) {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use trace_format::reader::Diagnosis;
 
+use super::snapshot::Reason;
+
 /// A fault `W` in a file of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiagnosis<W> {
@@ -119,6 +121,13 @@ pub enum NotBegun {
 /// Something that a reader of a run should know although it is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunNote {
+    /// It is a snapshot of a running job.
+    Snapshot {
+        reason: Reason,
+        rank: Option<u32>,
+        /// When it was taken; `None` if the date is left out.
+        utc: Option<String>,
+    },
     /// It was written by a replay, not measured.
     Simulated,
     /// There are files of spawned processes, which are not analysed.

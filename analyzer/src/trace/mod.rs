@@ -15,6 +15,7 @@ mod extent;
 mod facts;
 mod fault;
 pub mod gathered_symbols;
+mod held_ring;
 mod kept_symbols;
 pub(crate) mod modules;
 mod opened;
@@ -23,9 +24,12 @@ mod process;
 pub mod run_json;
 pub(crate) mod samples;
 mod several_processes;
+pub mod snapshot;
 mod source_location;
 pub mod study_json;
 pub mod symbols;
+mod wall_clock;
+mod writers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -43,12 +47,15 @@ pub use error::TraceError;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
 pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
+use held_ring::CopiesLeft;
 use kept_symbols::KeptSymbols;
 pub use kept_symbols::SYMBOLS_JSON;
 use opened::{Opened, extents, gaps};
 pub use opened::{RankTrace, Run};
 pub use process::{ProcessState, host_name};
 use run_json::{RUN_JSON, RunJson};
+use snapshot::Snapshot;
+use writers::Writers;
 
 /// The recorder version of a run begins with this if a replay wrote it.
 pub const SIMULATED: &str = "gammachi whatif";
@@ -115,13 +122,20 @@ impl Opened {
 
 /// A file and the state of the process that writes it. If the process ended since the file was opened, the file is opened
 /// again: it may have been completed.
-fn with_writer(name: PathBuf, file: RankFile) -> (PathBuf, RankFile, ProcessState) {
-    let process = ProcessState::of_writer(&file);
-    if process != ProcessState::Gone {
+fn with_writer(
+    (writers, copies): (&Writers, &CopiesLeft),
+    name: PathBuf,
+    file: RankFile,
+) -> (PathBuf, RankFile, ProcessState) {
+    let process = writers.state(&file);
+    if process.runs() && writers.may_run() {
+        return (name, copies.held(file), process);
+    }
+    if process != ProcessState::Gone || !writers.may_run() {
         return (name, file, process);
     }
     let file = RankFile::open(&file.path).unwrap_or(file);
-    let process = ProcessState::of_writer(&file);
+    let process = writers.state(&file);
     (name, file, process)
 }
 
@@ -184,7 +198,11 @@ impl Run {
         };
         let (by_rank, rest) = opened.take_ranks();
         // Before events are read, which may take long: the state has to be that of the moment that the file shows.
-        let files = by_rank.into_par_iter().map(|(_, (name, file))| with_writer(name, file));
+        let writers = Writers::of_directory(directory);
+        let copies = CopiesLeft::new();
+        let files = by_rank
+            .into_par_iter()
+            .map(|(_, (name, file))| with_writer((&writers, &copies), name, file));
         let files: Vec<(PathBuf, RankFile, ProcessState)> = files.collect();
         let ranks: Vec<RankTrace> = files.into_par_iter().map(scan).collect();
         let own = 0..ranks.len();
@@ -239,6 +257,11 @@ impl Run {
                 None
             }
         };
+        if let Some(snapshot) = description.as_ref().and_then(|run| run.snapshot.as_ref()) {
+            let Snapshot { reason, at, rank, .. } = snapshot;
+            let (reason, rank, utc) = (*reason, *rank, Some(at.utc.clone()));
+            notes.insert(0, RunNote::Snapshot { reason, rank, utc });
+        }
         let symbols = KeptSymbols::read(&directory).unwrap_or_else(|error| {
             let again = "remove it, or make it again with gammachi collect RUN --symbols";
             let what = FileFault::Description(format!("{error}; {again}"));

@@ -11,8 +11,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use trace_format::reader::RankFile;
 
-use super::facts::RankFacts;
-
 /// What is known of a rank's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProcessState {
@@ -26,14 +24,6 @@ pub enum ProcessState {
 }
 
 impl ProcessState {
-    /// State of the process that writes a file; [`Self::Unknown`] if the file says that MPI_Finalize returned.
-    pub(super) fn of_writer(file: &RankFile) -> Self {
-        match RankFacts::from_definitions(&file.definitions).finalized() {
-            true => Self::Unknown,
-            false => Self::detect(file),
-        }
-    }
-
     /// State of the process that writes a file.
     pub fn detect(file: &RankFile) -> Self {
         let header = &file.header;
@@ -67,6 +57,12 @@ impl ProcessState {
             Self::Gone => "gone",
             Self::Unknown => "unknown",
         }
+    }
+
+    /// The state of this name.
+    pub(super) fn from_name(name: &str) -> Self {
+        let states = [Self::Runs('R'), Self::Runs('T'), Self::Runs('S'), Self::Gone];
+        states.into_iter().find(|state| state.name() == name).unwrap_or(Self::Unknown)
     }
 
     /// Whether it is running.
@@ -114,6 +110,13 @@ mod tests {
     fn reads_state_and_mappings() {
         assert_eq!(state("17 (a) b (c) R 1 17 17 0"), Some('R'));
         assert_eq!(state("nonsense"), None);
+        for state in [ProcessState::Runs('R'), ProcessState::Gone, ProcessState::Unknown] {
+            assert_eq!(ProcessState::from_name(state.name()), state);
+        }
+        assert_eq!(
+            ProcessState::from_name(ProcessState::Runs('t').name()),
+            ProcessState::Runs('T')
+        );
         let maps = "7f00-7f10 rw-s 00010000 fe:01 4711 /run/rank-000000.gmc\n\
                     7f20-7f30 r--p 00000000 fe:01 4712 /lib/libc.so.6\n";
         assert!(maps_file(maps, 4711));

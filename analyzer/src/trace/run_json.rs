@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trace_format::regular_file;
 
+use super::snapshot::Snapshot;
+pub use super::wall_clock::Instant;
 use crate::whole_file::{self, PRIVATE};
 
 /// Name of the file in a run directory.
@@ -69,6 +70,9 @@ pub struct RunJson {
     /// of them.
     #[serde(default)]
     pub jobs: Option<usize>,
+    /// The moment of the job that this directory shows; `null`: all of it.
+    #[serde(default)]
+    pub snapshot: Option<Snapshot>,
     /// Environment that affects performance, sorted by name (below).
     pub environment: BTreeMap<String, String>,
 }
@@ -82,16 +86,6 @@ pub enum RunState {
     Running,
     /// The launcher has ended.
     Finished,
-}
-
-/// A moment of this host's wall clock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Instant {
-    /// RFC 3339, UTC, milliseconds.
-    pub utc: String,
-    /// Nanoseconds since 1970.
-    pub unix_ns: u64,
 }
 
 /// How the launcher ended.
@@ -131,41 +125,6 @@ pub struct Sender {
 /// `name=value` pairs in the order in which they were given; an object in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params(pub Vec<(String, String)>);
-
-impl Instant {
-    /// The present moment.
-    pub fn now() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::from_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    /// A moment given in nanoseconds since 1970.
-    pub fn from_unix_ns(unix_ns: u64) -> Self {
-        let (seconds, ms) = (unix_ns / 1_000_000_000, unix_ns / 1_000_000 % 1000);
-        let (year, month, day) = civil_date(seconds / 86_400);
-        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-        let utc =
-            format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z");
-        Self { utc, unix_ns }
-    }
-}
-
-/// Year, month and day of the proleptic Gregorian calendar, from days since 1970-01-01.
-///
-/// This is `civil_from_days` of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms";
-/// these few lines do not justify a dependency.
-fn civil_date(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
-}
 
 /// The variables that affect performance, sorted by name, without any that may be secret.
 pub fn relevant_environment(
@@ -282,6 +241,7 @@ pub(crate) mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    use super::super::snapshot::Reason;
     use super::*;
 
     /// The description of a run that has not ended.
@@ -305,6 +265,7 @@ pub(crate) mod tests {
             exit: None,
             termination: None,
             jobs: None,
+            snapshot: None,
             environment: BTreeMap::from([("OMP_NUM_THREADS".into(), "1".into())]),
         }
     }
@@ -322,6 +283,9 @@ pub(crate) mod tests {
         run.exit = Some(Exit { code: 139, signal: Some(11) });
         let sender = Some(Sender { pid: 812, name: Some("slurmstepd".into()) });
         run.termination = Some(Termination { signal: 15, after_s: 0.5, sender, forwarded: true });
+        let processes = BTreeMap::from([(0, "asleep".into()), (1, "stopped".into())]);
+        let (reason, at) = (Reason::Stopped, run.start.clone());
+        run.snapshot = Some(Snapshot { reason, at, rank: Some(1), processes });
         run.write(directory).unwrap();
         assert_eq!(RunJson::read(directory).unwrap(), run);
         let mode = fs::metadata(directory.join(RUN_JSON)).unwrap().permissions().mode();
@@ -349,20 +313,6 @@ pub(crate) mod tests {
         fs::write(&path, r#"{"format": "gammachi-run", "format_version": 7}"#).unwrap();
         let error = RunJson::read(directory).unwrap_err().to_string();
         assert!(error.contains("version 7"), "{error}");
-    }
-
-    #[test]
-    fn dates_follow_the_calendar() {
-        let utc = |seconds: u64| Instant::from_unix_ns(seconds * 1_000_000_000).utc;
-        assert_eq!(utc(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(utc(951_782_399), "2000-02-28T23:59:59.000Z");
-        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00.000Z");
-        assert_eq!(utc(1_735_689_599), "2024-12-31T23:59:59.000Z");
-        assert_eq!(utc(4_107_542_400), "2100-03-01T00:00:00.000Z");
-        assert_eq!(
-            Instant::from_unix_ns(1_700_000_000_123_456_789).utc,
-            "2023-11-14T22:13:20.123Z"
-        );
     }
 
     #[test]

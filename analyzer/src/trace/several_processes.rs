@@ -18,7 +18,8 @@ use super::directory::{self, Listing};
 use super::error::TraceError;
 use super::extent::ThreadExtent;
 use super::opened::{Opened, RankTrace, Run, extents};
-use super::process::{ProcessState, host_name};
+use super::process::host_name;
+use super::writers::Writers;
 
 /// What one process found in the directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,8 +48,9 @@ impl Run {
             files[own.clone()].par_iter().map(|(_, file)| extents(file)).collect();
         let threads = processes.join(scanned);
         let ranks = files.into_iter().zip(threads);
+        let writers = Writers::of_directory(directory);
         let of = |(file, threads): ((PathBuf, RankFile), _)| {
-            let process = ProcessState::of_writer(&file.1);
+            let process = writers.state(&file.1);
             RankTrace::new(file, process, threads)
         };
         let mut ranks: Vec<RankTrace> = ranks.map(of).collect();
@@ -56,7 +58,8 @@ impl Run {
         // A process can be looked up on its own host only. What the first process sees counts, as
         // it would alone, but a program that runs anywhere changes its files.
         let states = processes.share::<Vec<_>>(states);
-        let runs = |at: usize| states.iter().any(|of_process| of_process[at].runs());
+        let runs =
+            |at: usize| writers.may_run() && states.iter().any(|of_process| of_process[at].runs());
         if let Some(at) = (0..ranks.len()).find(|at| runs(*at)) {
             return Err(TraceError::Runs { directory: directory.to_owned(), rank: ranks[at].rank });
         }

@@ -41,4 +41,5 @@ mod top;
 mod trace_files;
 mod unchanged;
 mod unknown_mpi;
+mod watch;
 mod whatif;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use super::errors::{SettingError, ValueError};
 use super::values::{self, Computation};
 use super::variables::{
-    CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLOPS, KEEP, LEVEL, MAX_BYTES,
-    OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
+    CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLIGHT, FLOPS, KEEP, LEVEL,
+    MAX_BYTES, OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
 };
 use crate::counters::{self, CounterRequest};
 use crate::header::{Keeping, KeepingPolicy};
@@ -34,6 +34,8 @@ pub struct RecordingOptions {
     pub sample_hz: Option<u32>,
     /// Parameters of the run, names and values.
     pub parameters: Vec<(String, String)>,
+    /// What is watched for while the run goes on, as text for the command. `None`: nobody watches.
+    pub flight: Option<String>,
     /// Which events are kept, and the size limit.
     pub keeping: Keeping,
     /// When clocks are compared.
@@ -84,7 +86,8 @@ impl Default for RecordingOptions {
             counters: Vec::new(),
             sample_hz: None,
             parameters: Vec::new(),
-            keeping: Keeping { policy: KeepingPolicy::First, max_bytes: 1 << 30 },
+            flight: None,
+            keeping: usual_keeping(false),
             clock: ClockOptions { rounds: 100, every_s: None, deadline_s: None },
         }
     }
@@ -96,6 +99,8 @@ impl RecordingOptions {
     pub fn from_env(lookup: impl Fn(&str) -> Option<OsString>) -> FromEnv {
         let mut errors = Vec::new();
         let default = Self::default();
+        let flight = valid(FLIGHT.text(&lookup), &mut errors).filter(|text| values::flag(text));
+        let usual = usual_keeping(flight.is_some());
         let options = Self {
             out: OUT.value(&lookup).map(PathBuf::from),
             stage: STAGE.value(&lookup).map(PathBuf::from),
@@ -112,11 +117,12 @@ impl RecordingOptions {
             sample_hz: valid(SAMPLE.parsed(&lookup, values::sample_hz), &mut errors)
                 .filter(|rate| *rate > 0),
             parameters: parameters(&lookup, &mut errors),
+            flight,
             keeping: Keeping {
                 policy: valid(KEEP.parsed(&lookup, values::keeping), &mut errors)
-                    .unwrap_or(default.keeping.policy),
+                    .unwrap_or(usual.policy),
                 max_bytes: valid(MAX_BYTES.parsed(&lookup, values::bytes), &mut errors)
-                    .unwrap_or(default.keeping.max_bytes),
+                    .unwrap_or(usual.max_bytes),
             },
             clock: ClockOptions {
                 rounds: valid(CLOCK_ROUNDS.parsed(&lookup, values::clock_rounds), &mut errors)
@@ -159,9 +165,12 @@ impl RecordingOptions {
         let parameters = values::join_parameters(&self.parameters);
         set(PARAMS.name, !parameters.is_empty(), parameters.into());
         let Keeping { policy, max_bytes } = &self.keeping;
-        let is_limited = *max_bytes != default.keeping.max_bytes;
+        let usual = usual_keeping(self.flight.is_some());
+        let flight = self.flight.clone();
+        set(FLIGHT.name, flight.is_some(), flight.unwrap_or_default().into());
+        let is_limited = *max_bytes != usual.max_bytes;
         set(MAX_BYTES.name, is_limited, max_bytes.to_string().into());
-        let is_chosen = *policy != default.keeping.policy;
+        let is_chosen = *policy != usual.policy;
         set(KEEP.name, is_chosen, values::keeping_name(*policy).into());
         let ClockOptions { rounds, every_s, deadline_s } = self.clock;
         set(CLOCK_ROUNDS.name, rounds != default.clock.rounds, rounds.to_string().into());
@@ -181,6 +190,14 @@ impl fmt::Display for RecordingOptions {
             write!(f, "{blank}{name}={}", value.to_string_lossy())?;
         }
         Ok(())
+    }
+}
+
+/// What is kept if nothing is said: of a run that is watched, as much as a snapshot of it may take.
+fn usual_keeping(is_watched: bool) -> Keeping {
+    match is_watched {
+        false => Keeping { policy: KeepingPolicy::First, max_bytes: 1 << 30 },
+        true => Keeping { policy: KeepingPolicy::Last, max_bytes: 64 << 20 },
     }
 }
 
@@ -267,8 +284,9 @@ mod tests {
             (&COUNTERS, "flops,faults=software:2"),
             (&SAMPLE, "499"),
             (&PARAMS, "N=20000,NB=80"),
-            (&MAX_BYTES, "64M"),
-            (&KEEP, "last"),
+            (&FLIGHT, "hang=1m,exit"),
+            (&MAX_BYTES, "32M"),
+            (&KEEP, "first"),
             (&CLOCK_ROUNDS, "1000"),
             (&CLOCK_EVERY, "2.5"),
             (&CLOCK_DEADLINE, "3"),
@@ -286,7 +304,8 @@ mod tests {
         assert_eq!((options.counters.len(), options.sample_hz), (2, Some(499)));
         let parameters = [("N".to_owned(), "20000".to_owned()), ("NB".into(), "80".into())];
         assert_eq!(options.parameters, parameters);
-        assert_eq!(options.keeping, Keeping { policy: KeepingPolicy::Last, max_bytes: 64 << 20 });
+        assert_eq!(options.keeping, Keeping { policy: KeepingPolicy::First, max_bytes: 32 << 20 });
+        assert_eq!(options.flight.as_deref(), Some("hang=1m,exit"));
         let clock = options.clock;
         assert_eq!((clock.rounds, clock.every_s), (1000, Some(2.5)));
         assert_eq!((clock.exchange_deadline_s(), clock.finalize_deadline_s()), (3.0, 3.0));
@@ -294,6 +313,13 @@ mod tests {
         let written = options.to_env();
         assert!(written.iter().map(|one| one.0).eq(variables.iter().map(|one| one.0)));
         assert_eq!(read(&written), FromEnv { options, errors });
+    }
+
+    #[test]
+    fn newest_calls_of_a_watched_run_are_kept() {
+        let FromEnv { options, errors } = read_one(&FLIGHT, "1");
+        assert_eq!((options.keeping, errors), (usual_keeping(true), vec![]));
+        assert_eq!(read_one(&FLIGHT, "0"), read(&[]));
     }
 
     #[test]

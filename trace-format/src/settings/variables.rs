@@ -108,7 +108,7 @@ pub fn is_forwarded(name: &str) -> bool {
 }
 
 /// All variables.
-pub static VARIABLES: [&Variable; 20] = [
+pub static VARIABLES: [&Variable; 21] = [
     &OUT,
     &STAGE,
     &LEVEL,
@@ -117,6 +117,7 @@ pub static VARIABLES: [&Variable; 20] = [
     &FLOPS,
     &COUNTERS,
     &SAMPLE,
+    &FLIGHT,
     &MAX_BYTES,
     &KEEP,
     &PARAMS,
@@ -240,6 +241,17 @@ pub static MAX_BYTES: Variable = Variable {
     unset: Unset::Value("1G"),
     meaning: "Size limit of a rank's trace, such as 64M or 2G; 0 for no limit. Further events are kept as \
               totals, except for the last events of every thread",
+    ..SETTING
+};
+
+/// Whether the run is watched, and for what.
+pub static FLIGHT: Variable = Variable {
+    name: "GAMMACHI_FLIGHT",
+    option: Some("--flight"),
+    values: "`1`; or what --on takes, such as `hang=2m,exit`; `0` for no",
+    unset: Unset::Means("nobody watches the run"),
+    meaning: "Keep the newest calls (--keep last --max-bytes 64M), and have `gammachi run` or `exec` watch the ranks \
+              of this host: when something goes wrong, a snapshot stays in the run directory",
     ..SETTING
 };
 

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use crate::live::{LiveRun, RankState};
+use crate::live::{Alarm, LiveRun, Moment, RankState};
 use crate::present::document::{Head, text};
-
-use super::moment::{AlarmKind, Moment};
+use crate::trace::snapshot::Reason;
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -50,9 +49,11 @@ struct RankDocument<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct AlarmDocument {
-    /// `dead`, `stopped`, `deadlock` (ranks wait for each other in a cycle; `rank` is the lowest) or `no_progress` (no
-    /// rank has begun or ended a call for 30 s; `rank` is the one that most others wait for in the end).
-    kind: &'static str,
+    /// `dead`, `stopped`, `deadlock` (ranks wait for each other in a cycle; `rank` is the lowest), `no_progress` (all
+    /// ranks are inside calls, and none has begun or ended one for 30 s; `rank` is the one that most others wait for in
+    /// the end) or `outside` (the same, but some ranks are outside MPI, and that for three times as long as ever before
+    /// while `gammachi top` looked; `rank` is the only one, or that for which most wait).
+    kind: Reason,
     /// Rank in MPI_COMM_WORLD; null: unknown.
     rank: Option<u32>,
     /// Since when, on the clock of `at_s`; null: unknown.
@@ -69,20 +70,11 @@ fn state_name(state: RankState) -> &'static str {
     }
 }
 
-fn alarm_name(kind: AlarmKind) -> &'static str {
-    match kind {
-        AlarmKind::Dead => "dead",
-        AlarmKind::Stopped => "stopped",
-        AlarmKind::Deadlock => "deadlock",
-        AlarmKind::NoProgress => "no_progress",
-    }
-}
-
 /// The document.
 ///
 /// # Errors
 /// None that a run can cause.
-pub fn json(run: &LiveRun, moment: &Moment) -> serde_json::Result<String> {
+pub fn json(run: &LiveRun, moment: &Moment, alarms: &[Alarm]) -> serde_json::Result<String> {
     let ranks = moment.ranks.iter().map(|of| RankDocument {
         rank: of.rank,
         state: state_name(of.state),
@@ -93,11 +85,8 @@ pub fn json(run: &LiveRun, moment: &Moment) -> serde_json::Result<String> {
         observed_s: of.observed_s,
         waits_for_core: of.waits_for_core,
     });
-    let alarms = moment.alarms.iter().map(|of| AlarmDocument {
-        kind: alarm_name(of.kind),
-        rank: of.rank,
-        since_s: of.since_s,
-    });
+    let alarms =
+        alarms.iter().map(|of| AlarmDocument { kind: of.kind, rank: of.rank, since_s: of.since_s });
     text(&Document {
         head: Head::default(),
         run: run.directory.display().to_string(),

@@ -2,27 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::live::{LiveRun, RankState};
+use crate::live::{Alarm, LiveRun, Moment, RankNow, RankState};
 use crate::present::blocks::Blocks;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
 use crate::present::table;
 use crate::tables::{Cell, Table};
-
-use super::moment::{Alarm, AlarmKind, Moment, RankNow};
+use crate::trace::snapshot::Reason;
 
 /// Most ranks that are listed.
 const MAX_ROWS: usize = 20;
 
 /// What the ranks do.
-pub fn screen(run: &LiveRun, moment: &Moment, colour: bool) -> String {
+pub fn screen(run: &LiveRun, moment: &Moment, alarms: &[Alarm], colour: bool) -> String {
     let program = run.ranks().next().map_or("", |rank| rank.program());
     let program = program.rsplit('/').next().unwrap_or(program);
     let ranks = plural(moment.ranks.len(), "rank");
     let head = format!("{program} | {ranks} here | {}", run.directory.display());
     let mut blocks = Blocks::headed(&head, &sentence(moment), colour);
-    for alarm in &moment.alarms {
-        blocks.sentence("ALARM", &alarm_text(alarm, moment));
+    for alarm in alarms {
+        blocks.sentence("ALARM", &alarm_text(alarm, moment.at_s));
     }
     let (rows, left_out) = worst(&moment.ranks);
     let mut lines = table::lines(&ranks_table(&rows, moment.at_s));
@@ -60,19 +59,26 @@ fn sentence(moment: &Moment) -> String {
     format!("After {}: {states}{}.", seconds(moment.at_s), efficiency.unwrap_or_default())
 }
 
-fn alarm_text(alarm: &Alarm, moment: &Moment) -> String {
+/// An alarm at a moment.
+pub fn alarm_text(alarm: &Alarm, at_s: f64) -> String {
     let rank = alarm.rank.map_or("a rank".to_owned(), |rank| format!("rank {rank}"));
-    let lasted = alarm.since_s.map(|since_s| seconds((moment.at_s - since_s).max(0.0)));
+    let lasted = alarm.since_s.map(|since_s| seconds((at_s - since_s).max(0.0)));
     let ago =
         || lasted.as_ref().map_or(String::new(), |lasted| format!(", last seen {lasted} ago"));
     let long = || lasted.as_ref().map_or(String::new(), |lasted| format!(" for {lasted}"));
     match alarm.kind {
-        AlarmKind::Dead => format!("{rank} died before MPI_Finalize{}", ago()),
-        AlarmKind::Stopped => format!("{rank} is stopped by a signal{}", ago()),
-        AlarmKind::Deadlock => {
+        Reason::Dead => format!("{rank} died before MPI_Finalize{}", ago()),
+        Reason::Stopped => format!("{rank} is stopped by a signal{}", ago()),
+        Reason::Deadlock => {
             format!("deadlock: {rank} and others have waited for each other{}", long())
         }
-        AlarmKind::NoProgress => {
+        Reason::Outside => {
+            format!("all others have waited for {rank}, which is outside MPI,{}", long())
+        }
+        Reason::Exit => "the job has ended before all ranks returned from MPI_Finalize".into(),
+        Reason::Signal => "SIGUSR1 was received".into(),
+        Reason::Asked => "a snapshot was asked for".into(),
+        Reason::NoProgress => {
             let cause = alarm.rank.map(|_| format!("; in the end all wait for {rank}"));
             format!("no rank has begun or ended a call{}{}", long(), cause.unwrap_or_default())
         }

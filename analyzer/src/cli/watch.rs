@@ -1,0 +1,324 @@
+//! `gammachi watch`: notices what goes wrong in a running job, and keeps a snapshot of that moment.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use rustix::time::{ClockId, clock_gettime};
+use trace_format::settings::byte_size;
+
+use super::error::{CommandError, Context, eprint_message};
+use super::newest_run::named_or_newest;
+use super::watch_signals::WatchSignals;
+use super::watch_triggers::Triggers;
+use crate::live::{Alarm, Alarms, LiveRun, Moment, NotTaken, Snapshots, Taken, WaitingAnalysis};
+use crate::present::live::alarm_text;
+use crate::shell_word::shell_word;
+use crate::trace::snapshot::Reason;
+
+/// Time between two looks at least and at most: between, as long as the looks take this share of the time.
+const LOOK: Duration = Duration::from_millis(100);
+const RARELY: Duration = Duration::from_secs(1);
+const SHARE: f64 = 0.005;
+
+/// Watches a running job, and keeps a snapshot when something goes wrong.
+///
+/// Notices processes that die or are stopped, deadlocks, ranks that do not move, and jobs that end before
+/// MPI_Finalize. Of each it prints a line and copies what all ranks have recorded into RUN/flight-001, flight-002 …:
+/// run directories like any other. Reads the files that the ranks write; nothing in the ranks takes part, and the job
+/// runs on as if nobody watched. Only ranks of this host are followed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi watch hpl-20260131-120000.gammachi --on hang=2m,exit\n  \
+                        gammachi watch hpl-20260131-120000.gammachi --now"
+)]
+pub struct WatchArguments {
+    /// Run directory of a job that is running (default: the newest one here)
+    #[arg(value_name = "RUN")]
+    pub run: Option<PathBuf>,
+
+    /// When to take a snapshot: hang=TIME (a rank dies, is stopped, waits in a deadlock, or none begins or ends a call
+    /// for TIME), exit (the job ends before MPI_Finalize), signal (this command receives SIGUSR1)
+    #[arg(long, value_name = "LIST", default_value = Triggers::USUAL, value_parser = Triggers::parse)]
+    pub on: Triggers,
+
+    /// Take a snapshot now, and end
+    #[arg(long, conflicts_with = "on")]
+    pub now: bool,
+
+    /// Wait for the ranks as long as this process lives
+    #[arg(long = "while", value_name = "PID", hide = true, conflicts_with = "now")]
+    pub while_process: Option<u32>,
+
+    /// Go on in the background
+    #[arg(long, hide = true, requires = "while_process")]
+    pub detach: bool,
+
+    /// Snapshots to keep: the first one and the newest
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = most)]
+    pub most: usize,
+
+    /// Bytes that all snapshots may take
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    pub most_bytes: u64,
+}
+
+fn most(text: &str) -> Result<usize, String> {
+    let valid = |count: &usize| (2..=999).contains(count);
+    text.parse().ok().filter(valid).ok_or_else(|| "not a number from 2 to 999".to_owned())
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    byte_size::parse(text)
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "not a number of bytes, such as 500M or 2G".to_owned())
+}
+
+pub(super) fn watch(arguments: &WatchArguments) -> Result<(), CommandError> {
+    if arguments.detach {
+        return go_on_in_background();
+    }
+    let directory = named_or_newest(arguments.run.as_deref())?;
+    let signals = (!arguments.now).then(|| WatchSignals::install(arguments.on.signal));
+    let mut run = match (&signals, arguments.while_process) {
+        (Some(signals), Some(process)) => match wait_for_ranks(&directory, process, signals) {
+            Some(run) => run,
+            None => return Ok(()),
+        },
+        _ => LiveRun::open(&directory)?,
+    };
+    run.look();
+    run.glance();
+    let snapshots = Snapshots { most: arguments.most, most_bytes: arguments.most_bytes };
+    let Some(signals) = signals else {
+        let taken = snapshots.take(&mut run, Reason::Asked, None)?;
+        eprint_message(&format!("snapshot in {}", see(&taken)));
+        return Ok(());
+    };
+    if run.has_ended() && arguments.while_process.is_none() {
+        return Err(CommandError::Input(format!(
+            "{}: no rank of this host is running; gammachi report shows what the run did",
+            directory.display()
+        )));
+    }
+    let Ok(_only) = only_watcher(&directory) else {
+        return match arguments.while_process {
+            // `gammachi run` or another rank started one.
+            Some(_) => Ok(()),
+            None => Err(CommandError::Input(format!(
+                "{}: a watcher of this run runs on this host already; gammachi top shows what the ranks do",
+                directory.display()
+            ))),
+        };
+    };
+    Watcher::new(run, arguments, snapshots).watch(&signals);
+    Ok(())
+}
+
+/// Starts this command again, without a terminal and as nobody's child.
+fn go_on_in_background() -> Result<(), CommandError> {
+    let own = env::current_exe().unwrap_or_else(|_| "gammachi".into());
+    let mut command = Command::new(own);
+    command.args(env::args_os().skip(1).filter(|word| word != "--detach"));
+    // SAFETY: between fork and exec, the closure makes one system call.
+    unsafe {
+        command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into));
+    }
+    let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    started.map(drop).context(CommandError::Program, "nobody watches this run")
+}
+
+/// Waits for the files of the first ranks as long as a process lives.
+fn wait_for_ranks(directory: &Path, process: u32, signals: &WatchSignals) -> Option<LiveRun> {
+    loop {
+        // It has to be gone before nothing is found.
+        let lives = is_running(process);
+        match LiveRun::open(directory) {
+            Ok(run) => return Some(run),
+            Err(_) if !lives || signals.asked_to_end() => return None,
+            Err(_) => signals.sleep(LOOK),
+        }
+    }
+}
+
+fn is_running(process: u32) -> bool {
+    Path::new("/proc").join(process.to_string()).exists()
+}
+
+/// What the only watcher of a run on this host holds: a name that the kernel frees when it ends.
+///
+/// # Errors
+/// There is another one.
+fn only_watcher(directory: &Path) -> io::Result<UnixDatagram> {
+    let of = fs::metadata(directory)?;
+    let name = format!("gammachi-watch-{:x}-{:x}", of.dev(), of.ino());
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+/// Watches a job until it ends.
+struct Watcher {
+    run: LiveRun,
+    /// A process during which ranks may come.
+    while_process: Option<u32>,
+    alarms: Alarms,
+    triggers: Triggers,
+    snapshots: Snapshots,
+    analysis: WaitingAnalysis,
+    /// Causes that were told.
+    told: Vec<Cause>,
+    /// When a rank had last moved, by the counter.
+    moved: u64,
+    /// What prevents snapshots, as it was told.
+    prevented: Option<String>,
+}
+
+impl Watcher {
+    fn new(run: LiveRun, arguments: &WatchArguments, snapshots: Snapshots) -> Self {
+        let triggers = &arguments.on;
+        Self {
+            run,
+            while_process: arguments.while_process,
+            alarms: Alarms::after(triggers.hang_s.unwrap_or(f64::INFINITY)),
+            triggers: triggers.clone(),
+            snapshots,
+            analysis: WaitingAnalysis::new(SHARE),
+            told: Vec::new(),
+            moved: 0,
+            prevented: None,
+        }
+    }
+
+    /// Watches until no rank runs. If a signal asks this process to end, it looks once more: the job may have ended.
+    pub fn watch(&mut self, signals: &WatchSignals) {
+        loop {
+            let is_last = signals.asked_to_end();
+            let begin = cpu_time();
+            self.run.look();
+            self.run.glance();
+            let pause = cpu_time().saturating_sub(begin).div_f64(SHARE).clamp(LOOK, RARELY);
+            let moment = Moment::new(&self.run, None);
+            // Files of ranks of other hosts may come before those of this one.
+            let some_here = self.run.ranks().next().is_some();
+            let ended = self.run.has_ended() && (some_here || !self.is_expected());
+            let waiting = match ended || self.triggers.hang_s.is_none() {
+                true => None,
+                false => self.analysis.waiting(&self.run, moment.longest_wait_s(), false),
+            };
+            let moment = Moment::new(&self.run, waiting);
+            let mut alarms = self.alarms.look(&moment, waiting);
+            let moves = self.alarms.moved() > self.moved;
+            self.moved = self.alarms.moved();
+            let is_stopped = |cause: &Cause| alarms.iter().any(|alarm| Cause::of(alarm) == *cause);
+            self.told.retain(|cause| match cause.kind {
+                Reason::NoProgress => !moves,
+                Reason::Stopped => is_stopped(cause),
+                _ => true,
+            });
+            alarms.retain(|alarm| self.triggers.include(alarm.kind));
+            alarms.iter().for_each(|alarm| self.tell(alarm, moment.at_s));
+            if ended {
+                let died = self.told.iter().any(|cause| cause.kind == Reason::Dead);
+                if !self.run.has_finished() && self.triggers.exit && !died {
+                    let alarm = Alarm { kind: Reason::Exit, rank: None, since_s: None };
+                    self.tell(&alarm, moment.at_s);
+                }
+            }
+            if ended || is_last {
+                return;
+            }
+            if signals.take_request() {
+                self.snapshot(Reason::Signal, None, "SIGUSR1 was received");
+            }
+            signals.sleep(pause);
+        }
+    }
+
+    /// Whether ranks of this host may still come.
+    fn is_expected(&self) -> bool {
+        self.while_process.is_some_and(is_running)
+    }
+
+    /// Tells an alarm and keeps a snapshot, once for each cause.
+    fn tell(&mut self, alarm: &Alarm, at_s: f64) {
+        let cause = Cause::of(alarm);
+        if self.told.contains(&cause) {
+            return;
+        }
+        self.told.push(cause);
+        let text = alarm_text(alarm, at_s);
+        self.snapshot(alarm.kind, alarm.rank, &text);
+    }
+
+    fn snapshot(&mut self, reason: Reason, rank: Option<u32>, text: &str) {
+        match self.snapshots.take(&mut self.run, reason, rank) {
+            Ok(taken) => {
+                let other = (taken.reason, taken.rank) != (reason, rank);
+                let found = Alarm { kind: taken.reason, rank: taken.rank, since_s: None };
+                let found = match other {
+                    true => format!(" ({})", alarm_text(&found, 0.0)),
+                    false => String::new(),
+                };
+                eprint_message(&format!("{text}{found}; snapshot in {}", see(&taken)));
+            }
+            Err(error) => {
+                let why = error.to_string();
+                // A full disk stays full.
+                let known = self.prevented.as_ref() == Some(&why);
+                let why = if known { String::new() } else { format!(": {why}") };
+                eprint_message(&format!("{text}; no snapshot{why}"));
+                self.prevented = Some(error.to_string());
+            }
+        }
+    }
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// What alarms have in common that tell the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cause {
+    kind: Reason,
+    rank: Option<u32>,
+}
+
+impl Cause {
+    fn of(alarm: &Alarm) -> Self {
+        let Alarm { kind, rank, .. } = *alarm;
+        match kind {
+            // One death causes others.
+            Reason::Dead => Self { kind, rank: None },
+            // Ranks stand still for one reason until one moves; more may be found out about it meanwhile.
+            Reason::Deadlock | Reason::Outside | Reason::NoProgress => {
+                Self { kind: Reason::NoProgress, rank: None }
+            }
+            _ => Self { kind, rank },
+        }
+    }
+}
+
+/// A snapshot, and the command that shows it.
+fn see(taken: &Taken) -> String {
+    let path = taken.path.display().to_string();
+    format!("{path}; see: gammachi report {}", shell_word(&path))
+}
+
+impl From<NotTaken> for CommandError {
+    fn from(error: NotTaken) -> Self {
+        match error {
+            NotTaken::Write { .. } | NotTaken::TooLong { .. } => Self::Output(error.to_string()),
+            NotTaken::Read { .. } | NotTaken::Description(_) => Self::Input(error.to_string()),
+        }
+    }
+}

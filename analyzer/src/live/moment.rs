@@ -1,0 +1,91 @@
+//! What the ranks do at a moment.
+
+use super::rank::{LiveRank, RankState};
+use super::run::LiveRun;
+use super::seconds::Place;
+use super::waiting::Waiting;
+
+/// A run at a moment, in seconds since the first rank left MPI_Init.
+#[derive(Debug)]
+pub struct Moment {
+    pub at_s: f64,
+    /// Whether all ranks have finished, so that there is no such moment.
+    pub is_over: bool,
+    pub ranks: Vec<RankNow>,
+}
+
+/// A rank at a moment.
+#[derive(Debug)]
+pub struct RankNow {
+    pub rank: u32,
+    pub state: RankState,
+    /// The call that it is inside.
+    pub call: Option<String>,
+    pub since_s: Option<f64>,
+    /// The same on its counter, whose rate is known better and better.
+    pub since: Option<u64>,
+    pub waits_for: Option<Vec<u32>>,
+    pub efficiency: Option<f64>,
+    /// How many of the last seconds that is of.
+    pub observed_s: f64,
+    pub waits_for_core: Option<f64>,
+}
+
+impl Moment {
+    /// A run now. `waiting` is what is known of who waits for whom.
+    pub fn new(run: &LiveRun, waiting: Option<&Waiting>) -> Self {
+        let ticks_per_s = run.ticks_per_s();
+        let begin = run.begin_ticks();
+        let seconds = |ticks: u64| match begin {
+            Some(begin) => (ticks as i128 - i128::from(begin)) as f64 / ticks_per_s,
+            None => 0.0,
+        };
+        let now = run.ranks().map(LiveRank::now).max().unwrap_or_default();
+        let at_s = seconds(now);
+        let ranks = run.ranks().map(|rank| RankNow::new(rank, waiting, seconds, ticks_per_s));
+        let mut ranks: Vec<RankNow> = ranks.collect();
+        ranks.sort_by_key(|of| of.rank);
+        Self { at_s, is_over: run.has_finished(), ranks }
+    }
+
+    /// Mean share of the last seconds outside MPI; `None` if nothing was seen.
+    pub fn efficiency(&self) -> Option<f64> {
+        let known: Vec<f64> = self.ranks.iter().filter_map(|of| of.efficiency).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    }
+
+    /// The longest time that a rank has been inside a call, in seconds; 0 if none is.
+    pub fn longest_wait_s(&self) -> f64 {
+        let inside = self.ranks.iter().filter(|of| of.call.is_some());
+        inside.filter_map(|of| Some(self.at_s - of.since_s?)).fold(0.0, f64::max)
+    }
+}
+
+impl RankNow {
+    fn new(
+        rank: &LiveRank,
+        waiting: Option<&Waiting>,
+        seconds: impl Fn(u64) -> f64,
+        ticks_per_s: f64,
+    ) -> Self {
+        let (call, since) = match rank.place {
+            Some(Place::InMpi { function, since }) => (Some(rank.function(function)), Some(since)),
+            Some(Place::Outside { since }) => (None, Some(since)),
+            None => (None, None),
+        };
+        // It may have gone on since the whole trace was read.
+        let awaited = waiting.and_then(|waiting| waiting.for_ranks.get(&rank.rank));
+        let awaited = awaited.filter(|(function, _)| Some(function.as_str()) == call);
+        Self {
+            rank: rank.rank,
+            state: rank.state,
+            call: call.map(str::to_owned).filter(|_| rank.state != RankState::Finished),
+            since_s: since.map(seconds),
+            since,
+            waits_for: awaited.map(|(_, ranks)| ranks.clone()),
+            efficiency: rank.efficiency(),
+            observed_s: rank.seen() as f64 / ticks_per_s,
+            waits_for_core: rank.waits_for_core,
+        }
+    }
+}

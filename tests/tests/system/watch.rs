@@ -1,0 +1,322 @@
+//! `gammachi watch`: snapshots of running jobs, and what makes it take them.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use system_tests::directories::TempDir;
+use system_tests::library::library;
+use system_tests::{Job, Mpi, Recording, command, under_both, under_mpich, victim};
+use trace_format::files::rank_file_path;
+use trace_format::header::{Definition, Keeping, KeepingPolicy};
+use trace_format::reader::RankFile;
+
+/// However loaded the host is.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn gammachi(arguments: &[&str]) -> Output {
+    Command::new(command()).args(arguments).output().expect("it starts")
+}
+
+/// Standard output of a command that succeeds.
+fn output_of(arguments: &[&str]) -> String {
+    let output = gammachi(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&output_of(arguments)).expect("JSON")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// Takes a snapshot, and returns its directory.
+fn snapshot_now(run: &Path) -> PathBuf {
+    let output = gammachi(&["watch", text(run), "--now"]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
+    let path = stderr.split("snapshot in ").nth(1).and_then(|rest| rest.split(';').next());
+    PathBuf::from(path.unwrap_or_else(|| panic!("{stderr}")))
+}
+
+/// Ranks 0 and 1 wait in a barrier for rank 2, which computes.
+fn stuck(mpi: Mpi) -> Recording {
+    let mut running =
+        Job::new(mpi, &victim(mpi, "never_reaches_barrier")).ranks(3).start_recording();
+    running.wait_for(|trace| {
+        let inside = |rank: usize| {
+            trace.rank(rank).open_calls() == ["MPI_Barrier"]
+                && trace.rank(rank).count("MPI_Barrier") == 6
+        };
+        let outside =
+            trace.rank(2).count("MPI_Barrier") == 5 && trace.rank(2).open_calls().is_empty();
+        (inside(0) && inside(1) && outside).then_some(())
+    });
+    running
+}
+
+fn process_of(running: &mut Recording, rank: usize) -> libc::pid_t {
+    running.wait_for(|trace| Some(trace.rank(rank).file.fixed.pid as libc::pid_t))
+}
+
+fn signal(process: libc::pid_t, signal: libc::c_int) {
+    // SAFETY: plain numbers; the process is a rank of our own job, or our own child.
+    unsafe { libc::kill(process, signal) };
+}
+
+/// A watcher, and what it has printed.
+struct Watcher(Child);
+
+impl Watcher {
+    fn start(run: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(command());
+        command.arg("watch").arg(run).args(arguments).stderr(Stdio::piped());
+        Self(command.spawn().expect("it starts"))
+    }
+
+    /// Waits until a snapshot is there. Returns its `run.json`.
+    fn wait_for(run: &Path, number: u32) -> Value {
+        let path = run.join(format!("flight-{number:03}/run.json"));
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Ok(text) = std::fs::read(&path) {
+                return serde_json::from_slice(&text).expect("JSON");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("no snapshot {}", path.display());
+    }
+
+    /// Waits for its end by itself. Returns what it printed.
+    fn end(mut self) -> String {
+        let end = Instant::now() + PATIENCE;
+        while self.0.try_wait().expect("it is our child").is_none() {
+            assert!(Instant::now() < end, "the watcher does not end with the job");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut printed = String::new();
+        self.0.stderr.take().expect("a pipe").read_to_string(&mut printed).expect("UTF-8");
+        printed
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn reason(run_json: &Value) -> (&str, Option<u64>) {
+    let snapshot = &run_json["snapshot"];
+    (snapshot["reason"].as_str().expect("a reason"), snapshot["rank"].as_u64())
+}
+
+under_both! {
+    fn snapshot_is_a_run_of_its_moment(mpi) {
+        let running = stuck(mpi);
+        std::thread::sleep(Duration::from_millis(1200));
+        let snapshot = snapshot_now(&running.directory());
+        running.signal_all(libc::SIGKILL);
+        let _recorded = running.end();
+        let run = text(&snapshot);
+        let report = json(&["report", "--json", run]);
+        assert_eq!(report["diagnoses"], serde_json::json!([]), "{report}");
+        let unfinished = &report["unfinished"];
+        assert_eq!((&unfinished["running"], &unfinished["at_least"]), (&true.into(), &false.into()));
+        let causes = serde_json::json!([{ "rank": 2, "kind": "outside MPI", "waiting": [0, 1] }]);
+        assert_eq!(unfinished["causes"], causes, "{unfinished}");
+        assert_ne!(unfinished["ranks"][2]["process"], "gone");
+        let waited_s = unfinished["until_s"].as_f64().expect("a number")
+            - unfinished["ranks"][0]["last_stamp_s"].as_f64().expect("a number");
+        assert!(waited_s > 1.0, "{waited_s}");
+        for name in ["report", "why"] {
+            let shown = output_of(&[name, run]);
+            let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains("this is a snapshot of a running job, taken at 20"), "{shown}");
+        }
+        output_of(&["compare", run, run]);
+        output_of(&["view", "--text", run]);
+        let exported = snapshot.join("otf.json");
+        output_of(&["export", "perfetto", run, text(&exported)]);
+    }
+
+    fn snapshots_of_fast_ranks_are_whole(mpi) {
+        for keep in ["first", "last"] {
+            let ends = TempDir::new();
+            let file = ends.join("ends");
+            let mut running = Job::new(mpi, &victim(mpi, "calls_until_told"))
+                .ranks(2)
+                .argument(&file)
+                .environment("GAMMACHI_KEEP", keep)
+                .environment("GAMMACHI_MAX_BYTES", "1M")
+                .start_recording();
+            running.wait_for(|trace| (trace.rank(0).count("MPI_Sendrecv") > 20_000).then_some(()));
+            let reports: Vec<Value> = (0..4)
+                .map(|_| json(&["report", "--json", text(&snapshot_now(&running.directory()))]))
+                .collect();
+            let live = json(&["report", "--json", text(&running.directory())]);
+            assert_eq!(live["diagnoses"], serde_json::json!([]), "{keep}: {live}");
+            std::fs::write(&file, "").expect("it can be written");
+            running.end().expect_code(0);
+            let mut calls = 0;
+            for report in reports {
+                assert_eq!(report["diagnoses"], serde_json::json!([]), "{keep}: {report}");
+                let functions = report["calls"].as_array().expect("calls").iter();
+                let now = functions
+                    .filter(|of| of["function"] == "MPI_Comm_rank")
+                    .map(|of| of["count"].as_u64().expect("a number"))
+                    .sum::<u64>();
+                assert!(now > calls, "{keep}: {now} calls after {calls}");
+                calls = now;
+            }
+        }
+    }
+
+    fn tells_deadlock_once(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "deadlock_recv_recv")).ranks(3);
+        let mut running = job.start_recording();
+        running.wait_for(|trace| (trace.ranks.len() == 3).then_some(()));
+        let watcher = Watcher::start(&running.directory(), &["--on", "hang=5m"]);
+        assert_eq!(reason(&Watcher::wait_for(&running.directory(), 1)), ("deadlock", Some(0)));
+        std::thread::sleep(Duration::from_secs(2));
+        running.signal_all(libc::SIGKILL);
+        let _recorded = running.end();
+        let printed = watcher.end();
+        let deadlock = "deadlock: rank 0 and others have waited for each other";
+        assert_eq!(printed.matches(deadlock).count(), 1, "{printed}");
+        assert!(printed.contains("see: gammachi report"), "{printed}");
+    }
+
+    fn tells_rank_that_others_wait_for_and_its_stop_and_death(mpi) {
+        let mut running = stuck(mpi);
+        let process = process_of(&mut running, 2);
+        let directory = running.directory();
+        let watcher = Watcher::start(&directory, &["--on", "hang=2s,exit"]);
+        assert_eq!(reason(&Watcher::wait_for(&directory, 1)), ("outside", Some(2)));
+        signal(process, libc::SIGSTOP);
+        let stopped = Watcher::wait_for(&directory, 2);
+        assert_eq!(reason(&stopped), ("stopped", Some(2)));
+        assert_eq!(stopped["snapshot"]["processes"]["2"], "stopped");
+        running.signal_all(libc::SIGKILL);
+        let _recorded = running.end();
+        let printed = watcher.end();
+        assert!(printed.contains("all others have waited for rank 2"), "{printed}");
+        assert!(printed.contains("rank 2 is stopped by a signal"), "{printed}");
+    }
+
+    fn names_rank_that_is_killed(mpi) {
+        let mut running = stuck(mpi);
+        let process = process_of(&mut running, 2);
+        let directory = running.directory();
+        let watcher = Watcher::start(&directory, &["--on", "exit"]);
+        // It looks before the first moment of which it tells.
+        std::thread::sleep(Duration::from_millis(500));
+        signal(process, libc::SIGKILL);
+        assert_eq!(reason(&Watcher::wait_for(&directory, 1)), ("dead", Some(2)));
+        running.signal_all(libc::SIGKILL);
+        let _recorded = running.end();
+        let printed = watcher.end();
+        assert!(printed.contains("rank 2 died before MPI_Finalize"), "{printed}");
+        assert_eq!(printed.matches("snapshot in").count(), 1, "{printed}");
+    }
+}
+
+under_mpich! {
+    fn watcher_goes_on_without_snapshots_and_the_job_without_watcher(mpi) {
+        let mut running = stuck(mpi);
+        let process = process_of(&mut running, 2);
+        let directory = running.directory();
+        let too_long = Watcher::start(&directory, &["--on", "hang=1s", "--most-bytes", "1K"]);
+        std::thread::sleep(Duration::from_secs(3));
+        signal(process, libc::SIGSTOP);
+        std::thread::sleep(Duration::from_secs(2));
+        signal(too_long.0.id() as libc::pid_t, libc::SIGTERM);
+        let printed = too_long.end();
+        assert_eq!(printed.matches("no snapshot").count(), 2, "{printed}");
+        assert_eq!(printed.matches("--most-bytes").count(), 1, "what prevents them is said once: {printed}");
+        let on_request = Watcher::start(&directory, &["--on", "signal"]);
+        std::thread::sleep(Duration::from_secs(1));
+        signal(on_request.0.id() as libc::pid_t, libc::SIGUSR1);
+        assert_eq!(reason(&Watcher::wait_for(&directory, 1)), ("signal", None));
+        signal(on_request.0.id() as libc::pid_t, libc::SIGKILL);
+        // The run directory goes away while it is watched.
+        let gone = Watcher::start(&directory, &["--on", "hang=1s"]);
+        std::thread::sleep(Duration::from_secs(1));
+        std::fs::rename(&directory, directory.with_extension("elsewhere")).expect("it can be renamed");
+        signal(process, libc::SIGCONT);
+        std::thread::sleep(Duration::from_secs(1));
+        signal(process, 0);
+        running.signal_all(libc::SIGKILL);
+        running.end();
+        gone.end();
+    }
+}
+
+/// A program under `gammachi run --flight`, which stands still after a while.
+fn flight(mpi: Mpi, folder: &TempDir, arguments: &[&str]) -> (Child, PathBuf) {
+    let (out, launcher) = (folder.join("run"), mpi.launcher());
+    let mut run = Command::new(command());
+    run.args(["run", "--flight"]).args(arguments).arg("--out").arg(&out).arg("--");
+    run.arg(launcher.get_program()).args(launcher.get_args()).args(["-n", "3"]);
+    run.arg(victim(mpi, "never_reaches_barrier"));
+    run.env("GAMMACHI_LIBRARY", library());
+    run.envs(mpi.environment().iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
+    (run.spawn().expect("it starts"), out)
+}
+
+under_both! {
+    fn run_with_flight_is_watched_until_its_end(mpi) {
+        let folder = TempDir::new();
+        let (mut run, out) = flight(mpi, &folder, &["--last", "8M", "--on", "hang=2s,exit"]);
+        assert_eq!(reason(&Watcher::wait_for(&out, 1)), ("outside", Some(2)));
+        signal(run.id() as libc::pid_t, libc::SIGTERM);
+        let mut printed = String::new();
+        // Nobody holds the pipe any more: the watcher has ended, too.
+        run.stderr.take().expect("a pipe").read_to_string(&mut printed).expect("UTF-8");
+        assert!(!run.wait().expect("it is our child").success());
+        assert!(printed.contains("all others have waited for rank 2"), "{printed}");
+        let file = RankFile::open(&out.join("flight-001").join(rank_file_path(0, 0)));
+        let definitions = file.expect("a rank file").definitions;
+        let keeping = Keeping { policy: KeepingPolicy::Last, max_bytes: 8 << 20 };
+        assert!(definitions.contains(&Definition::Keeping(keeping)), "{definitions:?}");
+    }
+
+    fn exec_with_flight_has_one_watcher_that_ends_with_the_job(mpi) {
+        let folder = TempDir::new();
+        let (out, launcher) = (folder.join("run"), mpi.launcher());
+        let mut job = Command::new(launcher.get_program());
+        job.args(launcher.get_args()).args(["-n", "3"]).arg(command()).args(["exec", "--flight"]);
+        job.args(["--on", "hang=2s,exit", "--out"]).arg(&out).arg("--");
+        job.arg(victim(mpi, "never_reaches_barrier")).env("GAMMACHI_LIBRARY", library());
+        job.envs(mpi.environment().iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut job = job.spawn().expect("it starts");
+        assert_eq!(reason(&Watcher::wait_for(&out, 1)), ("outside", Some(2)));
+        let second = gammachi(&["watch", text(&out)]);
+        let stderr = String::from_utf8_lossy(&second.stderr);
+        assert!(stderr.contains("runs on this host already"), "{stderr}");
+        signal(job.id() as libc::pid_t, libc::SIGTERM);
+        let mut printed = String::new();
+        job.stderr.take().expect("a pipe").read_to_string(&mut printed).expect("UTF-8");
+        assert!(!job.wait().expect("it is our child").success());
+        assert_eq!(printed.matches("all others have waited for rank 2").count(), 1, "{printed}");
+    }
+}
+
+#[test]
+fn refuses_what_is_not_built_or_not_understood() {
+    for (on, words) in
+        [("slow=4", "not built yet"), ("limit=10min", "not built yet"), ("x", "possible are")]
+    {
+        let output = gammachi(&["watch", "run", "--on", on]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
+}
