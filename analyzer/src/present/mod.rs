@@ -45,6 +45,7 @@ pub mod roofline;
 pub mod scaling;
 mod sections;
 mod shown;
+mod snapshot;
 mod svg;
 mod table;
 pub mod text_timeline;

@@ -141,10 +141,9 @@ under_both! {
             let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words.contains("this is a snapshot of a running job, taken at 20"), "{shown}");
         }
-        output_of(&["compare", run, run]);
         output_of(&["view", "--text", run]);
         let exported = snapshot.join("otf.json");
-        output_of(&["export", "perfetto", run, text(&exported)]);
+        output_of(&["export", run, "--to", "perfetto", "--out", text(&exported)]);
     }
 
     fn snapshots_of_fast_ranks_are_whole(mpi) {

@@ -12,8 +12,10 @@ use crate::present::context::plural;
 use crate::present::findings;
 use crate::present::quantity::{count, significant};
 use crate::present::report::code;
+use crate::present::snapshot;
 use crate::present::table::{self, Table};
 use crate::tables::{delay_costs, waits};
+use crate::trace::RunNote;
 
 use super::words::{self, seconds_of, share};
 use super::{hosts, stretches};
@@ -48,6 +50,11 @@ pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
         block("REGIONS", Figures::Efficiency, stretches::region_lines(why.run, why.causes));
         block("PHASES", Figures::Efficiency, stretches::phase_lines(why.run, why.causes));
         block("ITERATIONS", Figures::Efficiency, stretches::iteration_lines(why.causes));
+    }
+    for note in &why.run.notes {
+        if let RunNote::Snapshot { reason, rank, utc } = note {
+            blocks.note(&snapshot::sentence(*reason, *rank, utc.as_deref()));
+        }
     }
     for what in words::missing(why) {
         blocks.note(&format!("Not known: {what}."));

@@ -5,33 +5,15 @@ use trace_format::header::KeepingPolicy;
 use crate::metrics::{FailedCalls, MessageNote, Note};
 use crate::present::context::plural;
 use crate::present::quantity::with_prefix;
+use crate::present::snapshot;
 use crate::timeline::{NotedRanks, TimeNote};
 use crate::trace::RunNote;
-use crate::trace::snapshot::Reason;
-
-/// Why a snapshot was taken.
-fn reason_text(reason: Reason, rank: Option<u32>) -> String {
-    let rank = rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
-    match reason {
-        Reason::Dead => format!("{rank} had died before MPI_Finalize"),
-        Reason::Stopped => format!("{rank} was stopped by a signal"),
-        Reason::Deadlock => format!("{rank} and others waited for each other"),
-        Reason::Outside => format!("{rank} was outside MPI while all others waited"),
-        Reason::NoProgress => {
-            format!("no rank had begun or ended a call for long; in the end all waited for {rank}")
-        }
-        Reason::Exit => "the job had ended before all ranks returned from MPI_Finalize".into(),
-        Reason::Signal => "gammachi watch had received SIGUSR1".into(),
-        Reason::Asked => "it was asked for (gammachi watch --now)".into(),
-    }
-}
 
 /// A note on a run as a sentence.
 pub(crate) fn run_note(note: &RunNote) -> String {
     match note {
         RunNote::Snapshot { reason, rank, utc } => {
-            let at = utc.as_ref().map_or_else(String::new, |utc| format!(", taken at {utc}"));
-            format!("this is a snapshot of a running job{at}: {}", reason_text(*reason, *rank))
+            snapshot::sentence(*reason, *rank, utc.as_deref())
         }
         RunNote::Simulated => {
             "this run is simulated: `gammachi whatif --out` wrote it by replaying another run; its times were not \
