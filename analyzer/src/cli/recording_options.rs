@@ -108,10 +108,10 @@ fn kept_events() -> impl TypedValueParser<Value = KeepingPolicy> {
 }
 
 fn last(text: &str) -> Result<u64, String> {
-    if text.ends_with(['s', 'm', 'h']) && !text.ends_with("kb") {
-        return Err("a time is not built yet; name a size, such as 64M".into());
-    }
-    values::bytes(text).map_err(|error| error.to_string())
+    values::bytes(text).map_err(|error| match text.ends_with(['s', 'm', 'h']) {
+        true => "a time cannot be given; name a size, such as 64M".to_owned(),
+        false => error.to_string(),
+    })
 }
 
 fn on(text: &str) -> Result<String, String> {

@@ -14,8 +14,7 @@ use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 use crate::shell_word::shell_word;
 use crate::trace::host_name;
 use crate::trace::run_json::{
-    Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, Termination,
-    relevant_environment,
+    Exit, Instant, Params, RunJson, RunState, Termination, relevant_environment,
 };
 
 use super::calibrate::kernel_program::KernelMpi;
@@ -269,10 +268,6 @@ fn describe_run(
         Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
     });
     RunJson {
-        format: FORMAT.into(),
-        format_version: FORMAT_VERSION,
-        gammachi_version: env!("CARGO_PKG_VERSION").into(),
-        state: RunState::Running,
         argv: words.iter().map(|word| text(word)).collect(),
         program: program.map(|path| text(path.as_os_str())),
         directory: env::current_dir().map(|path| text(path.as_os_str())).unwrap_or_default(),
@@ -281,14 +276,8 @@ fn describe_run(
         level: recording.level,
         compute: recording.compute.to_string(),
         params: Params(recording.parameters.clone()),
-        start: Instant::now(),
-        end: None,
-        duration_s: None,
-        exit: None,
-        termination: None,
-        jobs: None,
-        snapshot: None,
         environment: relevant_environment(environment),
+        ..RunJson::begun(Instant::now())
     }
 }
 

@@ -14,9 +14,7 @@ use trace_format::reader::{Cut, RankFile};
 use super::rank::{LiveRank, RankState};
 use super::run::LiveRun;
 use super::waiting::Waiting;
-use crate::trace::run_json::{
-    FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunJsonError, RunState,
-};
+use crate::trace::run_json::{Instant, Params, RunJson, RunJsonError};
 use crate::trace::snapshot::{NAME, Reason, Snapshot};
 use crate::trace::{ProcessState, RankFacts};
 
@@ -214,26 +212,15 @@ fn description(run: &LiveRun) -> Result<RunJson, RunJsonError> {
     let begin_ns = anchors.map(|anchor| anchor.realtime_ns).min().unwrap_or_default();
     let header = &first.header;
     Ok(RunJson {
-        format: FORMAT.into(),
-        format_version: FORMAT_VERSION,
-        gammachi_version: env!("CARGO_PKG_VERSION").into(),
-        state: RunState::Running,
         argv: header.arguments.clone(),
         program: Some(header.program.clone()).filter(|program| !program.is_empty()),
         directory: header.directory.clone(),
         host: header.host.clone(),
-        library: String::new(),
         level: first.fixed.level,
         compute: header.compute.clone(),
         params: Params(header.parameters.clone()),
-        start: Instant::from_unix_ns(begin_ns),
-        end: None,
-        duration_s: None,
-        exit: None,
-        termination: None,
-        jobs: None,
-        snapshot: None,
         environment: facts(first).environment.into_iter().collect(),
+        ..RunJson::begun(Instant::from_unix_ns(begin_ns))
     })
 }
 

@@ -173,6 +173,32 @@ impl RunJsonError {
 }
 
 impl RunJson {
+    /// The description of a run that has begun, as far as every run has the same.
+    pub fn begun(start: Instant) -> Self {
+        Self {
+            format: FORMAT.into(),
+            format_version: FORMAT_VERSION,
+            gammachi_version: env!("CARGO_PKG_VERSION").into(),
+            state: RunState::Running,
+            argv: Vec::new(),
+            program: None,
+            directory: String::new(),
+            host: String::new(),
+            library: String::new(),
+            level: 0,
+            compute: String::new(),
+            params: Params(Vec::new()),
+            start,
+            end: None,
+            duration_s: None,
+            exit: None,
+            termination: None,
+            jobs: None,
+            snapshot: None,
+            environment: BTreeMap::new(),
+        }
+    }
+
     /// Reads the file of a run directory.
     ///
     /// # Errors
@@ -247,10 +273,7 @@ pub(crate) mod tests {
     /// The description of a run that has not ended.
     pub(crate) fn example() -> RunJson {
         RunJson {
-            format: FORMAT.into(),
-            format_version: FORMAT_VERSION,
             gammachi_version: "0.1.0".into(),
-            state: RunState::Running,
             argv: ["mpirun", "-n", "2", "./xhpl"].map(String::from).into(),
             program: Some("/home/me/xhpl".into()),
             directory: "/home/me".into(),
@@ -259,14 +282,8 @@ pub(crate) mod tests {
             level: 1,
             compute: "blas".into(),
             params: Params(vec![("N".into(), "20000".into()), ("A".into(), "\"1\"".into())]),
-            start: Instant::from_unix_ns(1_700_000_000_123_456_789),
-            end: None,
-            duration_s: None,
-            exit: None,
-            termination: None,
-            jobs: None,
-            snapshot: None,
             environment: BTreeMap::from([("OMP_NUM_THREADS".into(), "1".into())]),
+            ..RunJson::begun(Instant::from_unix_ns(1_700_000_000_123_456_789))
         }
     }
 
