@@ -32,7 +32,7 @@ pub struct Snapshots {
 pub struct Taken {
     /// Its run directory.
     pub path: PathBuf,
-    /// Why, as far as it shows itself.
+    /// Why, as far as the copy shows.
     pub reason: Reason,
     pub rank: Option<u32>,
 }
