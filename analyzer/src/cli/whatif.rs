@@ -11,8 +11,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::analysis::Analysis;
-use crate::causes::UnexplainedWaits;
-use crate::diagnosis::{Diagnosis, Evidence};
+use crate::causes::{Causes, UnexplainedWaits};
+use crate::diagnosis::{self, Diagnosis, Evidence};
 use crate::ledger::{Predictor, Subject};
 use crate::metrics::{self, Selection};
 use crate::models::observations::TAU_S;
@@ -56,7 +56,15 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     let analysis = Analysis::new(&run, &timeline);
     let search = GraphSearch::new(&analysis).map_err(|why| not_replayable(&run, why))?;
     let about = metrics::Question::about(&Selection::Whole);
-    let (figures, waits, read) = UnexplainedWaits::in_summary(&analysis, &about, &&search)?;
+    // Whoever reads all findings reads why ranks waited; the screen says only what makes its answers invalid.
+    let reads_waits = arguments.json || !run.all_finished();
+    let (figures, waits, read) = match reads_waits {
+        true => UnexplainedWaits::in_summary(&analysis, &about, &&search)?,
+        false => {
+            let (figures, read) = metrics::Answer::along(&analysis, &about, &&search)?;
+            (figures, None, read)
+        }
+    };
     let graph = search.graph(read).map_err(|why| not_replayable(&run, why))?;
     let mut what_if = WhatIf::new(graph);
     let question = Question::new(arguments, &what_if)?;
@@ -80,7 +88,13 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     if replayed_aside(&run).is_err() && output.is_none() {
         what_if.free_operations();
     }
-    let causes = waits.and_then(|waits| waits.explain(&figures));
+    let causes = match waits {
+        Some(waits) => waits.explain(&figures),
+        None if !reads_waits && diagnosis::doubts_depend_on_waits(&figures.metrics) => {
+            Causes::in_summary(&analysis, &about)?.1
+        }
+        None => None,
+    };
     let ideal = replayed_aside(&run).and_then(|()| what_if.ideal_if_exact());
     let diagnosis = Diagnosis::new(Evidence {
         run: &run,

@@ -1,6 +1,6 @@
 //! Whether ranks lacked cores, and how much that explains.
 
-use crate::metrics::{Competitor, Oversubscription, Pinning};
+use crate::metrics::{Competitor, Metrics, Oversubscription, Pinning};
 
 use super::evidence::Evidence;
 use super::finding::{Finding, NOTABLE_SHARE};
@@ -118,6 +118,11 @@ pub fn is_more_lack(share: f64, of_other: f64) -> bool {
 pub fn share_cores(of: &Evidence) -> bool {
     let share = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
     of.metrics.oversubscription.iter().any(share)
+}
+
+/// Whether ranks of a whole run may have lacked cores so much that nothing else matters; why they waited then tells.
+pub(super) fn may_lack(metrics: &Metrics) -> bool {
+    metrics.share_off_cpu().is_some_and(|share| share >= LACKING_CORES)
 }
 
 /// Whether ranks waited for cores for much of the run, because they share them or because other programs took them,

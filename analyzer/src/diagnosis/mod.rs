@@ -54,6 +54,8 @@ pub use measurement::Measurement;
 pub use next::{Purpose, Step};
 pub use why::{NotRecorded, OwnTimes, Why};
 
+use crate::metrics::Metrics;
+
 /// Efficiency at or above which the causes of what is lost are left to the tables.
 const HARDLY_LOST: f64 = 0.97;
 /// Load balance at or above which ranks compute equally long.
@@ -89,6 +91,11 @@ impl<'a> Diagnosis<'a> {
         diagnosis.suppress();
         diagnosis
     }
+}
+
+/// Whether it depends on why ranks waited what makes predictions invalid.
+pub fn doubts_depend_on_waits(metrics: &Metrics) -> bool {
+    metrics.unfinished.is_some() || cores::may_lack(metrics)
 }
 
 /// Whether it was said that the only rank that sleeps does so where the others wait for it.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use gammachi_analyzer::analysis::Analysis;
 use gammachi_analyzer::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use gammachi_analyzer::comparison::{Comparison, Relation, RunRecord};
-use gammachi_analyzer::diagnosis::{Diagnosis, Evidence, Why};
+use gammachi_analyzer::diagnosis::{Diagnosis, Evidence, Why, doubts_depend_on_waits};
 use gammachi_analyzer::metrics::activity::bins_for;
 use gammachi_analyzer::metrics::activity::detail::PAGE_BUDGET;
 use gammachi_analyzer::metrics::activity::index::{ActivityIndex, IndexReader};
@@ -160,18 +160,24 @@ fn of_whatif(analysis: &Analysis) -> Option<Output> {
     let diagnosis = Diagnosis::new(evidence);
     let tolerance = whatif::Tolerance { slowdown: 0.01, latency_s: Some(1e-6), replays: 1 };
     let tolerances = if answers.is_empty() { vec![] } else { vec![tolerance] };
-    let results = whatif::WhatIfResults {
+    // The screen is made without causes where what it doubts does not depend on them.
+    let causes = causes.filter(|_| doubts_depend_on_waits(&metrics));
+    let for_screen = Diagnosis::new(Evidence { causes, ..evidence });
+    let network = Assembled::of_run(what_if.calibration.network, [true; 2], [true; 2]);
+    let results = |diagnosis| whatif::WhatIfResults {
         run,
         timeline,
         what_if: &what_if,
         answers: &answers,
         tolerances: &tolerances,
         placement: &what_if.placement,
-        network: &Assembled::of_run(what_if.calibration.network, [true; 2], [true; 2]),
+        network: &network,
         notes: &[],
-        diagnosis: &diagnosis,
+        diagnosis,
     };
-    Some(output("whatif", whatif::screen(&results, false), whatif::json(&results)))
+    let (screen, all) = (whatif::screen(&results(&for_screen), false), results(&diagnosis));
+    assert_eq!(screen, whatif::screen(&all, false));
+    Some(output("whatif", screen, whatif::json(&all)))
 }
 
 fn of_compare(analysis: &Analysis) -> Option<Output> {
