@@ -6,7 +6,7 @@ use std::ops::{Add, Mul};
 use super::dependencies::{StartPoint, dependencies, senders};
 use super::exchange::Rounds;
 use super::forward::{Conditions, Replayed};
-use super::graph::{Graph, Op, OpNumber};
+use super::graph::{Graph, OpNumber};
 use super::network::{Amount, Costs, Network};
 
 /// Number of network parameters. Their order: overhead, overhead per byte, latency within and
@@ -121,11 +121,7 @@ impl Transfers {
 }
 
 /// Finds the critical path of a replay.
-pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
-    graph: &Graph,
-    conditions: &Conditions<'_, P>,
-    replayed: &Replayed,
-) -> Path {
+pub fn critical_path(graph: &Graph, conditions: &Conditions<'_>, replayed: &Replayed) -> Path {
     let network = slopes(conditions.network);
     let costs = Costs { network: &network, placement: conditions.placement };
     let mut path = Path {
@@ -146,7 +142,7 @@ pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
             line = graph.line_of(before);
             op = before;
         }
-        let (own_s, library_s) = (conditions.pace)(op, &graph.ops[op as usize]);
+        let (own_s, library_s) = conditions.before(graph, op);
         path.by_line[line as usize] += own_s;
         path.by_context[graph.ops[op as usize].context as usize] += own_s;
         path.library_s += library_s;

@@ -70,6 +70,7 @@ struct RankOpBuilder<'l, 'a> {
     /// The lines that have ended, and the end of each one's operations.
     lines: Vec<(u32, usize)>,
     ops: Vec<Op>,
+    own: Vec<f64>,
     links: Vec<Link>,
     recorded: Vec<Recorded>,
     fixed: i64,
@@ -79,6 +80,7 @@ struct RankOpBuilder<'l, 'a> {
 struct RankOps {
     lines: Vec<(u32, usize)>,
     ops: Vec<Op>,
+    own: Vec<f64>,
     links: Vec<Link>,
     recorded: Vec<Recorded>,
     fixed: i64,
@@ -86,8 +88,8 @@ struct RankOps {
 
 impl From<RankOpBuilder<'_, '_>> for RankOps {
     fn from(rank: RankOpBuilder) -> Self {
-        let RankOpBuilder { lines, ops, links, recorded, fixed, .. } = rank;
-        Self { lines, ops, links, recorded, fixed }
+        let RankOpBuilder { lines, ops, own, links, recorded, fixed, .. } = rank;
+        Self { lines, ops, own, links, recorded, fixed }
     }
 }
 
@@ -173,6 +175,7 @@ impl<'a, 'l> CallObserver<'a> for &'l OpBuilder<'l, 'a> {
             contexts: LocalContexts::default(),
             lines: Vec::new(),
             ops: Vec::new(),
+            own: Vec::new(),
             links: Vec::new(),
             recorded: Vec::new(),
             fixed: 0,
@@ -260,11 +263,11 @@ impl RankOpBuilder<'_, '_> {
             let is_last = number == last;
             let context = self.contexts.number(context.unwrap_or(between));
             self.ops.push(Op {
-                own_s: self.seconds(ticks),
                 library_s: if is_last { library_s } else { 0.0 },
                 context,
                 links: self.links.len() as u32,
             });
+            self.own.push(self.seconds(ticks));
             let left = if is_last { left } else { entered };
             self.recorded.push(Recorded { entered_s: at(self, entered), left_s: at(self, left) });
         }
@@ -531,6 +534,7 @@ impl<'s, 'a> GraphSearch<'s, 'a> {
             contexts,
             calls: 0,
             ops: Vec::new(),
+            own: Vec::new(),
             links: Vec::new(),
             messages: found.messages,
             collectives: found.collectives,
@@ -598,16 +602,18 @@ impl<'a> Graph<'a> {
                 self.lines.push(GraphLine { position: line.position, ops, begin_s });
             }
         }
-        let (mut ops, mut links, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ops, mut own) = (Vec::new(), Vec::new());
+        let (mut links, mut recorded) = (Vec::new(), Vec::new());
         let mut first_link = 0;
         for rank in ranks {
             ops.push((rank.ops, first_link));
             first_link += rank.links.len() as u32;
+            own.push(rank.own);
             links.push(rank.links);
             recorded.push(rank.recorded);
         }
-        ((self.links, self.recorded), self.ops) =
-            rayon::join(|| (joined(links), joined(recorded)), || joined_ops(ops));
+        ((self.links, self.recorded), (self.ops, self.own)) =
+            rayon::join(|| (joined(links), joined(recorded)), || (joined_ops(ops), joined(own)));
         self.calls = self.ops.len();
         self
     }

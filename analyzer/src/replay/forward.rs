@@ -1,31 +1,36 @@
 //! Replays a run: every thread advances until it needs something that another has not done yet.
 
-use rustc_hash::FxHashMap;
-
 use super::dependencies::{StartPoint, dependencies, senders};
 use super::exchange::Rounds;
-use super::graph::{Graph, LinkKind, Op, OpNumber, Window};
+use super::graph::{Graph, LinkKind, OpNumber, Window};
 use super::movement::Needs;
 use super::network::{Costs, Network, Placement};
 use super::part::{Bounds, Ends, Pin};
 
 /// The conditions of a replay.
 #[derive(Debug, Clone, Copy)]
-pub struct Conditions<'c, P> {
+pub struct Conditions<'c> {
     pub network: &'c Network,
     /// The hosts of the ranks.
     pub placement: &'c Placement,
-    /// Durations in seconds, given an operation and its number: of the computation before it, and
-    /// of the calls before it that need no other rank.
-    pub pace: P,
+    /// Computation before each operation, seconds.
+    pub own: &'c [f64],
+    /// Factor of the recorded time in the recorder and in calls that need no other rank.
+    pub library: f64,
 }
 
-/// Type of [`as_recorded`].
-pub(super) type RecordedPace = fn(OpNumber, &Op) -> (f64, f64);
+impl<'c> Conditions<'c> {
+    /// The recorded computation, on a network and a placement.
+    pub fn recorded(graph: &'c Graph, network: &'c Network, placement: &'c Placement) -> Self {
+        Self { network, placement, own: &graph.own, library: 1.0 }
+    }
 
-/// The pace of a replay in which computation takes as long as recorded.
-pub(super) fn as_recorded(_number: OpNumber, op: &Op) -> (f64, f64) {
-    (op.own_s, f64::from(op.library_s))
+    /// Seconds before an operation: of computation, and in calls that need no other rank.
+    #[inline]
+    pub(super) fn before(&self, graph: &Graph, op: OpNumber) -> (f64, f64) {
+        let library_s = f64::from(graph.ops[op as usize].library_s) * self.library;
+        (self.own[op as usize], library_s)
+    }
 }
 
 /// The result of a replay.
@@ -44,8 +49,15 @@ pub struct Replayed {
     pub released: u64,
 }
 
-/// A time that is not known yet.
-const UNKNOWN: f64 = f64::NAN;
+/// A time that is not known yet, which a line waits for: not a number, but one that names the line.
+fn awaited_by(line: u32) -> f64 {
+    f64::from_bits(f64::NAN.to_bits() | u64::from(line))
+}
+
+/// The line that waits for a time, if that is not known yet.
+fn waiter(time: f64) -> u32 {
+    if time.is_nan() { time.to_bits() as u32 } else { NO_LINE }
+}
 
 const NO_LINE: u32 = u32::MAX;
 
@@ -63,72 +75,75 @@ struct Progress {
     op: OpNumber,
     inside: bool,
     now: f64,
+    /// What it waits for.
+    need: Option<Need>,
     /// The next line that waits for the same.
     next_waiter: u32,
 }
 
-struct Forward<'f, 'a, P> {
+/// The progress of a collective operation.
+#[derive(Debug, Clone, Copy)]
+struct Joined {
+    /// The number of senders that have not begun, and when the last one began.
+    missing: u32,
+    last: f64,
+    /// The first line that waits for its senders.
+    waiter: u32,
+}
+
+struct Forward<'f, 'a> {
     graph: &'f Graph<'a>,
     /// The part of the run that is replayed, and when it was left; `None` if that is all.
     part: Option<(&'f Bounds, Ends)>,
-    conditions: &'f Conditions<'f, P>,
+    conditions: &'f Conditions<'f>,
     costs: Costs<'f>,
     /// The end of the operations of each line.
     ends: &'f [OpNumber],
+    /// When each call is entered, or the first line that waits for it.
     entered: Vec<f64>,
-    /// For each collective operation, the number of senders that have not begun, and when the last
-    /// one began.
-    missing: Vec<u32>,
-    last: Vec<f64>,
+    /// By collective operation.
+    joined: Vec<Joined>,
     /// When each member has everything, for operations in which every member needs all others.
     rounds_done: Vec<f64>,
     progress: Vec<Progress>,
-    /// The first line that waits for each call; and, for each line, how many lines wait for one of
-    /// its calls.
-    waiting_for_ops: FxHashMap<OpNumber, u32>,
-    awaited: Vec<u32>,
-    /// The first line that waits for the senders of each collective operation.
-    waiting_for_senders: FxHashMap<u32, u32>,
     runnable: Vec<u32>,
 }
 
 /// Replays a run. Times depend only on the graph and the conditions, not on the order of the lines.
-pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
-    graph: &Graph,
-    conditions: &Conditions<'_, P>,
-) -> Replayed {
+pub fn replay(graph: &Graph, conditions: &Conditions<'_>) -> Replayed {
     replay_window(graph, conditions, &graph.whole())
 }
 
 /// Replays a part of a run, as the module `part` says; returns when it was left.
-pub(super) fn replay_part<P: Fn(OpNumber, &Op) -> (f64, f64)>(
-    graph: &Graph,
-    conditions: &Conditions<'_, P>,
-    bounds: &Bounds,
-) -> Ends {
+pub(super) fn replay_part(graph: &Graph, conditions: &Conditions<'_>, bounds: &Bounds) -> Ends {
     replay_from(graph, conditions, (&graph.whole(), Some(bounds))).1
 }
 
 /// Replays a window of a run.
-pub(super) fn replay_window<P: Fn(OpNumber, &Op) -> (f64, f64)>(
+pub(super) fn replay_window(
     graph: &Graph,
-    conditions: &Conditions<'_, P>,
+    conditions: &Conditions<'_>,
     window: &Window,
 ) -> Replayed {
     replay_from(graph, conditions, (window, None)).0
 }
 
-fn replay_from<P: Fn(OpNumber, &Op) -> (f64, f64)>(
+fn replay_from(
     graph: &Graph,
-    conditions: &Conditions<'_, P>,
+    conditions: &Conditions<'_>,
     (window, part): (&Window, Option<&Bounds>),
 ) -> (Replayed, Ends) {
     let lines = graph.lines.len();
-    let missing = |number: usize| senders(graph, number as u32).count() as u32;
+    let joined = |number: usize| Joined {
+        missing: senders(graph, number as u32).count() as u32,
+        last: f64::NEG_INFINITY,
+        waiter: NO_LINE,
+    };
     let progress = graph.lines.iter().map(|line| Progress {
         op: line.ops.start,
         inside: false,
         now: line.begin_s,
+        need: None,
         next_waiter: NO_LINE,
     });
     let mut forward = Forward {
@@ -137,14 +152,10 @@ fn replay_from<P: Fn(OpNumber, &Op) -> (f64, f64)>(
         part: part.map(|bounds| (bounds, Ends::default())),
         costs: Costs { network: conditions.network, placement: conditions.placement },
         ends: &window.ends,
-        entered: vec![UNKNOWN; graph.ops.len()],
-        missing: (0..graph.collectives.len()).map(missing).collect(),
-        last: vec![f64::NEG_INFINITY; graph.collectives.len()],
-        rounds_done: vec![UNKNOWN; graph.members.len()],
+        entered: vec![awaited_by(NO_LINE); graph.ops.len()],
+        joined: (0..graph.collectives.len()).map(joined).collect(),
+        rounds_done: vec![f64::NAN; graph.members.len()],
         progress: progress.collect(),
-        waiting_for_ops: FxHashMap::default(),
-        awaited: vec![0; lines],
-        waiting_for_senders: FxHashMap::default(),
         runnable: (0..lines as u32).rev().collect(),
     };
     let mut released = 0;
@@ -172,7 +183,7 @@ fn replay_from<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     (Replayed { entered: forward.entered, ends, last_ops, elapsed_s, released }, part)
 }
 
-impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
+impl Forward<'_, '_> {
     /// Advances a line until it needs something that is not known. With `anyway`, the current call
     /// does not wait for what it needs.
     fn advance(&mut self, line: u32, mut anyway: bool) {
@@ -188,27 +199,28 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
                     Some(Pin { is_after: true, .. }) => now,
                     Some(Pin { entered: Some(entered), .. }) => entered,
                     _ => {
-                        let of = &self.graph.ops[op as usize];
-                        let (own_s, library_s) = (self.conditions.pace)(op, of);
+                        let (own_s, library_s) = self.conditions.before(self.graph, op);
                         now + own_s + library_s
                     }
                 };
-                self.enter(line, op, now);
+                self.enter(op, now);
             }
             // What lies outside the part ends when it did.
             let is_outside = pin.is_some_and(|pin| pin.left.is_some() && pin.ends.is_none());
             match self.left(op, now, anyway || is_outside) {
                 Ok(left) => now = self.pinned((line, op), pin, (now, left)),
                 Err(need) => {
+                    let next_waiter = self.replace_waiter(need, line);
+                    let need = Some(need);
                     self.progress[line as usize] =
-                        Progress { op, inside: true, now, next_waiter: NO_LINE };
-                    self.wait(line, need);
+                        Progress { op, inside: true, now, need, next_waiter };
                     return;
                 }
             }
             (op, inside, anyway) = (op + 1, false, false);
         }
-        self.progress[line as usize] = Progress { op, inside: false, now, next_waiter: NO_LINE };
+        self.progress[line as usize] =
+            Progress { op, inside: false, now, need: None, next_waiter: NO_LINE };
     }
 
     /// When a call is left, in the replay of a part.
@@ -226,14 +238,9 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
 
     /// Begins a call, for which others may have waited.
     #[inline]
-    fn enter(&mut self, line: u32, op: OpNumber, now: f64) {
-        self.entered[op as usize] = now;
-        if self.awaited[line as usize] > 0
-            && let Some(first) = self.waiting_for_ops.remove(&op)
-        {
-            let woken = self.wake(first);
-            self.awaited[line as usize] -= woken;
-        }
+    fn enter(&mut self, op: OpNumber, now: f64) {
+        let first = waiter(std::mem::replace(&mut self.entered[op as usize], now));
+        self.wake(first);
         for link in self.graph.links(op) {
             if matches!(link.kind, LinkKind::Collective | LinkKind::PostCollective) {
                 self.join_collective(link.of, now);
@@ -247,11 +254,13 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
             return;
         }
         let at = member.collective as usize;
-        self.last[at] = self.last[at].max(now);
-        self.missing[at] -= 1;
-        if self.missing[at] > 0 {
+        let joined = &mut self.joined[at];
+        joined.last = joined.last.max(now);
+        joined.missing -= 1;
+        if joined.missing > 0 {
             return;
         }
+        let first = std::mem::replace(&mut joined.waiter, NO_LINE);
         let collective = &self.graph.collectives[at];
         if collective.needs == Needs::Everybody {
             let rounds = Rounds::new(self.graph, collective);
@@ -259,31 +268,28 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
             let first = collective.members.start as usize;
             self.rounds_done[first..first + ends.len()].copy_from_slice(&ends);
         }
-        if let Some(first) = self.waiting_for_senders.remove(&member.collective) {
-            self.wake(first);
-        }
+        self.wake(first);
     }
 
-    /// Makes lines that waited for the same thing runnable; returns their number.
-    fn wake(&mut self, first: u32) -> u32 {
-        let (mut line, mut woken) = (first, 0);
+    /// Makes lines that waited for the same thing runnable.
+    fn wake(&mut self, first: u32) {
+        let mut line = first;
         while line != NO_LINE {
             self.runnable.push(line);
-            woken += 1;
             line = std::mem::replace(&mut self.progress[line as usize].next_waiter, NO_LINE);
         }
-        woken
     }
 
-    fn wait(&mut self, line: u32, need: Need) {
-        let first = match need {
+    /// Makes a line the first that waits for something; returns the one that was.
+    fn replace_waiter(&mut self, need: Need, line: u32) -> u32 {
+        match need {
             Need::Op(op) => {
-                self.awaited[self.graph.line_of(op) as usize] += 1;
-                self.waiting_for_ops.insert(op, line)
+                waiter(std::mem::replace(&mut self.entered[op as usize], awaited_by(line)))
             }
-            Need::Senders(number) => self.waiting_for_senders.insert(number, line),
-        };
-        self.progress[line as usize].next_waiter = first.unwrap_or(NO_LINE);
+            Need::Senders(number) => {
+                std::mem::replace(&mut self.joined[number as usize].waiter, line)
+            }
+        }
     }
 
     /// When a call is left, or what it still needs.
@@ -313,11 +319,12 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
                     end
                 }
                 StartPoint::LastSender(number) => {
-                    if self.missing[number as usize] > 0 {
+                    let joined = &self.joined[number as usize];
+                    if joined.missing > 0 {
                         need = Some(Need::Senders(number));
                         f64::NAN
                     } else {
-                        self.last[number as usize]
+                        joined.last
                     }
                 }
             };
@@ -339,19 +346,15 @@ impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
 
     /// Removes a line from the lines that wait.
     fn forget_waiter(&mut self, line: u32) {
-        let next = std::mem::replace(&mut self.progress[line as usize].next_waiter, NO_LINE);
-        for heads in [&mut self.waiting_for_ops, &mut self.waiting_for_senders] {
-            let found = heads.iter().find(|(_, first)| **first == line).map(|(of, _)| *of);
-            if let Some(of) = found {
-                match next {
-                    NO_LINE => heads.remove(&of),
-                    next => heads.insert(of, next),
-                };
+        let Progress { need, next_waiter, .. } = self.progress[line as usize];
+        let Some(need) = need else { return };
+        let first = self.replace_waiter(need, next_waiter);
+        if first != line {
+            self.replace_waiter(need, first);
+            if let Some(before) = self.progress.iter_mut().find(|other| other.next_waiter == line) {
+                before.next_waiter = next_waiter;
             }
         }
-        if let Some(before) = self.progress.iter_mut().find(|other| other.next_waiter == line) {
-            before.next_waiter = next;
-        }
-        // The line that it waited for may stay counted as awaited; that only costs a look-up.
+        self.progress[line as usize].next_waiter = NO_LINE;
     }
 }

@@ -20,11 +20,9 @@ pub(super) const NO_OP: OpNumber = u32::MAX;
 /// holds a stretch of computation, or is the thread's end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Op {
-    /// Computation before it, in one context, seconds.
-    pub own_s: f64,
     /// Time before it in the recorder and in calls that need no other rank, seconds.
     pub library_s: f32,
-    /// The context of the computation.
+    /// The context of the computation before it.
     pub context: u32,
     /// Its first link.
     pub(super) links: u32,
@@ -149,6 +147,8 @@ pub struct Graph<'a> {
     /// Number of calls that are replayed.
     pub calls: usize,
     pub(super) ops: Vec<Op>,
+    /// By operation the computation before it, in one context, seconds.
+    pub(super) own: Vec<f64>,
     pub(super) links: Vec<Link>,
     pub(super) messages: Vec<Message>,
     pub(super) collectives: Vec<Collective>,
@@ -216,7 +216,7 @@ impl Graph<'_> {
 
     /// Frees the operations and what they are linked to.
     pub(super) fn free_operations(&mut self) {
-        (self.ops, self.links, self.recorded) = Default::default();
+        (self.ops, self.own, self.links, self.recorded) = Default::default();
         (self.messages, self.collectives, self.members) = Default::default();
     }
 }

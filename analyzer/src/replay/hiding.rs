@@ -177,7 +177,8 @@ fn completion(graph: &Graph, placement: &Placement, op: OpNumber) -> Option<Comp
 fn computed_s(graph: &Graph, ops: Range<OpNumber>) -> f64 {
     let of_op = |op: OpNumber| {
         let of = &graph.ops[op as usize];
-        let own_s = if graph.contexts.get(of.context).is_computing() { of.own_s } else { 0.0 };
+        let is_computing = graph.contexts.get(of.context).is_computing();
+        let own_s = if is_computing { graph.own[op as usize] } else { 0.0 };
         own_s + f64::from(of.library_s)
     };
     ops.map(of_op).sum()

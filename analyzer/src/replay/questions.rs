@@ -1,5 +1,6 @@
 //! Answers questions about a run: how long it would take with some changes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use trace_format::meaning::{Class, Meaning};
@@ -10,35 +11,31 @@ use crate::statistics::median;
 use super::backward::{Path, critical_path};
 use super::calibrate::{MAX_ERROR, MAX_OFF_S, calibrate};
 use super::change::Change;
-use super::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay, replay_part};
-use super::graph::{Graph, GraphLine, Op, OpNumber};
+use super::forward::{Conditions, Replayed, replay, replay_part};
+use super::graph::{Graph, GraphLine, OpNumber};
 use super::network::{Network, Placement};
 use super::part::Bounds;
 use super::what_if::{Answer, NoIdeal, PredictedTime, WhatIf};
 
 /// Conditions of a replay that some changes make.
 #[derive(Debug)]
-struct Changed {
+struct Changed<'w> {
     network: Network,
     /// Factor of the time in the recorder and in calls that need no other rank.
     library: f64,
     /// If it differs from the recorded one.
     placement: Option<Placement>,
     /// Computation before each operation, seconds.
-    own: Vec<f64>,
+    own: Cow<'w, [f64]>,
 }
 
-impl Changed {
-    fn conditions<'c>(
-        &'c self,
-        what_if: &'c WhatIf,
-    ) -> Conditions<'c, impl Fn(OpNumber, &Op) -> (f64, f64) + use<'c>> {
+impl Changed<'_> {
+    fn conditions<'c>(&'c self, what_if: &'c WhatIf) -> Conditions<'c> {
         Conditions {
             network: &self.network,
             placement: self.placement.as_ref().unwrap_or(&what_if.placement),
-            pace: |number: OpNumber, op: &Op| {
-                (self.own[number as usize], f64::from(op.library_s) * self.library)
-            },
+            own: &self.own,
+            library: self.library,
         }
     }
 }
@@ -89,10 +86,7 @@ impl<'a> WhatIf<'a> {
         let placement = Placement::recorded(&graph);
         let (calibration, replayed) = calibrate(&mut graph, &placement);
         let own = |line: &GraphLine| {
-            graph.ops[line.ops.start as usize..line.ops.end as usize]
-                .iter()
-                .map(|op| op.own_s)
-                .sum()
+            graph.own[line.ops.start as usize..line.ops.end as usize].iter().sum()
         };
         let own = graph.lines.iter().map(own).collect();
         let (path, ideal) = Default::default();
@@ -211,7 +205,8 @@ impl<'a> WhatIf<'a> {
     pub(super) fn replayed_with(&self, changes: &[Change]) -> (Replayed, Vec<f64>) {
         let changed = self.changed(changes);
         let replayed = replay(&self.graph, &changed.conditions(self));
-        let Changed { mut own, library, .. } = changed;
+        let Changed { own, library, .. } = changed;
+        let mut own = own.into_owned();
         for (own, op) in own.iter_mut().zip(&self.graph.ops) {
             *own += f64::from(op.library_s) * library;
         }
@@ -219,7 +214,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The conditions that some changes make.
-    fn changed(&self, changes: &[Change]) -> Changed {
+    fn changed(&self, changes: &[Change]) -> Changed<'_> {
         let graph = &self.graph;
         let placement = changes.iter().find_map(|change| match change {
             Change::Placement(mapping) => Some(Placement::mapped(graph, mapping)),
@@ -229,7 +224,7 @@ impl<'a> WhatIf<'a> {
         let network = changed_network(self.calibration.network, changes, on);
         let mut library = 1.0;
         // Computation before each operation, seconds.
-        let mut own: Vec<f64> = graph.ops.iter().map(|op| op.own_s).collect();
+        let mut own = Cow::from(&graph.own);
         for change in changes {
             match change {
                 Change::IdealNetwork => library = 0.0,
@@ -240,28 +235,28 @@ impl<'a> WhatIf<'a> {
                 | Change::Placement(_) => {}
                 Change::RankSpeed(position, speed) => {
                     for line in graph.lines.iter().filter(|line| line.position == *position) {
-                        self.scale(&mut own, line, 1.0 / speed);
+                        self.scale(own.to_mut(), line, 1.0 / speed);
                     }
                 }
                 Change::RegionSpeed(name, speed) => {
-                    for (own, op) in own.iter_mut().zip(&graph.ops) {
+                    for (own, op) in own.to_mut().iter_mut().zip(&graph.ops) {
                         if self.is_region(op.context as usize, name) {
                             *own /= speed;
                         }
                     }
                 }
-                Change::Balance(region) => self.balance(&mut own, region.as_deref()),
+                Change::Balance(region) => self.balance(own.to_mut(), region.as_deref()),
                 Change::MedianRank => {
                     let sums = self.own_of_ranks();
                     let middle = median(&mut sums.clone()).unwrap_or(0.0);
                     for line in &graph.lines {
                         let sum = sums[line.position];
                         if sum > middle {
-                            self.scale(&mut own, line, middle / sum);
+                            self.scale(own.to_mut(), line, middle / sum);
                         }
                     }
                 }
-                Change::NoNoise => self.remove_noise(&mut own),
+                Change::NoNoise => self.remove_noise(own.to_mut()),
             }
         }
         let is_ideal = changes.contains(&Change::IdealNetwork);
@@ -282,7 +277,7 @@ impl<'a> WhatIf<'a> {
 
     /// Calls that make communicators consist of small messages: they take as many times as long as
     /// one of these.
-    fn scale_creation(&self, own: &mut [f64], network: &Network, placement: &Placement) {
+    fn scale_creation(&self, own: &mut Cow<[f64]>, network: &Network, placement: &Placement) {
         let cost = |network: &Network, placement: &Placement| {
             2.0 * network.overhead + network.latency[placement.main_hop() as usize]
         };
@@ -301,7 +296,7 @@ impl<'a> WhatIf<'a> {
         if !creates.contains(&true) {
             return;
         }
-        for (own, op) in own.iter_mut().zip(&self.graph.ops) {
+        for (own, op) in own.to_mut().iter_mut().zip(&self.graph.ops) {
             if creates[op.context as usize] {
                 *own *= factor;
             }
@@ -455,8 +450,8 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The recorded computation and placement on a network.
-    fn conditions<'c>(&'c self, network: &'c Network) -> Conditions<'c, RecordedPace> {
-        Conditions { network, placement: &self.placement, pace: as_recorded }
+    fn conditions<'c>(&'c self, network: &'c Network) -> Conditions<'c> {
+        Conditions::recorded(&self.graph, network, &self.placement)
     }
 
     pub(super) fn replayed_with_latency(&self, latency_s: f64) -> Replayed {

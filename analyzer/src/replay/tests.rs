@@ -13,7 +13,6 @@ use proptest::prelude::*;
 use trace_format::header::COMMUNICATOR_SELF;
 
 use super::backward::critical_path;
-use super::forward::as_recorded;
 use super::*;
 use crate::analysis::Analysis;
 use crate::synthetic_messages::{completed, on_world};
@@ -56,8 +55,7 @@ const CALL: u64 = 10;
 /// In nanoseconds, without what the ranks compute behind it.
 fn end_of_last_call(graph: &Graph, ends: &[f64]) -> f64 {
     let last = graph.lines.iter().zip(ends);
-    last.map(|(line, end)| (end - graph.ops[line.ops.end as usize - 1].own_s) * 1e9)
-        .fold(0.0, f64::max)
+    last.map(|(line, end)| (end - graph.own[line.ops.end as usize - 1]) * 1e9).fold(0.0, f64::max)
 }
 
 impl Program {
@@ -113,7 +111,7 @@ impl Program {
         self.with_graph(|graph| {
             let graph = graph.unwrap();
             let placement = Placement::recorded(&graph);
-            let conditions = Conditions { network, placement: &placement, pace: as_recorded };
+            let conditions = Conditions::recorded(&graph, network, &placement);
             let replayed = replay(&graph, &conditions);
             if replayed.released == 0 {
                 assert_adds_up(&graph, &conditions, &replayed);
@@ -132,11 +130,7 @@ impl Program {
 
 /// Checks that the parts of the critical path, each multiplied by its price, add up to the time of
 /// the replay.
-fn assert_adds_up<P: Fn(u32, &Op) -> (f64, f64)>(
-    graph: &Graph,
-    conditions: &Conditions<'_, P>,
-    replayed: &Replayed,
-) {
+fn assert_adds_up(graph: &Graph, conditions: &Conditions<'_>, replayed: &Replayed) {
     let path = critical_path(graph, conditions, replayed);
     let network = conditions.network;
     let prices = [

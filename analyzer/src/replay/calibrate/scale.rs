@@ -1,7 +1,7 @@
 //! Finds the factor of all times on the network with which the replay takes as long as the run.
 
 use crate::replay::backward::{Transfers, critical_path};
-use crate::replay::forward::{Conditions, RecordedPace, Replayed, as_recorded, replay_window};
+use crate::replay::forward::{Conditions, Replayed, replay_window};
 use crate::replay::graph::{Graph, Window};
 use crate::replay::network::{Network, Placement};
 
@@ -87,8 +87,8 @@ impl Search<'_, '_> {
         Transfers::new(&network, &path).all / factor / window.elapsed_s
     }
 
-    fn conditions<'c>(&'c self, network: &'c Network) -> Conditions<'c, RecordedPace> {
-        Conditions { network, placement: self.placement, pace: as_recorded }
+    fn conditions<'c>(&'c self, network: &'c Network) -> Conditions<'c> {
+        Conditions::recorded(self.graph, network, self.placement)
     }
 }
 

@@ -42,7 +42,7 @@ fn place_of_one_rank_is_divided_over_all() {
 fn computation_stays_the_same_in_all() {
     with_serial_part().with_graph(|graph| {
         let what_if = WhatIf::new(graph.unwrap());
-        let mut own: Vec<f64> = what_if.graph.ops.iter().map(|op| op.own_s).collect();
+        let mut own = what_if.graph.own.clone();
         let before: f64 = own.iter().sum();
         what_if.balance(&mut own, None);
         let after: f64 = own.iter().sum();

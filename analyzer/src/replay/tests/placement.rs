@@ -16,7 +16,7 @@ fn on(program: &Program, mapping: &Mapping) -> (f64, [bool; 2]) {
         let graph = graph.unwrap();
         let placement = Placement::mapped(&graph, mapping);
         let network = two_levels();
-        let conditions = Conditions { network: &network, placement: &placement, pace: as_recorded };
+        let conditions = Conditions::recorded(&graph, &network, &placement);
         let replayed = replay(&graph, &conditions);
         assert_adds_up(&graph, &conditions, &replayed);
         (end_of_last_call(&graph, &replayed.ends), placement.used_levels(&graph))
