@@ -115,8 +115,12 @@ impl<'f, 'a> ConditionCollector<'f, 'a> {
     pub(super) fn side(&self, world_rank: u32, call: Call) -> Option<Side> {
         let rank = self.run.position_of(world_rank)?;
         let line = self.lines.number_of(rank, call.thread)?;
+        Some(self.side_on((rank, line), call))
+    }
+
+    fn side_on(&self, (rank, line): (usize, u32), call: Call) -> Side {
         let left = call.end_ticks().map(|ticks| self.clock.at(rank, ticks));
-        Some(Side { rank, line, call, entered: self.clock.at(rank, call.begin_ticks), left })
+        Side { rank, line, call, entered: self.clock.at(rank, call.begin_ticks), left }
     }
 
     /// The condition that the partner fulfilled by entering its own call.
@@ -246,6 +250,9 @@ impl ConditionCollector<'_, '_> {
         };
         let side_of = |end: &MessageEnd, posted: &Side| match end.completed {
             Some(call) if call == end.posted => Some(*posted),
+            Some(call) if call.thread == end.posted.thread => {
+                Some(self.side_on((posted.rank, posted.line), call))
+            }
             Some(call) => self.side(end.rank, call),
             None => None,
         };

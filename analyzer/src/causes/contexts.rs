@@ -1,12 +1,12 @@
 //! Names what a thread was doing, as precisely as the run allows and in the same way on all ranks.
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::Frame;
 use crate::trace::symbols::SourceLocation;
 
 use super::local_site::LocalSite;
+use super::numbering::Numbering;
 
 /// A place in the program that calls MPI.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -68,6 +68,8 @@ pub const WAITING: u32 = 0;
 pub const WAITING_FOR_UNKNOWN: u32 = 1;
 pub const RECORDER: u32 = 2;
 pub const TOTALS: u32 = 3;
+/// How many these are.
+const FIXED: usize = 4;
 
 impl Context {
     /// The region or stretch in which a BLAS, LAPACK or FFTW call lies, else the context itself.
@@ -99,39 +101,41 @@ pub(crate) enum LocalContext {
 /// The contexts of one rank in the order in which they first occurred.
 #[derive(Debug, Default)]
 pub(crate) struct LocalContexts {
-    numbers: FxHashMap<LocalContext, u32>,
-    all: Vec<LocalContext>,
+    numbers: Numbering<LocalContext>,
+    /// Numbers of the fixed ones, which come after any other.
+    fixed: [Option<u32>; FIXED],
 }
 
 impl LocalContexts {
     #[inline]
     pub fn number(&mut self, context: LocalContext) -> u32 {
-        let next = self.all.len() as u32;
-        *self.numbers.entry(context).or_insert_with(|| {
-            self.all.push(context);
-            next
-        })
+        match context {
+            LocalContext::Fixed(fixed) => {
+                let numbers = &mut self.numbers;
+                *self.fixed[fixed as usize].get_or_insert_with(|| numbers.number(context))
+            }
+            other => self.numbers.number(other),
+        }
     }
 
     /// Goes on from contexts that have numbers already.
     pub fn from_all(all: Vec<LocalContext>) -> Self {
-        let numbers = all.iter().zip(0..).map(|(context, number)| (*context, number)).collect();
-        Self { numbers, all }
+        Self { numbers: all.into_iter().collect(), ..Self::default() }
     }
 
     #[inline]
     pub fn get(&self, number: u32) -> LocalContext {
-        self.all[number as usize]
+        self.numbers.all()[number as usize]
     }
 
     /// The contexts by their numbers.
     pub fn all(&self) -> &[LocalContext] {
-        &self.all
+        self.numbers.all()
     }
 
     /// The same, without what is needed to add more.
     pub fn into_all(self) -> Vec<LocalContext> {
-        self.all
+        self.numbers.into_all()
     }
 }
 

@@ -192,6 +192,25 @@ impl LineContexts {
         self.gap.last().map_or(self.at, |(until, _)| *until)
     }
 
+    /// Whether nothing but the program's own code lies between the last call and now, as nearly always.
+    fn only_computes(&self) -> bool {
+        self.gap.is_empty() && self.own_calls.is_empty() && self.pending_polls == [0; 3]
+    }
+
+    /// Adds the program's own code before a call, if there is nothing else.
+    fn compute_to(
+        &mut self,
+        (to, next): (i64, LocalSite),
+        contexts: &mut LocalContexts,
+        take: &mut impl FnMut(Stretch),
+    ) {
+        if to > self.at {
+            let between = || LocalContext::Between(self.before, Some(next));
+            let context = self.regions.last().map_or_else(between, |of| LocalContext::Region(*of));
+            self.add(Stretch { to, context: contexts.number(context), wait: None }, take);
+        }
+    }
+
     /// Adds pending polls, then the program's own code, up to a moment.
     fn fill_gap_to(&mut self, to: i64) {
         const CONTEXTS: [u32; 2] = [WAITING, WAITING_FOR_UNKNOWN];
@@ -259,6 +278,7 @@ impl LineContexts {
         while self.waits.last().is_some_and(|(_, wait)| wait.begin < begin) {
             self.waits.pop();
         }
+        self.waits.last().filter(|(_, next)| next.begin == begin)?;
         let is_it = |(_, wait): &&(u32, Wait)| wait.begin == begin && wait.left == end;
         self.waits.iter().rev().take(4).find(is_it).copied()
     }
@@ -270,8 +290,12 @@ impl LineContexts {
         contexts: &mut LocalContexts,
         take: &mut impl FnMut(Stretch),
     ) -> Called {
-        self.fill_gap_to(begin);
-        self.settle(Some(site), contexts, take);
+        if self.only_computes() {
+            self.compute_to((begin, site), contexts, take);
+        } else {
+            self.fill_gap_to(begin);
+            self.settle(Some(site), contexts, take);
+        }
         self.before = Some(site);
         let end = end.max(begin);
         let transfer = contexts.number(LocalContext::Transfer(site));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -11,12 +12,12 @@ use crate::analysis::{Analysis, RankView};
 use super::callers::PathCounts;
 use super::contexts::{Contexts, LocalContext, LocalContexts, NO_CONTEXT};
 use super::iterations::Phase;
-use super::lines::{CommonAxis, Lines};
+use super::lines::{CommonAxis, Lines, has_several_threads};
 use super::part::Part;
-use super::profile::{Profile, Profiler, Profiles, RankProfile, Together};
+use super::profile::{Profile, Profiler, Profiles, RankProfile, Together, lock};
 use super::regions::{RegionObserver, RegionOccurrences, RegionsOfRank};
 use super::sync_points::SyncPoint;
-use super::together::{Axis, has_several_threads};
+use super::together::Axis;
 use super::wait::Wait;
 use super::waits::{Ended, Waits};
 
@@ -79,6 +80,7 @@ impl ProfileRequest {
                 phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
             }
             moments.extend(part.iter().flat_map(|part| part.moments(position)));
+            moments.extend([lines.all[number].begin, lines.all[number].end]);
             // The stable sort merges ascending runs.
             moments.sort();
             moments.dedup();
@@ -107,6 +109,7 @@ impl ProfileRequest {
         CommonAxis { clock, lines }: CommonAxis,
     ) -> (Vec<RankProfile>, Vec<RegionOccurrences>, Waits) {
         let Self { waits, moments, ended } = self;
+        let moments: Vec<Mutex<Vec<i64>>> = moments.into_iter().map(Mutex::new).collect();
         let profiler = Profiler { clock, lines, waits: &waits, moments: &moments, ended: &ended };
         let has_regions = !analysis.run.region_names().is_empty();
         let regions = has_regions.then_some(RegionObserver { clock, lines, waits: &waits });
@@ -121,12 +124,11 @@ impl ProfileRequest {
             |(profile, rank)| {
                 let mut contexts = LocalContexts::from_all(std::mem::take(&mut profile.contexts));
                 // Those of its first line: the iterations of the rank are among them.
-                let moments = &moments[lines.first_of(rank.position) as usize];
+                let moments = lock(&moments[lines.first_of(rank.position) as usize]).clone();
                 profile.together = Some(Together::new(rank, axis, moments, &mut contexts));
                 profile.contexts = contexts.into_all();
             },
         );
-        // As large as the profiles; they are not needed any more.
         drop((moments, ended));
         let in_regions = in_regions.into_iter().flatten().collect();
         let processes = &analysis.processes;
@@ -146,7 +148,7 @@ fn moments((number, ended): (usize, &Ended), waits: &Waits, sync_points: &[SyncP
         let numbers = ended.iter().map(|(_, number)| *number as usize);
         numbers.map(|number| (&waits.all[number], &sync_points[number]))
     };
-    let mut moments = Vec::with_capacity(3 * (on_line.len() + ended().len()));
+    let mut moments = Vec::with_capacity(3 * (on_line.len() + ended().len()) + 2);
     let mut add = |moment: i64| {
         if moments.last() != Some(&moment) {
             moments.push(moment);

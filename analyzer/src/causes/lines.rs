@@ -1,6 +1,6 @@
 //! Lines of the timeline: the threads of all ranks, numbered, with the begin and end of each.
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, RankView};
 
 use super::integer_timeline::IntegerTimeline;
 
@@ -29,6 +29,11 @@ pub struct Lines {
     pub all: Vec<Line>,
     /// First line of each rank; one more entry ends the last rank.
     first: Vec<u32>,
+}
+
+/// Whether a rank has threads besides its first.
+pub(super) fn has_several_threads(rank: RankView<'_>) -> bool {
+    rank.threads().any(|thread| thread.thread.number != 0)
 }
 
 /// What gives moments of all lines on one axis.

@@ -14,6 +14,7 @@
 //! | `longest` | keeps long waits alone if there are too many |
 //! | `waits` | wait states |
 //! | `receipts` | late senders, wrong order |
+//! | `numbering` | numbers of what recurs in nearly the same order |
 //! | `contexts`, `local_site` | names of what a thread does, places of one rank |
 //! | `callers` | where the program called the libraries that called MPI |
 //! | `line_contexts`, `profile` | what each line did between the waits |
@@ -22,6 +23,7 @@
 //! | `rank_times` | what each rank did, over all its threads |
 //! | `sync_points` | where a line and its delaying rank last met before a wait |
 //! | `hinted_search` | binary search that starts at the previous result |
+//! | `by_line` | what one line has with each other |
 //! | `order` | causal order of the waits |
 //! | `delay` | in what delaying ranks spent longer |
 //! | `origins`, `reasons`, `charges` | delay costs |
@@ -48,6 +50,7 @@
 //! nothing for a call that did not. Of a run with more than 2²¹ waits the shorter ones are
 //! only counted. Of several processes, the first keeps all of them.
 
+mod by_line;
 mod callers;
 mod charges;
 mod collectives;
@@ -72,6 +75,7 @@ mod longest;
 mod matched_conditions;
 mod merged_contexts;
 mod neighbours;
+mod numbering;
 mod off_cpu;
 mod order;
 mod origins;

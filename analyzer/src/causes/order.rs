@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
+use super::by_line::ByLine;
 use super::hinted_search;
 use super::lines::Lines;
 use super::waits::Waits;
@@ -26,20 +26,25 @@ impl Order {
         // Apart from the rest of the waits, more ends fit into the processor's caches.
         let ends: Vec<i64> = waits.all.par_iter().map(|wait| wait.until).collect();
         let ends = &ends;
-        let before = (0..lines.all.len() as u32).into_par_iter().flat_map_iter(|line| {
-            let mut hints: FxHashMap<u32, usize> = FxHashMap::default();
-            waits.on_line(line).iter().map(move |wait| match wait.has_delaying_rank() {
-                true => {
-                    let delayed_by = wait.delayed_by as usize;
-                    let hint = hints.entry(wait.delayed_by).or_default();
-                    let of_delaying = &ends[waits.first[delayed_by]..waits.first[delayed_by + 1]];
-                    let is_over = |end: &i64| *end <= wait.fulfilled;
-                    let over = hinted_search::partition_point(of_delaying, hint, is_over);
-                    (waits.first[delayed_by] + over) as u32
+        // Where the line's last search on each delaying line ended.
+        let hints = || ByLine::new(lines.all.len());
+        let of_line = |hints: &mut ByLine<usize>, line: u32| {
+            hints.begin(line);
+            let before = waits.on_line(line).iter().map(|wait| {
+                if !wait.has_delaying_rank() {
+                    return 0;
                 }
-                false => 0,
-            })
-        });
+                let delayed_by = wait.delayed_by as usize;
+                let hint = hints.get_mut(wait.delayed_by);
+                let of_delaying = &ends[waits.first[delayed_by]..waits.first[delayed_by + 1]];
+                let is_over = |end: &i64| *end <= wait.fulfilled;
+                let over = hinted_search::partition_point(of_delaying, hint, is_over);
+                (waits.first[delayed_by] + over) as u32
+            });
+            before.collect::<Vec<_>>()
+        };
+        let numbers = (0..lines.all.len() as u32).into_par_iter();
+        let before = numbers.map_init(hints, of_line).flatten_iter();
         let mut order = Self { delaying_before: before.collect(), ..Self::default() };
         order.sort(waits, lines);
         order

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use trace_format::markers::ToolReason;
@@ -20,7 +21,7 @@ use super::contexts::{LocalContext, LocalContexts};
 use super::hinted_search;
 use super::integer_timeline::IntegerTimeline;
 use super::line_contexts::{LineContexts, OwnCall, SpanReader, Stretch};
-use super::lines::Lines;
+use super::lines::{Lines, has_several_threads};
 use super::local_site::{LocalSite, ReplacedModules};
 use super::waits::Waits;
 
@@ -38,8 +39,8 @@ pub struct Profile {
     moments: Vec<i64>,
     /// Index of the first sum of each stretch between two moments; one more entry ends the last.
     offsets: Vec<u32>,
-    /// Context and ticks. Nearly all ticks fit into 32 bits; of others, the context is marked as [`LONG`],
-    /// and the number is an index into `long`.
+    /// Context and ticks, of each stretch and then of the whole line. Nearly all ticks fit into 32 bits; of
+    /// others, the context is marked as [`LONG`], and the number is an index into `long`.
     sums: Vec<(u32, u32)>,
     long: Vec<i64>,
     /// What of that lies in BLAS, LAPACK and FFTW calls, ascending by stretch.
@@ -90,8 +91,11 @@ impl Profile {
         stretches: Range<usize>,
     ) -> impl Iterator<Item = (u32, i64)> + Clone {
         let offset = |at: usize| self.offsets.get(at).map_or(0, |offset| *offset as usize);
-        let sums = self.sums[offset(stretches.start)..offset(stretches.end)].iter();
-        sums.map(|(context, ticks)| match context & LONG {
+        let from_to = match stretches == self.whole() {
+            true => offset(stretches.end)..self.sums.len(),
+            false => offset(stretches.start)..offset(stretches.end),
+        };
+        self.sums[from_to].iter().map(|(context, ticks)| match context & LONG {
             0 => (*context, i64::from(*ticks)),
             _ => (context & !LONG, self.long[*ticks as usize]),
         })
@@ -99,21 +103,22 @@ impl Profile {
 
     /// Contexts and ticks of the whole line.
     pub fn all(&self) -> impl Iterator<Item = (u32, i64)> + Clone {
-        self.sums_of(0..self.offsets.len().saturating_sub(1))
+        self.sums_of(self.whole())
     }
 
-    /// Ends a stretch with these sums, and forgets them.
-    fn close_stretch(&mut self, sums: &mut Vec<(u32, i64)>) {
-        for (context, ticks) in sums.drain(..) {
-            self.sums.push(match u32::try_from(ticks) {
-                Ok(ticks) => (context, ticks),
-                Err(_) => {
-                    self.long.push(ticks);
-                    (context | LONG, self.long.len() as u32 - 1)
-                }
-            });
-        }
-        self.offsets.push(self.sums.len() as u32);
+    /// All of its stretches.
+    fn whole(&self) -> Range<usize> {
+        0..self.offsets.len().saturating_sub(1)
+    }
+
+    fn add_sum(&mut self, (context, ticks): (u32, i64)) {
+        self.sums.push(match u32::try_from(ticks) {
+            Ok(ticks) => (context, ticks),
+            Err(_) => {
+                self.long.push(ticks);
+                (context | LONG, self.long.len() as u32 - 1)
+            }
+        });
     }
 
     /// Time in BLAS, LAPACK and FFTW calls in some stretches.
@@ -191,6 +196,8 @@ pub(super) struct ProfileBuilder {
     /// The stretch between two moments that is being filled, and its sums so far.
     stretch: usize,
     sums: Vec<(u32, i64)>,
+    /// Sums of the stretches before it, by context.
+    before: Vec<i64>,
     /// Position of the last BLAS, LAPACK or FFTW call.
     call_hint: usize,
     /// When samples were taken and their stacks, the next one last.
@@ -198,19 +205,18 @@ pub(super) struct ProfileBuilder {
 }
 
 impl ProfileBuilder {
-    /// From `begin` to `end`, cut at those of the moments, in any order, that lie between them.
-    pub fn new((begin, end): (i64, i64), moments: &[i64]) -> Self {
-        let inside = |moment: &&i64| (begin..=end).contains(*moment);
-        let mut of_line = Vec::with_capacity(moments.len() + 2);
-        of_line.extend(moments.iter().filter(inside).copied());
-        of_line.extend([begin, end]);
-        // The stable sort merges ascending runs.
-        of_line.sort();
-        of_line.dedup();
-        of_line.shrink_to_fit();
-        let mut offsets = Vec::with_capacity(of_line.len());
+    /// From `begin` to `end`, cut at those of the ascending moments that lie between them.
+    pub fn new((begin, end): (i64, i64), mut moments: Vec<i64>) -> Self {
+        moments.retain(|moment| (begin..=end).contains(moment));
+        if moments.first() != Some(&begin) {
+            moments.insert(0, begin);
+        }
+        if moments.last() != Some(&end) {
+            moments.push(end);
+        }
+        let mut offsets = Vec::with_capacity(moments.len());
         offsets.push(0);
-        let profile = Profile { moments: of_line, offsets, ..Profile::default() };
+        let profile = Profile { moments, offsets, ..Profile::default() };
         Self { profile, at: begin, ..Self::default() }
     }
 
@@ -244,11 +250,22 @@ impl ProfileBuilder {
 
     /// Adds BLAS, LAPACK and FFTW calls, and forgets them.
     pub fn add_calls(&mut self, calls: &mut Vec<OwnCall>) {
+        if calls.is_empty() {
+            return;
+        }
         calls.drain(..).for_each(|of| self.profile.add_call(&of, &mut self.call_hint));
     }
 
     fn close_stretch(&mut self) {
-        self.profile.close_stretch(&mut self.sums);
+        for (context, ticks) in self.sums.drain(..) {
+            let at = context as usize;
+            if at >= self.before.len() {
+                self.before.resize(at + 1, 0);
+            }
+            self.before[at] += ticks;
+            self.profile.add_sum((context, ticks));
+        }
+        self.profile.offsets.push(self.profile.sums.len() as u32);
         self.stretch += 1;
     }
 
@@ -256,6 +273,8 @@ impl ProfileBuilder {
         if self.stretch + 1 < self.profile.moments.len() {
             self.close_stretch();
         }
+        let all = (0..).zip(self.before).filter(|(_, ticks)| *ticks > 0);
+        all.for_each(|sum| self.profile.add_sum(sum));
         self.profile.sums.shrink_to_fit();
         self.profile
     }
@@ -267,8 +286,8 @@ pub(super) struct Profiler<'c> {
     pub clock: &'c IntegerTimeline<'c>,
     pub lines: &'c Lines,
     pub waits: &'c Waits,
-    /// Moments of each line, in any order.
-    pub moments: &'c [Vec<i64>],
+    /// Moments of each line, ascending, for its profile to take.
+    pub moments: &'c [Mutex<Vec<i64>>],
     /// For each line its entries into calls that ended waits, with the numbers of these waits,
     /// ascending.
     pub ended: &'c [Vec<(i64, u32)>],
@@ -293,6 +312,7 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
             path_counts: PathCounts::new(rank.trace),
             samples: rank.trace.samples(),
             contexts: LocalContexts::default(),
+            keeps_moments: has_several_threads(rank),
             profiles: Vec::new(),
             wait_contexts: Vec::new(),
             delayed_by_contexts: Vec::new(),
@@ -306,16 +326,23 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
 pub(super) struct ProfilerOfRank<'a, 'c> {
     lines: &'c Lines,
     waits: &'c Waits,
-    moments: &'c [Vec<i64>],
+    moments: &'c [Mutex<Vec<i64>>],
     ended: &'c [Vec<(i64, u32)>],
     reader: SpanReader<'c>,
     path_counts: PathCounts,
     samples: &'a RankSamples,
     contexts: LocalContexts,
+    /// Whether the moments are needed again, for what the rank's threads did together.
+    keeps_moments: bool,
     profiles: Vec<(u32, Profile)>,
     wait_contexts: Vec<(u32, u32)>,
     delayed_by_contexts: Vec<(u32, u32)>,
     line: LineState,
+}
+
+/// No panic leaves moments half changed.
+pub(super) fn lock(moments: &Mutex<Vec<i64>>) -> MutexGuard<'_, Vec<i64>> {
+    moments.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// State of the line whose events are being read.
@@ -382,6 +409,7 @@ impl ProfilerOfRank<'_, '_> {
     }
 
     fn begin_line(&mut self, number: u32) {
+        let moments = self.moments_of(number);
         let line = &self.lines.all[number as usize];
         let stretch = (line.begin, line.end);
         let waits = (self.waits.first_of(number)..).zip(self.waits.on_line(number).iter().copied());
@@ -394,11 +422,22 @@ impl ProfilerOfRank<'_, '_> {
             number,
             end: line.end,
             contexts: LineContexts::new(stretch, waits).with_own_calls(),
-            profile: ProfileBuilder::new(stretch, &self.moments[number as usize])
-                .with_samples(samples),
+            profile: ProfileBuilder::new(stretch, moments).with_samples(samples),
             next_ended: 0,
             last_call: None,
         };
+    }
+
+    /// Takes the moments of a line: of threads that follow each other, the last one's profile counts.
+    fn moments_of(&mut self, number: u32) -> Vec<i64> {
+        if self.keeps_moments {
+            return lock(&self.moments[number as usize]).clone();
+        }
+        let before = self.profiles.iter().position(|(other, _)| *other == number);
+        match before.map(|at| self.profiles.swap_remove(at)) {
+            Some((_, profile)) => profile.moments,
+            None => std::mem::take(&mut lock(&self.moments[number as usize])),
+        }
     }
 
     /// Receives the path of the call right before.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::lines::Lines;
@@ -25,7 +24,7 @@ const COUNTED_TOGETHER: usize = 1 << 10;
 /// by the rank's position; 16 bytes per message.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Receipts {
-    of_ranks: FxHashMap<usize, Vec<(i64, i64)>>,
+    of_ranks: Vec<Vec<(i64, i64)>>,
     count: usize,
     /// How many are kept of the whole run.
     most: usize,
@@ -46,7 +45,8 @@ impl Receipts {
         if self.is_given_up {
             return;
         }
-        self.of_ranks.entry(rank).or_default().push((received, sent));
+        self.has_ranks(rank + 1);
+        self.of_ranks[rank].push((received, sent));
         self.count += 1;
         if self.count.is_multiple_of(COUNTED_TOGETHER) {
             let of_process = self.of_process.fetch_add(COUNTED_TOGETHER, Relaxed);
@@ -54,12 +54,23 @@ impl Receipts {
         }
     }
 
+    /// Makes room for so many ranks.
+    fn has_ranks(&mut self, count: usize) {
+        if self.of_ranks.len() < count {
+            self.of_ranks.resize_with(count, Vec::new);
+        }
+    }
+
     /// Adds the receipts of another share, which has other ranks.
     pub fn merge(&mut self, other: Self) {
         self.is_given_up |= other.is_given_up;
         self.count += other.count;
-        for (rank, receipts) in other.of_ranks {
-            self.of_ranks.entry(rank).or_default().extend(receipts);
+        self.has_ranks(other.of_ranks.len());
+        for (own, other) in self.of_ranks.iter_mut().zip(other.of_ranks) {
+            match own.is_empty() {
+                true => *own = other,
+                false => own.extend(other),
+            }
         }
         self.drop_if_more(self.count);
     }
@@ -67,7 +78,7 @@ impl Receipts {
     /// Drops all if the run has more messages than are kept.
     fn drop_if_more(&mut self, known: usize) {
         if self.is_given_up || known > self.most {
-            (self.of_ranks, self.is_given_up) = (FxHashMap::default(), true);
+            (self.of_ranks, self.is_given_up) = (Vec::new(), true);
         }
     }
 
@@ -82,10 +93,10 @@ impl Receipts {
         if self.are_too_many() {
             return;
         }
-        self.of_ranks.par_iter_mut().for_each(|(_, receipts)| receipts.par_sort_unstable());
+        self.of_ranks.par_iter_mut().for_each(|receipts| receipts.par_sort_unstable());
         waits.par_iter_mut().filter(|wait| wait.state == State::LateSender).for_each(|wait| {
             let rank = lines.all[wait.line as usize].position;
-            let receipts = self.of_ranks.get(&rank).map_or(&[][..], Vec::as_slice);
+            let receipts = self.of_ranks.get(rank).map_or(&[][..], Vec::as_slice);
             // A run of polls ends before the poll that received the message.
             let from = receipts.partition_point(|(left, _)| *left < wait.left);
             let is_it = |receipt: &&(i64, i64)| receipt.1 == wait.fulfilled;

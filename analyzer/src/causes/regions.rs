@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::segments::Functions;
@@ -15,9 +16,9 @@ use crate::trace::Run;
 
 use super::contexts::LocalContexts;
 use super::integer_timeline::IntegerTimeline;
-use super::lines::Lines;
+use super::lines::{Lines, has_several_threads};
 use super::sampled_parts::{SampleCounter, StackCounts};
-use super::together::{Axis, Does, for_each_stretch, has_several_threads};
+use super::together::{Axis, Does, for_each_stretch};
 use super::tree::Tree;
 use super::waits::Waits;
 
@@ -260,6 +261,9 @@ impl<'a> RankObserver<'a> for RegionsOfRank<'a, '_> {
     fn span(&mut self, span: &Span) {
         let at = |ticks| self.clock.at(self.rank.position, ticks);
         match span.kind {
+            // Time in MPI counts inside regions alone.
+            SpanKind::Call(_) | SpanKind::Polls { .. } | SpanKind::Tool if self.open.is_empty() => {
+            }
             SpanKind::Call(function) => match self.functions.entry(function).1 {
                 Activity::Mpi | Activity::Tool => {
                     self.totals.in_mpi += at(span.end_ticks) - at(span.begin_ticks);
@@ -326,9 +330,11 @@ impl Regions {
             (0..).zip(&all).map(|(number, of)| (of.name.as_str(), number)).collect();
         let mut of_waits = vec![None; waits];
         for of in of_ranks {
+            let number = |id: u32| numbers.get(name_of(of.position, id).as_str()).copied();
+            let of_ids: FxHashMap<u32, Option<u32>> =
+                of.inside.keys().map(|id| (*id, number(*id))).collect();
             for (wait, id) in &of.of_waits {
-                let name = name_of(of.position, *id);
-                of_waits[*wait as usize] = numbers.get(name.as_str()).copied();
+                of_waits[*wait as usize] = of_ids[id];
             }
         }
         Self { all, of_waits }

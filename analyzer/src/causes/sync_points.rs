@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::by_line::ByLine;
 use super::hinted_search;
 use super::lines::Lines;
 use super::matched_conditions::CollectiveSync;
@@ -14,7 +15,7 @@ use super::waits::{Ended, Waits};
 
 /// When two lines last met before a wait. The times on the two lines differ only by the clock
 /// error, unless they are the begins of the lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SyncPoint {
     /// Time on the waiting line.
     pub moment: i64,
@@ -45,13 +46,13 @@ pub(super) fn before(waits: &Waits, ended: &[Ended], lines: &Lines) -> Vec<SyncP
             }
         });
     }
-    let of_line = |(number, groups): (usize, Vec<&Group>)| {
+    let of_line = |pairs: &mut ByLine<SyncPoint>, (number, groups): (usize, Vec<&Group>)| {
         let own = (waits.first_of(number as u32)..).zip(waits.on_line(number as u32));
         let own = own.filter(|(_, wait)| wait.has_delaying_rank());
         let mut own = own.map(|(number, wait)| (wait.until, number)).peekable();
         let mut ended = ended[number].iter().copied().peekable();
-        let mut last =
-            LastMeetings { pairs: FxHashMap::default(), hints: vec![0; groups.len()], groups };
+        pairs.begin(number as u32);
+        let mut last = LastMeetings { pairs, hints: vec![0; groups.len()], groups };
         let begin = |line: u32| lines.all[line as usize].begin;
         let own_begin = begin(number as u32);
         let sync_point = |wait: &Wait| {
@@ -69,7 +70,8 @@ pub(super) fn before(waits: &Waits, ended: &[Ended], lines: &Lines) -> Vec<SyncP
         };
         waits.on_line(number as u32).iter().map(sync_point).collect::<Vec<_>>()
     };
-    groups_of.into_par_iter().enumerate().flat_map_iter(of_line).collect()
+    let pairs = || ByLine::new(lines.all.len());
+    groups_of.into_par_iter().enumerate().map_init(pairs, of_line).flatten_iter().collect()
 }
 
 /// Whether the next of a line's own waits is over before its next entry that ended one; `None` if both lie
@@ -103,14 +105,14 @@ fn groups(syncs: &[CollectiveSync]) -> Vec<Group<'_>> {
 }
 
 /// What a line last met with.
-struct LastMeetings<'w> {
-    pairs: FxHashMap<u32, SyncPoint>,
+struct LastMeetings<'w, 'p> {
+    pairs: &'p mut ByLine<SyncPoint>,
     groups: Vec<&'w Group<'w>>,
     /// By group the position of the last search.
     hints: Vec<usize>,
 }
 
-impl LastMeetings<'_> {
+impl LastMeetings<'_, '_> {
     /// Adds that the line met another one when a wait of either of them ended.
     fn add(&mut self, wait: &Wait, is_own: bool) {
         let Wait { line, delayed_by, until, fulfilled, .. } = *wait;
@@ -118,14 +120,13 @@ impl LastMeetings<'_> {
             true => (delayed_by, until, fulfilled),
             false => (line, fulfilled, until),
         };
-        self.pairs.insert(with, SyncPoint { moment, on_delaying });
+        *self.pairs.get_mut(with) = SyncPoint { moment, on_delaying };
     }
 
     /// Where the line last met the delaying rank of a wait, which had been there when it ended the wait.
     fn before(&mut self, wait: &Wait) -> Option<SyncPoint> {
         let by = wait.fulfilled;
-        let mut last =
-            self.pairs.get(&wait.delayed_by).copied().filter(|point| point.on_delaying <= by);
+        let mut last = self.pairs.get(wait.delayed_by).filter(|point| point.on_delaying <= by);
         for (group, hint) in self.groups.iter().zip(&mut self.hints) {
             if group.lines.binary_search(&wait.delayed_by).is_err() {
                 continue;

@@ -43,11 +43,6 @@ impl Does {
     }
 }
 
-/// Whether a rank has threads besides its first.
-pub(super) fn has_several_threads(rank: RankView<'_>) -> bool {
-    rank.threads().any(|thread| thread.thread.number != 0)
-}
-
 /// What was found of the whole run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis<'c> {
@@ -159,7 +154,7 @@ impl Together {
     pub fn new(
         rank: RankView<'_>,
         axis: Axis,
-        moments: &[i64],
+        moments: Vec<i64>,
         contexts: &mut LocalContexts,
     ) -> Self {
         let stretch = axis.lines.stretch_of(rank.position);

@@ -94,6 +94,7 @@ impl RankClock {
     }
 
     /// Index of the piece after the one that holds at a reading.
+    #[inline]
     fn piece_after(&self, ticks: u64) -> usize {
         match self.pieces.len() {
             1 => 1,
@@ -102,6 +103,7 @@ impl RankClock {
     }
 
     /// Seconds since the earliest rank begin. The difference is taken in whole ticks first.
+    #[inline]
     pub fn seconds(&self, ticks: u64) -> f64 {
         self.pieces[self.piece_after(ticks) - 1].seconds(ticks)
     }

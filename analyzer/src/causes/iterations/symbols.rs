@@ -1,6 +1,5 @@
 //! Counts each rank's calls and notes their first and last, to find possible loops.
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use trace_format::functions::FIRST_FUNCTION;
@@ -12,6 +11,7 @@ use crate::trace::RankTrace;
 
 use super::super::lines::Lines;
 use super::super::local_site::{LocalSite, ReplacedModules};
+use super::super::numbering::Numbering;
 
 /// A call site of its rank. If the address is unknown, the size of the call's message takes its
 /// place.
@@ -144,7 +144,9 @@ pub(in crate::causes) struct Symbols<'l> {
 #[derive(Debug)]
 pub(in crate::causes) struct SymbolsOfRank<'l> {
     reader: SymbolReader<'l>,
-    calls: FxHashMap<Symbol, Calls>,
+    symbols: Numbering<Symbol>,
+    /// By number of the symbol.
+    calls: Vec<Calls>,
     /// Number of calls so far.
     count: u64,
 }
@@ -152,8 +154,9 @@ pub(in crate::causes) struct SymbolsOfRank<'l> {
 impl SymbolsOfRank<'_> {
     /// The possible loops; those with equally many turns are in order of time.
     pub fn loops(&self) -> Vec<Loop> {
+        let calls = self.symbols.all().iter().zip(&self.calls);
         let mut calls: Vec<(&Symbol, &Calls)> =
-            self.calls.iter().filter(|(_, calls)| calls.count >= MIN_TURNS).collect();
+            calls.filter(|(_, calls)| calls.count >= MIN_TURNS).collect();
         calls.sort_unstable_by_key(|(symbol, calls)| (calls.count, calls.first, **symbol));
         let mut loops: Vec<Loop> = Vec::new();
         let mut last_turn = 0;
@@ -187,7 +190,8 @@ impl<'a, 'l> CallObserver<'a> for Symbols<'l> {
     fn begin_rank(&self, rank: RankView<'a>) -> SymbolsOfRank<'l> {
         SymbolsOfRank {
             reader: SymbolReader::new(self.lines, rank),
-            calls: FxHashMap::default(),
+            symbols: Numbering::default(),
+            calls: Vec::new(),
             count: 0,
         }
     }
@@ -201,9 +205,12 @@ impl<'a> RankObserver<'a> for SymbolsOfRank<'_> {
     fn span(&mut self, span: &Span) {
         let Some(symbol) = self.reader.symbol(span) else { return };
         let (begin, last) = (span.begin_ticks, (span.begin_ticks, span.end_ticks));
-        let numbers = (self.count, self.count);
-        let new = Calls { count: 0, numbers, first: begin, last };
-        let calls = self.calls.entry(symbol).or_insert(new);
+        let number = self.symbols.number(symbol) as usize;
+        if number == self.calls.len() {
+            let numbers = (self.count, self.count);
+            self.calls.push(Calls { count: 0, numbers, first: begin, last });
+        }
+        let calls = &mut self.calls[number];
         calls.count += 1;
         calls.last = last;
         calls.numbers.1 = self.count;

@@ -7,6 +7,7 @@ use crate::analysis::spans::Span;
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 
 use super::super::lines::Lines;
+use super::super::numbering::Numbering;
 use super::symbols::{Loop, Symbol, SymbolReader};
 
 /// Observes the turns of the given loops; each rank has the same number of loops.
@@ -51,7 +52,7 @@ impl TurnsOfLoop {
 pub(super) struct TurnsOfRank<'l> {
     reader: SymbolReader<'l>,
     anchors: &'l [Loop],
-    symbols: FxHashMap<Symbol, usize>,
+    symbols: Numbering<Symbol>,
     /// For each symbol and loop the turn in which it was called last.
     called: Vec<u32>,
     loops: Vec<TurnsOfLoop>,
@@ -73,7 +74,7 @@ impl<'a, 'l> CallObserver<'a> for Turns<'l> {
         TurnsOfRank {
             reader: SymbolReader::new(self.lines, rank),
             anchors,
-            symbols: FxHashMap::default(),
+            symbols: Numbering::default(),
             called: Vec::new(),
             loops: anchors.iter().map(|_| TurnsOfLoop::default()).collect(),
         }
@@ -88,10 +89,9 @@ impl<'a> RankObserver<'a> for TurnsOfRank<'_> {
     fn span(&mut self, span: &Span) {
         let Some(symbol) = self.reader.symbol(span) else { return };
         let loops = self.anchors.len();
-        let next = self.symbols.len();
-        let number = *self.symbols.entry(symbol).or_insert(next);
-        if number == next {
-            self.called.resize((next + 1) * loops, 0);
+        let number = self.symbols.number(symbol) as usize;
+        if number * loops == self.called.len() {
+            self.called.resize((number + 1) * loops, 0);
         }
         let called = &mut self.called[number * loops..(number + 1) * loops];
         for ((of, anchor), called) in self.loops.iter_mut().zip(self.anchors).zip(called) {
