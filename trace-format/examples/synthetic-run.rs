@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p gammachi-trace-format --example synthetic-run --features writer -- OUT RANKS CALLS \
-//!     [apart] [raw] [samples=NUMBER] [code=FILE,BUILD_ID,BEGIN,END]
+//!     [apart] [raw] [all-to-all] [messages-only] [busy-rank] [samples=NUMBER] [code=FILE,BUILD_ID,BEGIN,END]
 //! ```
 //!
 //! In each step, each rank posts two receives and two sends to its neighbours in a ring, computes,
@@ -11,7 +11,9 @@
 //! Every eighth step has an MPI_Bcast, every 64th a run of polls. One region spans all steps, and
 //! each tenth of the steps has a region of its own. Durations vary as real ones do. Every message
 //! and collective operation is complete, and equal arguments give equal bytes. `apart` places each
-//! rank on its own host and omits the clock exchanges; `raw` leaves the windows unencoded. `samples` are of the
+//! rank on its own host and omits the clock exchanges; `raw` leaves the windows unencoded. Shapes that are hard to
+//! analyse: with `all-to-all` each rank exchanges messages with all others in each step, with `messages-only` there is
+//! no collective operation, and with `busy-rank` rank 0 makes ten times as many calls as the others. `samples` are of the
 //! program's own code, of all ranks together, 800 call paths and 2,500 instructions of each, between the addresses BEGIN
 //! and END (hexadecimal) of a program with symbols.
 
@@ -80,6 +82,9 @@ impl Code {
 struct Choice {
     apart: bool,
     raw: bool,
+    all_to_all: bool,
+    messages_only: bool,
+    busy_rank: bool,
     /// Samples of all ranks.
     samples: u64,
     code: Code,
@@ -90,11 +95,16 @@ impl Choice {
     fn parse(arguments: &[String]) -> Result<Self, &str> {
         let path = "/opt/bin/synthetic".to_owned();
         let code = Code { path, build_id: String::new(), begin: 0x1000, end: 0x10_0000 };
-        let mut choice = Self { apart: false, raw: false, samples: 0, code };
+        let (apart, raw, all_to_all, messages_only, busy_rank) = Default::default();
+        let mut choice =
+            Self { apart, raw, all_to_all, messages_only, busy_rank, samples: 0, code };
         for option in arguments {
             match option.split_once('=').unwrap_or((option, "")) {
                 ("apart", "") => choice.apart = true,
                 ("raw", "") => choice.raw = true,
+                ("all-to-all", "") => choice.all_to_all = true,
+                ("messages-only", "") => choice.messages_only = true,
+                ("busy-rank", "") => choice.busy_rank = true,
                 ("samples", number) => {
                     choice.samples = number.parse::<f64>().map_err(|_| option.as_str())? as u64;
                 }
@@ -111,18 +121,25 @@ fn main() -> io::Result<()> {
     let number = |index: usize| arguments.get(index).and_then(|text| text.parse::<f64>().ok());
     let (Some(out), Some(ranks), Some(calls)) = (arguments.first(), number(1), number(2)) else {
         eprintln!(
-            "usage: synthetic-run OUT RANKS CALLS [apart] [raw]     (such as /tmp/run 16 1e8)"
+            "usage: synthetic-run OUT RANKS CALLS [apart] [raw] [all-to-all] [messages-only] [busy-rank]     (such as \
+             /tmp/run 16 1e8)"
         );
         std::process::exit(2);
     };
     let choice = Choice::parse(arguments.get(3..).unwrap_or_default()).unwrap_or_else(|option| {
         eprintln!(
-            "synthetic-run: {option:?} is none of `apart`, `raw`, `samples=NUMBER`, `code=FILE,BUILD_ID,BEGIN,END`"
+            "synthetic-run: {option:?} is none of `apart`, `raw`, `all-to-all`, `messages-only`, `busy-rank`, \
+             `samples=NUMBER`, `code=FILE,BUILD_ID,BEGIN,END`"
         );
         std::process::exit(2);
     });
     let (out, ranks) = (Path::new(out), (ranks as u32).max(2));
-    let steps = (calls as u64 / (u64::from(ranks) * CALLS_A_STEP)).max(1);
+    let in_step = match (choice.all_to_all, choice.busy_rank) {
+        (true, _) => u64::from(ranks) * (2 * u64::from(ranks) + CALLS_A_STEP - 6),
+        (false, true) => (u64::from(ranks) + 9) * CALLS_A_STEP,
+        (false, false) => u64::from(ranks) * CALLS_A_STEP,
+    };
+    let steps = (calls as u64 / in_step).max(1);
     let next = AtomicU32::new(0);
     let worker = || -> io::Result<()> {
         loop {
@@ -155,6 +172,26 @@ fn noise(rank: u32, step: u64, what: u64, below: u64) -> u64 {
 /// When a rank begins a step.
 fn begin_of(rank: u32, step: u64) -> u64 {
     FIRST_STEP + step * STEP + noise(rank, step, 0, 4000)
+}
+
+/// A call on MPI_COMM_WORLD.
+fn on_world(peer: u32, tag: i32, bytes: u32, request: u32) -> Slot {
+    Slot {
+        word: u64::from(COMMUNICATOR_WORLD) << 48,
+        peer: peer as i32,
+        detail: tag,
+        bytes,
+        request,
+        ..Slot::default()
+    }
+}
+
+/// The completion of a request, from its peer and tag.
+fn completed((from, tag, request): (u32, i32, u32), bytes: u32) -> Slot {
+    let (peer, bytes) = (from as i32, bytes.into());
+    let state =
+        RequestState { request, completed: true, peer, tag, bytes, ..RequestState::default() };
+    Continuation::Request(state).slot()
 }
 
 struct RankWriter<'c> {
@@ -213,6 +250,9 @@ impl<'c> RankWriter<'c> {
             writer.marker(REGION_BEGIN, id, begin_of(rank, steps.start))?;
             for step in steps.clone() {
                 writer.step(step)?;
+                if choice.busy_rank && rank == 0 {
+                    writer.own_messages(step)?;
+                }
             }
             writer.marker(REGION_END, id, begin_of(rank, steps.end))?;
         }
@@ -232,50 +272,13 @@ impl<'c> RankWriter<'c> {
 
     fn step(&mut self, step: u64) -> io::Result<()> {
         let (rank, size) = (self.rank, self.size);
-        let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
-        let begin = begin_of(rank, step);
+        let left = (rank + size - 1) % size;
         let varies = |what: u64, below: u64| noise(rank, step, what, below);
-        let bytes = 8192u32 << (step / 1024 % 4);
-        let on_world = |peer: u32, tag: i32, bytes: u32, request: u32| Slot {
-            word: u64::from(COMMUNICATOR_WORLD) << 48,
-            peer: peer as i32,
-            detail: tag,
-            bytes,
-            request,
-            ..Slot::default()
-        };
-        let posted = [(left, 1, 0x60), (right, 2, 0x61)];
-        for (index, (from, tag, request)) in posted.into_iter().enumerate() {
-            let at = begin + 300 * index as u64;
-            let slot = on_world(from, tag, bytes, request);
-            self.call("MPI_Irecv", at, at + 120 + varies(1 + index as u64, 90), &slot)?;
+        if self.choice.all_to_all {
+            self.all_to_all(step)?;
+        } else {
+            self.halo(step)?;
         }
-        for (index, (to, tag, request)) in
-            [(right, 1, 0x62), (left, 2, 0x63)].into_iter().enumerate()
-        {
-            let at = begin + 600 + 500 * index as u64;
-            let slot = on_world(to, tag, bytes, request);
-            self.call("MPI_Isend", at, at + 280 + varies(3 + index as u64, 160), &slot)?;
-        }
-        let wait = begin + 7000 + varies(5, 2500);
-        let sent = |other: u32| begin_of(other, step) + 1100 + 2600;
-        let done = (wait + 150).max(sent(left)).max(sent(right)) + varies(6, 300);
-        let completed = |(from, tag, request): (u32, i32, u32), bytes: u32| {
-            let (peer, bytes) = (from as i32, bytes.into());
-            let state = RequestState {
-                request,
-                completed: true,
-                peer,
-                tag,
-                bytes,
-                ..RequestState::default()
-            };
-            Continuation::Request(state).slot()
-        };
-        let received = posted.map(|posted| completed(posted, bytes));
-        let sent = [0x62, 0x63].map(|request| completed((0, 0, request), 0));
-        let statuses = [received, sent].concat();
-        self.event("MPI_Waitall", wait, done, &Slot::default(), &statuses)?;
         let base = FIRST_STEP + step * STEP;
         let sends = rank.is_multiple_of(2);
         if sends && rank + 1 < size {
@@ -295,6 +298,9 @@ impl<'c> RankWriter<'c> {
             let slot = Slot { word, ..on_world(left, 9, 0, 0) };
             self.stored("MPI_Iprobe", at, &slot, &[polls])?;
         }
+        if self.choice.messages_only {
+            return Ok(());
+        }
         let at = base + 23_000 + varies(10, 4500);
         let slot = Slot { detail: 8, ..on_world(0, 0, 8, 0) };
         self.call("MPI_Allreduce", at, base + 29_000 + varies(11, 250), &slot)?;
@@ -304,6 +310,72 @@ impl<'c> RankWriter<'c> {
             let sends = if root == rank { 64 } else { 0 };
             let slot = Slot { detail: 64 - sends, ..on_world(root, 0, sends as u32, 0) };
             self.call("MPI_Bcast", at, base + 33_000 + varies(13, 250), &slot)?;
+        }
+        Ok(())
+    }
+
+    /// Exchanges two messages with each neighbour in a ring.
+    fn halo(&mut self, step: u64) -> io::Result<()> {
+        let (rank, size) = (self.rank, self.size);
+        let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+        let begin = begin_of(rank, step);
+        let varies = |what: u64, below: u64| noise(rank, step, what, below);
+        let bytes = 8192u32 << (step / 1024 % 4);
+        let posted = [(left, 1, 0x60), (right, 2, 0x61)];
+        for (index, (from, tag, request)) in posted.into_iter().enumerate() {
+            let at = begin + 300 * index as u64;
+            let slot = on_world(from, tag, bytes, request);
+            self.call("MPI_Irecv", at, at + 120 + varies(1 + index as u64, 90), &slot)?;
+        }
+        for (index, (to, tag, request)) in
+            [(right, 1, 0x62), (left, 2, 0x63)].into_iter().enumerate()
+        {
+            let at = begin + 600 + 500 * index as u64;
+            let slot = on_world(to, tag, bytes, request);
+            self.call("MPI_Isend", at, at + 280 + varies(3 + index as u64, 160), &slot)?;
+        }
+        let wait = begin + 7000 + varies(5, 2500);
+        let sent = |other: u32| begin_of(other, step) + 1100 + 2600;
+        let done = (wait + 150).max(sent(left)).max(sent(right)) + varies(6, 300);
+        let received = posted.map(|posted| completed(posted, bytes));
+        let sent = [0x62, 0x63].map(|request| completed((0, 0, request), 0));
+        let statuses = [received, sent].concat();
+        self.event("MPI_Waitall", wait, done, &Slot::default(), &statuses)
+    }
+
+    /// Exchanges a message with every other rank.
+    fn all_to_all(&mut self, step: u64) -> io::Result<()> {
+        let (rank, size) = (self.rank, self.size);
+        let (begin, others) = (begin_of(rank, step), u64::from(size) - 1);
+        let spacing = (5_000 / (2 * others)).max(2);
+        let peer = |number: u64| (rank + 1 + number as u32) % size;
+        for number in 0..2 * others {
+            let at = begin + spacing * number;
+            let (name, of) = match number.checked_sub(others) {
+                None => ("MPI_Irecv", number),
+                Some(of) => ("MPI_Isend", of),
+            };
+            let slot = on_world(peer(of), 1, 1024, 0x60 + number as u32);
+            self.call(name, at, at + spacing / 2, &slot)?;
+        }
+        let received = |of: u64| completed((peer(of), 1, 0x60 + of as u32), 1024);
+        let sent = |of: u64| completed((0, 0, 0x60 + (others + of) as u32), 0);
+        let statuses: Vec<Slot> = (0..others).map(received).chain((0..others).map(sent)).collect();
+        let wait = begin + 7000 + noise(rank, step, 5, 2500);
+        let last_sent = (0..size).map(|other| begin_of(other, step)).max().unwrap_or(begin) + 5_100;
+        let done = (wait + 150).max(last_sent) + noise(rank, step, 6, 300);
+        self.event("MPI_Waitall", wait, done, &Slot::default(), &statuses)
+    }
+
+    /// Exchanges messages with itself, nine times as many calls as the others make in a step.
+    fn own_messages(&mut self, step: u64) -> io::Result<()> {
+        for number in 0..3 * CALLS_A_STEP {
+            let at = FIRST_STEP + step * STEP + 36_000 + 150 * number;
+            let slot = |request: u32| on_world(0, 4, 64, request);
+            self.call("MPI_Irecv", at, at + 30, &slot(0x70))?;
+            self.call("MPI_Isend", at + 40, at + 70, &slot(0x71))?;
+            let statuses = [completed((0, 4, 0x70), 64), completed((0, 0, 0x71), 0)];
+            self.event("MPI_Waitall", at + 80, at + 120, &Slot::default(), &statuses)?;
         }
         Ok(())
     }
