@@ -8,7 +8,7 @@ use serde_json::Value;
 use system_tests::directories::TempDir;
 use system_tests::library::library;
 use system_tests::victim::victim;
-use system_tests::{Mpi, Recorded, command, under_both};
+use system_tests::{Mpi, Recorded, command, under_mpich};
 
 fn gammachi(folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(command());
@@ -51,7 +51,7 @@ fn elapsed(run: &Path) -> f64 {
     number(&serde_json::from_str::<Value>(&why).expect("JSON")["elapsed_s"])
 }
 
-under_both! {
+under_mpich! {
     fn named_run_answers_a_what_if(mpi) {
         let before = record_delayed(mpi, 2, 1600);
         let slow = before.directory();

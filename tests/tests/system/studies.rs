@@ -14,7 +14,7 @@ use serde_json::Value;
 use system_tests::directories::TempDir;
 use system_tests::library::library;
 use system_tests::victim::{Build, built};
-use system_tests::{Mpi, command, under_both};
+use system_tests::{Mpi, command, under_mpich};
 
 /// Matrix products that the program divides among its ranks.
 const PRODUCTS: f64 = 12.0;
@@ -125,7 +125,7 @@ impl TerminalOutput {
     }
 }
 
-under_both! {
+under_mpich! {
     fn table_has_every_run_and_each_size_has_a_fit(mpi) {
         let temp = TempDir::new();
         let words = sweep(mpi, "--np 1,2,3,4 --param N=64,160 --repeat 2", "{N} 3");

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use gammachi_analyzer::models::Machine;
 use system_tests::directories::TempDir;
-use system_tests::{Job, Mpi, Recorded, command, kernels, under_both, victim};
+use system_tests::{Job, Mpi, Recorded, command, kernels, under_mpich, victim};
 
 fn ask(recorded: &Recorded, question: &[&str]) -> Output {
     let mut command = Command::new(command());
@@ -42,7 +42,7 @@ fn record_delayed(mpi: Mpi, milliseconds: u32) -> Recorded {
     system_tests::delays::record_delayed(mpi, 2, &format!("0:7:{milliseconds}:r"))
 }
 
-under_both! {
+under_mpich! {
     fn doubling_speed_saves_half_of_the_sleep(mpi) {
         let recorded = record_delayed(mpi, 600);
         let all = document(&recorded, &[]);
