@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::divider::Divider;
-use super::numbering::Numbering;
 use super::origins::Part;
 use super::reasons::Reasons;
 use super::wait::Wait;
@@ -41,8 +42,7 @@ impl Charges {
         reasons: &Reasons,
         ticks_of: &(dyn Fn(u32) -> i64 + Sync),
     ) -> Self {
-        let mut causes = Numbering::default();
-        let mut costs: Vec<Cost> = Vec::new();
+        let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
         let mut unattributed = 0;
         let mut divider = Divider::default();
         for (number, wait) in (0u32..).zip(waits) {
@@ -56,16 +56,12 @@ impl Charges {
             let weights = parts.iter().map(|part| part.ticks).chain([nobodys]);
             let shares = divider.divide(counting, weights, wait.ticks);
             for (Part { line, context, .. }, ticks) in parts.iter().zip(shares) {
-                let number = causes.number((*line, *context)) as usize;
-                if number == costs.len() {
-                    costs.push(Cost::default());
-                }
-                let cost = &mut costs[number];
+                let cost = causes.entry((*line, *context)).or_default();
                 let is_direct = *line == wait.delayed_by;
                 *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += ticks;
                 unattributed -= ticks;
             }
         }
-        Self { causes: causes.into_all().into_iter().zip(costs).collect(), unattributed }
+        Self { causes: causes.into_iter().collect(), unattributed }
     }
 }

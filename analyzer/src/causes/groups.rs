@@ -1,8 +1,9 @@
 //! Groups waits of the same state, in calls from the same site, for the same line, and finds what
 //! mostly made their delaying ranks late.
 
+use rustc_hash::FxHashMap;
+
 use super::lines::Lines;
-use super::numbering::Numbering;
 use super::reasons::{Reasons, Waited};
 use super::states::State;
 
@@ -41,17 +42,9 @@ pub(super) fn group_waits(
     reasons: &Reasons,
     ticks_of: &(dyn Fn(u32) -> i64 + Sync),
 ) -> Vec<Group> {
-    let mut numbers = Numbering::default();
+    let mut numbers: FxHashMap<(State, u32, u32), usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
-    let mut causes = Numbering::default();
-    let mut ticks_of_causes: Vec<f64> = Vec::new();
-    let mut add = |at: usize, by: LateBy, ticks: f64| {
-        let number = causes.number((at, by)) as usize;
-        match ticks_of_causes.get_mut(number) {
-            Some(sum) => *sum += ticks,
-            None => ticks_of_causes.push(ticks),
-        }
-    };
+    let mut causes: FxHashMap<(usize, LateBy), f64> = FxHashMap::default();
     let all = (0u32..).zip(waited.waits.iter().zip(waited.wait_contexts));
     for (number, (wait, context)) in all {
         let counting = ticks_of(number);
@@ -60,11 +53,11 @@ pub(super) fn group_waits(
         }
         let share = counting as f64 / wait.ticks as f64;
         let (state, context, delayed_by) = (wait.state, *context, wait.delayed_by);
-        let at = numbers.number((state, context, delayed_by)) as usize;
-        if at == groups.len() {
+        let at = *numbers.entry((state, context, delayed_by)).or_insert_with(|| {
             let (count, ticks, ranks, late_by) = Default::default();
             groups.push(Group { state, context, delayed_by, count, ticks, ranks, late_by });
-        }
+            groups.len() - 1
+        });
         let group = &mut groups[at];
         group.count += 1;
         group.ticks += counting;
@@ -74,14 +67,15 @@ pub(super) fn group_waits(
             group.ranks.push(rank);
         }
         for part in reasons.origins.parts_of(number).iter().filter(|part| part.line == delayed_by) {
-            add(at, LateBy::Context(part.context), part.ticks as f64 * share);
+            *causes.entry((at, LateBy::Context(part.context))).or_default() +=
+                part.ticks as f64 * share;
         }
         if let Some((by, ticks)) = reasons.main_wait(number, waited) {
-            add(at, LateBy::WaitFor(by), ticks as f64 * share);
+            *causes.entry((at, LateBy::WaitFor(by))).or_default() += ticks as f64 * share;
         }
     }
     let mut largest: Vec<f64> = vec![0.0; groups.len()];
-    for ((at, by), ticks) in causes.into_all().into_iter().zip(ticks_of_causes) {
+    for ((at, by), ticks) in causes {
         let known = groups[at].late_by;
         if ticks > largest[at] || ticks == largest[at] && known.is_none_or(|known| by < known) {
             largest[at] = ticks;
