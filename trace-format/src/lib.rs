@@ -9,7 +9,7 @@
 //!
 //! - [`clock_estimate`] defines the result of a clock exchange, which both sides compute with.
 //! - [`slot`] says what is in an event slot; recorder, reader and writer share it.
-//! - [`samples`] says how samples of the program's own code are stored.
+//! - [`samples`] says how samples of the program's own code are stored, [`stacks`] those that were asked for.
 //! - [`encoded`] packs the slots of full windows into one to three bytes per call, and unpacks
 //!   them.
 //! - [`settings`] holds the environment variables that connect command and recorder.
@@ -33,7 +33,7 @@ pub mod writer;
 pub use computing::{compute, counters};
 pub use layout::{
     clock_estimate, counter_kind, encoding, files, fixed_header, header, markers, plain,
-    private_directory, samples, slot, totals,
+    private_directory, samples, slot, stacks, totals,
 };
 pub use meaning::{errors, functions, procedures};
 #[cfg(feature = "reader")]

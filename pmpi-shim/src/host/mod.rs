@@ -18,6 +18,7 @@
 //! | `memory` | the recorder's allocator |
 //! | `lock` | locks that a jump out of a signal handler cannot leave locked |
 //! | `own_stack` | the address range of a thread's stack |
+//! | `handler_stack` | a stack for a signal handler |
 //! | `own_work` | protects `errno`, holds off cancellation and signals |
 //! | `signals` | holds signals off while this thread does the recorder's own work |
 //! | `unwind` | return addresses on a thread's stack |
@@ -38,6 +39,7 @@ pub mod descriptors;
 pub mod elf;
 pub mod forks;
 pub mod frames;
+pub mod handler_stack;
 pub mod loader;
 pub mod lock;
 pub mod machine;

@@ -1,7 +1,7 @@
 //! Keeps the program from meeting the signal that interrupts sampled threads.
 //!
-//! A program that installs a handler for it ends the sampling. One that waits for all signals does not
-//! get this one. While nothing is sampled, the functions are only forwarded.
+//! A program that installs a handler for it ends the sampling, and nobody asks for stacks by it any more. One that
+//! waits for all signals does not get this one. While neither is done, the functions are only forwarded.
 
 use std::ffi::c_int;
 

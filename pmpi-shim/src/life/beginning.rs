@@ -142,6 +142,10 @@ pub fn describe(settings: &Settings, for_all: bool) -> Result<(), String> {
     if let Some(rate_hz) = settings.sample_hz {
         begin_samples(rate_hz, for_all)?;
     }
+    if settings.flight.is_some() {
+        // Without stacks a snapshot has the rest.
+        let _ = sampling::answer_with_stacks();
+    }
     define(&Definition::ClockAnchor(counter::anchor()))
 }
 

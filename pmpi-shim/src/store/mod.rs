@@ -21,6 +21,7 @@
 //! | `sample_area` | a thread's area of samples, which its signal handler fills |
 //! | `sampler` | the signal handler that samples a thread |
 //! | `sampling` | which threads are sampled, and how |
+//! | `stack_answers` | the stacks of threads, for whoever asks for them by the signal |
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
 //! | `file_space` | space of a file, by its descriptor |
 //! | `stage` | the staging directory, from which the file is moved at the end |
@@ -40,6 +41,7 @@ pub mod sampler;
 pub mod sampling;
 pub mod site_table;
 pub mod slots;
+pub mod stack_answers;
 pub mod stage;
 #[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod stepped;

@@ -1,4 +1,4 @@
-//! The signal handler that samples a thread.
+//! The signal handler that samples a thread, or stores its stack for whoever asks for it.
 //!
 //! It runs at any instruction of the program, on a stack of its own: frame and handler would not fit
 //! on the alternate stack that Rust and others give their threads. It neither locks nor allocates,
@@ -17,6 +17,7 @@ use std::sync::atomic::{
 use trace_format::samples::{NO_PATH, PATH_INCOMPLETE};
 
 use crate::host::counter;
+use crate::host::handler_stack;
 use crate::host::own_stack;
 use crate::host::python_stack::Functions;
 use crate::host::sample_timer::{Timer, cpu_ns};
@@ -26,13 +27,10 @@ use crate::store::due;
 use crate::store::interpreted;
 use crate::store::outermost;
 use crate::store::sample_area::SampleArea;
+use crate::store::stack_answers;
 
 /// Maximum number of threads that are sampled at a time.
 pub const MAX_SAMPLERS: usize = 256;
-/// Size of a handler's stack in bytes; it needs about 20 kB.
-const STACK_BYTES: usize = 64 << 10;
-/// Size of the page below it, which must not be touched; the largest in use.
-const GUARD_BYTES: usize = 64 << 10;
 
 /// Whether handlers take samples.
 static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
@@ -85,7 +83,7 @@ impl Sampler {
             reading: Reading::default(),
             cpu_ns_before: AtomicU64::new(0),
             is_at_work: AtomicBool::new(false),
-            stack_end: make_stack()?,
+            stack_end: handler_stack::make()?,
             of_handler: UnsafeCell::new(OfHandler {
                 stack: None,
                 rules: Rules::default(),
@@ -187,27 +185,13 @@ fn os_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Memory for a handler's stack; returns its end.
-fn make_stack() -> Result<*mut u8, String> {
-    let bytes = GUARD_BYTES + STACK_BYTES;
-    let (access, kind) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-    );
-    // SAFETY: creates a new mapping, and protects a part of it.
-    unsafe {
-        let mapping = libc::mmap(null_mut(), bytes, access, kind, -1, 0);
-        if mapping == libc::MAP_FAILED || libc::mprotect(mapping, GUARD_BYTES, libc::PROT_NONE) != 0
-        {
-            return Err("no memory for a signal handler's stack".to_owned());
-        }
-        Ok(mapping.cast::<u8>().add(bytes))
-    }
-}
-
-/// The end of the stack that the handler of this thread runs on; null if the thread is not sampled.
+/// The end of the stack that the handler of this thread runs on; null if there is nothing to do.
 /// Called on the program's stack, of which it needs little.
-unsafe extern "C" fn own_stack_end() -> *mut u8 {
+unsafe extern "C" fn own_stack_end(_: c_int, info: *const libc::siginfo_t) -> *mut u8 {
+    // SAFETY: the kernel's record.
+    if unsafe { stack_answers::is_asked(info) } {
+        return stack_answers::begin(os_id());
+    }
     if !IS_ACTIVE.load(SeqCst) {
         return null_mut();
     }
@@ -251,6 +235,12 @@ unsafe fn periods(info: *const libc::siginfo_t) -> u64 {
 
 /// The handler, on its own stack.
 unsafe extern "C" fn interrupted(_: c_int, info: *const libc::siginfo_t, context: *const c_void) {
+    // SAFETY: the kernel passes a valid record and the thread's context; `own_stack_end` has begun the answer.
+    unsafe {
+        if stack_answers::is_asked(info) {
+            return stack_answers::store(context.cast());
+        }
+    }
     let block = thread_block();
     // SAFETY: `own_stack_end` has found the sampler, which is never freed; the kernel passes a valid
     // record and the thread's context; errno is the thread's own.
@@ -266,6 +256,11 @@ unsafe extern "C" fn interrupted(_: c_int, info: *const libc::siginfo_t, context
         sampler.is_at_work.store(false, SeqCst);
         *libc::__errno_location() = errno;
     }
+}
+
+/// The thread has left the handler's stack, which others may use then.
+unsafe extern "C" fn own_stack_left() {
+    stack_answers::end(os_id);
 }
 
 /// The entry of the handler: changes to its own stack.
@@ -290,12 +285,15 @@ pub unsafe extern "C" fn entry() {
         "mov rdx, qword ptr [rbp - 24]",
         "mov rsp, rax",
         "call {interrupted}",
+        "mov rsp, rbp",
+        "call {own_stack_left}",
         "2:",
         "mov rsp, rbp",
         "pop rbp",
         "ret",
         own_stack_end = sym own_stack_end,
         interrupted = sym interrupted,
+        own_stack_left = sym own_stack_left,
     );
     // Not yet run on AArch64.
     #[cfg(target_arch = "aarch64")]
@@ -311,11 +309,14 @@ pub unsafe extern "C" fn entry() {
         "ldr x2, [x29, 32]",
         "mov sp, x3",
         "bl {interrupted}",
+        "mov sp, x29",
+        "bl {own_stack_left}",
         "2:",
         "mov sp, x29",
         "ldp x29, x30, [sp], 48",
         "ret",
         own_stack_end = sym own_stack_end,
         interrupted = sym interrupted,
+        own_stack_left = sym own_stack_left,
     );
 }

@@ -2,7 +2,8 @@
 //!
 //! A thread that calls MPI is sampled from its first window on. Threads that do not are found now
 //! and then, when a call ends or a window is full: each that has computed since is sampled from there
-//! on. Nothing here runs while nothing is sampled.
+//! on. Nothing here runs while nothing is sampled. What the handler reads is kept up to date also
+//! while it only answers who asks for stacks.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,6 +24,7 @@ use crate::store::outermost::within;
 use crate::store::sample_area;
 use crate::store::sampler::{self, Sampler};
 use crate::store::site_table::look_at_modules;
+use crate::store::stack_answers;
 use crate::store::thread_records;
 
 /// The most samples per second that a timer of the kernel's ticks gives.
@@ -85,6 +87,15 @@ fn try_begin(sampling: &mut Sampling) -> Result<(), String> {
     })
 }
 
+/// Has threads answer whoever asks for their stacks, if the program leaves a signal for that.
+pub fn answer_with_stacks() -> Result<(), String> {
+    look_at_modules();
+    let Some(signal) = sample_signal::take(handler()) else { return Ok(()) };
+    stack_answers::open(signal)?;
+    sampled_stack::renew(readings());
+    Ok(())
+}
+
 impl How {
     fn new(sampling: &Sampling) -> Self {
         let period_ns = 1_000_000_000 / u64::from(sampling.rate_hz.max(1));
@@ -133,7 +144,12 @@ impl Threads {
 }
 
 fn readings() -> impl Iterator<Item = &'static sampled_stack::Reading> + Clone {
-    sampler::all().map(|sampler| &sampler.reading)
+    sampler::all().map(|sampler| &sampler.reading).chain(stack_answers::reading())
+}
+
+/// Whether a signal may run the handler.
+fn has_handler() -> bool {
+    sampler::is_active() || stack_answers::is_open()
 }
 
 fn this_thread() -> u32 {
@@ -199,7 +215,7 @@ pub fn end_thread(block: &ThreadBlock) {
 
 /// Brings up to date what handlers read, and empties what they have filled.
 pub fn look() {
-    if sampler::is_active() {
+    if has_handler() {
         look_at_modules();
         sampled_stack::renew(readings());
         sampler::all().for_each(|sampler| sampler.area.append_full());
@@ -211,11 +227,14 @@ pub fn look() {
 /// taken the signal.
 pub fn look_at_threads() {
     look();
-    if !sampler::is_active() {
+    if !has_handler() {
         return;
     }
     if !sample_signal::is_kept(handler()) {
         return give_up("the program uses their signal itself");
+    }
+    if !sampler::is_active() {
+        return;
     }
     let Some(mut threads) = THREADS.try_lock() else { return };
     let present = present_threads();
@@ -255,9 +274,15 @@ pub fn give_up(reason: &str) {
 
 /// Samples the calling thread again, after [`end`], and the others when they are found.
 pub fn resume() {
-    let mut threads = THREADS.lock();
-    if threads.how.is_none() || sample_signal::taken() == 0 {
+    if sample_signal::taken() == 0 {
         return;
+    }
+    if stack_answers::has_area() {
+        let _ = stack_answers::open(sample_signal::taken());
+    }
+    let mut threads = THREADS.lock();
+    if threads.how.is_none() {
+        return sampled_stack::renew(readings());
     }
     for sampler in sampler::all().filter(|sampler| sampler.thread.load(Relaxed) != 0) {
         threads.release(sampler);
@@ -267,9 +292,13 @@ pub fn resume() {
     let _ = threads.begin((0, this_thread()));
 }
 
-/// Ends sampling of all threads. Handlers that are at work have finished then.
+/// Ends sampling of all threads, and answers. Handlers that are at work have finished then.
 pub fn end() {
+    let answered = stack_answers::close();
     if !sampler::is_active() {
+        if answered {
+            sample_signal::discard_pending(handler());
+        }
         return;
     }
     let _threads = THREADS.lock();
@@ -293,14 +322,14 @@ pub fn end() {
     }
 }
 
-/// Whether samples lie in the file, where nothing else may take their place.
+/// Whether samples or stacks lie in the file, where nothing else may take their place.
 pub fn has_areas() -> bool {
-    sampler::all().next().is_some()
+    sampler::all().next().is_some() || stack_answers::has_area()
 }
 
 /// Unloads modules, perhaps, while no handler reads their tables.
 pub fn unloading<R>(block: &ThreadBlock, unload: impl FnOnce() -> R) -> R {
-    if !sampler::is_active() {
+    if !has_handler() {
         return unload();
     }
     within(block, || sampled_stack::withdraw(readings()));
@@ -315,6 +344,7 @@ pub fn unloading<R>(block: &ThreadBlock, unload: impl FnOnce() -> R) -> R {
 /// In a forked process, where nothing is sampled.
 pub fn leave_to_parent(block: &ThreadBlock) {
     sampler::activate(false);
+    stack_answers::leave_to_parent();
     sample_signal::give_back(handler());
     block.sampler.set(std::ptr::null_mut());
 }

@@ -508,6 +508,11 @@ pub fn sample_area_header(area: u32, length: usize) -> ChunkHeader {
     sealed(ChunkHeader { length: length as u64, ..empty_chunk(CHUNK_SAMPLE_AREA, area, 0) })
 }
 
+/// The chunk of the area for stacks.
+pub fn stacks_header(length: usize) -> ChunkHeader {
+    sealed(ChunkHeader { length: length as u64, ..empty_chunk(CHUNK_STACKS, 0, 0) })
+}
+
 /// Adds a half of an area of samples. Returns whether it is in the file; `None` if another thread
 /// is using the file and this one may not wait.
 pub fn append_samples(area: u32, sequence: u32, body: &[u8], may_wait: bool) -> Option<bool> {

@@ -13,6 +13,7 @@ pub mod plain;
 pub mod private_directory;
 pub mod samples;
 pub mod slot;
+pub mod stacks;
 pub mod totals;
 
 pub use crate::counter_kind::CounterKind;
@@ -53,6 +54,8 @@ pub const CHUNK_ENCODED: u16 = 5;
 pub const CHUNK_SAMPLE_AREA: u16 = 6;
 /// Kind of a chunk that holds a half of a sample area.
 pub const CHUNK_SAMPLES: u16 = 7;
+/// Kind of a chunk in which a process answers whoever asks for the stacks of its threads: [`crate::stacks`].
+pub const CHUNK_STACKS: u16 = 8;
 
 /// In [`ChunkHeader::flags`]: the chunk is a thread's window. When it is full, its events are
 /// copied to another chunk of the same sequence (or folded into totals), and it is reused with a

@@ -28,6 +28,8 @@ pub struct LiveWindows {
     empty: Vec<Range<u64>>,
     /// Where the windows lie.
     pub(super) windows: Vec<Range<u64>>,
+    /// Where the area for stacks lies.
+    pub(super) stacks: Option<Range<u64>>,
 }
 
 /// The contents of a thread's window.
@@ -51,7 +53,8 @@ impl LiveWindows {
     /// The file cannot be opened.
     pub fn follow(path: &Path) -> io::Result<Self> {
         let source = regular_file::open(path)?;
-        Ok(Self { source, known_to: HEADER_BYTES, empty: Vec::new(), windows: Vec::new() })
+        let (empty, windows) = (Vec::new(), Vec::new());
+        Ok(Self { source, known_to: HEADER_BYTES, empty, windows, stacks: None })
     }
 
     /// The windows as they are now. One that is being reused at every attempt to read it is missing.
@@ -95,6 +98,9 @@ impl LiveWindows {
             let is_window = chunk.kind == CHUNK_EVENTS && chunk.flags & CHUNK_IS_WINDOW != 0;
             if is_window && chunk.length <= MAX_HELD_BYTES as u64 {
                 self.windows.push(found..found + chunk.length);
+            }
+            if chunk.kind == CHUNK_STACKS {
+                self.stacks = Some(found..found.saturating_add(chunk.length));
             }
             self.keep_empty(behind_last..found);
             at = found.saturating_add(chunk.length);

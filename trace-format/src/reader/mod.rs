@@ -27,6 +27,7 @@ mod names;
 mod outline;
 pub mod regular_file;
 mod samples;
+mod stacks;
 mod stored;
 mod totals;
 
@@ -73,6 +74,7 @@ pub use live_copy::Cut;
 pub use names::{MAX_NAME_BYTES, limited};
 pub use outline::Outlines;
 pub use samples::{Sample, SampledThread};
+pub use stacks::{Answers, AskedStack};
 pub use stored::{EventLocation, StoredEvent, StoredEventObserver};
 pub use totals::Totals;
 
@@ -173,6 +175,8 @@ pub struct RankFile {
     pub threads: Vec<Thread>,
     /// Chunks of samples of the program's own code.
     samples: Vec<SampleChunk>,
+    /// The last stacks that were asked for, in order of time.
+    pub stacks: Vec<AskedStack>,
     /// Problems in header, chunks and definitions. Damage inside event slots is found when they are
     /// read: [`Events::damage`].
     pub diagnoses: Vec<Diagnosis>,
@@ -275,6 +279,7 @@ impl RankFile {
             definitions: Vec::new(),
             threads: Vec::new(),
             samples: Vec::new(),
+            stacks: Vec::new(),
             diagnoses: Vec::new(),
             outrun: false,
             functions,
@@ -478,6 +483,9 @@ impl RankFile {
                 },
                 CHUNK_SAMPLE_AREA => self.add_area(&chunk, (at, end)),
                 CHUNK_SAMPLES => self.add_half(&chunk, (at, end)),
+                CHUNK_STACKS => {
+                    self.stacks = Answers::read(&self.contents.piece(at..end)).stacks;
+                }
                 // The process died while writing it, or is still writing it.
                 CHUNK_UNFINISHED => {}
                 kind => self.diagnose(at, format!("a chunk of unknown kind {kind} is skipped")),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::area::Area;
 use super::contents::Contents;
 use super::samples::SampleChunk;
+use super::stacks::AskedStack;
 use super::{Diagnosis, FunctionTable, RankFile, Thread, Totals};
 use crate::counter_kind::CounterKind;
 use crate::header::{Definition, FileHeader, is_finalized};
@@ -34,6 +35,7 @@ struct Outline {
     definitions: Vec<Definition>,
     threads: Vec<ThreadOutline>,
     samples: Vec<SampleChunk>,
+    stacks: Vec<AskedStack>,
     diagnoses: Vec<Diagnosis>,
     /// Index of its names of functions.
     functions: usize,
@@ -101,6 +103,7 @@ impl Outline {
             definitions: file.definitions.clone(),
             threads: file.threads.iter().map(ThreadOutline::new).collect(),
             samples: file.samples.clone(),
+            stacks: file.stacks.clone(),
             diagnoses: file.diagnoses.clone(),
             functions,
             bytes: file.contents.len(),
@@ -117,6 +120,7 @@ impl Outline {
             definitions: self.definitions,
             threads: self.threads.into_iter().map(ThreadOutline::thread).collect::<Option<_>>()?,
             samples: self.samples,
+            stacks: self.stacks,
             diagnoses: self.diagnoses,
             outrun: false,
             functions: tables.get(self.functions)?.clone(),
