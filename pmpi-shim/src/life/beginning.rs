@@ -24,6 +24,7 @@ use crate::mpi::agreement::{self, Participants, number_list};
 use crate::mpi::library::Job;
 use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
+use crate::store::directories::CreateError;
 use crate::store::keeping;
 use crate::store::regions;
 use crate::store::sampling;
@@ -31,7 +32,7 @@ use crate::store::site_table::look_at_modules;
 use crate::store::slots::close;
 use crate::store::thread_records;
 use crate::store::totals;
-use crate::store::trace_file::{self, CreateError, define};
+use crate::store::trace_file::{self, define};
 use crate::store::usage;
 use crate::store::window;
 
@@ -108,7 +109,7 @@ pub fn open_file(
     define(&Definition::Keeping(settings.keeping.clone()))?;
     define(&Definition::ClockAnchor(early_anchor))?;
     trace_file::limit(settings.keeping.max_bytes);
-    keeping::choose(settings.keeping.clone());
+    keeping::choose(settings.keeping.clone(), settings.last_s);
     communicators::begin(&process.library);
     if u32::from(level) >= window::SITES_LEVEL {
         look_at_modules();

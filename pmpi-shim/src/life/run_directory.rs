@@ -21,8 +21,9 @@ use crate::host::settings::Settings;
 use crate::host::warn::warn;
 use crate::mpi::agreement::{self, Participants};
 use crate::mpi::library::Job;
+use crate::store::directories::{self, CreateError};
 use crate::store::stage;
-use crate::store::trace_file::{self, CreateError};
+use crate::store::trace_file;
 
 /// Maximum length of a path that rank 0 passes to the others.
 const MAX_PATH_BYTES: usize = 4096;
@@ -126,7 +127,7 @@ pub fn make_rank_file_alone(settings: &Settings, (rank, size): (u32, u32)) -> Ru
     for attempt in 1..=MAX_DIRECTORIES {
         let directory = numbered(&wanted, attempt);
         if attempt > 1 {
-            match trace_file::make_new_directory(&directory) {
+            match directories::make_new(&directory) {
                 Ok(()) => {}
                 // Another rank, of this job or another, has made it and is about to write its file.
                 Err(CreateError::Exists) => wait_for_header(&directory),
@@ -176,7 +177,7 @@ fn make_run_directory(
         let directory = numbered(&wanted, attempt);
         if attempt > 1 {
             // An existing directory belongs to somebody else, even if it is still empty.
-            match trace_file::make_new_directory(&directory) {
+            match directories::make_new(&directory) {
                 Ok(()) => {}
                 Err(CreateError::Exists) => continue,
                 Err(CreateError::Failed(reason)) => return RunDirectory::Refused(reason),
@@ -242,7 +243,7 @@ pub fn create_rank_file(
         }
     }
     let path = directory.join(rank_file_path(0, rank));
-    trace_file::make_directories(directory, &path).map_err(CreateError::Failed)?;
+    directories::make_for(directory, &path).map_err(CreateError::Failed)?;
     trace_file::create(&path)
 }
 

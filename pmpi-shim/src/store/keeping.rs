@@ -9,8 +9,9 @@ use std::sync::OnceLock;
 use trace_format::header::{Keeping, KeepingPolicy};
 use trace_format::layout::ChunkHeader;
 
+use crate::host::counter;
 use crate::store::codec::Codec;
-use crate::store::ring::Ring;
+use crate::store::ring::{self, Ring};
 use crate::store::totals::ThreadTotals;
 use crate::store::trace_file;
 
@@ -20,9 +21,12 @@ const MAX_FREED_BYTES: u64 = 1 << 20;
 
 static KEEPING: OnceLock<Keeping> = OnceLock::new();
 
-/// Chooses what is kept. Called once, before the first window is opened.
-pub fn choose(keeping: Keeping) {
+/// Chooses what is kept; of the newest events so many seconds are enough. Called once, before the first window is opened.
+pub fn choose(keeping: Keeping, last_s: Option<f64>) {
     let _ = KEEPING.set(keeping);
+    if let Some(last_s) = last_s {
+        ring::keep_ticks((last_s * 1e9 / counter::ns_per_tick()) as u64);
+    }
 }
 
 fn policy() -> KeepingPolicy {
@@ -136,7 +140,8 @@ impl Archive {
             KeepingPolicy::Last => {
                 let (header, body) = self.codec.chunk(window, slots);
                 let thread = (window.thread, window.thread_os_id);
-                while !self.ring.has_room(trace_file::chunk_bytes(body), thread)? {
+                let bytes = trace_file::chunk_bytes(body);
+                while !self.ring.has_room(bytes, window.opened_ticks, thread)? {
                     let Some(oldest) = self.ring.oldest()? else {
                         return self.folded.add(window, slots, next_opened);
                     };

@@ -16,6 +16,7 @@
 //! | `totals` | events folded into totals |
 //! | `regions` | names of regions, and which are computation |
 //! | `transient` | definitions of objects that the program makes and frees, in bounded space |
+//! | `directories` | run directories, and folders in them |
 //! | `due` | when a call that ends has more to do |
 //! | `usage` | readings of what the process has used so far |
 //! | `sample_area` | a thread's area of samples, which its signal handler fills |
@@ -23,12 +24,15 @@
 //! | `sampling` | which threads are sampled, and how |
 //! | `stack_answers` | the stacks of threads, for whoever asks for them by the signal |
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
+//! | `free_space` | space of the file that a thread fills again and again |
 //! | `file_space` | space of a file, by its descriptor |
 //! | `stage` | the staging directory, from which the file is moved at the end |
 
 pub mod codec;
+pub mod directories;
 pub mod due;
 pub mod file_space;
+pub mod free_space;
 pub mod interpreted;
 pub mod keeping;
 pub mod mapping;

@@ -7,18 +7,30 @@
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::encoded::{Decoder, Words, slots_of};
 use trace_format::layout::{CHUNK_EVENTS, CHUNK_HEADER_BYTES, ChunkHeader, bytes_of_all};
 use trace_format::plain::read_plain;
 
 use crate::store::codec::zeroed;
+use crate::store::free_space;
 use crate::store::trace_file;
+
+/// Ticks for which chunks are kept; beyond them the file does not grow.
+static KEPT_TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Size of a slab, unless a chunk needs more. The limit holds this many, if it is neither small nor large: the tail of
 /// each is free, on average half a chunk.
 const SLAB_BYTES: RangeInclusive<u64> = (64 << 10)..=(1 << 20);
 const SLABS: u64 = 8;
+/// Size of a slab where a time is kept: less is wasted where the program makes few calls.
+const SHORT_SLAB_BYTES: u64 = 256 << 10;
+
+/// Keeps the chunks of so many ticks, if the file's limit allows.
+pub fn keep_ticks(ticks: u64) {
+    KEPT_TICKS.store(ticks, Relaxed);
+}
 
 /// The slabs of a thread, and the chunks in them.
 #[derive(Default)]
@@ -70,7 +82,12 @@ impl Ring {
     ///
     /// # Errors
     /// A sentence about the file system.
-    pub fn has_room(&mut self, bytes: u64, thread: (u32, u32)) -> Result<bool, String> {
+    pub fn has_room(
+        &mut self,
+        bytes: u64,
+        opened_ticks: u64,
+        thread: (u32, u32),
+    ) -> Result<bool, String> {
         loop {
             if self.free.end - self.free.start >= bytes {
                 return Ok(true);
@@ -80,9 +97,19 @@ impl Ring {
             if oldest.is_some_and(|oldest| (self.free.end..current.end).contains(&oldest)) {
                 return Ok(false);
             }
+            let kept_ticks = KEPT_TICKS.load(Relaxed);
+            let most = if kept_ticks == u64::MAX { *SLAB_BYTES.end() } else { SHORT_SLAB_BYTES };
             let usual = trace_file::max_bytes() / SLABS;
-            let usual = usual.clamp(*SLAB_BYTES.start(), *SLAB_BYTES.end()).max(bytes);
-            if let Some(slab) = trace_file::free_space(bytes..=usual, thread)? {
+            let usual = usual.clamp(*SLAB_BYTES.start(), most).max(bytes);
+            // Without the oldest chunk there would still be enough.
+            let is_enough = self.kept.get(1).is_some_and(|second| {
+                opened_ticks.saturating_sub(second.opened_ticks) >= kept_ticks
+            });
+            let slab = match is_enough {
+                true => None,
+                false => free_space::take(bytes..=usual, thread)?,
+            };
+            if let Some(slab) = slab {
                 // Behind the present one: the next one has the oldest chunks.
                 self.current = (self.current + 1).min(self.slabs.len());
                 self.slabs.insert(self.current, slab.clone());
@@ -140,7 +167,7 @@ impl Ring {
         let next = self.kept.front().map(|next| next.offset);
         // Behind the last chunk of a slab follows what was free there.
         self.free.end = next.filter(|next| (behind..slab.end).contains(next)).unwrap_or(slab.end);
-        trace_file::mark_free(self.free.clone(), thread)
+        free_space::mark_free(self.free.clone(), thread)
     }
 
     /// Writes a chunk where there is room.
@@ -149,7 +176,7 @@ impl Ring {
     /// A sentence about the file system.
     pub fn write(&mut self, window: &ChunkHeader, body: &[u8]) -> Result<(), String> {
         let offset = self.free.start;
-        let bytes = trace_file::write_in_free_space(self.free.clone(), window, body)?;
+        let bytes = free_space::write(self.free.clone(), window, body)?;
         self.free.start += bytes;
         self.kept.push_back(Kept { offset, bytes, opened_ticks: window.opened_ticks });
         Ok(())

@@ -76,7 +76,8 @@ impl Answerer {
     unsafe fn store(&self, context: *const libc::ucontext_t) {
         let ticks = counter::now();
         // SAFETY: the kernel's context; `of_handler` is the calling thread's.
-        let (from, own) = unsafe { (Interrupted::from_context(context), &mut *self.of_handler.get()) };
+        let (from, own) =
+            unsafe { (Interrupted::from_context(context), &mut *self.of_handler.get()) };
         let (rules, functions) = own;
         let (here, only) = (from.stack as usize, [from.address]);
         let stack = own_stack::find();

@@ -18,8 +18,9 @@ use crate::host::lock::Lock;
 use crate::host::machine;
 use crate::host::run_id::RunId;
 use crate::host::warn::warn;
+use crate::store::directories::{self, CreateError};
 use crate::store::file_space::may_grow_to;
-use crate::store::trace_file::{self, CreateError};
+use crate::store::trace_file;
 
 /// Where this rank's file is, and where it will be moved.
 struct Staged {
@@ -54,7 +55,7 @@ pub fn create(
         false => None,
     };
     let made = make_private(&job)
-        .and_then(|()| trace_file::make_directories(&run, &file))
+        .and_then(|()| directories::make_for(&run, &file))
         .map_err(CreateError::Failed);
     if let Err(error) = made.and_then(|()| trace_file::create(&file)) {
         if let Some(claim) = claim {
@@ -93,7 +94,7 @@ fn make_private(job: &Path) -> Result<(), String> {
 
 /// Reserves the run directory for this run, and records in it where the data are for now.
 fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateError> {
-    trace_file::make_directories(directory, home).map_err(CreateError::Failed)?;
+    directories::make_for(directory, home).map_err(CreateError::Failed)?;
     let path = home.with_extension(STAGED_EXTENSION);
     let text = format!("{}:{}\n", machine::host(), file.display());
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -142,7 +143,7 @@ pub fn move_to_run_directory() {
 
 /// Copies under a temporary name first, so that there is never half a file under the final name.
 fn copy(from: &Path, directory: &Path, to: &Path) -> io::Result<()> {
-    trace_file::make_directories(directory, to).map_err(io::Error::other)?;
+    directories::make_for(directory, to).map_err(io::Error::other)?;
     let mut half = to.as_os_str().to_owned();
     half.push(".part");
     let copied = (|| {

@@ -6,7 +6,6 @@
 //! close descriptors that are not its own.
 
 use std::ffi::{CString, c_int};
-use std::ops::{Range, RangeInclusive};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
@@ -14,11 +13,11 @@ use std::ptr::null_mut;
 use trace_format::encoding::{FRAME_BYTES, checksum, encode, framed_bytes};
 use trace_format::header::{Definition, FileHeader};
 use trace_format::layout::*;
-use trace_format::private_directory;
 use trace_format::totals::TOTALS_CHUNK_BYTES;
 
 use crate::host::descriptors::{identity_of, move_up};
 use crate::host::lock::{Lock, Locked};
+use crate::store::directories::CreateError;
 use crate::store::file_space::{
     allocate, may_grow_to, populate, refuse_copy_on_write, synchronise, write_all, write_zeros,
 };
@@ -26,16 +25,17 @@ use crate::store::file_space::{
 /// Size of a definition chunk, unless one record needs more.
 const DEFINITION_CHUNK_BYTES: u64 = 16 << 10;
 
-struct TraceFile {
+/// The file, for the modules of this layer that hand its space out.
+pub struct TraceFile {
     descriptor: c_int,
     identity: (libc::dev_t, libc::ino_t),
     path: PathBuf,
     /// End of the space handed out so far.
-    end: u64,
+    pub(super) end: u64,
     /// Size limit for events. Windows and definitions may exceed it.
-    max_bytes: u64,
+    pub(super) max_bytes: u64,
     /// Whether no more events may be added.
-    full: bool,
+    pub(super) full: bool,
     /// The chunk to which permanent definitions are added.
     definitions: Option<DefinitionChunk>,
     /// Offset and length of all definition chunks.
@@ -63,7 +63,7 @@ impl DefinitionChunk {
 
 static FILE: Lock<Option<TraceFile>> = Lock::new(None);
 
-fn lock() -> Locked<'static, Option<TraceFile>> {
+pub(super) fn lock() -> Locked<'static, Option<TraceFile>> {
     FILE.lock()
 }
 
@@ -83,31 +83,6 @@ unsafe impl Send for Memory {}
 
 fn system_error() -> String {
     std::io::Error::last_os_error().to_string()
-}
-
-/// Why a file or directory could not be made.
-pub enum CreateError {
-    /// It already exists.
-    Exists,
-    /// Anything else, as a sentence.
-    Failed(String),
-}
-
-/// Makes a run directory that must not exist yet.
-pub fn make_new_directory(path: &Path) -> Result<(), CreateError> {
-    private_directory::make_new(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => CreateError::Exists,
-        _ => CreateError::Failed(cannot_make(path, &error)),
-    })
-}
-
-/// Makes a run directory and the folder of a file in it, unless they exist.
-pub fn make_directories(run: &Path, file: &Path) -> Result<(), String> {
-    private_directory::make_for(run, file).map_err(|error| cannot_make(run, &error))
-}
-
-fn cannot_make(path: &Path, error: &std::io::Error) -> String {
-    format!("cannot make the directory {}: {error}", path.display())
 }
 
 /// Makes the rank's file, mode 0600; it must not exist.
@@ -183,7 +158,7 @@ impl TraceFile {
     }
 
     /// Grants bytes of the file, which then read as zero.
-    fn grant(&mut self, offset: u64, bytes: usize) -> Result<c_int, String> {
+    pub(super) fn grant(&mut self, offset: u64, bytes: usize) -> Result<c_int, String> {
         let descriptor = self.descriptor_up_to(offset + bytes as u64)?;
         match allocate(descriptor, offset, bytes) {
             // EINTR: every attempt was interrupted by a signal. Writing the zeros grants the space,
@@ -195,7 +170,7 @@ impl TraceFile {
         .map_err(|error| self.cannot_grow(&error))
     }
 
-    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), String> {
         let descriptor = self.descriptor_up_to(offset + bytes.len() as u64)?;
         write_all(descriptor, offset, bytes).map_err(|error| self.cannot_grow(&error))
     }
@@ -211,19 +186,6 @@ impl TraceFile {
         self.write(offset, bytes_of(&unfinished))?;
         self.write(offset + CHUNK_HEADER_BYTES as u64, content)?;
         self.write(offset, bytes_of(header))
-    }
-
-    fn mark_free(
-        &mut self,
-        space: Range<u64>,
-        (thread, thread_os_id): (u32, u32),
-    ) -> Result<(), String> {
-        if space.is_empty() {
-            return Ok(());
-        }
-        let length = space.end - space.start;
-        let free = ChunkHeader { length, thread_os_id, ..empty_chunk(CHUNK_UNFINISHED, thread, 0) };
-        self.write(space.start, bytes_of(&sealed(free)))
     }
 
     /// Memory of the file. `None` if its file system does not support shared mappings.
@@ -413,14 +375,14 @@ fn frame_of(payload: &[u8]) -> [u8; FRAME_BYTES] {
 }
 
 /// Completes a header with its magic and checksum.
-fn sealed(mut header: ChunkHeader) -> ChunkHeader {
+pub(super) fn sealed(mut header: ChunkHeader) -> ChunkHeader {
     header.magic = CHUNK_MAGIC;
     let (from, to) = CHUNK_CRC_COVERS;
     header.crc = checksum(&bytes_of(&header)[from..to]);
     header
 }
 
-fn empty_chunk(kind: u16, thread: u32, sequence: u32) -> ChunkHeader {
+pub(super) fn empty_chunk(kind: u16, thread: u32, sequence: u32) -> ChunkHeader {
     ChunkHeader {
         magic: 0,
         kind,
@@ -489,7 +451,7 @@ pub fn event_header(
     })
 }
 
-fn archived_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
+pub(super) fn archived_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
     sealed(ChunkHeader { flags: 0, length, ..*window })
 }
 
@@ -541,47 +503,6 @@ fn append_to(
 /// The size limit for events.
 pub fn max_bytes() -> u64 {
     lock().as_ref().map_or(0, |file| file.max_bytes)
-}
-
-/// Free space for chunks of a thread, as much of this many bytes as the limit allows; `None` if it does not allow the
-/// least.
-pub fn free_space(
-    bytes: RangeInclusive<u64>,
-    thread: (u32, u32),
-) -> Result<Option<Range<u64>>, String> {
-    let mut guard = lock();
-    let file = guard.as_mut().ok_or("no trace file")?;
-    let left = file.max_bytes.saturating_sub(file.end) / CHUNK_GRANULE * CHUNK_GRANULE;
-    if left < *bytes.start() {
-        file.full = true;
-        return Ok(None);
-    }
-    let space = file.end..file.end + left.min(bytes.end().next_multiple_of(CHUNK_GRANULE));
-    file.grant(space.start, (space.end - space.start) as usize)?;
-    file.mark_free(space.clone(), thread)?;
-    file.end = space.end;
-    Ok(Some(space))
-}
-
-/// Makes space with the chunks in it one free chunk.
-pub fn mark_free(space: Range<u64>, thread: (u32, u32)) -> Result<(), String> {
-    lock().as_mut().ok_or("no trace file")?.mark_free(space, thread)
-}
-
-/// Writes a chunk at the begin of free space; what is left of it stays free. Returns the chunk's length.
-pub fn write_in_free_space(
-    space: Range<u64>,
-    window: &ChunkHeader,
-    body: &[u8],
-) -> Result<u64, String> {
-    let mut guard = lock();
-    let file = guard.as_mut().ok_or("no trace file")?;
-    let length = chunk_bytes(body);
-    // Until the chunk has its own header, that of the free space covers all of it.
-    file.mark_free(space.start + length..space.end, (window.thread, window.thread_os_id))?;
-    file.write(space.start + CHUNK_HEADER_BYTES as u64, body)?;
-    file.write(space.start, bytes_of(&archived_header(window, length)))?;
-    Ok(length)
 }
 
 /// Adds the contents of a window that was not mapped from the file, unless it is empty.

@@ -53,6 +53,9 @@ pub enum ValueError {
     /// Not a choice of events.
     #[error("not a choice of events; write first, last or totals")]
     Keeping,
+    /// Not a time for which the newest calls are kept.
+    #[error("not a time; write one from 1s to 24h, such as 60s or 5m")]
+    Last,
     /// Not a number of bytes, or too many.
     #[error(
         "not a number of bytes; write a whole number, optionally followed by K, M, G or T, such as 64M"

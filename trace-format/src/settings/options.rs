@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::errors::{SettingError, ValueError};
 use super::values::{self, Computation};
 use super::variables::{
-    CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLIGHT, FLOPS, KEEP, LEVEL,
+    CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLIGHT, FLOPS, KEEP, LAST, LEVEL,
     MAX_BYTES, OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
 };
 use crate::counters::{self, CounterRequest};
@@ -38,6 +38,8 @@ pub struct RecordingOptions {
     pub flight: Option<String>,
     /// Which events are kept, and the size limit.
     pub keeping: Keeping,
+    /// Seconds of the newest events that are enough, if the limit allows more.
+    pub last_s: Option<f64>,
     /// When clocks are compared.
     pub clock: ClockOptions,
 }
@@ -88,6 +90,7 @@ impl Default for RecordingOptions {
             parameters: Vec::new(),
             flight: None,
             keeping: usual_keeping(false),
+            last_s: None,
             clock: ClockOptions { rounds: 100, every_s: None, deadline_s: None },
         }
     }
@@ -124,6 +127,7 @@ impl RecordingOptions {
                 max_bytes: valid(MAX_BYTES.parsed(&lookup, values::bytes), &mut errors)
                     .unwrap_or(usual.max_bytes),
             },
+            last_s: valid(LAST.parsed(&lookup, values::last_s), &mut errors),
             clock: ClockOptions {
                 rounds: valid(CLOCK_ROUNDS.parsed(&lookup, values::clock_rounds), &mut errors)
                     .unwrap_or(default.clock.rounds),
@@ -172,6 +176,8 @@ impl RecordingOptions {
         set(MAX_BYTES.name, is_limited, max_bytes.to_string().into());
         let is_chosen = *policy != usual.policy;
         set(KEEP.name, is_chosen, values::keeping_name(*policy).into());
+        let last = self.last_s.map(|seconds| format!("{seconds}s")).unwrap_or_default();
+        set(LAST.name, self.last_s.is_some(), last.into());
         let ClockOptions { rounds, every_s, deadline_s } = self.clock;
         set(CLOCK_ROUNDS.name, rounds != default.clock.rounds, rounds.to_string().into());
         for (variable, seconds) in [(&CLOCK_EVERY, every_s), (&CLOCK_DEADLINE, deadline_s)] {
@@ -287,6 +293,7 @@ mod tests {
             (&FLIGHT, "hang=1m,exit"),
             (&MAX_BYTES, "32M"),
             (&KEEP, "first"),
+            (&LAST, "90s"),
             (&CLOCK_ROUNDS, "1000"),
             (&CLOCK_EVERY, "2.5"),
             (&CLOCK_DEADLINE, "3"),
@@ -306,6 +313,7 @@ mod tests {
         assert_eq!(options.parameters, parameters);
         assert_eq!(options.keeping, Keeping { policy: KeepingPolicy::First, max_bytes: 32 << 20 });
         assert_eq!(options.flight.as_deref(), Some("hang=1m,exit"));
+        assert_eq!(options.last_s, Some(90.0));
         let clock = options.clock;
         assert_eq!((clock.rounds, clock.every_s), (1000, Some(2.5)));
         assert_eq!((clock.exchange_deadline_s(), clock.finalize_deadline_s()), (3.0, 3.0));
@@ -360,6 +368,7 @@ mod tests {
             (&PARAMS, "N", "has no '='; write NAME=VALUE", "this parameter is ignored"),
             (&PARAMS, "1N=2", "letters, digits and '_'", "this parameter is ignored"),
             (&KEEP, "some", "write first, last or totals", "using first"),
+            (&LAST, "60", "such as 60s", "as many as --max-bytes allows"),
             (&MAX_BYTES, "much", "such as 64M", "using 1G"),
             (&MAX_BYTES, "-1", "not a number of bytes", "using 1G"),
             (&CLOCK_ROUNDS, "0", "from 1 to 1000000", "using 100"),

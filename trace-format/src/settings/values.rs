@@ -148,6 +148,26 @@ pub fn paths_from_us(text: &str) -> Result<f64, ValueError> {
     time.filter(|time| (0.0..1e9).contains(time)).ok_or(ValueError::PathsFrom)
 }
 
+/// Parses a time such as `30s`, `10m`, `10min` or `1h`. Returns seconds.
+pub fn seconds(text: &str) -> Option<f64> {
+    let number = text.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
+    let scale = match &text[number.len()..] {
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|number| number * scale)
+}
+
+/// Parses how long the newest calls are kept. Returns seconds.
+///
+/// # Errors
+/// If it is not a time from a second to a day.
+pub fn last_s(text: &str) -> Result<f64, ValueError> {
+    seconds(text).filter(|seconds| (1.0..=86_400.0).contains(seconds)).ok_or(ValueError::Last)
+}
+
 /// Parses a number of two-way clock exchanges.
 ///
 /// # Errors

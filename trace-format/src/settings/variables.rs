@@ -108,7 +108,7 @@ pub fn is_forwarded(name: &str) -> bool {
 }
 
 /// All variables.
-pub static VARIABLES: [&Variable; 21] = [
+pub static VARIABLES: [&Variable; 22] = [
     &OUT,
     &STAGE,
     &LEVEL,
@@ -120,6 +120,7 @@ pub static VARIABLES: [&Variable; 21] = [
     &FLIGHT,
     &MAX_BYTES,
     &KEEP,
+    &LAST,
     &PARAMS,
     &CLOCK_ROUNDS,
     &CLOCK_EVERY,
@@ -263,6 +264,16 @@ pub static KEEP: Variable = Variable {
     unset: Unset::Value("first"),
     meaning: "Which events are kept one by one if --max-bytes is too small: the first (and the very last), or \
               the newest",
+    ..SETTING
+};
+
+/// How much of the newest events is enough.
+pub static LAST: Variable = Variable {
+    name: "GAMMACHI_LAST",
+    option: Some("--last"),
+    values: "a time from 1s to 24h, such as 60s or 5m",
+    unset: Unset::Means("as many as --max-bytes allows"),
+    meaning: "With --keep last or --flight, how long the newest calls are kept one by one, if --max-bytes allows",
     ..SETTING
 };
 
