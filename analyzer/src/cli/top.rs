@@ -66,21 +66,23 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
     };
     let mut analysis = WaitingAnalysis::new(SHARE);
     let mut alarms = Alarms::after(PATIENCE_S);
+    // A rank has to be seen stopped twice, also for a single screen.
+    run.look();
+    alarms.look(&Moment::new(&run, None), None);
     loop {
         if run.has_ended() {
             run.look();
         } else {
             observe(&mut run, every);
         }
-        let mut moment = Moment::new(&run, None);
-        let waiting = analysis.waiting(&run, moment.longest_wait_s(), arguments.once);
-        let mut found = alarms.look(&moment, None);
+        let longest_s = Moment::new(&run, None).longest_wait_s();
+        let waiting = analysis.waiting(&run, longest_s, arguments.once);
         if waiting.is_some() {
             run.look();
             run.glance();
-            moment = Moment::new(&run, waiting);
-            found = alarms.look(&moment, waiting);
         }
+        let moment = Moment::new(&run, waiting);
+        let found = alarms.look(&moment, waiting);
         let text = rendered(
             arguments.json,
             || json(&run, &moment, &found),
