@@ -1,0 +1,110 @@
+/* A program with which nothing is wrong.
+ *   healthy KIND SECONDS
+ * KIND: uneven (steps of 1 to 200 ms, now and then 2 s), serial (rank 0 works alone for up to 6 s), checkpoint (rank 0
+ * gathers and writes, or all write), input (rank 0 reads for 8 s, then again and again), shrinking (steps from 2 s down
+ * to 1 ms, as of a factorisation) */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BYTES = 1 << 20 };
+
+static char buffer[BYTES], all[16 * BYTES];
+
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + 1e-9 * now.tv_nsec;
+}
+
+/* A tenth of it computes; the rest sleeps, so that many of these programs find room on a host. */
+static void work(double s)
+{
+    volatile double x = 1;
+    double begin = now_s();
+
+    while (now_s() < begin + s) {
+        struct timespec pause = {0, 900000};
+
+        for (double until = now_s() + 1e-4; now_s() < until;)
+            x = x * 1.0000001;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static double between(double least, double most)
+{
+    return least + (most - least) * (rand() / (double)RAND_MAX);
+}
+
+static void write_out(const char *data, size_t bytes, int rank)
+{
+    char name[64];
+    FILE *file;
+
+    snprintf(name, sizeof name, "/tmp/healthy-%d-%d", (int)getpid(), rank);
+    file = fopen(name, "w");
+    if (file) {
+        for (int part = 0; part < 4; part++)
+            fwrite(data, 1, bytes, file);
+        fflush(file);
+        fsync(fileno(file));
+        fclose(file);
+        unlink(name);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size, in = 0, out = 0, goes_on = 1;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *kind = argv[1];
+    double end = now_s() + atof(argv[2]), shrinking_s = 2;
+
+    srand(rank + 1);
+    for (int step = 0; goes_on; step++) {
+        int to = (rank + 1) % size, from = (rank + size - 1) % size;
+
+        if (strcmp(kind, "uneven") == 0)
+            work(rand() % 50 == 0 ? 2 : between(0.001, 0.2));
+        else if (strcmp(kind, "serial") == 0) {
+            work(0.05);
+            if (step % 20 == 0 && rank == 0)
+                work(between(0.1, 6));
+        } else if (strcmp(kind, "checkpoint") == 0) {
+            work(0.05);
+            if (step % 40 == 20) {
+                MPI_Gather(buffer, BYTES / size, MPI_BYTE, all, BYTES / size, MPI_BYTE, 0, MPI_COMM_WORLD);
+                if (rank == 0)
+                    write_out(all, BYTES, rank);
+            }
+            if (step % 40 == 39)
+                write_out(buffer, BYTES, rank);
+        } else if (strcmp(kind, "input") == 0) {
+            if (step % 200 == 0 && rank == 0)
+                sleep(8);
+            if (step % 200 == 0)
+                MPI_Scatter(all, BYTES / size, MPI_BYTE, buffer, BYTES / size, MPI_BYTE, 0, MPI_COMM_WORLD);
+            work(0.02);
+        } else {
+            if (rank == step % size)
+                work(shrinking_s * 0.2);
+            MPI_Bcast(buffer, BYTES / 8, MPI_BYTE, step % size, MPI_COMM_WORLD);
+            work(shrinking_s);
+            shrinking_s = shrinking_s > 0.001 ? shrinking_s * 0.97 : 2;
+        }
+        MPI_Sendrecv(&out, 1, MPI_INT, to, 1, &in, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        goes_on = rank != 0 || now_s() < end;
+        MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+    return 0;
+}
