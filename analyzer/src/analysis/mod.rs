@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `in_order` | orders the events of several ranks by time |
 //! | `causal` | corrects a timeline on which messages arrive before they are sent |
+//! | `loop_calls` | by which calls loops are recognised |
 //! | `spans` | resolves the ends of a thread's events |
 //! | `segments` | divides a thread's time without gaps |
 //! | `union` | sums how much of a selection intervals cover |
@@ -22,6 +23,7 @@
 
 mod causal;
 mod in_order;
+pub mod loop_calls;
 pub mod segments;
 pub mod spans;
 pub mod union;

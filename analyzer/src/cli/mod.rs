@@ -16,6 +16,7 @@ pub mod report;
 pub mod view;
 pub mod why;
 
+mod batch_limit;
 mod calibrate;
 mod check;
 mod child_signals;

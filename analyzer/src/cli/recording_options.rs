@@ -13,10 +13,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use trace_format::header::KeepingPolicy;
 use trace_format::settings::values::{self, USUAL_SAMPLE_HZ, join_parameters};
 use trace_format::settings::{
-    CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLIGHT, FLOPS, FromEnv, KEEP, LEVEL,
-    MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE, STAGE, ValueError,
+    CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLIGHT, FLOPS, FromEnv, KEEP, LAST,
+    LEVEL, MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE, STAGE, ValueError,
 };
 
+use super::batch_limit::before_end;
 use super::error::CommandError;
 use super::recorder_environment::{Variable, merge_params};
 use super::watch_triggers::Triggers;
@@ -57,12 +58,13 @@ pub struct RecordingArguments {
     #[arg(long, conflicts_with_all = ["keep", "max_bytes", "profile_only"], help = FLIGHT.meaning)]
     pub flight: bool,
 
-    /// With --flight, how many bytes of its newest calls each rank keeps [default: 64M]
-    #[arg(long, value_name = "BYTES", requires = "flight", value_parser = last)]
-    pub last: Option<u64>,
+    /// With --flight, how much of its newest calls each rank keeps: a time such as 60s, for which at most 64M per
+    /// rank are used, or a size [default: 64M]
+    #[arg(long, value_name = "TIME|BYTES", requires = "flight", value_parser = last)]
+    pub last: Option<Last>,
 
-    /// With --flight, when a snapshot is taken, as for `gammachi watch`: hang=TIME, exit, signal [default:
-    /// hang=30s,exit,signal]
+    /// With --flight, when a snapshot is taken, as for `gammachi watch`: hang=TIME, slow=FACTOR, limit=TIME, exit,
+    /// signal [default: hang=30s,exit,signal]
     #[arg(long, value_name = "LIST", requires = "flight", value_parser = on)]
     pub on: Option<String>,
 
@@ -107,11 +109,18 @@ fn kept_events() -> impl TypedValueParser<Value = KeepingPolicy> {
     PossibleValuesParser::new(names).try_map(|name| values::keeping(&name))
 }
 
-fn last(text: &str) -> Result<u64, String> {
-    values::bytes(text).map_err(|error| match text.ends_with(['s', 'm', 'h']) {
-        true => "a time cannot be given; name a size, such as 64M".to_owned(),
-        false => error.to_string(),
-    })
+/// How much of its newest calls a watched rank keeps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Last {
+    Bytes(u64),
+    Seconds(f64),
+}
+
+fn last(text: &str) -> Result<Last, String> {
+    // 5m are minutes.
+    let time = values::last_s(text).map(Last::Seconds);
+    let parsed = time.or_else(|_| values::bytes(text).map(Last::Bytes));
+    parsed.map_err(|_| "neither a time from 1s to 24h, such as 60s, nor a size, such as 64M".into())
 }
 
 fn on(text: &str) -> Result<String, String> {
@@ -164,6 +173,9 @@ impl RecordingArguments {
             let value = options.flight.as_deref().unwrap_or_default();
             CommandError::usage(format!("{}={value:?}: {why}", FLIGHT.name))
         })?;
+        if let Some(limit_s) = watched_for.as_ref().and_then(|triggers| triggers.limit_s) {
+            before_end(limit_s, inherited)?;
+        }
         Ok(Recording { options, given, watched_for })
     }
 
@@ -178,8 +190,15 @@ impl RecordingArguments {
         };
         let watched = self.flight.then(|| self.on.clone().unwrap_or_else(|| "1".into()));
         let max_bytes = match self.flight {
-            true => Some(self.last.unwrap_or(LAST_BYTES)),
+            true => Some(match self.last {
+                Some(Last::Bytes(bytes)) => bytes,
+                _ => LAST_BYTES,
+            }),
             false => self.max_bytes,
+        };
+        let last = match self.last {
+            Some(Last::Seconds(seconds)) => Some(format!("{seconds}s")),
+            _ => None,
         };
         // Ranks may be started in another directory.
         let absolute =
@@ -195,6 +214,7 @@ impl RecordingArguments {
             (&FLIGHT, watched.map(OsString::from)),
             (&MAX_BYTES, max_bytes.map(|bytes| text(&bytes))),
             (&KEEP, keep.map(|policy| values::keeping_name(policy).into())),
+            (&LAST, last.map(OsString::from)),
             (&CLOCK_ROUNDS, self.clock_rounds.map(|rounds| text(&rounds))),
             (&CLOCK_EVERY, self.clock_every.map(|seconds| text(&seconds))),
         ];
@@ -272,6 +292,16 @@ mod tests {
         let keeping = decided.options.keeping.clone();
         assert_eq!((keeping.policy, keeping.max_bytes), (KeepingPolicy::Last, LAST_BYTES));
         assert_eq!(decided.watched_for, Triggers::parse(Triggers::USUAL).ok());
+        let of_time = |text: &str| {
+            let flight = RecordingArguments { last: last(text).ok(), ..flight.clone() };
+            let options = decide(&flight, &[]).unwrap().options;
+            (options.keeping.max_bytes, options.last_s)
+        };
+        assert_eq!(
+            (of_time("90s"), of_time("5m")),
+            ((LAST_BYTES, Some(90.0)), (LAST_BYTES, Some(300.0)))
+        );
+        assert_eq!(of_time("8M"), (8 << 20, None));
         let by_environment =
             decide(&RecordingArguments::default(), &[(FLIGHT.name, "exit")]).unwrap();
         assert_eq!(by_environment.options.keeping, keeping);

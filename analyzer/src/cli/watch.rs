@@ -9,25 +9,34 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustix::time::{ClockId, clock_gettime};
 use trace_format::settings::byte_size;
 
+use super::batch_limit::before_end;
 use super::error::{CommandError, Context, eprint_message};
 use super::newest_run::named_or_newest;
 use super::watch_signals::WatchSignals;
 use super::watch_triggers::Triggers;
-use crate::live::{Alarm, Alarms, LiveRun, Moment, NotTaken, Snapshots, Taken, WaitingAnalysis};
-use crate::present::live::alarm_text;
+use crate::live::{
+    Alarm, Alarms, Hosts, Iterations, LiveRun, Moment, NotTaken, Others, Snapshots, Taken,
+    WaitingAnalysis,
+};
+use crate::present::live::{alarm_text, silent_text, slow_text};
 use crate::shell_word::shell_word;
+use crate::trace::TraceError;
 use crate::trace::snapshot::Reason;
 
 /// Time between two looks at least and at most: between, as long as the looks take this share of the time.
 const LOOK: Duration = Duration::from_millis(100);
 const RARELY: Duration = Duration::from_secs(1);
 const SHARE: f64 = 0.005;
+/// Ranks of other hosts that began or ended a call so many seconds ago move.
+const MOVES_S: f64 = 1.0;
+/// Time between two snapshots of slow iterations.
+const SLOW_PAUSE: Duration = Duration::from_secs(60);
 
 /// Watches a running job, and keeps a snapshot when something goes wrong.
 ///
@@ -46,7 +55,8 @@ pub struct WatchArguments {
     pub run: Option<PathBuf>,
 
     /// When to take a snapshot: hang=TIME (a rank dies, is stopped, waits in a deadlock, or none begins or ends a call
-    /// for TIME), exit (the job ends before MPI_Finalize), signal (this command receives SIGUSR1)
+    /// for TIME), slow=FACTOR (an iteration takes so many times as long as usual), limit=TIME (before the end of a batch
+    /// job), exit (the job ends before MPI_Finalize), signal (this command receives SIGUSR1)
     #[arg(long, value_name = "LIST", default_value = Triggers::USUAL, value_parser = Triggers::parse)]
     pub on: Triggers,
 
@@ -87,19 +97,21 @@ pub(super) fn watch(arguments: &WatchArguments) -> Result<(), CommandError> {
         return go_on_in_background();
     }
     let directory = named_or_newest(arguments.run.as_deref())?;
+    let limit = arguments.on.limit_s.map(|limit_s| before_end(limit_s, |name| env::var_os(name)));
+    let limit = limit.transpose()?;
     let signals = (!arguments.now).then(|| WatchSignals::install(arguments.on.signal));
     let mut run = match (&signals, arguments.while_process) {
         (Some(signals), Some(process)) => match wait_for_ranks(&directory, process, signals) {
             Some(run) => run,
             None => return Ok(()),
         },
-        _ => LiveRun::open(&directory)?,
+        _ => open_soon(&directory)?,
     };
     run.look();
     run.glance();
     let snapshots = Snapshots { most: arguments.most, most_bytes: arguments.most_bytes };
     let Some(signals) = signals else {
-        let taken = snapshots.take(&mut run, Reason::Asked, None)?;
+        let taken = snapshots.take(&mut run, None, Reason::Asked, None)?;
         eprint_message(&format!("snapshot in {}", see(&taken)));
         return Ok(());
     };
@@ -119,7 +131,7 @@ pub(super) fn watch(arguments: &WatchArguments) -> Result<(), CommandError> {
             ))),
         };
     };
-    Watcher::new(run, arguments, snapshots).watch(&signals);
+    Watcher::new(run, arguments, snapshots, limit).watch(&signals);
     Ok(())
 }
 
@@ -134,6 +146,22 @@ fn go_on_in_background() -> Result<(), CommandError> {
     }
     let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     started.map(drop).context(CommandError::Program, "nobody watches this run")
+}
+
+/// Opens a run. A rank may be writing the header of its file at this moment.
+fn open_soon(directory: &Path) -> Result<LiveRun, CommandError> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match LiveRun::open(directory) {
+            Err(TraceError::NoneReadable { first, .. })
+                if !first.is_empty() && Instant::now() < end =>
+            {
+                std::thread::sleep(LOOK);
+            }
+            opened => return Ok(opened?),
+        }
+    }
 }
 
 /// Waits for the files of the first ranks as long as a process lives.
@@ -169,6 +197,18 @@ struct Watcher {
     /// A process during which ranks may come.
     while_process: Option<u32>,
     alarms: Alarms,
+    /// The watchers of other hosts, if there are ranks on others.
+    hosts: Option<Hosts>,
+    /// A host that was told to be silent.
+    silent: Option<String>,
+    /// If slow ones are watched for.
+    iterations: Option<Iterations>,
+    /// When there was a snapshot of a slow one.
+    slow: Option<Instant>,
+    /// Whether it was told that one waited for a core.
+    told_of_cores: bool,
+    /// When the batch job is about to end.
+    limit: Option<Instant>,
     triggers: Triggers,
     snapshots: Snapshots,
     analysis: WaitingAnalysis,
@@ -181,12 +221,23 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(run: LiveRun, arguments: &WatchArguments, snapshots: Snapshots) -> Self {
+    fn new(
+        run: LiveRun,
+        arguments: &WatchArguments,
+        snapshots: Snapshots,
+        limit: Option<Instant>,
+    ) -> Self {
         let triggers = &arguments.on;
         Self {
             run,
             while_process: arguments.while_process,
             alarms: Alarms::after(triggers.hang_s.unwrap_or(f64::INFINITY)),
+            hosts: None,
+            silent: None,
+            iterations: triggers.slow.map(Iterations::slow_at),
+            slow: None,
+            told_of_cores: false,
+            limit,
             triggers: triggers.clone(),
             snapshots,
             analysis: WaitingAnalysis::new(SHARE),
@@ -205,6 +256,13 @@ impl Watcher {
             self.run.glance();
             let pause = cpu_time().saturating_sub(begin).div_f64(SHARE).clamp(LOOK, RARELY);
             let moment = Moment::new(&self.run, None);
+            if matches!(self.run.directory.try_exists(), Ok(false)) {
+                let gone = self.run.directory.display();
+                return eprint_message(&format!(
+                    "{gone} is gone: nobody watches this run any more"
+                ));
+            }
+            let others = self.meet_others(&moment);
             // Files of ranks of other hosts may come before those of this one.
             let some_here = self.run.ranks().next().is_some();
             let ended = self.run.has_ended() && (some_here || !self.is_expected());
@@ -213,8 +271,9 @@ impl Watcher {
                 false => self.analysis.waiting(&self.run, moment.longest_wait_s(), false),
             };
             let moment = Moment::new(&self.run, waiting);
-            let mut alarms = self.alarms.look(&moment, waiting);
-            let moves = self.alarms.moved() > self.moved;
+            let mut alarms = self.alarms.look_with(&moment, waiting, &others);
+            let moves = self.alarms.moved() > self.moved
+                || others.still_s.is_some_and(|still_s| still_s < MOVES_S);
             self.moved = self.alarms.moved();
             let is_stopped = |cause: &Cause| alarms.iter().any(|alarm| Cause::of(alarm) == *cause);
             self.told.retain(|cause| match cause.kind {
@@ -224,20 +283,83 @@ impl Watcher {
             });
             alarms.retain(|alarm| self.triggers.include(alarm.kind));
             alarms.iter().for_each(|alarm| self.tell(alarm, moment.at_s));
+            self.look_at_iterations();
+            if self.limit.take_if(|limit| *limit <= Instant::now()).is_some() {
+                self.snapshot(Reason::Limit, None, "the batch job is about to end");
+            }
             if ended {
                 let died = self.told.iter().any(|cause| cause.kind == Reason::Dead);
                 if !self.run.has_finished() && self.triggers.exit && !died {
-                    let alarm = Alarm { kind: Reason::Exit, rank: None, since_s: None };
+                    let alarm =
+                        Alarm { kind: Reason::Exit, rank: None, since_s: None, silent: None };
                     self.tell(&alarm, moment.at_s);
                 }
             }
+            self.add_to_snapshot_of_others();
             if ended || is_last {
+                self.hosts.iter_mut().for_each(Hosts::end);
                 return;
             }
             if signals.take_request() {
                 self.snapshot(Reason::Signal, None, "SIGUSR1 was received");
             }
             signals.sleep(pause);
+        }
+    }
+
+    /// Meets the watchers of other hosts, if the run has ranks there. Tells once if one is not heard of any more.
+    fn meet_others(&mut self, moment: &Moment) -> Others {
+        if self.hosts.is_none() && self.run.elsewhere().next().is_some() {
+            self.hosts = Some(Hosts::of(&self.run.directory));
+        }
+        let Some(hosts) = &mut self.hosts else { return Others::default() };
+        let others = hosts.meet(moment);
+        let silent = others.silent.as_ref().map(|silent| silent.host.clone());
+        if let Some(silent) = others.silent.as_ref().filter(|_| silent != self.silent) {
+            let text = silent_text(silent);
+            eprint_message(&format!("{text}: it, or its watcher, may have ended"));
+        }
+        self.silent = silent;
+        others
+    }
+
+    /// Gives the watcher of another host that keeps a snapshot what the ranks of this host have recorded.
+    fn add_to_snapshot_of_others(&mut self) {
+        while let Some((request, to)) = self.hosts.as_mut().and_then(Hosts::asked) {
+            // What is told there need not be told here.
+            let alarm =
+                Alarm { kind: request.reason, rank: request.rank, since_s: None, silent: None };
+            let cause = Cause::of(&alarm);
+            if !self.told.contains(&cause) {
+                self.told.push(cause);
+            }
+            // Whoever asked has the rest without it.
+            let _ = self.snapshots.take_part(&mut self.run, request.reason, &to);
+        }
+    }
+
+    /// Tells slow iterations. Those of ranks that waited for a core are no alarm: the host is busy.
+    fn look_at_iterations(&mut self) {
+        let Some(iterations) = &mut self.iterations else { return };
+        let slow = iterations.look(&mut self.run);
+        if iterations.is_given_up() {
+            eprint_message(
+                "slow iterations are not told: the ranks make more calls than can be read",
+            );
+            self.iterations = None;
+        }
+        for slow in slow {
+            let text = slow_text(&slow);
+            if slow.waited_for_core {
+                if !std::mem::replace(&mut self.told_of_cores, true) {
+                    eprint_message(&format!("{text}; such iterations are not told again"));
+                }
+            } else if self.slow.is_some_and(|at| at.elapsed() < SLOW_PAUSE) {
+                eprint_message(&text);
+            } else {
+                self.snapshot(Reason::Slow, slow.rank, &text);
+                self.slow = Some(Instant::now());
+            }
         }
     }
 
@@ -258,10 +380,11 @@ impl Watcher {
     }
 
     fn snapshot(&mut self, reason: Reason, rank: Option<u32>, text: &str) {
-        match self.snapshots.take(&mut self.run, reason, rank) {
+        match self.snapshots.take(&mut self.run, self.hosts.as_mut(), reason, rank) {
             Ok(taken) => {
                 let other = (taken.reason, taken.rank) != (reason, rank);
-                let found = Alarm { kind: taken.reason, rank: taken.rank, since_s: None };
+                let found =
+                    Alarm { kind: taken.reason, rank: taken.rank, since_s: None, silent: None };
                 let found = match other {
                     true => format!(" ({})", alarm_text(&found, 0.0)),
                     false => String::new(),
@@ -300,7 +423,7 @@ impl Cause {
             // One death causes others.
             Reason::Dead => Self { kind, rank: None },
             // Ranks stand still for one reason until one moves; more may be found out about it meanwhile.
-            Reason::Deadlock | Reason::Outside | Reason::NoProgress => {
+            Reason::Deadlock | Reason::Outside | Reason::NoProgress | Reason::Vanished => {
                 Self { kind: Reason::NoProgress, rank: None }
             }
             _ => Self { kind, rank },

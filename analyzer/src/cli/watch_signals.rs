@@ -28,6 +28,9 @@ impl WatchSignals {
             libc::pthread_sigmask(libc::SIG_BLOCK, awaited.as_ptr(), std::ptr::null_mut());
             awaited.assume_init()
         };
+        // A file that may not become as long as it should is an error of its own.
+        // SAFETY: nobody else sets what this signal does.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         Self { awaited, asked_to_end: Cell::new(false), request: Cell::new(false) }
     }
 

@@ -1,7 +1,10 @@
 //! What somebody should look at in a run that is going on.
 
+use std::collections::BTreeMap;
+
+use super::hosts::{Others, Silent};
 use super::moment::{Moment, RankNow};
-use super::rank::RankState;
+use super::rank::{CoreUse, RankState};
 use super::waiting::Waiting;
 use crate::trace::snapshot::Reason;
 
@@ -13,6 +16,8 @@ pub struct Alarm {
     pub rank: Option<u32>,
     /// Since when, on the clock of the moment; `None` if unknown.
     pub since_s: Option<f64>,
+    /// The host that it is about, if that is not heard of.
+    pub silent: Option<Silent>,
 }
 
 /// How many times longer than ever before ranks wait for some that are outside MPI before that counts as a hang: these may
@@ -35,6 +40,8 @@ pub struct Alarms {
     looked_s: Option<f64>,
     /// Ranks that were stopped at the last moment.
     stopped: Vec<u32>,
+    /// How each rank had used the cores when one last moved.
+    cores: BTreeMap<u32, CoreUse>,
 }
 
 /// If nobody looked for so many seconds, the whole host may have been stopped.
@@ -52,6 +59,7 @@ impl Alarms {
             longest_s: 0.0,
             looked_s: None,
             stopped: Vec::new(),
+            cores: BTreeMap::new(),
         }
     }
 
@@ -62,6 +70,16 @@ impl Alarms {
 
     /// The alarms at a moment, the gravest first. `waiting` is what is known of who waits for whom.
     pub fn look(&mut self, moment: &Moment, waiting: Option<&Waiting>) -> Vec<Alarm> {
+        self.look_with(moment, waiting, &Others::default())
+    }
+
+    /// The same, where ranks of other hosts are known of.
+    pub fn look_with(
+        &mut self,
+        moment: &Moment,
+        waiting: Option<&Waiting>,
+        others: &Others,
+    ) -> Vec<Alarm> {
         let Moment { at_s, ranks, .. } = moment;
         let alive: Vec<&RankNow> = ranks.iter().filter(|of| !has_ended(of)).collect();
         let all_stopped =
@@ -74,19 +92,30 @@ impl Alarms {
         let now = alive.iter().filter(stopped).filter(|of| before.contains(&of.rank));
         alarms.extend(now.map(|of| alarm_of(Reason::Stopped, of)));
         alarms.extend(deadlocks(ranks, waiting));
-        let still = self.note_progress(*at_s, &alive, all_stopped);
+        let still = self.note_progress(*at_s, &alive, all_stopped, others);
         if alarms.is_empty() {
             alarms.extend(still.filter(|_| !all_stopped).map(|kind| {
-                let outside: Vec<u32> =
-                    alive.iter().filter(|of| of.call.is_none()).map(|of| of.rank).collect();
-                let rank = match outside[..] {
-                    [one] => Some(one),
+                let outside = alive.iter().filter(|of| of.call.is_none()).map(|of| of.rank);
+                let outside: Vec<u32> = outside.chain(others.outside.iter().copied()).collect();
+                let silent = others.silent.clone().filter(|_| kind == Reason::Vanished);
+                let rank = match (&silent, &outside[..]) {
+                    (Some(silent), _) => silent.ranks.first().copied(),
+                    (None, [one]) => Some(*one),
                     _ => waiting.and_then(|waiting| waiting.cause),
                 };
-                Alarm { kind, rank, since_s: Some(self.moved_s) }
+                Alarm { kind, rank, since_s: Some(self.moved_s), silent }
             }));
         }
         alarms
+    }
+
+    /// Whether a rank has hardly had a core since one last moved.
+    fn is_starved(&self, of: &RankNow, still_s: f64) -> bool {
+        let Some(before) = self.cores.get(&of.rank) else { return false };
+        let CoreUse { used_s, queued_s, turns } = of.cores;
+        used_s - before.used_s < CHANCE_S
+            && turns.saturating_sub(before.turns) < CHANCES
+            && queued_s - before.queued_s > STARVED * still_s
     }
 
     /// Notes when a rank began or ended a call. Returns what it means if that is long ago.
@@ -95,6 +124,7 @@ impl Alarms {
         at_s: f64,
         alive: &[&RankNow],
         all_stopped: bool,
+        others: &Others,
     ) -> Option<Reason> {
         let since_last_s = at_s - self.looked_s.replace(at_s).unwrap_or(at_s);
         if since_last_s > LATE_S || all_stopped {
@@ -107,13 +137,24 @@ impl Alarms {
                 self.longest_s = self.longest_s.max(moved_s - self.moved_s);
             }
             (self.moved, self.excused_s) = (moved, 0.0);
+            self.cores = alive.iter().map(|of| (of.rank, of.cores)).collect();
         }
         self.moved_s = moved_s;
-        let inside = alive.iter().filter(|of| of.call.is_some()).count();
-        self.waits_outside = inside > 0 && inside < alive.len();
+        let inside_here = alive.iter().filter(|of| of.call.is_some()).count();
+        let inside = inside_here + others.inside;
+        self.waits_outside = inside_here > 0 && inside_here < alive.len()
+            || inside > 0 && !others.outside.is_empty();
         let still_s = at_s - self.moved_s - self.excused_s;
-        if inside == 0 || still_s <= self.patience_s {
+        let still_s = others.still_s.map_or(still_s, |elsewhere| elsewhere.min(still_s));
+        if inside == 0 || still_s <= self.patience_s || others.may_not_judge {
             return None;
+        }
+        // Others have the cores: it cannot move.
+        if alive.iter().any(|of| self.is_starved(of, still_s)) {
+            return None;
+        }
+        if others.silent.is_some() {
+            return Some(Reason::Vanished);
         }
         match self.waits_outside {
             false => Some(Reason::NoProgress),
@@ -123,19 +164,27 @@ impl Alarms {
     }
 }
 
+/// A rank that had a core for so long, or so often, had its chance, however loaded the host is. (One that yields while it
+/// waits has it often, and never for long.)
+const CHANCE_S: f64 = 0.1;
+const CHANCES: u64 = 100;
+/// Share of the time that a rank waits for a core without one.
+const STARVED: f64 = 0.5;
+
 fn has_ended(of: &RankNow) -> bool {
     matches!(of.state, RankState::Dead | RankState::Finished)
 }
 
 fn alarm_of(kind: Reason, of: &RankNow) -> Alarm {
-    Alarm { kind, rank: Some(of.rank), since_s: of.since_s }
+    Alarm { kind, rank: Some(of.rank), since_s: of.since_s, silent: None }
 }
 
-/// The ranks that died, the likely culprit first: outside MPI it did not die because others did.
+/// The ranks that died, the likely culprit first: outside MPI it did not die because others did, and of several that were
+/// found dead together, the first one to fall silent.
 fn dead(ranks: &[RankNow]) -> Vec<Alarm> {
     let dead = ranks.iter().filter(|of| of.state == RankState::Dead);
     let mut dead: Vec<&RankNow> = dead.collect();
-    dead.sort_by_key(|of| of.call.is_some());
+    dead.sort_by_key(|of| (of.call.is_some(), of.since));
     dead.into_iter().map(|of| alarm_of(Reason::Dead, of)).collect()
 }
 
@@ -144,10 +193,11 @@ fn deadlocks(ranks: &[RankNow], waiting: Option<&Waiting>) -> Vec<Alarm> {
     // All of them still have to be inside.
     let is_inside = |rank: &u32| ranks.iter().any(|of| of.rank == *rank && of.waits_for.is_some());
     let found = waiting.iter().flat_map(|waiting| &waiting.deadlocks);
-    let found = found.filter(|cycle| cycle.iter().all(is_inside)).map(|cycle| Alarm {
+    let found = found.filter(|cycle| cycle.ranks.iter().all(is_inside)).map(|cycle| Alarm {
         kind: Reason::Deadlock,
-        rank: cycle.iter().min().copied(),
-        since_s: cycle.iter().filter_map(since_s).max_by(f64::total_cmp),
+        rank: Some(cycle.named),
+        since_s: cycle.ranks.iter().filter_map(since_s).max_by(f64::total_cmp),
+        silent: None,
     });
     found.collect()
 }
@@ -170,6 +220,7 @@ mod tests {
             efficiency: None,
             observed_s: 1.0,
             waits_for_core: None,
+            cores: CoreUse::default(),
         };
         Moment { at_s, is_over: false, ranks: ranks.iter().enumerate().map(rank).collect() }
     }
@@ -244,11 +295,51 @@ mod tests {
     }
 
     #[test]
+    fn rank_without_a_core_does_not_hang() {
+        let mut alarms = Alarms::after(PATIENCE_S);
+        let at = |at_s: f64, on_core_s: f64| {
+            let mut moment = moment(at_s, &[(true, 1.0), (true, 1.0)]);
+            moment.ranks[1].cores = CoreUse { used_s: on_core_s, queued_s: at_s, turns: 7 };
+            moment
+        };
+        assert_eq!(kinds(&mut alarms, &at(2.0, 0.0)), []);
+        assert_eq!(kinds(&mut alarms, &at(6.5, 0.01)), []);
+        assert_eq!(kinds(&mut alarms, &at(11.5, 0.05)), []);
+        assert_eq!(kinds(&mut alarms, &at(12.0, 0.2)), [(Reason::NoProgress, None)]);
+    }
+
+    #[test]
+    fn ranks_of_other_hosts_count() {
+        let at = |at_s| moment(at_s, &[(true, 1.0), (true, 1.0)]);
+        let look = |others: &Others| {
+            let mut alarms = Alarms::after(PATIENCE_S);
+            alarms.look_with(&at(2.0), None, others);
+            let found = alarms.look_with(&at(6.0), None, others);
+            assert_eq!(found, []);
+            let found = alarms.look_with(&at(10.5), None, others);
+            assert_eq!(found, []);
+            let found = alarms.look_with(&at(15.0), None, others);
+            found.iter().map(|alarm| (alarm.kind, alarm.rank)).collect::<Vec<_>>()
+        };
+        let stands = Others { inside: 1, still_s: Some(12.0), ..Others::default() };
+        assert_eq!(look(&stands), [(Reason::NoProgress, None)]);
+        let moves = Others { still_s: Some(2.0), ..stands.clone() };
+        assert_eq!(look(&moves), []);
+        let computes = Others { outside: vec![3], ..stands.clone() };
+        assert_eq!(look(&computes), [(Reason::Outside, Some(3))]);
+        let elsewhere = Others { may_not_judge: true, ..computes };
+        assert_eq!(look(&elsewhere), []);
+        let silent = Silent { host: "b".into(), ranks: vec![2, 3], since_s: 9.0 };
+        let vanished = Others { silent: Some(silent), ..Others::default() };
+        assert_eq!(look(&vanished), [(Reason::Vanished, Some(2))]);
+    }
+
+    #[test]
     fn first_of_the_dead_is_the_one_outside_mpi() {
         let mut alarms = Alarms::after(PATIENCE_S);
-        let mut moment = moment(5.0, &[(true, 1.0), (false, 1.0), (true, 1.0)]);
+        let mut moment = moment(5.0, &[(true, 0.5), (false, 1.0), (false, 0.9), (true, 1.0)]);
         moment.ranks.iter_mut().for_each(|of| of.state = RankState::Dead);
         let dead = kinds(&mut alarms, &moment);
-        assert_eq!(dead[0], (Reason::Dead, Some(1)));
+        assert_eq!(dead[0], (Reason::Dead, Some(2)));
     }
 }

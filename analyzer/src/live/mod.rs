@@ -4,8 +4,12 @@
 //! this host are followed: elsewhere, files of a shared file system are not up to date.
 
 mod alarms;
+mod asking;
 pub mod counter;
+mod hosts;
+mod iterations;
 mod moment;
+mod new_calls;
 mod rank;
 mod run;
 mod seconds;
@@ -13,6 +17,8 @@ mod snapshots;
 mod waiting;
 
 pub use alarms::{Alarm, Alarms};
+pub use hosts::{Hosts, Others, Silent};
+pub use iterations::{Iterations, SlowIteration};
 pub use moment::{Moment, RankNow};
 pub use rank::{LiveRank, RankState};
 pub use run::{LiveRun, SPAN_S};

@@ -1,6 +1,6 @@
 //! What the ranks do at a moment.
 
-use super::rank::{LiveRank, RankState};
+use super::rank::{CoreUse, LiveRank, RankState};
 use super::run::LiveRun;
 use super::seconds::Place;
 use super::waiting::Waiting;
@@ -29,6 +29,8 @@ pub struct RankNow {
     /// How many of the last seconds that is of.
     pub observed_s: f64,
     pub waits_for_core: Option<f64>,
+    /// How its threads have used the cores so far.
+    pub cores: CoreUse,
 }
 
 impl Moment {
@@ -86,6 +88,7 @@ impl RankNow {
             efficiency: rank.efficiency(),
             observed_s: rank.seen() as f64 / ticks_per_s,
             waits_for_core: rank.waits_for_core,
+            cores: rank.cores(),
         }
     }
 }

@@ -10,6 +10,7 @@ use trace_format::reader::{Cut, LiveWindows, OpenError, RankFile};
 use crate::trace::{ProcessState, RankFacts};
 
 use super::counter;
+use super::new_calls::{NewCall, NewCalls};
 use super::seconds::{Place, RecentSeconds, place, stretch};
 
 /// What a rank is doing.
@@ -27,6 +28,25 @@ pub enum RankState {
     Finished,
 }
 
+/// How threads have used the cores so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CoreUse {
+    /// Seconds that they were on one.
+    pub used_s: f64,
+    /// Seconds that they waited for one.
+    pub queued_s: f64,
+    /// How often they were given one.
+    pub turns: u64,
+}
+
+impl CoreUse {
+    fn add(&mut self, used_ns: u64, queued_ns: u64, turns: u64) {
+        self.used_s += used_ns as f64 * 1e-9;
+        self.queued_s += queued_ns as f64 * 1e-9;
+        self.turns += turns;
+    }
+}
+
 /// A rank whose file is followed.
 #[derive(Debug)]
 pub struct LiveRank {
@@ -42,11 +62,15 @@ pub struct LiveRank {
     pub place: Option<Place>,
     /// Operating system's ids of its threads.
     threads: Vec<u32>,
-    /// Time that the threads waited for a core: nanoseconds so far, and their share between the last two glances.
+    /// How the threads have used the cores so far; nanoseconds that each waited for one; the largest share that they waited
+    /// between the last two glances.
+    cores: CoreUse,
     queued: BTreeMap<u32, u64>,
     pub waits_for_core: Option<f64>,
     /// Counter at the last glance.
     glanced: u64,
+    /// The calls of its first thread, if somebody takes them.
+    calls: Option<NewCalls>,
 }
 
 impl LiveRank {
@@ -62,9 +86,11 @@ impl LiveRank {
             recent: RecentSeconds::default(),
             place: None,
             threads: Vec::new(),
+            cores: CoreUse::default(),
             queued: BTreeMap::new(),
             waits_for_core: None,
             glanced: 0,
+            calls: None,
         };
         rank.note_definitions();
         Ok(rank)
@@ -83,6 +109,30 @@ impl LiveRank {
     /// Its file up to this cut.
     pub(super) fn copy(&self, cut: &Cut, most_bytes: u64) -> io::Result<Vec<u8>> {
         self.windows.copy(cut, most_bytes)
+    }
+
+    /// Operating system's ids of its threads that call MPI, as of the last look.
+    pub(super) fn threads(&self) -> &[u32] {
+        &self.threads
+    }
+
+    /// The calls of its first thread since the last time, from the first time on; `None` if some were missed.
+    pub(super) fn take_calls(&mut self) -> Option<Vec<NewCall>> {
+        self.calls.get_or_insert_default().take()
+    }
+
+    /// How its threads have used the cores so far.
+    pub fn cores(&self) -> CoreUse {
+        self.cores
+    }
+
+    /// Nanoseconds for which its first thread has waited for a core.
+    pub(super) fn queued_ns(&self) -> Option<u64> {
+        self.queued.get(self.threads.first()?).copied()
+    }
+
+    pub(super) fn windows(&self) -> &LiveWindows {
+        &self.windows
     }
 
     /// Whether its process can be seen from here.
@@ -131,7 +181,15 @@ impl LiveRank {
         let places: BTreeMap<u32, Place> = places.collect();
         // Of a process with several threads, the first one that called MPI stands for the rank.
         self.place = places.first_key_value().map(|(_, place)| *place).or(self.place);
-        self.threads = windows.iter().map(|window| window.os_id).collect();
+        let mut threads: Vec<(u32, u32)> =
+            windows.iter().map(|window| (window.thread, window.os_id)).collect();
+        // A thread has two windows.
+        threads.sort_unstable();
+        threads.dedup();
+        self.threads = threads.into_iter().map(|(_, os_id)| os_id).collect();
+        if let Some(calls) = &mut self.calls {
+            calls.read(&self.file, &windows);
+        }
         if let Some(window) = windows.iter().find(|window| window.thread == 0) {
             let from = match self.recent.counted_to() {
                 0 => now.saturating_sub(span).max(self.begin_ticks.unwrap_or(now)),
@@ -176,12 +234,19 @@ impl LiveRank {
     fn note_queue(&mut self, ticks_per_s: f64) {
         let process = self.file.fixed.pid;
         let now = self.now();
-        let queued = self.threads.iter().filter_map(|thread| {
-            let text =
-                fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
-            Some((*thread, text.split_whitespace().nth(1)?.parse().ok()?))
-        });
-        let queued: BTreeMap<u32, u64> = queued.collect();
+        self.cores = CoreUse::default();
+        let mut queued = BTreeMap::new();
+        for thread in &self.threads {
+            let path = format!("/proc/{process}/task/{thread}/schedstat");
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let mut fields = text.split_whitespace().map_while(|field| field.parse().ok());
+            let mut next = || fields.next().unwrap_or(0_u64);
+            let (on_core, waited, turns) = (next(), next(), next());
+            if turns > 0 {
+                queued.insert(*thread, waited);
+                self.cores.add(on_core, waited, turns);
+            }
+        }
         let since_s = now.saturating_sub(self.glanced) as f64 / ticks_per_s;
         let waited = queued.iter().filter_map(|(thread, now_ns)| {
             Some(now_ns.saturating_sub(*self.queued.get(thread)?) as f64 * 1e-9)

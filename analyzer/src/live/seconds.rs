@@ -69,7 +69,7 @@ impl RecentSeconds {
     }
 }
 
-fn is_mpi(file: &RankFile, function: u16) -> bool {
+pub(super) fn is_mpi(file: &RankFile, function: u16) -> bool {
     function >= FIRST_FUNCTION
         && file.meaning(function).is_none_or(|meaning| meaning.class != Class::Compute)
 }

@@ -6,16 +6,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
 use thiserror::Error;
 use trace_format::files::rank_file_path;
 use trace_format::private_directory;
 use trace_format::reader::{Cut, RankFile};
 
+use super::hosts::{Hosts, Part, put_part};
 use super::rank::{LiveRank, RankState};
 use super::run::LiveRun;
 use super::waiting::Waiting;
 use crate::trace::run_json::{Instant, Params, RunJson, RunJsonError};
-use crate::trace::snapshot::{NAME, Reason, Snapshot};
+use crate::trace::snapshot::{CounterMoment, NAME, Reason, Snapshot};
 use crate::trace::{ProcessState, RankFacts};
 
 /// The snapshots of a run, and how many may be kept: the first, and as many of the newest as there is room for.
@@ -65,28 +67,79 @@ struct Kept {
 }
 
 impl Snapshots {
-    /// Copies what all ranks of this host have recorded up to this moment. Nothing in the ranks takes part.
+    /// Copies what all ranks of this host, and of the others that are watched, have recorded up to this moment.
     ///
     /// # Errors
     /// Nothing is left behind then.
     pub fn take(
         &self,
         run: &mut LiveRun,
+        mut hosts: Option<&mut Hosts>,
         reason: Reason,
         rank: Option<u32>,
     ) -> Result<Taken, NotTaken> {
         let directory = run.directory.clone();
         let write = |source| NotTaken::Write { path: directory.clone(), source };
+        if let Some(hosts) = &mut hosts {
+            hosts.ask(reason, rank);
+        }
+        let part = part_in(&directory).map_err(write)?;
+        let Copied { mut moment, part: own, bytes } = self.copy(run, reason, part.path())?;
+        let others = hosts.map_or_else(Vec::new, |hosts| hosts.gather(part.path(), &own));
+        let Part { mut processes, mut unanswered } = own;
+        for other in others {
+            processes.extend(other.processes);
+            unanswered.extend(other.unanswered);
+            // Their moment was a later one.
+            moment = moment_now(run);
+        }
+        let mut description = description(run).map_err(NotTaken::Description)?;
+        let (at, counter) = moment;
+        let mut snapshot = Snapshot { reason, at, counter, rank, processes, unanswered };
+        description.snapshot = Some(snapshot.clone());
+        description.write(part.path()).map_err(write)?;
+        // What the snapshot itself shows is known better than what was noticed from outside.
+        if let Some(waiting) = Waiting::find(part.path()) {
+            refine(&mut snapshot, &waiting);
+            description.snapshot = Some(snapshot.clone());
+            description.write(part.path()).map_err(write)?;
+        }
+        let kept = kept_in(&directory);
+        self.make_room(&kept, bytes);
+        let number = kept.last().map_or(0, |last| last.number) + 1;
+        let path = put_in_place(part.path(), &directory, number).map_err(write)?;
+        // It has another name now.
+        let _ = part.keep();
+        Ok(Taken { path, reason: snapshot.reason, rank: snapshot.rank })
+    }
+
+    /// Copies what the ranks of this host have recorded for a snapshot of another host.
+    ///
+    /// # Errors
+    /// Nothing is left behind then.
+    pub fn take_part(&self, run: &mut LiveRun, reason: Reason, to: &Path) -> Result<(), NotTaken> {
+        let directory = run.directory.clone();
+        let write = |source| NotTaken::Write { path: directory.clone(), source };
+        let folder = part_in(&directory).map_err(write)?;
+        let Copied { part, .. } = self.copy(run, reason, folder.path())?;
+        put_part(folder.path(), &part, to).map_err(write)?;
+        let _ = folder.keep();
+        Ok(())
+    }
+
+    /// Copies the ranks of this host into a folder.
+    fn copy(&self, run: &mut LiveRun, reason: Reason, into: &Path) -> Result<Copied, NotTaken> {
+        let directory = run.directory.clone();
+        // Where ranks are stuck is seen before the windows are copied.
+        let unanswered = match reason.is_standstill() {
+            true => run.ask_for_stacks(),
+            false => BTreeMap::new(),
+        };
         let cuts: Vec<(io::Result<Cut>, ProcessState)> =
             run.ranks_mut().map(|rank| (rank.cut(), process_of(rank))).collect();
-        let at = Instant::now();
-        let kept = kept_in(&directory);
-        let budget = self.most_bytes.saturating_sub(kept.first().map_or(0, |first| first.bytes));
-        let part = tempfile::Builder::new()
-            .prefix(".flight-")
-            .permissions(fs::Permissions::from_mode(0o700))
-            .tempdir_in(&directory);
-        let part = part.map_err(write)?;
+        let moment = moment_now(run);
+        let first = kept_in(&directory).first().map_or(0, |first| first.bytes);
+        let budget = self.most_bytes.saturating_sub(first);
         let mut bytes = 0;
         let mut processes = BTreeMap::new();
         for (of, (cut, process)) in run.ranks().zip(cuts) {
@@ -99,25 +152,11 @@ impl Snapshots {
                 _ => NotTaken::Read { path, source },
             })?;
             bytes += copy.len() as u64;
-            write_rank(part.path(), of.rank, &copy).map_err(write)?;
+            write_rank(into, of.rank, &copy)
+                .map_err(|source| NotTaken::Write { path: directory.clone(), source })?;
             processes.insert(of.rank, process.name().to_owned());
         }
-        let mut description = description(run).map_err(NotTaken::Description)?;
-        let mut snapshot = Snapshot { reason, at, rank, processes };
-        description.snapshot = Some(snapshot.clone());
-        description.write(part.path()).map_err(write)?;
-        // What the snapshot itself shows is known better than what was noticed from outside.
-        if let Some(waiting) = Waiting::find(part.path()) {
-            refine(&mut snapshot, &waiting);
-            description.snapshot = Some(snapshot.clone());
-            description.write(part.path()).map_err(write)?;
-        }
-        self.make_room(&kept, bytes);
-        let number = kept.last().map_or(0, |last| last.number) + 1;
-        let path = put_in_place(part.path(), &directory, number).map_err(write)?;
-        // It has another name now.
-        let _ = part.keep();
-        Ok(Taken { path, reason: snapshot.reason, rank: snapshot.rank })
+        Ok(Copied { moment, part: Part { processes, unanswered }, bytes })
     }
 
     /// Removes the oldest snapshots but the first, until there is room for one of so many bytes.
@@ -132,6 +171,26 @@ impl Snapshots {
             (count, sum) = (count - 1, sum - of.bytes);
         }
     }
+}
+
+/// The ranks of this host in a snapshot.
+struct Copied {
+    moment: (Instant, Option<CounterMoment>),
+    part: Part,
+    bytes: u64,
+}
+
+/// This moment, also on the counter of a rank.
+fn moment_now(run: &LiveRun) -> (Instant, Option<CounterMoment>) {
+    let counter = run.ranks().min_by_key(|of| of.rank);
+    let counter = counter.map(|of| CounterMoment { rank: of.rank, ticks: of.now() });
+    (Instant::now(), counter)
+}
+
+/// A folder for a snapshot that is not whole yet.
+fn part_in(directory: &Path) -> io::Result<TempDir> {
+    let private = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(".flight-").permissions(private).tempdir_in(directory)
 }
 
 /// Gives a snapshot its name. A watcher on another host may take the same number.
@@ -192,7 +251,7 @@ fn write_rank(run: &Path, rank: u32, bytes: &[u8]) -> io::Result<()> {
 fn refine(snapshot: &mut Snapshot, waiting: &Waiting) {
     let still = matches!(snapshot.reason, Reason::NoProgress | Reason::Outside);
     if let Some(cycle) = waiting.deadlocks.first().filter(|_| still) {
-        (snapshot.reason, snapshot.rank) = (Reason::Deadlock, cycle.iter().min().copied());
+        (snapshot.reason, snapshot.rank) = (Reason::Deadlock, Some(cycle.named));
     } else if still {
         snapshot.rank = snapshot.rank.or(waiting.cause);
     }

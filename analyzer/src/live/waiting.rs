@@ -15,9 +15,41 @@ pub struct Waiting {
     /// For ranks inside a call: its function, and the ranks that it waits for.
     pub for_ranks: BTreeMap<u32, (String, Vec<u32>)>,
     /// Ranks that wait for each other in a cycle that nothing can end.
-    pub deadlocks: Vec<Vec<u32>>,
+    pub deadlocks: Vec<Cycle>,
     /// The rank that most others wait for in the end.
     pub cause: Option<u32>,
+}
+
+/// Ranks that wait for each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    pub ranks: Vec<u32>,
+    /// The one that is named: the rank whose message is missing while it is in a collective operation already, else the
+    /// lowest.
+    pub named: u32,
+}
+
+impl Cycle {
+    fn new(ranks: &[u32], unfinished: &Unfinished) -> Self {
+        // Ranks that need messages of others in the cycle, and these.
+        let senders = ranks.iter().flat_map(|rank| {
+            let waits = unfinished.rank(*rank).and_then(UnfinishedRank::position);
+            let needs = waits.and_then(|position| match &position.waits_for {
+                Some(WaitsFor::Needs { needs, .. }) => Some(needs),
+                _ => None,
+            });
+            let needs = needs.into_iter().flatten().filter_map(|need| match need.awaited {
+                Awaited::Rank(sender) => Some((*rank, sender)),
+                _ => None,
+            });
+            needs.filter(|(_, sender)| ranks.contains(sender))
+        });
+        let senders: Vec<(u32, u32)> = senders.collect();
+        let is_waiting = |rank: &u32| senders.iter().any(|(waiting, _)| waiting == rank);
+        let mut missing = senders.iter().map(|(_, sender)| sender).filter(|of| !is_waiting(of));
+        let lowest = ranks.iter().min().copied().unwrap_or_default();
+        Self { ranks: ranks.to_vec(), named: missing.next().copied().unwrap_or(lowest) }
+    }
 }
 
 impl Waiting {
@@ -35,7 +67,7 @@ impl Waiting {
         let certain = unfinished.deadlocks.iter().filter(|deadlock| deadlock.certain);
         Some(Self {
             for_ranks: unfinished.ranks.iter().filter_map(waits).collect(),
-            deadlocks: certain.map(|deadlock| deadlock.ranks.clone()).collect(),
+            deadlocks: certain.map(|of| Cycle::new(&of.ranks, &unfinished)).collect(),
             cause: unfinished.causes.first().map(|cause| cause.rank),
         })
     }

@@ -68,7 +68,7 @@ pub use system::{Competitor, CoreUse, Oversubscription, Pinning};
 pub use totals::{Bin, TotalsMetrics, TotalsRow};
 pub use unfinished::{
     Arguments, Awaited, CallRecord, Cause, CauseKind, Deadlock, Need, OpenCollective, Partner,
-    Ranks, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor,
+    Ranks, StackFunction, ThreadPosition, ThreadStack, Unfinished, UnfinishedRank, WaitsFor,
 };
 
 impl Metrics {

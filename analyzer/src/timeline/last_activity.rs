@@ -36,8 +36,12 @@ impl LastActivity {
         run.ranks.iter().find(|trace| !trace.facts.finalized())?;
         let running = run.ranks.iter().any(|trace| trace.process.runs());
         let last_s = ranks.iter().map(RankTime::end_s).fold(0.0, f64::max);
-        let at_s = wall_clock_ns(run, running)
-            .and_then(|moment_ns| on_timeline(run, ranks, running, moment_ns))
+        let by_wall_clock = || {
+            let moment_ns = wall_clock_ns(run, running)?;
+            on_timeline(run, ranks, running, moment_ns)
+        };
+        let at_s = by_counter(run, ranks)
+            .or_else(by_wall_clock)
             // The wall clock may have been set.
             .filter(|at_s| (last_s..last_s + MAX_SECONDS).contains(at_s));
         Some(Self { at_s: at_s.unwrap_or(last_s), at_least: at_s.is_none(), running })
@@ -69,6 +73,14 @@ impl LastActivity {
             _ => trace.threads.iter().any(|t| t.last_call.as_ref().is_some_and(|call| call.open)),
         }
     }
+}
+
+/// The moment of a snapshot by the counter of a rank.
+fn by_counter(run: &Run, ranks: &[RankTime]) -> Option<f64> {
+    let moment = run.description.as_ref()?.snapshot.as_ref()?.counter?;
+    let mut known = run.ranks.iter().zip(ranks);
+    let (_, time) = known.find(|(trace, _)| trace.rank == moment.rank)?;
+    Some(time.clock.seconds(moment.ticks))
 }
 
 /// Last sign of life by the wall clock, in nanoseconds since 1970; `None` if there are only stamps.

@@ -267,7 +267,7 @@ pub(crate) mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use super::super::snapshot::Reason;
+    use super::super::snapshot::{CounterMoment, Reason, Unanswered};
     use super::*;
 
     /// The description of a run that has not ended.
@@ -302,7 +302,9 @@ pub(crate) mod tests {
         run.termination = Some(Termination { signal: 15, after_s: 0.5, sender, forwarded: true });
         let processes = BTreeMap::from([(0, "asleep".into()), (1, "stopped".into())]);
         let (reason, at) = (Reason::Stopped, run.start.clone());
-        run.snapshot = Some(Snapshot { reason, at, rank: Some(1), processes });
+        let unanswered = BTreeMap::from([(0, Unanswered::Silent)]);
+        let counter = Some(CounterMoment { rank: 0, ticks: 1 << 60 });
+        run.snapshot = Some(Snapshot { reason, at, counter, rank: Some(1), processes, unanswered });
         run.write(directory).unwrap();
         assert_eq!(RunJson::read(directory).unwrap(), run);
         let mode = fs::metadata(directory.join(RUN_JSON)).unwrap().permissions().mode();

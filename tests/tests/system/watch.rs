@@ -6,9 +6,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use system_tests::directories::TempDir;
+use system_tests::directories::{TempDir, repository};
 use system_tests::library::library;
-use system_tests::{Job, Mpi, Recording, command, under_both, under_mpich, victim};
+use system_tests::{Job, Mpi, Recording, command, skip, under_both, under_mpich, victim};
 use trace_format::files::rank_file_path;
 use trace_format::header::{Definition, Keeping, KeepingPolicy};
 use trace_format::reader::RankFile;
@@ -80,6 +80,14 @@ impl Watcher {
         Self(command.spawn().expect("it starts"))
     }
 
+    /// The same, with a size that no file it writes may exceed.
+    fn start_with_limit(run: &Path, arguments: &[&str], bytes: u64) -> Self {
+        let mut limited = Command::new("prlimit");
+        limited.arg(format!("--fsize={bytes}")).arg(command()).arg("watch").arg(run);
+        limited.args(arguments).stderr(Stdio::piped());
+        Self(limited.spawn().expect("it starts"))
+    }
+
     /// Waits until a snapshot is there. Returns its `run.json`.
     fn wait_for(run: &Path, number: u32) -> Value {
         let path = run.join(format!("flight-{number:03}/run.json"));
@@ -136,6 +144,14 @@ under_both! {
         let waited_s = unfinished["until_s"].as_f64().expect("a number")
             - unfinished["ranks"][0]["last_stamp_s"].as_f64().expect("a number");
         assert!(waited_s > 1.0, "{waited_s}");
+        // Somebody sets the clock of the day.
+        let described = snapshot.join("run.json");
+        let mut later: Value =
+            serde_json::from_slice(&std::fs::read(&described).expect("it is there")).expect("JSON");
+        let at = later["snapshot"]["at"]["unix_ns"].as_u64().expect("a number");
+        later["snapshot"]["at"]["unix_ns"] = (at + 3_600_000_000_000).into();
+        std::fs::write(&described, later.to_string()).expect("it can be written");
+        assert_eq!(json(&["report", "--json", run])["unfinished"]["until_s"], unfinished["until_s"]);
         for name in ["report", "why"] {
             let shown = output_of(&[name, run]);
             let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -245,6 +261,25 @@ under_mpich! {
         signal(on_request.0.id() as libc::pid_t, libc::SIGUSR1);
         assert_eq!(reason(&Watcher::wait_for(&directory, 1)), ("signal", None));
         signal(on_request.0.id() as libc::pid_t, libc::SIGKILL);
+        // A watcher that cannot write says so once.
+        let full = Watcher::start_with_limit(&directory, &["--on", "hang=1s"], 4096);
+        std::thread::sleep(Duration::from_secs(3));
+        signal(process, libc::SIGSTOP);
+        std::thread::sleep(Duration::from_secs(2));
+        signal(full.0.id() as libc::pid_t, libc::SIGTERM);
+        let printed = full.end();
+        assert_eq!(printed.matches("no snapshot").count(), 2, "{printed}");
+        assert_eq!(printed.matches("cannot be written").count(), 1, "{printed}");
+        signal(process, libc::SIGCONT);
+        // One that is killed leaves nothing that harms the run.
+        for step in 0..6 {
+            let killed = Watcher::start(&directory, &["--on", "hang=1s"]);
+            std::thread::sleep(Duration::from_millis(1000 + 60 * step));
+            signal(killed.0.id() as libc::pid_t, libc::SIGKILL);
+        }
+        let report = json(&["report", "--json", text(&directory)]);
+        assert_eq!(report["diagnoses"], serde_json::json!([]), "{report}");
+        assert_eq!(report["unfinished"]["ranks"].as_array().map(Vec::len), Some(3));
         // The run directory goes away while it is watched.
         let gone = Watcher::start(&directory, &["--on", "hang=1s"]);
         std::thread::sleep(Duration::from_secs(1));
@@ -254,17 +289,42 @@ under_mpich! {
         signal(process, 0);
         running.signal_all(libc::SIGKILL);
         running.end();
-        gone.end();
+        let printed = gone.end();
+        assert_eq!(printed.matches("is gone").count(), 1, "{printed}");
+        assert!(!printed.contains("died"), "{printed}");
+    }
+
+    fn slow_iterations_are_told_with_their_rank(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "is_slow_once")).ranks(3);
+        let mut running = job.start_recording();
+        running.wait_for(|trace| (trace.rank(0).count("MPI_Allreduce") > 0).then_some(()));
+        let directory = running.directory();
+        let watcher = Watcher::start(&directory, &["--on", "slow=3"]);
+        let described = Watcher::wait_for(&directory, 1);
+        assert_eq!(reason(&described), ("slow", Some(1)), "{described}");
+        let _recorded = running.end();
+        let printed = watcher.end();
+        assert!(printed.contains("rank 1 took longer outside MPI"), "{printed}");
     }
 }
 
 /// A program under `gammachi run --flight`, which stands still after a while.
 fn flight(mpi: Mpi, folder: &TempDir, arguments: &[&str]) -> (Child, PathBuf) {
+    flight_of(mpi, folder, arguments, (3, "never_reaches_barrier"))
+}
+
+/// A program with so many ranks under `gammachi run --flight`.
+fn flight_of(
+    mpi: Mpi,
+    folder: &TempDir,
+    arguments: &[&str],
+    (ranks, program): (u32, &str),
+) -> (Child, PathBuf) {
     let (out, launcher) = (folder.join("run"), mpi.launcher());
     let mut run = Command::new(command());
     run.args(["run", "--flight"]).args(arguments).arg("--out").arg(&out).arg("--");
-    run.arg(launcher.get_program()).args(launcher.get_args()).args(["-n", "3"]);
-    run.arg(victim(mpi, "never_reaches_barrier"));
+    run.arg(launcher.get_program()).args(launcher.get_args()).arg("-n").arg(ranks.to_string());
+    run.arg(victim(mpi, program));
     run.env("GAMMACHI_LIBRARY", library());
     run.envs(mpi.environment().iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
     (run.spawn().expect("it starts"), out)
@@ -287,6 +347,39 @@ under_both! {
         assert!(definitions.contains(&Definition::Keeping(keeping)), "{definitions:?}");
     }
 
+    fn stuck_ranks_are_asked_for_their_stacks_unless_they_would_notice(mpi) {
+        let folder = TempDir::new();
+        let (mut run, out) =
+            flight_of(mpi, &folder, &["--on", "hang=2s"], (5, "is_asked_for_stacks"));
+        let described = Watcher::wait_for(&out, 1);
+        assert_eq!(reason(&described).0, "outside");
+        let run_directory = out.join("flight-001");
+        let report = json(&["report", "--json", text(&run_directory)]);
+        let ranks = report["unfinished"]["ranks"].as_array().expect("ranks");
+        let functions = |rank: usize| -> Vec<&str> {
+            let stack = &ranks[rank]["threads"][0]["stack"];
+            let functions = stack["functions"].as_array().into_iter().flatten();
+            functions.filter_map(|of| of["function"].as_str()).collect()
+        };
+        let inside = functions(0);
+        assert!(inside.contains(&"main") && inside.len() > 2, "{inside:?}");
+        assert_eq!(functions(1)[..2], ["never_ends", "main"]);
+        for (rank, why) in [(2, "blocked"), (3, "taken"), (4, "sleeping")] {
+            assert_eq!(ranks[rank]["unanswered"], why, "{}", ranks[rank]);
+            assert_eq!(functions(rank), [""; 0]);
+        }
+        let shown = output_of(&["report", text(&run_directory)]);
+        assert!(shown.contains("rank 1: never_ends (is_asked_for_stacks.c:"), "{shown}");
+        // All of them live on.
+        std::thread::sleep(Duration::from_secs(1));
+        let now = json(&["top", text(&out), "--once", "--json"]);
+        let alive = now["ranks"].as_array().expect("ranks").iter();
+        assert!(alive.clone().all(|of| of["state"] != "dead"), "{now}");
+        assert_eq!(alive.count(), 5);
+        signal(run.id() as libc::pid_t, libc::SIGTERM);
+        assert!(!run.wait().expect("it is our child").success());
+    }
+
     fn exec_with_flight_has_one_watcher_that_ends_with_the_job(mpi) {
         let folder = TempDir::new();
         let (out, launcher) = (folder.join("run"), mpi.launcher());
@@ -306,6 +399,89 @@ under_both! {
         assert!(!job.wait().expect("it is our child").success());
         assert_eq!(printed.matches("all others have waited for rank 2").count(), 1, "{printed}");
     }
+}
+
+/// A program with two ranks on each host of the rig, watched on both.
+struct TwoHosts {
+    job: Child,
+    out: PathBuf,
+}
+
+impl TwoHosts {
+    /// `None`: there can be no rig here.
+    fn start(out: &Path, program: &str) -> Option<Self> {
+        let rig = repository().join("tests/rigs/two-hosts");
+        let possible = Command::new(&rig).arg("check").output().expect("the rig can be started");
+        if !possible.status.success() {
+            skip("two-hosts", String::from_utf8_lossy(&possible.stderr).trim());
+            return None;
+        }
+        let mut job = Command::new(&rig);
+        job.args(["run", "openmpi", "2", "2", "LAUNCH", "env"]);
+        job.arg(format!("GAMMACHI_LIBRARY={}", library().display())).arg(command());
+        job.args(["exec", "--flight", "--on", "hang=3s", "--out"]).arg(out).arg("--");
+        job.arg(victim(Mpi::OpenMpi, program)).stdin(Stdio::null());
+        Some(Self { job: job.spawn().expect("the rig starts"), out: out.to_owned() })
+    }
+
+    /// Signals all processes on the host of a process of this job: each host has a name space of its own.
+    fn signal_beside(process: u32, number: libc::c_int) {
+        let host = |process: u32| std::fs::read_link(format!("/proc/{process}/ns/uts")).ok();
+        let own = host(std::process::id());
+        let Some(there) = host(process).filter(|there| Some(there) != own.as_ref()) else { return };
+        let all = std::fs::read_dir("/proc").expect("there is a /proc").flatten();
+        let all = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let beside = all.filter(|process| host(*process).as_ref() == Some(&there));
+        beside.for_each(|process| signal(process as libc::pid_t, number));
+    }
+
+    /// A process on the second host.
+    fn on_second_host(&self) -> Option<u32> {
+        let rank = RankFile::open(&self.out.join(rank_file_path(0, 2)));
+        rank.ok().map(|file| file.fixed.pid)
+    }
+}
+
+impl Drop for TwoHosts {
+    fn drop(&mut self) {
+        self.on_second_host().iter().for_each(|of| Self::signal_beside(*of, libc::SIGKILL));
+        Self::signal_beside(self.job.id(), libc::SIGKILL);
+        let _ = self.job.wait();
+    }
+}
+
+#[test]
+fn watchers_of_two_hosts_keep_one_snapshot() {
+    let folder = TempDir::new();
+    let out = folder.join("run");
+    let Some(_job) = TwoHosts::start(&out, "never_reaches_barrier") else { return };
+    let described = Watcher::wait_for(&out, 1);
+    assert_eq!(reason(&described), ("outside", Some(3)), "{described}");
+    let report = json(&["report", "--json", text(&out.join("flight-001"))]);
+    let ranks = report["unfinished"]["ranks"].as_array().expect("ranks");
+    let states: Vec<&str> = ranks.iter().filter_map(|of| of["process"].as_str()).collect();
+    assert!(states.len() == 4 && !states.contains(&"unknown"), "{states:?}");
+    let innermost = &ranks[3]["threads"][0]["stack"]["functions"][0]["function"];
+    assert_eq!(innermost, "main", "{}", ranks[3]);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!out.join("flight-002").exists(), "it is one of both hosts");
+}
+
+#[test]
+fn host_that_vanishes_is_named() {
+    let folder = TempDir::new();
+    let out = folder.join("run");
+    let Some(job) = TwoHosts::start(&out, "is_slow_once") else { return };
+    let end = Instant::now() + PATIENCE;
+    let watched = || out.join(".watch/gca.json").exists() && out.join(".watch/gcb.json").exists();
+    while !watched() {
+        assert!(Instant::now() < end, "the watchers do not meet");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    TwoHosts::signal_beside(job.on_second_host().expect("it has begun"), libc::SIGSTOP);
+    let described = Watcher::wait_for(&out, 1);
+    assert_eq!(reason(&described), ("vanished", Some(2)), "{described}");
 }
 
 #[test]

@@ -270,10 +270,9 @@ pub static KEEP: Variable = Variable {
 /// How much of the newest events is enough.
 pub static LAST: Variable = Variable {
     name: "GAMMACHI_LAST",
-    option: Some("--last"),
     values: "a time from 1s to 24h, such as 60s or 5m",
     unset: Unset::Means("as many as --max-bytes allows"),
-    meaning: "With --keep last or --flight, how long the newest calls are kept one by one, if --max-bytes allows",
+    meaning: "With --keep last or --flight (--last TIME), how long the newest calls are kept one by one, if --max-bytes allows",
     ..SETTING
 };
 

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::meaning::{Class, Meaning};
+use trace_format::meaning::Meaning;
 
+use crate::analysis::loop_calls::may_turn_a_loop;
 use crate::analysis::spans::{Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::trace::RankTrace;
@@ -29,27 +30,15 @@ impl Symbol {
 /// Marks calls without an address, which have the power of two below their bytes instead.
 const BY_SIZE: u64 = 1 << 63;
 
-/// Marks the functions by which loops are recognised: those that communicate. Tests and probes are
-/// left out, because how often they occur is chance.
+/// Marks the functions by which loops are recognised.
 #[derive(Debug)]
 pub(super) struct LoopFunctions(Vec<bool>);
 
 impl LoopFunctions {
     /// The functions of one rank's file.
     pub fn new(trace: &RankTrace) -> Self {
-        let is_loop_function = |name: &String| {
-            let meaning = Meaning::by_name(name);
-            let communicates = matches!(
-                meaning.class,
-                Class::PointToPoint
-                    | Class::Collective
-                    | Class::Completion
-                    | Class::OneSided
-                    | Class::Io
-            );
-            communicates && !meaning.polls
-        };
-        Self(trace.file.function_names().iter().map(is_loop_function).collect())
+        let names = trace.file.function_names().iter();
+        Self(names.map(|name| may_turn_a_loop(Meaning::by_name(name))).collect())
     }
 }
 

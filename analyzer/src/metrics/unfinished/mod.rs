@@ -11,6 +11,7 @@ mod needs;
 mod open_collective;
 mod open_operations;
 mod position;
+mod stacks;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use crate::analysis::{Analysis, RankView};
 use crate::timeline::LastActivity;
 use crate::timeline::calls::EventReader;
 use crate::timeline::communicators::CommunicatorTable;
+use crate::trace::snapshot::Unanswered;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{ProcessState, RankTrace, Run};
 
@@ -31,6 +33,7 @@ pub use open_collective::{OpenCollective, Ranks};
 pub(super) use open_operations::OpenOperations;
 pub use position::{Arguments, CallRecord, Partner};
 use position::{RankContext, RecentCalls};
+pub use stacks::{StackFunction, ThreadStack};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(into = "ThreadPositionPart")]
@@ -43,6 +46,8 @@ pub struct ThreadPosition {
     pub place: SourceLocation,
     /// What it waits for, if it is inside a call or a run of polls.
     pub waits_for: Option<WaitsFor>,
+    /// Where a watcher found it since.
+    pub stack: Option<ThreadStack>,
 }
 
 impl ThreadPosition {
@@ -68,15 +73,17 @@ struct ThreadPositionPart {
     waits_for: Option<WaitsForPart>,
     /// At most five, oldest first, including one that it is inside.
     last_calls: Vec<CallRecord>,
+    /// Where a watcher found it since its last call began or ended; null: it was not asked, or did not answer.
+    stack: Option<ThreadStack>,
 }
 
 impl From<ThreadPosition> for ThreadPositionPart {
     fn from(from: ThreadPosition) -> Self {
         let inside = from.inside().cloned();
-        let ThreadPosition { thread, last_calls, place, waits_for } = from;
+        let ThreadPosition { thread, last_calls, place, waits_for, stack } = from;
         let (file, line) = (place.file, place.line);
         let waits_for = waits_for.map(WaitsForPart::from);
-        Self { thread, inside, file, line, waits_for, last_calls }
+        Self { thread, inside, file, line, waits_for, last_calls, stack }
     }
 }
 
@@ -103,6 +110,8 @@ pub struct UnfinishedRank {
     pub threads: Vec<ThreadPosition>,
     /// Whether it is stuck: it waits in a cycle, or for something that will never act.
     pub stuck: bool,
+    /// Why a watcher that asked for its stack has none; null: it has one, or did not ask.
+    pub unanswered: Option<Unanswered>,
 }
 
 impl UnfinishedRank {
@@ -236,6 +245,8 @@ impl Unfinished {
         let tails: Vec<(RankContext, Vec<RecentCalls>)> = tails.collect();
         let mut needs = Needs::new(analysis, open_operations, &tails, running);
         let mut symbols = Symbols::for_run(analysis.run);
+        let snapshot = run.description.as_ref().and_then(|run| run.snapshot.as_ref());
+        let unanswered = snapshot.map(|snapshot| &snapshot.unanswered);
         let mut ranks: Vec<UnfinishedRank> = tails
             .iter()
             .map(|(at, tails)| UnfinishedRank {
@@ -253,9 +264,11 @@ impl Unfinished {
                             .back()
                             .map_or_else(Default::default, |event| at.place(event, &mut symbols)),
                         waits_for: tail.inside().map(|event| needs.waits_for(at, event)),
+                        stack: ThreadStack::of_thread(at, tail, &mut symbols),
                     })
                     .collect(),
                 stuck: false,
+                unanswered: unanswered.and_then(|of| of.get(&at.reading.trace.rank)).copied(),
             })
             .collect();
         let collectives = needs.collectives();

@@ -35,6 +35,7 @@ pub(super) fn unfinished(unfinished: &Unfinished) -> Value {
         positions => laid_out(&unfinished::position_table(&positions)),
         left_out => left_out,
         sentences => unfinished::sentences(unfinished),
+        stacks => unfinished::stack_lines(unfinished),
         last => unfinished::last_call_lines(unfinished),
     }
 }

@@ -49,7 +49,8 @@ struct RankDocument<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct AlarmDocument {
-    /// `dead`, `stopped`, `deadlock` (ranks wait for each other in a cycle; `rank` is the lowest), `no_progress` (all
+    /// `dead`, `stopped`, `deadlock` (ranks wait for each other in a cycle; `rank` is the one whose message is missing
+    /// while it is in a collective operation already, else the lowest), `no_progress` (all
     /// ranks are inside calls, and none has begun or ended one for 30 s; `rank` is the one that most others wait for in
     /// the end) or `outside` (the same, but some ranks are outside MPI, and that for three times as long as ever before
     /// while `gammachi top` looked; `rank` is the only one, or that for which most wait).

@@ -6,4 +6,4 @@ mod screen;
 #[cfg(test)]
 pub(crate) use document::Document;
 pub use document::json;
-pub use screen::{alarm_text, screen};
+pub use screen::{alarm_text, screen, silent_text, slow_text};

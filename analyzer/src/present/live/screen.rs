@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::live::{Alarm, LiveRun, Moment, RankNow, RankState};
+use crate::live::{Alarm, LiveRun, Moment, RankNow, RankState, Silent, SlowIteration};
 use crate::present::blocks::Blocks;
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
@@ -78,11 +78,43 @@ pub fn alarm_text(alarm: &Alarm, at_s: f64) -> String {
         Reason::Exit => "the job has ended before all ranks returned from MPI_Finalize".into(),
         Reason::Signal => "SIGUSR1 was received".into(),
         Reason::Asked => "a snapshot was asked for".into(),
+        Reason::Slow => format!("an iteration took far longer than usual; {rank} delayed it"),
+        Reason::Limit => "the batch job is about to end".into(),
+        Reason::Vanished => {
+            let host = alarm.silent.as_ref().map_or("a host".to_owned(), silent_text);
+            format!("no rank has begun or ended a call{}; {host}", long())
+        }
         Reason::NoProgress => {
             let cause = alarm.rank.map(|_| format!("; in the end all wait for {rank}"));
             format!("no rank has begun or ended a call{}{}", long(), cause.unwrap_or_default())
         }
     }
+}
+
+/// An iteration that took far longer than usual.
+pub fn slow_text(slow: &SlowIteration) -> String {
+    let SlowIteration { length_s, usual_s, rank, waited_for_core, .. } = *slow;
+    let why = match (rank, waited_for_core) {
+        (Some(rank), true) => format!("rank {rank} waited for a core"),
+        (Some(rank), false) => format!("rank {rank} took longer outside MPI"),
+        (None, _) => "no rank took that much longer outside MPI".to_owned(),
+    };
+    let times = length_s / usual_s.max(f64::MIN_POSITIVE);
+    format!(
+        "an iteration took {}, {times:.1} times as long as usual ({}): {why}",
+        seconds(length_s),
+        seconds(usual_s)
+    )
+}
+
+/// A host that is not heard of.
+pub fn silent_text(silent: &Silent) -> String {
+    let Silent { host, ranks, since_s } = silent;
+    let ranks = match &ranks[..] {
+        [one] => format!("rank {one}"),
+        _ => format!("ranks {}", number_list(ranks.iter().copied())),
+    };
+    format!("host {host} with {ranks} has not been heard of for {}", seconds(*since_s))
 }
 
 /// Those that have lost most, and how many others there are.

@@ -126,7 +126,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
         Note::KeptAsTotals { calls, of, policy, stretch_s: (from, to) } => {
             let why = match policy {
                 KeepingPolicy::Totals => "the run was recorded for totals only",
-                KeepingPolicy::Last => "the limit on bytes was reached, and the newest are kept",
+                KeepingPolicy::Last => "the limit was reached, and the newest are kept",
                 KeepingPolicy::First => "the limit on bytes was reached (--max-bytes)",
             };
             let messages = if calls == of { "not known" } else { "those of the other calls" };
