@@ -109,7 +109,12 @@ impl Question {
             return Err(Unanswered::Blocked);
         }
         let sleeps = status.state != 'R' && self.is_outside;
-        if sleeps && !self.read("syscall").is_some_and(|call| goes_on_after_signal(&call)) {
+        let is_socket = |descriptor: u64| {
+            let link = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.process));
+            link.is_ok_and(|of| of.as_os_str().as_encoded_bytes().starts_with(b"socket:"))
+        };
+        let goes_on = |call: String| goes_on_after_signal(&call, is_socket);
+        if sleeps && !self.read("syscall").is_some_and(goes_on) {
             return Err(Unanswered::Sleeping);
         }
         Ok(true)
@@ -168,23 +173,29 @@ impl Status {
 }
 
 /// Whether the system call in `/proc/PID/task/TID/syscall` is restarted after a signal whose handler has SA_RESTART.
-fn goes_on_after_signal(text: &str) -> bool {
+/// `is_socket` says it of a descriptor: sockets may have a time limit, with which nothing is restarted (signal(7)).
+fn goes_on_after_signal(text: &str, is_socket: impl Fn(u64) -> bool) -> bool {
     /// They wait without a time limit of their own.
-    const RESTARTED: [libc::c_long; 8] = [
+    const RESTARTED: [libc::c_long; 7] = [
         libc::SYS_read,
         libc::SYS_write,
         libc::SYS_readv,
         libc::SYS_writev,
         libc::SYS_pread64,
         libc::SYS_pwrite64,
-        libc::SYS_wait4,
         libc::SYS_flock,
     ];
     let mut words = text.split_whitespace();
     match words.next().map(str::parse::<libc::c_long>) {
         // A futex with a time limit ends early.
         Some(Ok(libc::SYS_futex)) => words.nth(3) == Some("0x0"),
-        Some(Ok(number)) => RESTARTED.contains(&number),
+        Some(Ok(libc::SYS_wait4)) => true,
+        Some(Ok(number)) if RESTARTED.contains(&number) => {
+            let descriptor = words.next().and_then(|word| word.strip_prefix("0x"));
+            let descriptor = descriptor.and_then(|word| u64::from_str_radix(word, 16).ok());
+            descriptor.is_some_and(|descriptor| !is_socket(descriptor))
+        }
+        Some(Ok(_)) => false,
         // `running`: it has woken up.
         _ => text.trim() == "running",
     }
@@ -214,12 +225,15 @@ mod tests {
     #[test]
     fn sleeping_calls_that_a_signal_ends_are_left_alone() {
         let call = |number: libc::c_long, fourth: &str| {
-            goes_on_after_signal(&format!("{number} 0x1 0x2 0x3 {fourth} 0x0 0x0 0x7ffe 0x7f00\n"))
+            let text = format!("{number} 0x1f 0x2 0x3 {fourth} 0x0 0x0 0x7ffe 0x7f00\n");
+            goes_on_after_signal(&text, |_| false)
         };
         assert!(call(libc::SYS_read, "0x4") && call(libc::SYS_futex, "0x0"));
+        let of_socket = format!("{} 0x1f 0x2 0x3 0x4 0x0 0x0 0x7ffe 0x7f00\n", libc::SYS_read);
+        assert!(!goes_on_after_signal(&of_socket, |descriptor| descriptor == 31));
         assert!(!call(libc::SYS_futex, "0x7ffe00") && !call(libc::SYS_clock_nanosleep, "0x0"));
         assert!(!call(libc::SYS_ppoll, "0x0"));
-        assert!(goes_on_after_signal("running\n"));
-        assert!(!goes_on_after_signal(""));
+        assert!(goes_on_after_signal("running\n", |_| false));
+        assert!(!goes_on_after_signal("", |_| false));
     }
 }
