@@ -192,7 +192,8 @@ class RankFile:
             elif kind == 2:
                 self.read_definitions(at + 64, end)
             else:
-                if kind in (4, 6, 7):  # Being written when the process died; samples, which are not read here.
+                # Being written when the process died; samples and stacks, which are not read here.
+                if kind in (4, 6, 7, 8):
                     at += length
                     continue
                 self.warn(at, "totals are not read here: use gammachi report" if kind == 3
