@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use trace_format::meaning::{Class, Meaning};
+use trace_format::meaning::{Class, Meaning, Movement};
 
 use crate::analysis::Analysis;
 use crate::causes::path_labels::PathLabel;
 use crate::causes::{Causes, Context, MAX_CALLS_FOR_SUMMARY};
-use crate::models::structure::{Abstains, Group, Kind, Label, RunLabels, Spread};
+use crate::models::structure::{Abstains, Group, Kind, Label, Pattern, RunLabels, Spread};
 use crate::present::causes::name_of;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -18,10 +18,13 @@ use crate::trace::Run;
 /// # Errors
 /// It cannot be read again, or has too many calls.
 pub(super) fn labels_of(directory: &Path) -> Result<RunLabels, Abstains> {
+    labels_up_to(directory, MAX_CALLS_FOR_SUMMARY)
+}
+
+fn labels_up_to(directory: &Path, most: u64) -> Result<RunLabels, Abstains> {
     let run = Run::open(directory).map_err(|_| Abstains::Unreadable)?;
-    if run.calls() > MAX_CALLS_FOR_SUMMARY {
-        let p = run.ranks.len() as u32;
-        return Err(Abstains::ManyCalls { p, most: MAX_CALLS_FOR_SUMMARY });
+    if run.calls() > most {
+        return Err(Abstains::ManyCalls { p: run.ranks.len() as u32, most });
     }
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::new(&run, &timeline);
@@ -85,7 +88,7 @@ fn kind_of(context: &Context) -> Kind {
             let meaning = Meaning::by_name(&site.function);
             match meaning.class {
                 Class::PointToPoint | Class::Completion => Kind::Messages,
-                Class::Collective => Kind::of_collective(&meaning.blocking_form),
+                Class::Collective => meaning.movement.map_or(Kind::Other, kind_of_collective),
                 _ => Kind::Other,
             }
         }
@@ -93,9 +96,20 @@ fn kind_of(context: &Context) -> Kind {
     }
 }
 
+fn kind_of_collective(movement: Movement) -> Kind {
+    Kind::Collective(match movement {
+        Movement::Nothing => Pattern::Synchronise,
+        Movement::FromRoot => Pattern::FromRoot,
+        Movement::Combined => Pattern::Combine,
+        Movement::Collected => Pattern::Collect,
+        Movement::Exchanged => Pattern::Exchange,
+        Movement::Neighbours => return Kind::Messages,
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::models::structure::Structure;
+    use crate::models::structure::{MachineTimes, Structure};
     use crate::synthetic_messages::on_world;
     use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
@@ -127,12 +141,21 @@ mod tests {
             runs.each_ref().map(|run| (run.p, run.per_host)),
             [2, 4, 8, 16, 32].map(|p| (p, p))
         );
-        let structure = Structure::new(runs.to_vec(), Vec::new()).unwrap();
+        let structure = Structure::new(runs.to_vec(), MachineTimes::default()).unwrap();
         let forecast = structure.at(256);
         assert!((forecast.tau_s / 0.82e-3 - 1.0).abs() < 0.03, "{forecast:#?}");
         let sums = forecast.parts.iter().find(|part| part.bytes > 0.0).unwrap();
         let law = |of: &Option<String>| of.clone().unwrap();
         assert_eq!((law(&sums.count_law), law(&sums.bytes_law)), ("2".to_owned(), "8".to_owned()));
         assert!((sums.seconds / 0.32e-3 - 1.0).abs() < 0.03, "{sums:?}");
+    }
+
+    #[test]
+    fn long_runs_and_runs_that_are_gone_are_not_read() {
+        let directory = run(4);
+        assert_eq!(labels_up_to(directory.path(), 7), Err(Abstains::ManyCalls { p: 4, most: 7 }));
+        assert!(labels_up_to(directory.path(), 8).is_ok());
+        let gone = directory.path().join("gone");
+        assert_eq!(labels_of(&gone), Err(Abstains::Unreadable));
     }
 }

@@ -13,7 +13,7 @@ use crate::ledger::{Predictor, Subject};
 use crate::models::expression::Expression;
 use crate::models::observations::{ObservationsError, P, TAU_S};
 use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights, label};
-use crate::models::structure::{Abstains, MessageTimes, RunLabels};
+use crate::models::structure::{Abstains, MachineTimes, RunLabels};
 use crate::models::{Machine, Observations};
 use crate::present::scaling::{error_sentence, figures, json, screen};
 
@@ -87,7 +87,7 @@ pub struct ScalingArguments {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Residuals::Plain)]
     residuals: Residuals,
 
-    /// Record the predicted times in the ledger beside the data, for `gammachi whatif --ledger`
+    /// Record the times that are believed in the ledger beside the data, for `gammachi whatif --ledger`
     #[arg(long, requires = "predict")]
     remember: bool,
 
@@ -201,7 +201,7 @@ fn add_structure(
     scaling: &mut Scaling,
     table: &Observations,
     directories: &[PathBuf],
-    machine: &[MessageTimes],
+    machine: &MachineTimes,
 ) -> Result<(), CommandError> {
     if directories.is_empty() {
         return Ok(());
@@ -237,14 +237,23 @@ fn predictions(
             ..Subject::shared(subjects)
         };
         for predicted in fit.predictions.iter().filter(|predicted| predicted.measured_s.is_none()) {
-            let Ok(seconds) = predicted.tau_s else { continue };
+            let by_structure = fit.structure.as_ref().and_then(|by| by.as_ref().ok());
+            let believed = by_structure.and_then(|by| by.believed(predicted.p));
+            let (seconds, interval_s) = match (believed, &predicted.tau_s) {
+                (Some(forecast), _) => (forecast.tau_s, Some(forecast.interval_s)),
+                (None, Ok(seconds)) => {
+                    let interval = predicted.interval_s;
+                    (*seconds, interval.map(|interval| (interval.lo, interval.hi)))
+                }
+                (None, Err(_)) => continue,
+            };
             let p = ("p".to_owned(), predicted.p.to_string());
             all.push(NewPrediction {
                 question: label(&[&[p], params.as_slice()].concat()),
                 subject: Subject { p: Some(predicted.p), ..subject.clone() },
                 quantity: vec![TAU_S.to_owned()],
                 seconds,
-                interval_s: predicted.interval_s.map(|interval| (interval.lo, interval.hi)),
+                interval_s,
             });
         }
     }

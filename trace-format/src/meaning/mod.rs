@@ -8,12 +8,14 @@
 //! |---|---|
 //! | `class` | the purpose of a function |
 //! | `operation` | the effect of a call on messages, requests and collective operations |
+//! | `movement` | where collective operations move data |
 //! | `synchronisation` | the ranks that a call's result depends on |
 //! | `plan` | the positions of its arguments |
 
 mod class;
 pub mod errors;
 pub mod functions;
+mod movement;
 mod operation;
 pub mod plan;
 pub mod procedures;
@@ -25,6 +27,7 @@ use std::sync::LazyLock;
 use crate::functions::FIRST_FUNCTION;
 use crate::slot::Detail;
 pub use class::{Class, lists};
+pub use movement::Movement;
 pub use operation::{EpochCall, Operation, SendMode};
 use plan::{NO_SIDE, NONE, Plan, Shape};
 pub use synchronisation::Synchronises;
@@ -167,6 +170,8 @@ pub struct Meaning {
     pub blocking_form: String,
     /// The ranks that its result depends on.
     pub synchronises: Synchronises,
+    /// Where it moves data; `None` if it is not a collective operation.
+    pub movement: Option<Movement>,
     /// The significant fields of its record.
     pub fields: Fields,
     /// Whether it may find nothing and return at once, as tests and probes do.
@@ -205,6 +210,7 @@ impl Meaning {
             operation,
             blocking_form: operation::blocking_form(name),
             synchronises: synchronisation::synchronises(name, class),
+            movement: movement::movement(name, class),
             fields: Fields::from_plan(&plan, class),
             polls: plan.polls,
             completes_any: matches!(plan.shape, Shape::Any | Shape::Some)
@@ -224,6 +230,7 @@ impl Meaning {
             operation: Operation::Nothing,
             blocking_form: name.to_owned(),
             synchronises: Synchronises::Nobody,
+            movement: None,
             fields: Fields::NONE,
             polls: false,
             completes_any: false,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measured::{Conditions, Measured};
-use crate::models::structure::MessageTimes;
+use crate::models::structure::{MachineTimes, MessageTimes};
 
 /// The document of `kernels network`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,13 +28,14 @@ pub struct Network {
 }
 
 impl Network {
-    /// Times of messages of each class of pairs.
-    pub fn message_times(&self) -> Vec<MessageTimes> {
+    /// Times of messages within and between hosts.
+    pub fn message_times(&self) -> MachineTimes {
         let times = |class: &PairClass| {
             let sizes = class.sizes.iter().map(|of| (of.bytes as f64, of.half_rtt_s.median));
             MessageTimes::new(sizes.collect())
         };
-        self.classes.iter().filter_map(times).collect()
+        let of = |name| self.class(name).and_then(times);
+        MachineTimes { same_host: of("same-host"), other_host: of("other-host") }
     }
 }
 

@@ -47,11 +47,17 @@ impl ByStructure {
         });
         Self { held_back, one_host: structure.is_of_one_host(), forecasts: forecasts.collect() }
     }
+
+    /// What is predicted for a rank count, if structure alone is believed there.
+    pub fn believed(&self, p: u32) -> Option<&Forecast> {
+        let of_p = self.forecasts.iter().find(|(forecast, _)| forecast.p == p);
+        of_p.filter(|(_, who)| *who == Speaks::Structure).map(|(forecast, _)| forecast)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::models::structure::{Kind, Label, RunLabels, Spread};
+    use crate::models::structure::{Kind, Label, MachineTimes, RunLabels, Spread};
 
     use super::*;
 
@@ -77,7 +83,7 @@ mod tests {
             };
             RunLabels { p, tau_s, per_host: 1, uncertain: 0.0, labels: vec![compute] }
         };
-        Structure::new([2, 4, 8, 16, 32].map(run).to_vec(), Vec::new()).unwrap()
+        Structure::new([2, 4, 8, 16, 32].map(run).to_vec(), MachineTimes::default()).unwrap()
     }
 
     fn speaks(of: impl Fn(f64) -> f64, by_curves: Option<Interval>) -> Speaks {
@@ -92,5 +98,11 @@ mod tests {
         assert_eq!(speaks(|p| 1.0 / p, curves(0.1, 0.2)), Speaks::Both);
         let step = |p: f64| if p == 32.0 { 0.1 } else { 1.0 / p };
         assert_eq!(speaks(step, curves(0.01, 0.2)), Speaks::Curves);
+        let believed = |of: &dyn Fn(f64) -> f64| {
+            let by = ByStructure::new(&structure(of), &[(64, None)]);
+            (by.believed(64).is_some(), by.believed(128).is_some())
+        };
+        assert_eq!(believed(&|p| 1.0 / p), (true, false));
+        assert_eq!(believed(&step), (false, false));
     }
 }

@@ -1,7 +1,7 @@
 //! Predicts times that were not measured, with intervals, or says why it cannot.
 
 use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum};
-use crate::models::structure::{Abstains, MessageTimes, RunLabels, Structure};
+use crate::models::structure::{Abstains, MachineTimes, RunLabels, Structure};
 
 use super::bootstrap::Interval;
 use super::by_structure::ByStructure;
@@ -52,11 +52,11 @@ impl Fit {
     pub fn add_structure(
         &mut self,
         runs: Result<Vec<RunLabels>, Abstains>,
-        machine: &[MessageTimes],
+        machine: &MachineTimes,
     ) {
         let lacking = self.used_points().filter(|point| point.lack.is_some()).count();
         let structure = match lacking {
-            0 => runs.and_then(|runs| Structure::new(runs, machine.to_vec())),
+            0 => runs.and_then(|runs| Structure::new(runs, machine.clone())),
             lacking => Err(Abstains::SharedCores(lacking)),
         };
         let asked = self.predictions.iter().map(|of| (of.p, of.interval_s));

@@ -20,7 +20,7 @@ fn grid(p: f64) -> (f64, f64) {
 }
 
 /// The simplest first: of several laws that fit, the first one counts.
-pub(super) const TERMS: [Term; 24] = [
+pub(super) const TERMS: [Term; 25] = [
     Term { name: "1", at: |_, _| 1.0 },
     Term { name: "p", at: |p, _| p },
     Term { name: "√p", at: |p, _| p.sqrt() },
@@ -29,6 +29,7 @@ pub(super) const TERMS: [Term; 24] = [
     Term { name: "1/√p", at: |p, _| 1.0 / p.sqrt() },
     Term { name: "⌈log₂p⌉", at: |p, _| p.log2().ceil() },
     Term { name: "p²", at: |p, _| p * p },
+    Term { name: "p²·log₂p", at: |p, _| p * p * p.log2() },
     Term { name: "p·log₂p", at: |p, _| p * p.log2() },
     Term { name: "log₂p/p", at: |p, _| p.log2() / p },
     Term { name: "p^(1/3)", at: |p, _| p.cbrt() },

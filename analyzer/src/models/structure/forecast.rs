@@ -2,7 +2,7 @@
 
 use super::first_use::join_first_uses;
 use super::labels::{Key, RunLabels};
-use super::price::MessageTimes;
+use super::price::MachineTimes;
 use super::quantities::Asked;
 
 /// Why the structure of the runs says nothing.
@@ -51,12 +51,16 @@ const Z90: f64 = 1.645;
 /// Relative error of a forecast by one doubling that has not been checked, at least.
 const LEAST_ERROR: f64 = 0.02;
 
+/// The same for each doubling where ranks share hosts: how many of them use a host's link at once
+/// changes with the rank count, and no run tells how.
+const MORE_HOSTS: f64 = 0.06;
+
 /// What the runs of one program say of other rank counts.
 #[derive(Debug, Clone)]
 pub struct Structure {
     /// One for each rank count, ascending.
     runs: Vec<RunLabels>,
-    machine: Vec<MessageTimes>,
+    machine: MachineTimes,
     held_back: HeldBack,
 }
 
@@ -113,7 +117,7 @@ impl Structure {
     ///
     /// # Errors
     /// See [`Abstains`].
-    pub fn new(mut runs: Vec<RunLabels>, machine: Vec<MessageTimes>) -> Result<Self, Abstains> {
+    pub fn new(mut runs: Vec<RunLabels>, machine: MachineTimes) -> Result<Self, Abstains> {
         runs.sort_by(|a, b| {
             (a.p, a.tau_s).partial_cmp(&(b.p, b.tau_s)).unwrap_or(std::cmp::Ordering::Equal)
         });
@@ -160,7 +164,9 @@ impl Structure {
         let doublings = (f64::from(p) / largest).log2().max(0.0);
         let variance: f64 = parts.iter().map(|part| (part.sd * part.seconds / tau_s).powi(2)).sum();
         let checked = self.held_back.error().max(LEAST_ERROR);
-        let sd = variance.sqrt().hypot(checked * (1.0 + doublings).sqrt());
+        let per_host = self.runs.iter().map(|run| run.per_host).max().unwrap_or(1);
+        let hosts = if per_host > 1 { MORE_HOSTS * doublings } else { 0.0 };
+        let sd = variance.sqrt().hypot(checked * (1.0 + doublings).sqrt()).hypot(hosts);
         let factor = (Z90 * sd).exp();
         Forecast { p, tau_s, interval_s: (tau_s / factor, tau_s * factor), parts }
     }
@@ -168,7 +174,7 @@ impl Structure {
 
 /// The parts of the time at a rank count, and their sum. What labels do not explain of the runs is
 /// added in the same proportion.
-fn sum(runs: &[RunLabels], p: u32, machine: &[MessageTimes]) -> (f64, Vec<Part>) {
+fn sum(runs: &[RunLabels], p: u32, machine: &MachineTimes) -> (f64, Vec<Part>) {
     let per_host = runs.iter().map(|run| run.per_host).max().unwrap_or(1);
     let asked = Asked { runs, p: f64::from(p), per_host: f64::from(per_host), machine };
     let mut keys: Vec<Key> = Vec::new();

@@ -28,25 +28,6 @@ pub enum Pattern {
     Exchange,
 }
 
-impl Kind {
-    /// The kind of a collective operation by the blocking form of its function.
-    pub fn of_collective(blocking_form: &str) -> Self {
-        let stem = blocking_form.trim_start_matches("MPI_");
-        let begins = |names: &[&str]| names.iter().any(|name| stem.starts_with(name));
-        match stem {
-            _ if begins(&["Neighbor"]) => Self::Messages,
-            _ if begins(&["Barrier"]) => Self::Collective(Pattern::Synchronise),
-            _ if begins(&["Bcast"]) => Self::Collective(Pattern::FromRoot),
-            _ if begins(&["Alltoall"]) => Self::Collective(Pattern::Exchange),
-            _ if begins(&["Allgather", "Gather", "Scatter"]) => Self::Collective(Pattern::Collect),
-            _ if begins(&["Allreduce", "Reduce", "Scan", "Exscan"]) => {
-                Self::Collective(Pattern::Combine)
-            }
-            _ => Self::Other,
-        }
-    }
-}
-
 /// The communicator of calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Group {

@@ -9,6 +9,8 @@ pub enum Tolerance {
     Count,
     /// Bytes within 1 or 2·10⁻⁴: blocks are not all of one size.
     Bytes,
+    /// Times within 2·10⁻⁴: closer than those of a program that is disturbed.
+    Time,
 }
 
 impl Tolerance {
@@ -17,6 +19,7 @@ impl Tolerance {
         match self {
             Self::Count => distance <= 1e-6 * measured.abs().max(1.0),
             Self::Bytes => distance <= f64::max(1.0, 2e-4 * measured.abs()),
+            Self::Time => distance <= 2e-4 * measured.abs(),
         }
     }
 }

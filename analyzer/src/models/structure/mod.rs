@@ -20,4 +20,4 @@ mod tests;
 
 pub use forecast::{Abstains, Forecast, HeldBack, Part, Structure};
 pub use labels::{Group, Key, Kind, Label, Pattern, RunLabels, Spread};
-pub use price::MessageTimes;
+pub use price::{MachineTimes, MessageTimes};

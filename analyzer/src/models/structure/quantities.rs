@@ -2,7 +2,7 @@
 
 use super::labels::{Key, Label, RunLabels};
 use super::laws::{Law, Series, Tolerance};
-use super::price::MessageTimes;
+use super::price::MachineTimes;
 use super::smooth::{Column, Estimate, up_to_two, weighed};
 
 /// A quantity at another rank count.
@@ -21,7 +21,7 @@ pub(super) struct Asked<'r> {
     pub p: f64,
     pub per_host: f64,
     /// Times of messages within a host, and between hosts, as far as they were measured.
-    pub machine: &'r [MessageTimes],
+    pub machine: &'r MachineTimes,
 }
 
 impl Asked<'_> {
@@ -42,7 +42,11 @@ impl Asked<'_> {
         tolerance: Tolerance,
     ) -> Option<Continued> {
         let (p, values) = self.values(key, of);
-        let law = Law::of(Series { p: &p, values: &values, per_host: self.per_host }, tolerance)?;
+        self.lawful(&p, &values, tolerance)
+    }
+
+    fn lawful(&self, p: &[f64], values: &[f64], tolerance: Tolerance) -> Option<Continued> {
+        let law = Law::of(Series { p, values, per_host: self.per_host }, tolerance)?;
         let value = law.at(self.p)?;
         Some(Continued { value, law: Some(law.text()), sd: law.doubt(self.p).ln() })
     }
@@ -55,14 +59,26 @@ impl Asked<'_> {
         terms: &[Term],
     ) -> Option<Continued> {
         let (p, values) = self.values(key, of);
-        let columns: Vec<Column> = terms.iter().map(|term| Column::new(&p, self.p, term)).collect();
-        weighed(&values, &up_to_two(&columns)).map(continued)
+        self.summed(&p, &values, terms)
+    }
+
+    fn summed(&self, p: &[f64], values: &[f64], terms: &[Term]) -> Option<Continued> {
+        let columns: Vec<Column> = terms.iter().map(|term| Column::new(p, self.p, term)).collect();
+        weighed(values, &up_to_two(&columns)).map(continued)
     }
 
     /// A law of a size, or what its mean over all ranks becomes, or sums of terms.
     pub fn size(&self, key: Key, of: fn(&Label) -> f64) -> Continued {
-        self.by_law(key, |label| Some(of(label)), Tolerance::Bytes)
-            .or_else(|| self.by_terms(key, |label| Some(of(label)), &EITHER_WAY))
+        self.size_of_run(key, |_, label| of(label))
+    }
+
+    /// A size that depends on the run as well.
+    pub fn size_of_run(&self, key: Key, of: impl Fn(&RunLabels, &Label) -> f64) -> Continued {
+        let values =
+            self.runs.iter().filter_map(|run| Some((f64::from(run.p), of(run, run.label(key)?))));
+        let (p, values): (Vec<f64>, Vec<f64>) = values.unzip();
+        self.lawful(&p, &values, Tolerance::Bytes)
+            .or_else(|| self.summed(&p, &values, &EITHER_WAY))
             .unwrap_or(Continued { value: 0.0, law: None, sd: 0.0 })
     }
 
@@ -132,6 +148,10 @@ pub(super) const FALLING: [Term; 8] = [
 /// Terms of times that grew.
 pub(super) const GROWING: [Term; 6] =
     [|_| 1.0, |p| 1.0 / p, |p| 1.0 / p.sqrt(), |p| p.log2(), |p| p.sqrt(), |p| p];
+
+/// Terms of times that grew faster than the rank count.
+pub(super) const FAST: [Term; 6] =
+    [|_| 1.0, |p| p, |p| p * p.log2(), |p| p * p, |p| p * p * p.log2(), |p| p * p * p];
 
 /// Terms of counts and sizes.
 pub(super) const EITHER_WAY: [Term; 13] = [

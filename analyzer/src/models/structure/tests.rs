@@ -2,9 +2,9 @@
 
 use super::labels::{Group, Kind, Label, Pattern, RunLabels, Spread};
 use super::laws::{Law, Series, Tolerance};
-use super::price::ways;
+use super::price::{Sharing, ways};
 use super::smooth::{Column, up_to_two, weighed};
-use super::{Abstains, MessageTimes, Part, Structure};
+use super::{Abstains, MachineTimes, MessageTimes, Part, Structure};
 
 const SQUARES: [f64; 5] = [4.0, 9.0, 16.0, 25.0, 36.0];
 const DOUBLINGS: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
@@ -124,7 +124,8 @@ fn stencil(p: f64) -> RunLabels {
 
 #[test]
 fn a_stencil_is_predicted_from_small_runs() {
-    let structure = Structure::new(DOUBLINGS.map(stencil).to_vec(), Vec::new()).unwrap();
+    let structure =
+        Structure::new(DOUBLINGS.map(stencil).to_vec(), MachineTimes::default()).unwrap();
     assert!(structure.held_back().error() < 1e-3);
     for p in [64, 1_024] {
         let (forecast, truth) = (structure.at(p), stencil(f64::from(p)).tau_s);
@@ -147,21 +148,28 @@ fn a_master_is_not_continued() {
         RunLabels { p: p as u32, tau_s: 1.0, per_host: 1, uncertain: 0.0, labels }
     };
     assert_eq!(
-        Structure::new([8.0, 16.0, 32.0, 64.0, 128.0].map(farm).to_vec(), Vec::new()).err(),
+        Structure::new([8.0, 16.0, 32.0, 64.0, 128.0].map(farm).to_vec(), MachineTimes::default())
+            .err(),
         Some(Abstains::Centre)
     );
 }
 
 #[test]
 fn few_rank_counts_unexplained_time_and_unknown_clocks_are_refused() {
-    let few = Structure::new(DOUBLINGS[..4].iter().map(|p| stencil(*p)).collect(), Vec::new());
+    let few = Structure::new(
+        DOUBLINGS[..4].iter().map(|p| stencil(*p)).collect(),
+        MachineTimes::default(),
+    );
     assert_eq!(few.err(), Some(Abstains::FewRankCounts(4)));
     let mut runs: Vec<RunLabels> = DOUBLINGS.map(stencil).to_vec();
     runs[2].tau_s *= 2.0;
-    assert_eq!(Structure::new(runs, Vec::new()).err(), Some(Abstains::Unexplained(0.5)));
+    assert_eq!(
+        Structure::new(runs, MachineTimes::default()).err(),
+        Some(Abstains::Unexplained(0.5))
+    );
     let mut runs: Vec<RunLabels> = DOUBLINGS.map(stencil).to_vec();
     runs[4].uncertain = 0.2;
-    assert_eq!(Structure::new(runs, Vec::new()).err(), Some(Abstains::Clocks(0.2)));
+    assert_eq!(Structure::new(runs, MachineTimes::default()).err(), Some(Abstains::Clocks(0.2)));
 }
 
 #[test]
@@ -181,7 +189,7 @@ fn a_constant_part_is_not_lost_in_a_power() {
 #[test]
 fn ways_of_collective_operations_move_what_algorithms_do() {
     let of = |pattern, q: f64| {
-        let ways = ways(Kind::Collective(pattern), 0.0, 1_024.0, q);
+        let ways = ways(Kind::Collective(pattern), 0.0, 1_024.0, q, 1.0);
         ways.into_iter().map(|way| (way.messages(), way.bytes())).collect::<Vec<_>>()
     };
     // A binomial tree; recursive doubling of 6 ranks works on 4 of them.
@@ -204,8 +212,11 @@ fn first_calls_are_kept_apart_only_where_they_take_longer() {
         run
     };
     let parts = |factor: f64| {
-        let structure =
-            Structure::new(DOUBLINGS.map(|p| with_first(p, factor)).to_vec(), Vec::new()).unwrap();
+        let structure = Structure::new(
+            DOUBLINGS.map(|p| with_first(p, factor)).to_vec(),
+            MachineTimes::default(),
+        )
+        .unwrap();
         structure.at(64).parts.iter().filter(|part| part.first_use).count()
     };
     assert_eq!((parts(1.0), parts(50.0)), (0, 1));
@@ -231,7 +242,8 @@ fn exchange(structure: &Structure, p: u32) -> Part {
 
 #[test]
 fn messages_that_leave_the_measured_sizes_are_doubted() {
-    let structure = Structure::new(DOUBLINGS.map(asking).to_vec(), Vec::new()).unwrap();
+    let structure =
+        Structure::new(DOUBLINGS.map(asking).to_vec(), MachineTimes::default()).unwrap();
     assert_eq!(exchange(&structure, 32).leaves_sizes, None);
     let leaves = exchange(&structure, 256).leaves_sizes.unwrap();
     assert_eq!((leaves.0.round(), leaves.1.round()), (65_536.0, 8_192.0));
@@ -239,17 +251,58 @@ fn messages_that_leave_the_measured_sizes_are_doubted() {
         let forecast = structure.at(256);
         forecast.interval_s.1 / forecast.tau_s
     };
-    let known = Structure::new(DOUBLINGS.map(stencil).to_vec(), Vec::new()).unwrap();
+    let known = Structure::new(DOUBLINGS.map(stencil).to_vec(), MachineTimes::default()).unwrap();
     assert!(width(&structure) > width(&known));
 }
 
 #[test]
 fn a_measured_machine_tells_what_smaller_messages_take() {
     let sizes = (0..24).map(|power| 2f64.powi(power)).chain([32_767.0]);
-    let times = MessageTimes::new(sizes.map(|bytes| (bytes, message_s(bytes))).collect());
-    let machine = times.into_iter().collect();
+    let other_host = MessageTimes::new(sizes.map(|bytes| (bytes, message_s(bytes))).collect());
+    let machine = MachineTimes { same_host: None, other_host };
     let structure = Structure::new(DOUBLINGS.map(asking).to_vec(), machine).unwrap();
     let part = exchange(&structure, 256);
     assert_eq!(part.leaves_sizes, None);
     assert!((part.seconds / asking(256.0).labels[0].seconds - 1.0).abs() < 0.05, "{part:?}");
+}
+
+#[test]
+fn rounds_within_a_host_take_what_messages_take_there() {
+    let times = |seconds: f64| MessageTimes::new(vec![(1.0, seconds), (1e6, 2.0 * seconds)]);
+    let machine = MachineTimes { same_host: times(1e-6), other_host: times(1e-5) };
+    let sum = |ranks, per_host| {
+        let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, ranks, per_host);
+        let seconds = ways[0].seconds(&machine, Sharing::Alone).unwrap();
+        (seconds * 1e9).round()
+    };
+    // Three rounds: all within a host, one between hosts, all between hosts.
+    assert_eq!((sum(8.0, 8.0), sum(8.0, 4.0), sum(8.0, 1.0)), (3_000.0, 12_000.0, 30_000.0));
+    // What was not measured is not made up.
+    let machine = MachineTimes { other_host: None, ..machine };
+    let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, 8.0, 4.0);
+    assert_eq!(ways[0].seconds(&machine, Sharing::Alone), None);
+}
+
+/// The stencil on hosts with four cores, where messages take a tenth within a host.
+fn on_hosts_of_four(p: f64) -> RunLabels {
+    let mut run = stencil(p);
+    (run.per_host, run.tau_s) = (p.min(4.0) as u32, 0.0);
+    for label in &mut run.labels {
+        if let Some(group) = &mut label.group {
+            group.per_host = p.min(4.0);
+        }
+        if label.kind != Kind::Computation && p <= 4.0 {
+            label.seconds /= 10.0;
+        }
+        run.tau_s += label.seconds;
+    }
+    run
+}
+
+#[test]
+fn runs_on_one_host_do_not_tell_what_messages_between_hosts_take() {
+    let runs = DOUBLINGS.map(on_hosts_of_four).to_vec();
+    let structure = Structure::new(runs, MachineTimes::default()).unwrap();
+    let (forecast, truth) = (exchange(&structure, 256), on_hosts_of_four(256.0).labels[0].seconds);
+    assert!((forecast.seconds / truth - 1.0).abs() < 0.01, "{forecast:?}, not {truth}");
 }
