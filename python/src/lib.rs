@@ -153,8 +153,14 @@ impl Run {
             };
             ranks.map(of_rank).collect::<Result<Vec<_>, _>>().map_err(failed)?
         } else {
-            let of_causes =
-                [&tables::WAITS, &tables::CAUSES, &tables::ITERATIONS, &tables::CRITICAL_PATH];
+            let of_causes = [
+                &tables::WAITS,
+                &tables::CAUSES,
+                &tables::ITERATIONS,
+                &tables::CRITICAL_PATH,
+                &tables::PATH_LABELS,
+                &tables::PATH_LABEL_SIZES,
+            ];
             if of_causes.iter().any(|one| one.name == schema.name) {
                 can_be_told(content, schema.name)?;
             }

@@ -66,7 +66,7 @@ pub(super) fn of_results(
     progress: &dyn Progress,
 ) -> Result<(), ExportError> {
     let write = |analysis: &Analysis, causes: &Causes| {
-        causes::write(causes, tables)?;
+        causes::write(analysis, causes, tables)?;
         report::all_tables(analysis, causes).iter().try_for_each(|table| table.write(tables))
     };
     causes::explained(content, progress, write).unwrap_or(Ok(()))
@@ -104,8 +104,10 @@ pub fn write_one(
             let matches = Matches::gather(export, &Parts::one(content))?;
             collectives(export, &matches, &mut only)?;
         }
-        _ => causes::explained(content, progress, |_, causes| causes::write(causes, &mut only))
-            .unwrap_or(Ok(()))?,
+        _ => causes::explained(content, progress, |analysis, causes| {
+            causes::write(analysis, causes, &mut only)
+        })
+        .unwrap_or(Ok(()))?,
     }
     only.tables.finish()
 }

@@ -214,6 +214,18 @@ under_mpich! {
             .sum();
         let elapsed = number_of(&all["elapsed_s"]) * 1e9;
         assert!((path as f64 - elapsed).abs() < 1e4, "{path} ns of {elapsed}");
+        let labels = all["critical_path"]["labels"].as_array().expect("a list");
+        let sum = |table: &str, column: usize| -> f64 {
+            rows(table).iter().map(|row| row[column].parse::<f64>().expect("a number")).sum()
+        };
+        let of_labels = |part: &str, key: &str| -> f64 {
+            labels.iter().map(|label| number_of(&label[part][key])).sum()
+        };
+        assert_eq!(rows("path_labels").len(), labels.len());
+        let (ns, s) = (sum("path_labels", 14), of_labels("on_path", "seconds"));
+        assert!((ns - s * 1e9).abs() < 1e4, "{ns} ns of {s} s");
+        let bytes = of_labels("on_ranks", "bytes");
+        assert_eq!((sum("path_labels", 21), sum("path_label_sizes", 3)), (bytes, bytes));
     }
 
     fn finds_causes_of_waits_in_probe_fence_dup_and_wrong_order(mpi) {

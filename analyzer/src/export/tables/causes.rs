@@ -1,13 +1,17 @@
 //! Tables of the causes of waiting, for whole runs that are not too large.
 
 use crate::analysis::Analysis;
-use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, Phase};
+use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, PathLabel, Phase};
 use crate::export::error::ExportError;
 use crate::export::progress::Progress;
+use crate::statistics::quantile;
 use crate::timeline::matching;
 
 use super::super::content::Content;
-use super::schemas::{CAUSES, CRITICAL_PATH, Cell, ITERATIONS, Tables, WAITS, maybe, whole};
+use super::schemas::{
+    CAUSES, CRITICAL_PATH, Cell, ITERATIONS, PATH_LABEL_SIZES, PATH_LABELS, Tables, WAITS, maybe,
+    whole,
+};
 
 /// Runs with more events have no tables of causes, because data of every wait is kept in memory.
 pub const MAX_EVENTS: u64 = 50_000_000;
@@ -37,6 +41,25 @@ fn site(site: Option<&CallSite>) -> [Cell<'_>; 4] {
         place.file.as_deref().map_or(Cell::Empty, Cell::Name),
         maybe(place.line),
     ]
+}
+
+/// Eight cells of a stretch: its kind, its region, and function, file and line of the calls between
+/// which it lies.
+fn stretch(context: &Context) -> [Cell<'_>; 8] {
+    let (kind, region, from, to) = match context.outer() {
+        Context::Region(name) => ("computation", Some(name), None, None),
+        Context::Between(from, to) => ("computation", None, from.as_ref(), to.as_ref()),
+        // Its stretch is that of `outer`.
+        Context::InCall(..) => ("computation", None, None, None),
+        Context::Transfer(site) => ("transfer", None, Some(site), Some(site)),
+        Context::Totals => ("transfer", None, None, None),
+        Context::Recorder => ("recorder", None, None, None),
+        Context::Waiting | Context::WaitingForUnknown => ("waiting", None, None, None),
+    };
+    let [from, _, from_file, from_line] = site(from);
+    let [to, _, to_file, to_line] = site(to);
+    let region = region.map_or(Cell::Empty, |name| Cell::Name(name));
+    [Cell::Name(kind), region, from, from_file, from_line, to, to_file, to_line]
 }
 
 fn call_at<'c>(causes: &'c Causes, place: u32) -> Option<&'c CallSite> {
@@ -98,24 +121,14 @@ impl Rows<'_, '_> {
         self.tables.begin(&CAUSES)?;
         let causes = self.causes;
         for ((line, context), cost) in &causes.charges.causes {
-            let (kind, region, from, to) = match causes.contexts.get(*context).outer() {
-                Context::Region(name) => ("computation", Some(name), None, None),
-                Context::Between(from, to) => ("computation", None, from.as_ref(), to.as_ref()),
-                // Its stretch is that of `outer`.
-                Context::InCall(..) => ("computation", None, None, None),
-                Context::Transfer(site) => ("transfer", None, Some(site), Some(site)),
-                Context::Totals => ("transfer", None, None, None),
-                Context::Recorder => ("recorder", None, None, None),
-                Context::Waiting | Context::WaitingForUnknown => ("waiting", None, None, None),
-            };
             let [rank, thread] = self.line(*line);
-            let [from, _, from_file, from_line] = site(from);
-            let [to, _, to_file, to_line] = site(to);
+            let [kind, region, from, from_file, from_line, to, to_file, to_line] =
+                stretch(causes.contexts.get(*context));
             let row = [
                 rank,
                 thread,
-                Cell::Name(kind),
-                region.map_or(Cell::Empty, |name| Cell::Name(name)),
+                kind,
+                region,
                 from,
                 from_file,
                 from_line,
@@ -163,6 +176,57 @@ impl Rows<'_, '_> {
         }
         Ok(())
     }
+
+    fn path_labels(&mut self, labels: &[PathLabel]) -> Result<(), ExportError> {
+        self.tables.begin(&PATH_LABELS)?;
+        for (number, label) in labels.iter().enumerate() {
+            let (path, all) = (&label.on_path, &label.on_ranks);
+            let [kind, region, from, from_file, from_line, to, to_file, to_line] =
+                stretch(&label.context);
+            let of_ranks: Vec<f64> = all.ticks_of_ranks.iter().map(|ticks| *ticks as f64).collect();
+            let at = |share: f64| match of_ranks.is_empty() {
+                true => Cell::Empty,
+                false => self.ns(quantile(&of_ranks, share).round() as i64),
+            };
+            let row = [
+                whole(number),
+                kind,
+                region,
+                from,
+                from_file,
+                from_line,
+                to,
+                to_file,
+                to_line,
+                maybe(label.group.map(|of| of.ranks)),
+                maybe(label.group.and_then(|of| of.stride)),
+                maybe(label.group.map(|of| of.per_host)),
+                Cell::Flag(label.first_use),
+                whole(path.count),
+                self.ns(path.ticks),
+                whole(path.messages),
+                whole(path.bytes),
+                whole(all.count),
+                whole(all.max_count),
+                self.ns(all.ticks),
+                whole(all.messages),
+                whole(all.bytes),
+                whole(of_ranks.len()),
+                at(0.0),
+                at(0.5),
+                at(1.0),
+            ];
+            self.tables.row(&row)?;
+        }
+        self.tables.begin(&PATH_LABEL_SIZES)?;
+        for (number, label) in labels.iter().enumerate() {
+            for size in &label.on_ranks.sizes {
+                let row = [whole(number), whole(size.from), whole(size.count), whole(size.bytes)];
+                self.tables.row(&row)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What `of` makes of the causes, or why they are left out.
@@ -180,10 +244,15 @@ pub(super) fn explained<T>(
 }
 
 /// Writes the tables of causes.
-pub(super) fn write(causes: &Causes, tables: &mut dyn Tables) -> Result<(), ExportError> {
+pub(super) fn write(
+    analysis: &Analysis,
+    causes: &Causes,
+    tables: &mut dyn Tables,
+) -> Result<(), ExportError> {
     let mut rows = Rows { causes, tables };
     rows.waits()?;
     rows.causes()?;
     rows.iterations()?;
-    rows.critical_path()
+    rows.critical_path()?;
+    rows.path_labels(&causes.path_labels(analysis))
 }

@@ -259,9 +259,51 @@ pub const CRITICAL_PATH: Schema = Schema {
         ("end_ns", Long, false),
     ],
 };
+/// What makes the critical path, most time on it first.
+pub const PATH_LABELS: Schema = Schema {
+    name: "path_labels",
+    columns: &[
+        ("label", Int, false),
+        ("kind", Name, false),
+        ("region", Name, true),
+        ("from_function", Name, true),
+        ("from_file", Name, true),
+        ("from_line", Int, true),
+        ("to_function", Name, true),
+        ("to_file", Name, true),
+        ("to_line", Int, true),
+        ("communicator_ranks", Int, true),
+        ("stride", Int, true),
+        ("ranks_per_host", Int, true),
+        ("first_use", Flag, false),
+        ("path_count", Long, false),
+        ("path_ns", Long, false),
+        ("path_messages", Long, false),
+        ("path_bytes", Long, false),
+        ("count", Long, false),
+        ("max_count", Long, false),
+        ("time_ns", Long, false),
+        ("messages", Long, false),
+        ("bytes", Long, false),
+        ("ranks", Int, false),
+        ("min_rank_ns", Long, true),
+        ("median_rank_ns", Long, true),
+        ("max_rank_ns", Long, true),
+    ],
+};
+/// The events of a label on all ranks by size.
+pub const PATH_LABEL_SIZES: Schema = Schema {
+    name: "path_label_sizes",
+    columns: &[
+        ("label", Int, false),
+        ("from_bytes", Long, false),
+        ("count", Long, false),
+        ("bytes", Long, false),
+    ],
+};
 
 /// All tables, in the order in which they are written.
-pub const TABLES: [&Schema; 14] = [
+pub const TABLES: [&Schema; 16] = [
     &RUN,
     &RANKS,
     &COMMUNICATORS,
@@ -276,6 +318,8 @@ pub const TABLES: [&Schema; 14] = [
     &CAUSES,
     &ITERATIONS,
     &CRITICAL_PATH,
+    &PATH_LABELS,
+    &PATH_LABEL_SIZES,
 ];
 
 pub(in crate::export) fn whole(value: impl TryInto<i64>) -> Cell<'static> {
