@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 128, MAX_COMMUNICATORS = 1024 };
+enum { MAX_RANKS = 256, MAX_COMMUNICATORS = 1024 };
 
 // Extrae's event types and numbers of functions.
 enum { POINT_TO_POINT = 50000001, COLLECTIVE = 50000002, OTHER = 50000003 };
