@@ -41,6 +41,7 @@ mod open_mpi_forwarding;
 mod output_file;
 mod output_rights;
 mod program_search;
+mod rank_processes;
 mod recordability;
 mod recorder_environment;
 mod recording_options;

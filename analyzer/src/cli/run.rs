@@ -4,6 +4,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{self, ExitStatus};
@@ -26,6 +27,7 @@ use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{
     self, CommandParts, base_name, cannot_start, find_executable, split_command,
 };
+use super::rank_processes::watch_ends;
 use super::recordability::{likely_reasons, obstacle};
 use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
 use super::recording_options::RecordingArguments;
@@ -106,7 +108,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             eprint_message(&what);
             let mut command = process::Command::new(&words[0]);
             command.args(&words[1..]).env_remove(OUT.name);
-            pass_on(execute(&words[0], &mut command, None, || ())?.0.status)
+            pass_on(execute(&words[0], &mut command, None, |_| ())?.0.status)
         }
     }
 }
@@ -133,11 +135,15 @@ fn run_recorded(
     }
 
     let started = std::time::Instant::now();
-    let look = || report_obstacles(words, parts);
-    let (ended, none_recordable) =
-        execute(&words[0], &mut command, watcher, look).inspect_err(|_| {
-            directory.discard();
-        })?;
+    let path = directory.path.clone();
+    let look = |over: UnixStream| {
+        let none_recordable = report_obstacles(words, parts);
+        (none_recordable, watch_ends(&path, &over))
+    };
+    let (ended, (none_recordable, ended_ranks)) = execute(&words[0], &mut command, watcher, look)
+        .inspect_err(|_| {
+        directory.discard();
+    })?;
     let Ended { status, termination } = ended;
     let duration = started.elapsed();
 
@@ -145,6 +151,7 @@ fn run_recorded(
     run_json.end = Some(Instant::now());
     run_json.duration_s = Some(duration.as_secs_f64());
     run_json.exit = Some(Exit { code: exit_code(status), signal: status.signal() });
+    run_json.ended_ranks = ended_ranks;
     run_json.termination = termination.map(|request| Termination {
         signal: request.signal,
         after_s: request.at.saturating_duration_since(started).as_secs_f64(),
@@ -207,8 +214,11 @@ fn conclude(
         eprint_message(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
         return;
     }
-    let run_json = RunJson { jobs: Some(jobs.len()), ..run_json.clone() };
+    let mut run_json = RunJson { jobs: Some(jobs.len()), ..run_json.clone() };
     for job in jobs {
+        if job.path != directory.path {
+            run_json.ended_ranks.clear();
+        }
         if let Err(error) = run_json.write(&job.path) {
             eprint_message(&format!("cannot write run.json in {}: {error}", job.shown.display()));
         }
@@ -289,12 +299,13 @@ struct Ended {
 }
 
 /// Starts a program and waits for it; signals reach it as `child_signals` describes. Meanwhile a
-/// thread does `beside`, so that the program need not wait for that.
+/// thread does `beside`, so that the program need not wait for that; what it gets is closed at the other end when the
+/// program is over.
 fn execute<T: Send + Default>(
     word: &OsStr,
     command: &mut process::Command,
     watcher: Option<process::Command>,
-    beside: impl FnOnce() -> T + Send,
+    beside: impl FnOnce(UnixStream) -> T + Send,
 ) -> Result<(Ended, T), CommandError> {
     let guard = SignalGuard::new();
     // As if the launcher itself had been killed: MPI's launchers see that their ranks end then.
@@ -308,10 +319,15 @@ fn execute<T: Send + Default>(
             .inspect_err(|error| eprint_message(&format!("nobody watches this run: {error}")))
             .ok()
     });
+    let over = UnixStream::pair();
     // The thread inherits that signals are blocked.
     std::thread::scope(|scope| {
-        let beside = scope.spawn(beside);
+        let (over, beside) = match over {
+            Ok((over, seen)) => (Some(over), Some(scope.spawn(move || beside(seen)))),
+            Err(_) => (None, None),
+        };
         let waited = guard.wait(&mut child);
+        drop(over);
         if let Some(mut watcher) = watcher {
             flight::end(&mut watcher);
         }
@@ -320,7 +336,7 @@ fn execute<T: Send + Default>(
             format_args!("{}: cannot wait for it", word.to_string_lossy()),
         )?;
         let ended = Ended { status, termination: guard.termination() };
-        Ok((ended, beside.join().unwrap_or_default()))
+        Ok((ended, beside.and_then(|beside| beside.join().ok()).unwrap_or_default()))
     })
 }
 

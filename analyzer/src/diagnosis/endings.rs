@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::metrics::{CauseKind, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
 use crate::trace::ProcessState;
+use crate::trace::ended_ranks::EndedRank;
 use crate::trace::run_json::{Exit, RunJson};
 
 use super::evidence::Evidence;
@@ -29,14 +30,16 @@ pub(super) fn endings(of: &Evidence) -> Vec<Finding> {
         return asked.into_iter().chain([aborted]).chain(hang).collect();
     }
     let end = exit.and_then(|exit| end_of(exit, of));
+    let died = died(of, end);
+    let knows_who = died.is_some();
     let crashed = matches!(end, Some(End::Signal { signal }) if CRASH_SIGNALS.contains(&signal));
     let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
     // A process that is killed so had no time to ask others to end, whoever waited for it.
     let killed = matches!(end, Some(End::Signal { signal: SIGKILL }));
-    let ended_early = crashed || killed || matches!(end, Some(End::ExitCode { .. }));
+    let ended_early = crashed || killed || knows_who || matches!(end, Some(End::ExitCode { .. }));
     let ended_early = ended_early || is_asked && !has_finished(of);
     let known = unfinished.filter(|_| !deadlock);
-    let crashed = known.filter(|_| crashed).and_then(crashed_rank);
+    let crashed = known.filter(|_| crashed && !knows_who).and_then(crashed_rank);
     // Who crashed also tells for whom the others waited.
     let hang = hang.filter(|_| crashed.is_none());
     let ended = end.map(|end| Finding::Ended {
@@ -45,9 +48,49 @@ pub(super) fn endings(of: &Evidence) -> Vec<Finding> {
         or_signal: signal_of_mpich(end, of),
     });
     let positions = crashed.or_else(|| known.and_then(|known| positions(known, of)));
-    let ended = asked.or(ended);
+    let ended = died.or(asked).or(ended);
     let (first, second) = if ended_early && !deadlock { (ended, hang) } else { (hang, ended) };
     [first, second, positions].into_iter().flatten().collect()
+}
+
+/// The rank that died first, if its end was seen and is the reason for the others'.
+fn died(of: &Evidence, end: Option<End>) -> Option<Finding> {
+    let description = of.run.description.as_ref()?;
+    let ended = &description.ended_ranks;
+    if matches!(end, Some(End::LauncherKilled { .. } | End::TimedOut)) {
+        return None;
+    }
+    let unfinished = of.metrics.unfinished.as_ref();
+    let seen = |rank: &UnfinishedRank| ended.iter().any(|ended| ended.rank == rank.rank);
+    let all_seen =
+        of.run.missing.is_empty() && unfinished.is_none_or(|of| of.ranks.iter().all(seen));
+    let one = match unfinished {
+        // One of another host may have been before it.
+        Some(_) => EndedRank::first(ended).filter(|one| all_seen || !one.may_be_by_launcher()),
+        // If several failed, the program did, not a rank.
+        None => {
+            ended.first().filter(|one| one.finalized && ended.len() == 1 && of.run.world_size > 1)
+        }
+    }?;
+    let asked_ns = description
+        .termination
+        .as_ref()
+        .map(|asked| description.start.unix_ns.saturating_add((asked.after_s * 1e9) as u64));
+    let waited_for = unfinished.is_some_and(|of| of.causes.iter().any(|by| by.rank == one.rank));
+    let is_reason = one.code != Some(0) || waited_for;
+    let at_s = of.metrics.ranks.iter().find(|rank| rank.rank == one.rank)?.end_s;
+    let exit = description.exit.filter(|exit| exit.signal.is_none() && exit.code != 0);
+    let launcher = exit.map(|exit| exit.code).filter(|code| Some(*code) != one.code);
+    (is_reason && asked_ns.is_none_or(|asked_ns| one.at.unix_ns < asked_ns)).then(|| {
+        Finding::Died {
+            rank: one.rank,
+            at_s: (!one.finalized).then_some(at_s),
+            code: one.code,
+            signal: one.signal,
+            first: all_seen && ended.iter().filter(|ended| !ended.finalized).count() > 1,
+            launcher,
+        }
+    })
 }
 
 /// How the program ended; `None` if normally, or in an unknown way.

@@ -62,6 +62,21 @@ pub enum Finding {
         /// The signal for which the launcher gives this exit code, too.
         or_signal: Option<u8>,
     },
+    /// A rank's process ended by itself, as `gammachi run` saw it.
+    Died {
+        /// The rank.
+        rank: u32,
+        /// When it ended; null: after all ranks had returned from MPI_Finalize.
+        at_s: Option<f64>,
+        /// Its exit code; null: a signal, or unknown.
+        code: Option<u8>,
+        /// The signal that killed it; null: none, or unknown.
+        signal: Option<u8>,
+        /// Whether it was the first of several that ended before MPI_Finalize.
+        first: bool,
+        /// Exit code of the launcher, if another one.
+        launcher: Option<u8>,
+    },
     /// The only rank outside MPI, for which others waited when a process crashed.
     Crashed {
         /// The rank.

@@ -4,8 +4,8 @@
 //! A rank records no time stamp while it waits inside a call. So that this wait counts, its call
 //! lasts until the job's last sign of life: the moment of a snapshot, the current time if a process is still running, else
 //! the end of the launcher, else the last time stamp of any rank. Modification times of files do
-//! not serve: they change when the kernel writes pages back. A rank that died inside a call seems
-//! to have waited until the launcher ended.
+//! not serve: they change when the kernel writes pages back. A rank whose process `gammachi run` saw end lasts until
+//! then; any other that died inside a call seems to have waited until the launcher ended.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -51,10 +51,14 @@ impl LastActivity {
     /// this moment.
     pub(super) fn extend(&self, run: &Run, ranks: &mut [RankTime]) {
         for (trace, time) in run.ranks.iter().zip(ranks) {
-            if time.ending != Ending::LastStamp || !self.outlives(trace) {
+            if time.ending != Ending::LastStamp {
                 continue;
             }
-            time.end_ticks = time.end_ticks.max(time.clock.ticks_at(self.at_s));
+            let end_s = self.end_of_process(run, trace, time);
+            let Some(end_s) = end_s.or_else(|| self.outlives(trace).then_some(self.at_s)) else {
+                continue;
+            };
+            time.end_ticks = time.end_ticks.max(time.clock.ticks_at(end_s));
             time.ending = Ending::LastActivity;
             time.clock.bound_ns = time
                 .clock
@@ -62,6 +66,14 @@ impl LastActivity {
                 .as_ref()
                 .map(|bound| bound.largest(time.begin_ticks, time.end_ticks));
         }
+    }
+
+    /// When a rank's process ended, if `gammachi run` saw it; not after the job's last sign of life.
+    fn end_of_process(&self, run: &Run, trace: &RankTrace, time: &RankTime) -> Option<f64> {
+        let mut ended = run.description.as_ref()?.ended_ranks.iter();
+        let ended = ended.find(|ended| ended.rank == trace.rank).filter(|_| !self.at_least)?;
+        let end_s = at_moment(trace, time, u128::from(ended.at.unix_ns))?;
+        Some(end_s.min(self.at_s))
     }
 
     /// Whether a rank without an end is known to have lived after its last stamp.
@@ -103,6 +115,11 @@ fn on_timeline(run: &Run, ranks: &[RankTime], running: bool, moment_ns: u128) ->
         run.ranks.iter().zip(ranks).find(|(trace, _)| {
             !trace.facts.anchors.is_empty() && (!running || trace.process.runs())
         })?;
+    at_moment(trace, time, moment_ns)
+}
+
+/// A moment of the wall clock of a rank's host on the timeline.
+fn at_moment(trace: &RankTrace, time: &RankTime, moment_ns: u128) -> Option<f64> {
     let anchor = trace.facts.anchors.last()?;
     let since_s = (moment_ns as i128 - i128::from(anchor.realtime_ns)) as f64 * 1e-9;
     Some(time.clock.seconds(anchor.ticks) + since_s)

@@ -17,8 +17,8 @@ pub enum Ending {
     /// It did not, and may have died: the stretch ends at the last stamp.
     #[serde(rename = "last stamp")]
     LastStamp,
-    /// It did not, but was inside a call or its process is running: the stretch ends at the job's
-    /// last sign of life.
+    /// It did not, but was inside a call, its process is running, or `gammachi run` saw its process end: the stretch ends
+    /// at the job's last sign of life, or with the process.
     #[serde(rename = "last sign of life")]
     LastActivity,
     /// Recording stopped before the program ended, because there was no space left.

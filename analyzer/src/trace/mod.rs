@@ -10,6 +10,7 @@ pub mod collect;
 mod cython;
 pub mod debug_files;
 mod directory;
+pub mod ended_ranks;
 mod error;
 mod extent;
 mod facts;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trace_format::regular_file;
 
+use super::ended_ranks::EndedRank;
 use super::snapshot::Snapshot;
 pub use super::wall_clock::Instant;
 use crate::whole_file::{self, PRIVATE};
@@ -70,6 +71,10 @@ pub struct RunJson {
     /// of them.
     #[serde(default)]
     pub jobs: Option<usize>,
+    /// Ranks of `host` whose process ended before MPI_Finalize, or failed after it, the first one first; as far as the
+    /// kernel let `gammachi run` see it.
+    #[serde(default)]
+    pub ended_ranks: Vec<EndedRank>,
     /// The moment of the job that this directory shows; `null`: all of it.
     #[serde(default)]
     pub snapshot: Option<Snapshot>,
@@ -194,6 +199,7 @@ impl RunJson {
             exit: None,
             termination: None,
             jobs: None,
+            ended_ranks: Vec::new(),
             snapshot: None,
             environment: BTreeMap::new(),
         }
@@ -267,6 +273,7 @@ pub(crate) mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    use super::super::ended_ranks::tests::ended;
     use super::super::snapshot::{CounterMoment, Reason, Unanswered};
     use super::*;
 
@@ -300,6 +307,7 @@ pub(crate) mod tests {
         run.exit = Some(Exit { code: 139, signal: Some(11) });
         let sender = Some(Sender { pid: 812, name: Some("slurmstepd".into()) });
         run.termination = Some(Termination { signal: 15, after_s: 0.5, sender, forwarded: true });
+        run.ended_ranks = vec![ended(1, 1_700_000_000_500_000_000, 11)];
         let processes = BTreeMap::from([(0, "asleep".into()), (1, "stopped".into())]);
         let (reason, at) = (Reason::Stopped, run.start.clone());
         let unanswered = BTreeMap::from([(0, Unanswered::Silent)]);

@@ -2,6 +2,7 @@
 //! `cargo test -p gammachi-system-tests threads::`.
 
 mod abandoned_calls;
+mod bad_ends;
 mod behaviour;
 mod callers;
 mod causes;

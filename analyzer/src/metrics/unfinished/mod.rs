@@ -21,6 +21,7 @@ use crate::analysis::{Analysis, RankView};
 use crate::timeline::LastActivity;
 use crate::timeline::calls::EventReader;
 use crate::timeline::communicators::CommunicatorTable;
+use crate::trace::ended_ranks::EndedRank;
 use crate::trace::snapshot::Unanswered;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{ProcessState, RankTrace, Run};
@@ -161,7 +162,7 @@ pub enum CauseKind {
     /// Its recording ended before the program did.
     #[serde(rename = "not recorded")]
     NotRecorded,
-    /// Its process is gone while others run.
+    /// Its process ended before the others.
     #[serde(rename = "died")]
     Died,
     /// It is outside MPI, or was so when the run ended.
@@ -411,6 +412,8 @@ fn deadlocks(cycles: &[Vec<usize>], ranks: &[UnfinishedRank], world_size: u32) -
 
 fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
     let world = run.world_size as usize;
+    let ended = run.description.as_ref().map_or(&[][..], |run| &run.ended_ranks);
+    let first = EndedRank::first(ended).map(|ended| ended.rank);
     let mut direct = vec![0u32; nodes.len()];
     for node in nodes {
         if let Node::All(needs) | Node::Any(needs) = node {
@@ -436,7 +439,7 @@ fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
                 Some(trace) if trace.facts.finalized() => CauseKind::Finalized,
                 Some(_) => ranks
                     .binary_search_by_key(&rank, |unfinished| unfinished.rank)
-                    .map_or(CauseKind::NotRecorded, |at| kind_of(&ranks[at], &nodes[node])),
+                    .map_or(CauseKind::NotRecorded, |at| kind_of(&ranks[at], &nodes[node], first)),
             };
             Cause { rank, kind, waiting: Ranks(waiting.collect()) }
         })
@@ -448,12 +451,15 @@ fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
     causes
 }
 
-fn kind_of(rank: &UnfinishedRank, node: &Node) -> CauseKind {
+/// The state of such a rank; `first` is the rank that died before all others.
+fn kind_of(rank: &UnfinishedRank, node: &Node, first: Option<u32>) -> CauseKind {
     let aborts = |thread: &ThreadPosition| thread.waits_for == Some(WaitsFor::Aborts);
     if *node == Node::Never {
         CauseKind::Died
     } else if rank.threads.iter().any(aborts) {
         CauseKind::Aborts
+    } else if first == Some(rank.rank) {
+        CauseKind::Died
     } else if !rank.known {
         CauseKind::NotRecorded
     } else if rank.is_outside() {

@@ -49,6 +49,35 @@ pub(super) fn ended(end: End, after_finalize: bool, or_signal: Option<u8>) -> St
     }
 }
 
+/// The rank whose process ended by itself: when, whether as the first one, and with which exit code or by which signal.
+pub(super) fn died(
+    rank: u32,
+    (at_s, first): (Option<f64>, bool),
+    (code, signal): (Option<u8>, Option<u8>),
+    launcher: Option<u8>,
+) -> String {
+    let verb = if signal.is_some() { "died" } else { "ended" };
+    let first = if first { " first," } else { "" };
+    let when = at_s.map_or_else(String::new, |at_s| format!("{first} at {}", seconds(at_s)));
+    let how = match (code, signal) {
+        (_, Some(signal)) => format!(", killed by {}", signal_text(signal)),
+        (Some(code), None) => format!(", with exit code {code}"),
+        (None, None) => String::new(),
+    };
+    let finalize = match (at_s, signal) {
+        (None, _) => ", after every rank had finalized MPI",
+        (Some(_), None) => ", before MPI_Finalize",
+        (Some(_), Some(_)) => "",
+    };
+    let launcher = launcher.map_or_else(String::new, |code| match signal {
+        Some(signal) if code == signal || code == signal.saturating_add(128) => {
+            format!("; the exit code is {code}")
+        }
+        _ => format!("; the launcher's exit code is {code}"),
+    });
+    format!("Rank {rank} {verb}{when}{how}{finalize}{launcher}.")
+}
+
 /// Who asked the run to end, and how its command then ended.
 pub(super) fn request(of: &Request) -> String {
     let Termination { signal, after_s, sender, forwarded } = &of.received;

@@ -75,6 +75,10 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         Finding::Ended { end, after_finalize, or_signal } => {
             endings::ended(*end, *after_finalize, *or_signal)
         }
+        Finding::Died { rank, at_s, code, signal, first, launcher } => {
+            let when = (*at_s, *first);
+            endings::died(*rank, when, (*code, *signal), *launcher)
+        }
         Finding::Crashed { rank, waiting } => endings::crashed(*rank, waiting, unfinished?)?,
         Finding::Unfinished { ranks, over } => endings::positions(ranks, *over, unfinished?)?,
         Finding::Deadlock { .. } | Finding::Hang { .. } => unfinished::short(finding, unfinished?)?,

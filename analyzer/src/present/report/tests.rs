@@ -11,7 +11,8 @@ use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
-use crate::trace::run_json::{Sender, Termination};
+use crate::trace::ended_ranks::tests::ended as ended_rank;
+use crate::trace::run_json::{RunJson, Sender, Termination};
 
 use super::{json, screen};
 
@@ -216,6 +217,9 @@ fn rank_killed_in_mpi_init_leaves_no_damage() {
     assert!(json["diagnoses"][0]["what"].as_str().unwrap().contains("MPI_Init"), "{json}");
 }
 
+/// The wall clock when the counter of these ranks was 0.
+const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
+
 /// The verdict of a run whose launcher ended with `code`, 5 s after the ranks' begin.
 fn verdict_of(ranks: &[SyntheticRank], argv: &[&str], code: u8) -> String {
     verdict_of_request(ranks, argv, code, None)
@@ -228,14 +232,26 @@ fn verdict_of_request(
     code: u8,
     termination: Option<Termination>,
 ) -> String {
+    verdict_of_description(ranks, argv, code, |description| {
+        description.duration_s = termination.as_ref().map(|_| 4.75);
+        description.termination = termination;
+    })
+}
+
+/// The same of a run with this description.
+fn verdict_of_description(
+    ranks: &[SyntheticRank],
+    argv: &[&str],
+    code: u8,
+    describe: impl FnOnce(&mut RunJson),
+) -> String {
     let directory = RunDirectory::with_ranks(ranks);
     let mut description = crate::trace::run_json::tests::example();
-    let end_ns = 1_700_000_000_000_000_000 + at(5000);
+    let end_ns = EPOCH_NS + at(5000);
     description.argv = argv.iter().map(|word| (*word).to_owned()).collect();
     description.end = Some(crate::trace::run_json::Instant::from_unix_ns(end_ns));
     description.exit = Some(crate::trace::run_json::Exit { code, signal: None });
-    description.duration_s = termination.as_ref().map(|_| 4.75);
-    description.termination = termination;
+    describe(&mut description);
     description.write(directory.path()).unwrap();
     let [screen, _] = texts(directory.path(), &Selection::Whole).unwrap();
     // The paragraph between the head and the first label.
@@ -316,6 +332,47 @@ fn verdict_names_who_asked_the_run_to_end() {
     let expected = "After 4.50 s, the system sent SIGINT to the whole job (Ctrl-C); `mpirun` \
                     ended 250 ms later with exit code 130.";
     assert!(verdict.starts_with(expected), "{verdict}");
+}
+
+#[test]
+fn verdict_names_the_rank_that_was_seen_to_die_first() {
+    let rank = |number: u32| {
+        let mut rank = SyntheticRank::complete(number, 3, at(0), at(1000));
+        rank.fixed.level = 1;
+        rank.communicator(COMMUNICATOR_WORLD, 0, (7, 0), number, 3, &[(0, 1, 3)]);
+        rank.call_with("MPI_Barrier", at(100), at(150), on_world(0, 0, 0));
+        rank.killed();
+        rank
+    };
+    let waits = |number| {
+        let mut rank = rank(number);
+        rank.open_call_with("MPI_Barrier", at(200), on_world(0, 0, 0));
+        rank
+    };
+    let ranks = [waits(0), rank(1), waits(2)];
+    let verdict = |code, ended: &[(u32, u64, i32)]| {
+        verdict_of_description(&ranks, &["mpirun", "-n", "3", "./solver"], code, |description| {
+            description.ended_ranks = ended
+                .iter()
+                .map(|(rank, ms, status)| ended_rank(*rank, EPOCH_NS + at(*ms), *status))
+                .collect();
+        })
+    };
+    // MPICH's code is that by which the others were killed.
+    let found = verdict(9, &[(1, 3000, 3 << 8), (0, 3010, 9), (2, 3010, 9)]);
+    let expected = "Rank 1 ended first, at 3.00 s, with exit code 3, before MPI_Finalize; the launcher's exit code is \
+                    9. 2 ranks waited for rank 1. 3 ranks (0-2) ended before MPI_Finalize: rank 1 was outside MPI, \
+                    after MPI_Barrier at 150 ms; rank 0 was inside MPI_Barrier for";
+    assert!(found.starts_with(expected), "{found}");
+    let found = verdict(139, &[(1, 3000, 11), (0, 3010, 9), (2, 3010, 9)]);
+    let expected = "Rank 1 died first, at 3.00 s, killed by SIGSEGV (signal 11: an invalid memory access); the exit code \
+                    is 139. 2 ranks waited for rank 1.";
+    assert!(found.starts_with(expected), "{found}");
+    // Nobody saw rank 2 end: it may have been the first.
+    let found = verdict(137, &[(1, 3000, 9), (0, 3010, 9)]);
+    assert!(found.starts_with("A process was killed by SIGKILL"), "{found}");
+    let found = verdict(137, &[(0, 3000, 9), (1, 3000, 9), (2, 3000, 9)]);
+    assert!(found.starts_with("A process was killed by SIGKILL"), "seen at once: {found}");
 }
 
 #[test]
