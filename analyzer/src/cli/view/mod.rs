@@ -3,13 +3,14 @@
 
 mod arguments;
 mod picture;
+mod questions;
 mod redirect;
-mod server;
+pub(super) mod server;
 mod still;
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ use crate::timeline::matching::checkpoints::CheckpointedMatching;
 use crate::timeline::matching::{self, CollectiveInstance, MatchFinding, MatchSink, Message};
 use crate::trace::{Run, host_name};
 
+use self::questions::Questions;
 use self::server::{Answer, Loopback, random_token};
 use super::error::{CommandError, Context, eprint_message, print};
 use super::newest_run::named_or_newest;
@@ -40,6 +42,8 @@ pub(super) use arguments::ViewArguments;
 /// Maximum number of events that are read for the messages of a stretch that has not been matched
 /// yet.
 const MAX_EVENTS: u64 = 400_000;
+/// Answers that are made at the same time.
+const MAX_ANSWERS: usize = 4;
 /// Maximum number of messages kept for a stretch.
 const MAX_MESSAGES: usize = 20_000;
 
@@ -74,34 +78,11 @@ pub(super) fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
 fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     let started = Instant::now();
     let directory = named_or_newest(arguments.run.as_deref())?;
-    let kept = StoredIndex::read(&directory);
-    let extents = kept.as_ref().map(StoredIndex::extents).unwrap_or_default();
-    let known = |name: &std::path::Path| extents.get(name).cloned();
-    if matches!(kept, Err(Unusable::Absent | Unusable::Stale(_))) && std::io::stderr().is_terminal()
-    {
-        eprint_message("reading the trace");
-    }
-    let run = Run::open_with_extents(&directory, &known)?;
-    let timeline = GlobalTimeline::new(&run);
-    let index = match kept {
-        Ok(kept) if kept.matches(&run) => kept.index,
-        other => {
-            if let Err(Unusable::Stale(why)) = &other {
-                eprint_message(&format!("{INDEX_FILE} is built again: {why}"));
-            }
-            make_index(&run, &timeline)
-        }
-    };
-    for diagnosis in &run.diagnoses {
-        eprint_message(&format!("{diagnosis}"));
-    }
+    let mut opened = OpenedRun::new(&directory, true)?;
     if arguments.index_only {
         return Ok(());
     }
-    let communicators = CommunicatorTable::new(&run);
-    let look = IndexReader { run: &run, timeline: &timeline, index: &index };
-    let view = View::new(look, &communicators);
-    if view.rows() == 0 || view.length_s() <= 0.0 {
+    if !opened.has_time() {
         return Err(CommandError::Input(format!(
             "{}: there is no time to show: no rank did anything between MPI_Init and its end",
             directory.display()
@@ -109,8 +90,6 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     }
     let server = Loopback::new(arguments.port)
         .context(CommandError::Output, format_args!("127.0.0.1:{}", arguments.port))?;
-    let replay = matching::is_possible(&run)
-        .then(|| CheckpointedMatching::new(&run, &timeline, &communicators));
     let address = server.address();
     print(&format!("{address}\n"))?;
     if std::io::stderr().is_terminal() {
@@ -119,14 +98,14 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
     }
     let redirect = if arguments.no_open { None } else { redirect::open_browser(&address) };
     eprint_message(&instructions(redirect.is_some(), server.port()));
+    let questions = Questions::default();
     let answer = |path: &str, query: &str| {
         // Only a browser that was redirected to the page asks for more than the page.
         if let (Some(redirect), false) = (&redirect, path.is_empty()) {
             redirect.remove();
         }
-        answer(&view, replay.as_ref(), path, query)
+        questions.ask(path, query)
     };
-    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| server.serve(&answer));
         if let Some(redirect) = &redirect {
@@ -135,15 +114,108 @@ fn serve(arguments: &ViewArguments) -> Result<(), CommandError> {
                 redirect.remove();
             });
         }
-        if let Some(replay) = &replay {
-            replay.scan(&stop);
+        loop {
+            opened.answer(&questions);
+            // If it cannot be read now, the page stays as it is.
+            match OpenedRun::new(&directory, false) {
+                Ok(again) if again.has_time() => opened = again,
+                _ => opened.opened = Instant::now(),
+            }
         }
-    });
-    Ok(())
+    })
+}
+
+/// A run that was opened to be viewed.
+struct OpenedRun {
+    run: Run,
+    timeline: GlobalTimeline,
+    index: ActivityIndex,
+    /// Of a run that goes on: how often it may be opened again.
+    every: Option<Duration>,
+    opened: Instant,
+}
+
+/// Opening a run that goes on again and again takes at most one part in so many of the time, and happens at most every
+/// few seconds.
+const OPENING_SHARE: u32 = 20;
+const OPENED_AGAIN: Duration = Duration::from_secs(5);
+
+impl OpenedRun {
+    /// Opens a run, and says what somebody should know of it if it is for the first time.
+    fn new(directory: &Path, is_first: bool) -> Result<Self, CommandError> {
+        let begun = Instant::now();
+        let kept = StoredIndex::read(directory);
+        let extents = kept.as_ref().map(StoredIndex::extents).unwrap_or_default();
+        let known = |name: &Path| extents.get(name).cloned();
+        let may_last = matches!(kept, Err(Unusable::Absent | Unusable::Stale(_)));
+        if may_last && is_first && std::io::stderr().is_terminal() {
+            eprint_message("reading the trace");
+        }
+        let run = Run::open_with_extents(directory, &known)?;
+        let timeline = GlobalTimeline::new(&run);
+        let index = match kept {
+            Ok(kept) if kept.matches(&run) => kept.index,
+            other => {
+                if let Err(Unusable::Stale(why)) = &other {
+                    eprint_message(&format!("{INDEX_FILE} is built again: {why}"));
+                }
+                make_index(&run, &timeline, is_first)
+            }
+        };
+        if is_first {
+            run.diagnoses.iter().for_each(|diagnosis| eprint_message(&format!("{diagnosis}")));
+        }
+        // A snapshot says how its processes were.
+        let is_snapshot = run.description.as_ref().is_some_and(|run| run.snapshot.is_some());
+        let goes_on = !is_snapshot && run.ranks.iter().any(|rank| rank.process.runs());
+        let every = goes_on.then(|| (begun.elapsed() * OPENING_SHARE).max(OPENED_AGAIN));
+        Ok(Self { run, timeline, index, every, opened: Instant::now() })
+    }
+
+    /// Whether there is something to show.
+    fn has_time(&self) -> bool {
+        let ends = self.timeline.ranks.iter().map(|rank| rank.end_s());
+        !self.index.rows.is_empty() && ends.fold(0.0, f64::max) > 0.0
+    }
+
+    /// Answers requests until the page of a run that goes on is asked for again.
+    fn answer(&self, questions: &Questions) {
+        let Self { run, timeline, index, .. } = self;
+        let communicators = CommunicatorTable::new(run);
+        let mut view = View::new(IndexReader { run, timeline, index }, &communicators);
+        if let Some(every) = self.every {
+            view.follow(every);
+        }
+        let replay = matching::is_possible(run)
+            .then(|| CheckpointedMatching::new(run, timeline, &communicators));
+        let stop = AtomicBool::new(false);
+        let work = || {
+            while let Some(question) = questions.next(&stop) {
+                if question.path.is_empty() && self.is_old() {
+                    questions.put_back(question);
+                    stop.store(true, Ordering::Relaxed);
+                    return;
+                }
+                question.reply(answer(&view, replay.as_ref(), &question.path, &question.query));
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..MAX_ANSWERS).for_each(|_| drop(scope.spawn(work)));
+            if let Some(replay) = &replay {
+                replay.scan(&stop);
+            }
+        });
+    }
+
+    /// Whether more may have happened since.
+    fn is_old(&self) -> bool {
+        // The page asks a little earlier or later than it should.
+        self.every.is_some_and(|every| self.opened.elapsed() >= every / 2)
+    }
 }
 
 /// Builds the index with a progress bar, and keeps it if possible.
-fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
+fn make_index(run: &Run, timeline: &GlobalTimeline, is_first: bool) -> ActivityIndex {
     let started = Instant::now();
     let done = Arc::new(AtomicU64::new(0));
     let events: u64 = run.ranks.iter().flat_map(|rank| &rank.threads).map(|t| t.calls).sum();
@@ -169,8 +241,11 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
     bar.finish_and_clear();
     let running = run.ranks.iter().filter(|rank| rank.process.runs()).count();
     if running > 0 {
+        if !is_first {
+            return index;
+        }
         eprint_message(&format!(
-            "{running} ranks are still running: only what they have done so far is shown; no index is kept"
+            "{running} ranks are still running: only what they have done so far is shown, and the page follows them; no index is kept"
         ));
         return index;
     }
@@ -265,6 +340,8 @@ fn answer(
             let body = view.page(&nonce).ok()?.into_bytes();
             Some(Answer { media: "text/html; charset=utf-8", body, nonce: Some(nonce) })
         }
+        // Asked before the page loads itself again: whether somebody would answer.
+        "live" => Some(Answer { media: "text/plain", body: Vec::new(), nonce: None }),
         "shares" => {
             let (level, tile) = (value("level")?.parse().ok()?, value("tile")?.parse().ok()?);
             let body = view.shares(level, tile, rows(value("rows")?)?)?;

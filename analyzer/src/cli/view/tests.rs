@@ -45,7 +45,7 @@ impl Shown {
     fn new(directory: &RunDirectory) -> Self {
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
-        let index = make_index(&run, &timeline);
+        let index = make_index(&run, &timeline, true);
         Self { communicators: CommunicatorTable::new(&run), run, timeline, index }
     }
 

@@ -36,7 +36,7 @@ function start() {
   causes();
   if (byId("panels").children.length) panels();
   else link.read();
-  loadLaterParts(source, { causes, panels });
+  loadLaterParts(source, { causes, panels, link });
 }
 
 document.documentElement.classList.add("js");

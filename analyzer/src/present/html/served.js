@@ -5,7 +5,7 @@ function openSource(data) {
   return new TileSource(data);
 }
 
-async function loadLaterParts(source, { causes, panels }) {
+async function loadLaterParts(source, { causes, panels, link }) {
   const get = async path => {
     const answer = await fetch(path);
     if (!answer.ok) throw new Error(`status ${answer.status}`);
@@ -25,4 +25,35 @@ async function loadLaterParts(source, { causes, panels }) {
     const wait = document.getElementById("parts-wait");
     if (wait) wait.textContent = `No verdict or tables: ${error.message}. In a terminal: gammachi report.`;
   }
+  followRun(link);
+}
+
+// While the run goes on, loads the page again and again, and a last time when it has ended. The address keeps selection and
+// zoom; nothing is loaded while the reader is at something.
+function followRun(link) {
+  const KEY = "gammachi-scrolled", scrolled = sessionStorage.getItem(KEY);
+  if (scrolled !== null) {
+    sessionStorage.removeItem(KEY);
+    scrollTo(0, Number(scrolled));
+  }
+  const mark = document.getElementById("live");
+  if (!mark) return;
+  let down = false;
+  addEventListener("pointerdown", () => { down = true; }, true);
+  for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => { down = false; }, true);
+  const isBusy = () => down || document.hidden || document.querySelector("dialog[open]") || document.activeElement?.matches("input, select");
+  const again = async () => {
+    if (isBusy()) return void setTimeout(again, 500);
+    // Without the viewer there is nothing newer, and the page stays.
+    try {
+      await fetch("live");
+    } catch {
+      mark.textContent = `${mark.textContent} (gammachi view has ended)`;
+      return;
+    }
+    link.write();
+    sessionStorage.setItem(KEY, String(scrollY));
+    location.reload();
+  };
+  setTimeout(again, 1000 * Number(mark.dataset.every));
 }

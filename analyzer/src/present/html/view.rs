@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use minijinja::context;
 use rayon::prelude::*;
@@ -20,6 +21,7 @@ use crate::metrics::code::{CodeMetrics, SampledPaths};
 use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::context::plural;
 use crate::present::dump::Dump;
+use crate::present::quantity::seconds;
 use crate::present::shown::Report;
 use crate::present::text_timeline;
 use crate::present::whatif::ForReport;
@@ -66,6 +68,8 @@ pub struct View<'a> {
     dump: Dump<'a>,
     functions: StringTable,
     row_of: HashMap<(u32, u32), usize>,
+    /// Of a run that goes on: how often the page may ask for more.
+    every: Option<Duration>,
     /// Why ranks waited, computed at the first request.
     causes: OnceLock<Option<Causes<'a>>>,
     /// Summary and panels, computed at the first request.
@@ -92,10 +96,16 @@ impl<'a> View<'a> {
             dump: Dump::new(look.run, look.timeline, communicators),
             functions,
             row_of: row_of.collect(),
+            every: None,
             causes: OnceLock::new(),
             parts: OnceLock::new(),
             sampled: OnceLock::new(),
         }
+    }
+
+    /// The run goes on: the page shows that, and asks for a newer one so often.
+    pub fn follow(&mut self, every: Duration) {
+        self.every = Some(every);
     }
 
     pub fn rows(&self) -> usize {
@@ -131,6 +141,8 @@ impl<'a> View<'a> {
             detail_note => self.detail_note(),
             totals_only => is_totals_only(run, calls),
             note => self.note(),
+            every_s => self.every.map(|every| every.as_secs_f64()),
+            as_of => seconds(self.length_s()),
             timeline_data => safe(super::data::for_script(&self.data())),
             script => safe(script.join("\n")),
         };
