@@ -45,6 +45,13 @@ pub enum NotComparable {
     /// Some ranks have no file.
     #[error("{0}: {1} of its {2} ranks have no file, so their times are unknown; run it again")]
     RanksMissing(PathBuf, usize, u32),
+    /// It is a moment of a job that went on.
+    #[error(
+        "{0}: is a snapshot: a run that has not ended has no elapsed time, and messages of ranks that were at different \
+         points count on one side only; compare what `gammachi report --json` says of both: efficiency, and each rank's \
+         `compute_s` and `mpi_s` over its `elapsed_s`"
+    )]
+    Snapshot(PathBuf),
     /// Some ranks did not end properly.
     #[error(
         "{0}: rank {1} did not return from MPI_Finalize, so the run has no elapsed time; `gammachi report` shows how it \
@@ -147,6 +154,9 @@ impl RunRecord {
 /// Checks that the run has everything that is compared.
 fn check(run: &Run, timeline: &GlobalTimeline) -> Result<(), NotComparable> {
     let directory = || run.directory.clone();
+    if run.description.as_ref().is_some_and(|run| run.snapshot.is_some()) {
+        return Err(NotComparable::Snapshot(directory()));
+    }
     if !run.missing.is_empty() {
         let missing = run.world_size as usize - run.ranks.len();
         return Err(NotComparable::RanksMissing(directory(), missing, run.world_size));
