@@ -175,22 +175,20 @@ impl LiveRank {
         {
             return;
         }
-        let Ok(windows) = self.windows.look() else { return };
+        let Ok(mut windows) = self.windows.look() else { return };
         let now = self.now();
+        // A thread has two windows, in turn.
+        windows.sort_unstable_by_key(|window| (window.thread, window.sequence));
         let places = windows.iter().map(|window| (window.thread, place(&self.file, window, now)));
         let places: BTreeMap<u32, Place> = places.collect();
         // Of a process with several threads, the first one that called MPI stands for the rank.
         self.place = places.first_key_value().map(|(_, place)| *place).or(self.place);
-        let mut threads: Vec<(u32, u32)> =
-            windows.iter().map(|window| (window.thread, window.os_id)).collect();
-        // A thread has two windows.
-        threads.sort_unstable();
-        threads.dedup();
-        self.threads = threads.into_iter().map(|(_, os_id)| os_id).collect();
+        let newest = windows.chunk_by(|a, b| a.thread == b.thread).filter_map(|of| of.last());
+        self.threads = newest.map(|window| window.os_id).collect();
         if let Some(calls) = &mut self.calls {
             calls.read(&self.file, &windows);
         }
-        if let Some(window) = windows.iter().find(|window| window.thread == 0) {
+        if let Some(window) = windows.iter().rfind(|window| window.thread == 0) {
             let from = match self.recent.counted_to() {
                 0 => now.saturating_sub(span).max(self.begin_ticks.unwrap_or(now)),
                 counted_to => counted_to,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use system_tests::directories::TempDir;
-use system_tests::{Job, Recording, command, under_both, victim};
+use system_tests::{Job, Recording, command, under_both, under_mpich, victim};
 
 fn gammachi(arguments: &[&str], run: &Path) -> Value {
     let output = Command::new(command()).args(arguments).arg(run).output().expect("it starts");
@@ -111,6 +111,26 @@ under_both! {
         let watched = Command::new(command()).arg("top").arg(recorded.directory()).output();
         let stderr = String::from_utf8_lossy(&watched.expect("it starts").stderr).into_owned();
         assert!(stderr.contains("no rank of this host is running; gammachi report"), "{stderr}");
+    }
+}
+
+under_mpich! {
+    fn knows_where_ranks_stand_whichever_window_is_in_use(mpi) {
+        // A thread has two windows of some thousand calls, which it fills in turn.
+        for barriers in [5_000, 8_000, 12_000] {
+            let job = Job::new(mpi, &victim(mpi, "never_reaches_barrier")).ranks(2);
+            let mut running = job.argument(barriers.to_string()).start_recording();
+            running.wait_for(|trace| {
+                let outside = trace.rank(1).count("MPI_Barrier") == barriers
+                    && trace.rank(1).open_calls().is_empty();
+                (outside && trace.rank(0).open_calls() == ["MPI_Barrier"]).then_some(())
+            });
+            let found = top(&running.directory());
+            let waits = serde_json::json!([1]);
+            let expected = [("in_mpi", &waits), ("computing", &Value::Null)];
+            assert_eq!(states(&found), expected, "{barriers} barriers: {found}");
+            end(running);
+        }
     }
 }
 
