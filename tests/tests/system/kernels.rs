@@ -13,7 +13,7 @@ use gammachi_analyzer::trace::Run;
 use serde_json::Value;
 use system_tests::directories::TempDir;
 use system_tests::job::Output;
-use system_tests::{Job, Mpi, command, kernels, skip, under_both};
+use system_tests::{Job, Mpi, command, kernels, skip, under_mpich};
 
 /// Time limit of a kernel. Ranks that share a processor give it up only when the system takes it
 /// from them, some milliseconds per message: a few seconds on a quiet machine become a minute on a
@@ -49,7 +49,7 @@ fn network(mpi: Mpi, words: &str, environment: &[(&str, &str)]) -> Network {
     serde_json::from_value(document(&job.bare())).expect("the network part of machine.json")
 }
 
-under_both! {
+under_mpich! {
     fn cannon_is_correct_on_every_square_with_every_strategy(mpi) {
         for ranks in [1, 4, 9, 16] {
             let words = "cannon --json --n 48 --repetitions 1 --buffers 3";

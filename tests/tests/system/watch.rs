@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use system_tests::directories::{TempDir, repository};
 use system_tests::library::library;
-use system_tests::{Job, Mpi, Recording, command, skip, under_both, under_mpich, victim};
+use system_tests::{Job, Mpi, Recording, command, skip, under_mpich, victim};
 use trace_format::files::rank_file_path;
 use trace_format::header::{Definition, Keeping, KeepingPolicy};
 use trace_format::reader::RankFile;
@@ -126,7 +126,7 @@ fn reason(run_json: &Value) -> (&str, Option<u64>) {
     (snapshot["reason"].as_str().expect("a reason"), snapshot["rank"].as_u64())
 }
 
-under_both! {
+under_mpich! {
     fn snapshot_is_a_run_of_its_moment(mpi) {
         let running = stuck(mpi);
         std::thread::sleep(Duration::from_millis(1200));
@@ -330,7 +330,7 @@ fn flight_of(
     (run.spawn().expect("it starts"), out)
 }
 
-under_both! {
+under_mpich! {
     fn run_with_flight_is_watched_until_its_end(mpi) {
         let folder = TempDir::new();
         let (mut run, out) = flight(mpi, &folder, &["--last", "8M", "--on", "hang=2s,exit"]);
