@@ -44,6 +44,8 @@ mod why;
 #[cfg(test)]
 mod tests;
 
+use crate::metrics::Metrics;
+
 pub use code_parts::{CodePart, LongerInSlow, PartKind};
 pub use evidence::{Evidence, Undivided};
 pub use figures::Figures;
@@ -53,8 +55,6 @@ pub use judged::{Diagnosis, invalidated_by};
 pub use measurement::Measurement;
 pub use next::{Purpose, Step};
 pub use why::{NotRecorded, OwnTimes, Why};
-
-use crate::metrics::Metrics;
 
 /// Efficiency at or above which the causes of what is lost are left to the tables.
 const HARDLY_LOST: f64 = 0.97;

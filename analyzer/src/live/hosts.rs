@@ -309,8 +309,9 @@ pub fn put_part(from: &Path, part: &Part, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
+/// The folder of a part. What another host wrote names no folder elsewhere.
 fn part_name(id: &str, host: &str) -> String {
-    format!("{id}.{}.part", file_name(host))
+    format!("{}.{}.part", file_name(id), file_name(host))
 }
 
 /// A host's name as that of a file.
