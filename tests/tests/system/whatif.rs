@@ -157,19 +157,21 @@ under_mpich! {
         let network = ["--latency", "2s", "--bandwidth", "1G"];
         let by = |map: &[&str]| document(&recorded, &[&["--map"], map, &network].concat());
         let block = by(&["block", "--hosts", "2"]);
-        let seconds = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
         assert_eq!(block["answers"][0]["question"], "network+map_block_2");
         assert_eq!(block["asked"]["between"]["latency_from"], "given");
         // Twenty times around a ring that crosses the hosts; ranks that wait for cores hide a part of
-        // it.
-        let near = document(&recorded, &[&two[..], &["--latency", "1us", "--bandwidth", "1G"]].concat());
-        assert!(seconds(&block) > seconds(&near) + 5.0, "{near:#}{block:#}");
+        // it. Of a run on a busy machine no more than an interval may be known.
+        let recorded_s = number(&block["self_replay"]["recorded_s"]);
+        assert!(number(&block["answers"][0]["lo_s"]) > recorded_s + 5.0, "{block:#}");
         let temp = TempDir::new();
         let file = |hosts: &str| {
             std::fs::write(temp.join("hosts"), hosts).expect("writable");
             by(&[temp.join("hosts").to_str().expect("UTF-8")])
         };
-        assert_eq!(seconds(&file("# racks\nn1\nn1\nn2\nn2\n")), seconds(&block));
+        let racks = file("# racks\nn1\nn1\nn2\nn2\n");
+        for time in ["elapsed_s", "lo_s", "hi_s"] {
+            assert_eq!(racks["answers"][0][time], block["answers"][0][time], "{racks:#}");
+        }
         expect_refusal(&["--map", temp.join("hosts").to_str().expect("UTF-8"), "--hosts", "2"], "leave out --hosts");
         // On one host no messages go between hosts: the given latency applies within the host.
         assert_eq!(file("n1\nn1\nn1\nn1\n")["asked"]["within"]["latency_from"], "given");
