@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use system_tests::directories::TempDir;
 use system_tests::library::library;
 use system_tests::victim::{Build, built};
-use system_tests::{Job, Mpi, under_both, victim};
+use system_tests::{Job, Mpi, under_both, under_mpich, victim};
 
 /// Standard output, standard error and exit code of a command, recorded to `out` if given.
 fn run(command: &[&str], out: Option<&std::path::Path>) -> (String, String, Option<i32>) {
@@ -54,10 +54,6 @@ under_both! {
 
     fn wrong_arguments_give_the_same_errors(mpi) {
         check_wrong_arguments(mpi, "1");
-    }
-
-    fn wrong_arguments_give_the_same_errors_at_level_0(mpi) {
-        check_wrong_arguments(mpi, "0");
     }
 
     fn keeps_exit_code_after_finalize(mpi) {
@@ -123,6 +119,12 @@ under_both! {
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
         assert_eq!(recorded.trace().rank(0).count("MPI_Comm_rank"), 100_000);
+    }
+}
+
+under_mpich! {
+    fn wrong_arguments_give_the_same_errors_at_level_0(mpi) {
+        check_wrong_arguments(mpi, "0");
     }
 }
 

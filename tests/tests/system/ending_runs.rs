@@ -58,7 +58,7 @@ fn report_until(ended: &AtomicBool, directory: &Path) -> usize {
 under_both! {
     fn run_opened_before_its_end_can_be_read_afterwards(mpi) {
         for policy in KEEP_POLICIES {
-            let mut recording = job(mpi, policy, 10).start_recording();
+            let mut recording = job(mpi, policy, 5).start_recording();
             recording.wait_for(|trace| (trace.rank(0).count("MPI_Sendrecv") > 100).then_some(()));
             let run = Run::open(&recording.directory()).expect("it can be read");
             assert!(run.ranks.iter().any(|rank| !rank.facts.finalized()), "the run has not ended");

@@ -51,7 +51,7 @@ fn network(mpi: Mpi, words: &str, environment: &[(&str, &str)]) -> Network {
 
 under_mpich! {
     fn cannon_is_correct_on_every_square_with_every_strategy(mpi) {
-        for ranks in [1, 4, 9, 16] {
+        for ranks in [1, 4, 9] {
             let words = "cannon --json --n 48 --repetitions 1 --buffers 3";
             let report = document(&kernel(mpi, ranks, words).bare());
             let strategies = report["strategies"].as_array().expect("strategies");
@@ -209,6 +209,7 @@ under_mpich! {
 
 /// The limit configured in Open MPI is found within a factor of two.
 #[test]
+#[ignore = "with scripts/test --all"]
 fn finds_eager_limit_of_open_mpi() {
     let shared_memory = "OMPI_MCA_btl_vader_eager_limit";
     for limit in [1024_u64, 16_384] {
