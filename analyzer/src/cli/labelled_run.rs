@@ -49,6 +49,7 @@ fn labels_up_to(directory: &Path, most: u64) -> Result<RunLabels, Abstains> {
         tau_s,
         uncertain: uncertain_s / (tau_s * run.ranks.len() as f64),
         per_host: on_hosts.into_values().max().unwrap_or(1),
+        counts_only: false,
         labels,
     })
 }

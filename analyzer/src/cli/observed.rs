@@ -11,7 +11,7 @@ use crate::models::Observations;
 use crate::models::observations::{RunFigures, UnusableRun};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
-use crate::trace::study_json::{StudyJson, StudyRunState};
+use crate::trace::study_json::{StudyJson, StudyRun, StudyRunState};
 
 use super::error::CommandError;
 use super::selection_arguments::selection_sentence;
@@ -26,6 +26,15 @@ pub struct Observed {
     pub subjects: Vec<Subject>,
     /// The directory of each row's run; empty for such a table.
     pub directories: Vec<PathBuf>,
+    /// Runs of a study that are not in the table, because only their counts are used.
+    pub counted: Vec<CountedRun>,
+}
+
+/// A run of which only the counts are used.
+#[derive(Debug)]
+pub struct CountedRun {
+    pub directory: PathBuf,
+    pub params: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -60,11 +69,12 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             )));
         }
         let table = Observations::read(file)?;
-        let (notes, subjects, directories) = Default::default();
-        return Ok(Observed { table, notes, subjects, directories });
+        let (notes, subjects, directories, counted) = Default::default();
+        return Ok(Observed { table, notes, subjects, directories, counted });
     }
     let mut notes = Vec::new();
     let mut runs = Vec::new();
+    let mut counted = Vec::new();
     for source in sources {
         if source.is_file() {
             return Err(CommandError::usage(format!(
@@ -73,7 +83,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             )));
         }
         match StudyJson::is_in(source) {
-            true => runs.extend(runs_of_study(source, region, &mut notes)?),
+            true => runs.extend(runs_of_study(source, region, &mut notes, &mut counted)?),
             false => runs.push(Source {
                 directory: source.clone(),
                 name: source.display().to_string(),
@@ -111,13 +121,14 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
         return Err(CommandError::Input(format!("{source}: no run can be read; {why}")));
     }
     let table = Observations::from_runs(source, &figures)?;
-    Ok(Observed { table, notes, subjects, directories })
+    Ok(Observed { table, notes, subjects, directories, counted })
 }
 
 fn runs_of_study(
     directory: &Path,
     region: Option<&str>,
     notes: &mut Vec<String>,
+    counted: &mut Vec<CountedRun>,
 ) -> Result<Vec<Source>, CommandError> {
     let study = StudyJson::read(directory)?;
     let count = |state| study.runs.iter().filter(|run| run.state == state).count();
@@ -137,8 +148,25 @@ fn runs_of_study(
         notes.push(format!("{}: {} more runs failed", directory.display(), failed - 3));
     }
     let finished = study.runs.iter().filter(|run| run.state == StudyRunState::Finished);
+    let (of_counts, finished): (Vec<&StudyRun>, Vec<&StudyRun>) =
+        finished.partition(|run| run.counts_only);
+    if !of_counts.is_empty() {
+        let mut ranks: Vec<u32> = of_counts.iter().map(|run| run.np).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+        notes.push(format!(
+            "{}: runs at p = {} are for counts only; their times are not used",
+            directory.display(),
+            ranks.join(", ")
+        ));
+    }
+    counted.extend(of_counts.into_iter().map(|run| CountedRun {
+        directory: directory.join(&run.directory),
+        params: run.params.clone(),
+    }));
     let region = region.map(str::to_owned).or(study.region);
-    let sources = finished.map(|run| Source {
+    let sources = finished.into_iter().map(|run| Source {
         directory: directory.join(&run.directory),
         name: run.directory.clone(),
         region: region.clone(),

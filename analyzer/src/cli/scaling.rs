@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::error::{CommandError, print_result};
 use super::figure_files::FigureOptions;
 use super::labelled_run::labels_of;
-use super::observed::{Observed, observe};
+use super::observed::{CountedRun, Observed, observe};
 use super::remember::{NewPrediction, remember};
 use crate::ledger::{Predictor, Subject};
 use crate::models::expression::Expression;
@@ -151,7 +151,7 @@ fn parse_efficiency(text: &str) -> Result<f64, ValueError> {
 /// # Errors
 /// Nothing can be read, or the table does not allow a fit; a figure cannot be written.
 pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
-    let Observed { table, notes, subjects, directories } =
+    let Observed { table, notes, subjects, directories, counted } =
         observe(&arguments.sources, arguments.region.as_deref())?;
     let options = Options {
         p1: arguments.p1,
@@ -179,7 +179,7 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
     if arguments.form == FormName::Evidence && arguments.region.is_none() {
         let machine = arguments.machine.as_deref().map(Machine::read).transpose()?;
         let times = machine.map(|machine| machine.network.message_times()).unwrap_or_default();
-        add_structure(&mut scaling, &table, &directories, &times)?;
+        add_structure(&mut scaling, &table, (&directories, &counted), &times)?;
     }
     arguments.figures.write(|| figures(&scaling))?;
     print_result(
@@ -200,7 +200,7 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
 fn add_structure(
     scaling: &mut Scaling,
     table: &Observations,
-    directories: &[PathBuf],
+    (directories, counted): (&[PathBuf], &[CountedRun]),
     machine: &MachineTimes,
 ) -> Result<(), CommandError> {
     if directories.is_empty() {
@@ -213,9 +213,14 @@ fn add_structure(
         let rows = fit
             .structural_points()
             .filter_map(|point| (0..directories.len()).find(|row| (p[*row], tau_s[*row]) == point));
-        let rows: Vec<&PathBuf> = rows.map(|row| &directories[row]).collect();
-        let runs: Result<Vec<RunLabels>, Abstains> =
-            rows.into_iter().map(|directory| labels_of(directory)).collect();
+        let timed = rows.map(|row| labels_of(&directories[row]));
+        let params = &fit.series.params;
+        let is_alike = |run: &&CountedRun| params.iter().all(|param| run.params.contains(param));
+        let of_counts = counted.iter().filter(is_alike).map(|run| {
+            let labels = labels_of(&run.directory)?;
+            Ok(RunLabels { counts_only: true, ..labels })
+        });
+        let runs: Result<Vec<RunLabels>, Abstains> = timed.chain(of_counts).collect();
         fit.add_structure(runs, machine);
     }
     Ok(())

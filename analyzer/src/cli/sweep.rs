@@ -20,7 +20,7 @@ use super::observed::{Observed, observe};
 use crate::present::lines;
 use crate::shell_word::shell_word;
 use crate::tables::study;
-use crate::trace::study_json::{StudyJson, StudyRunState};
+use crate::trace::study_json::{StudyJson, StudyRun, StudyRunState};
 use lock::StudyLock;
 use plan::{Plan, Values};
 use progress::Progress;
@@ -45,6 +45,12 @@ pub struct SweepArguments {
     #[arg(long, value_name = "P,…", value_delimiter = ',', required = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     np: Vec<u32>,
+
+    /// Rank counts at which the program runs once for its counts alone, on any number of cores: times of
+    /// these runs are not used, `gammachi scaling --predict` uses how often and how much they communicate
+    #[arg(long, value_name = "P,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..))]
+    counts_at: Vec<u32>,
 
     /// A parameter and its values; may be given several times, every combination is run
     #[arg(long = "param", value_name = "NAME=VALUE,…", value_parser = Values::parse)]
@@ -100,6 +106,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
     let plan = Plan {
         argv: arguments.command.clone(),
         np: arguments.np.clone(),
+        counts_at: arguments.counts_at.clone(),
         params: arguments.params.clone(),
         repeat: arguments.repeat,
         seed: arguments.seed,
@@ -204,9 +211,10 @@ fn cannot_write(out: &Path, error: &std::io::Error) -> CommandError {
 }
 
 fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
-    let failed: Vec<&crate::trace::study_json::StudyRun> =
+    let failed: Vec<&StudyRun> =
         study.runs.iter().filter(|run| run.state == StudyRunState::Failed).collect();
-    if failed.len() < study.runs.len() {
+    let is_timed = |run: &StudyRun| run.state == StudyRunState::Finished && !run.counts_only;
+    if study.runs.iter().any(is_timed) {
         let Observed { table, notes, .. } = observe(&[out.to_owned()], None)?;
         notes.iter().for_each(|note| eprint_message(note));
         print(&(lines(&study::configurations(&table)?).join("\n") + "\n"))?;

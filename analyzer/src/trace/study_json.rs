@@ -57,6 +57,9 @@ pub struct StudyRun {
     pub params: Vec<(String, String)>,
     /// Repetition, from 1 on.
     pub rep: u32,
+    /// Whether only its counts are used, not its times: its ranks may have shared cores.
+    #[serde(default)]
+    pub counts_only: bool,
     /// State of the run.
     pub state: StudyRunState,
     /// Exit code of the program, once it has ended.

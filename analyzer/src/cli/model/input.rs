@@ -37,15 +37,15 @@ pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError>
                 "jsonl" => read_extra_p(file, extra_p::read::from_json_lines),
                 _ => Observations::read(file),
             };
-            let (notes, subjects, directories) = Default::default();
-            Observed { table: table?, notes, subjects, directories }
+            let (notes, subjects, directories, counted) = Default::default();
+            Observed { table: table?, notes, subjects, directories, counted }
         }
         sources => observe(sources, arguments.region.as_deref())?,
     };
     let mut wanted = arguments.parts.iter().chain(&arguments.response);
-    let Observed { table, notes, subjects, directories } = observed;
+    let Observed { table, notes, subjects, directories, counted } = observed;
     let table = wanted.try_fold(table, |table, name| with_part(table, name));
-    Ok(Observed { table: table?, notes, subjects, directories })
+    Ok(Observed { table: table?, notes, subjects, directories, counted })
 }
 
 fn read_extra_p(

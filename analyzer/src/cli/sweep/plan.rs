@@ -29,6 +29,8 @@ pub(super) enum ValuesError {
 pub(super) enum PlanError {
     #[error("--np: {0} is given twice")]
     RepeatedRanks(u32),
+    #[error("--counts-at: {0} is given twice, or by --np as well, whose runs have counts, too")]
+    RepeatedCounts(u32),
     #[error(
         "the command does not contain {{np}}: every run would have the same rank count; write for example \
          mpirun -n {{np}} ./app"
@@ -81,6 +83,8 @@ impl Values {
 pub(super) struct Plan {
     pub argv: Vec<OsString>,
     pub np: Vec<u32>,
+    /// Rank counts of runs of which only the counts are used.
+    pub counts_at: Vec<u32>,
     pub params: Vec<Values>,
     pub repeat: u32,
     pub seed: u64,
@@ -96,6 +100,11 @@ impl Plan {
         for (index, np) in self.np.iter().enumerate() {
             if self.np[..index].contains(np) {
                 return Err(PlanError::RepeatedRanks(*np));
+            }
+        }
+        for (index, np) in self.counts_at.iter().enumerate() {
+            if self.counts_at[..index].contains(np) || self.np.contains(np) {
+                return Err(PlanError::RepeatedCounts(*np));
             }
         }
         if !used("np") {
@@ -124,28 +133,33 @@ impl Plan {
     ) -> StudyJson {
         let mut random = fastrand::Rng::with_seed(self.seed);
         let mut runs = existing;
-        let mut number = runs.len();
-        for rep in 1..=self.repeat {
-            let mut block = self.combinations();
-            random.shuffle(&mut block);
-            for (np, params) in block {
-                let known = |run: &StudyRun| run.np == np && run.rep == rep && run.params == params;
-                if runs.iter().any(known) {
-                    continue;
-                }
-                number += 1;
-                runs.push(StudyRun {
-                    directory: directory(number, np, &params, rep),
-                    np,
-                    params,
-                    rep,
-                    state: StudyRunState::Pending,
-                    exit_code: None,
-                    reason: None,
-                    duration_s: None,
-                });
+        let mut add = |np, params: Vec<(String, String)>, rep, counts_only| {
+            let known = |run: &StudyRun| {
+                (run.np, run.rep, run.counts_only) == (np, rep, counts_only) && run.params == params
+            };
+            if runs.iter().any(known) {
+                return;
             }
+            runs.push(StudyRun {
+                directory: directory(runs.len() + 1, np, &params, rep),
+                np,
+                params,
+                rep,
+                counts_only,
+                state: StudyRunState::Pending,
+                exit_code: None,
+                reason: None,
+                duration_s: None,
+            });
+        };
+        for rep in 1..=self.repeat {
+            let mut block = self.combinations(&self.np);
+            random.shuffle(&mut block);
+            block.into_iter().for_each(|(np, params)| add(np, params, rep, false));
         }
+        // Counts are the same every time.
+        let counted = self.combinations(&self.counts_at);
+        counted.into_iter().for_each(|(np, params)| add(np, params, 1, true));
         StudyJson {
             format: FORMAT.into(),
             format_version: FORMAT_VERSION,
@@ -159,9 +173,9 @@ impl Plan {
         }
     }
 
-    fn combinations(&self) -> Vec<(u32, Vec<(String, String)>)> {
+    fn combinations(&self, np: &[u32]) -> Vec<(u32, Vec<(String, String)>)> {
         let mut all: Vec<(u32, Vec<(String, String)>)> =
-            self.np.iter().map(|np| (*np, Vec::new())).collect();
+            np.iter().map(|np| (*np, Vec::new())).collect();
         for param in &self.params {
             all = all
                 .into_iter()
@@ -197,7 +211,8 @@ impl Plan {
                 StudyRunState::Finished => "  (done)",
                 StudyRunState::Failed => "  (failed)",
             };
-            format!("{}: {}{state}\n", run.directory, words.join(" "))
+            let use_of = if run.counts_only { "  (counts only)" } else { "" };
+            format!("{}: {}{use_of}{state}\n", run.directory, words.join(" "))
         };
         study.runs.iter().map(line).collect()
     }
@@ -252,6 +267,7 @@ mod tests {
         Plan {
             argv: argv.iter().map(OsString::from).collect(),
             np: np.to_vec(),
+            counts_at: Vec::new(),
             params: params.collect(),
             repeat,
             seed: 1,
@@ -279,6 +295,20 @@ mod tests {
             study,
             "the same seed, the same order"
         );
+    }
+
+    #[test]
+    fn runs_for_counts_come_last_and_once() {
+        let counts_at = vec![8, 16];
+        let timed = plan(&["mpirun", "-n", "{np}", "app", "{N}"], &[1, 2], &[("N", "10,20")], 3);
+        let plan = Plan { counts_at, ..timed };
+        let study = plan.study(1, "outside", &None, Vec::new());
+        let of_counts: Vec<u32> =
+            study.runs.iter().skip(12).filter(|run| run.counts_only).map(|run| run.np).collect();
+        assert_eq!((study.runs.len(), of_counts), (16, vec![8, 8, 16, 16]));
+        assert_eq!(plan.study(1, "outside", &None, study.runs.clone()), study);
+        let again = Plan { counts_at: vec![2], ..plan };
+        assert_eq!(again.check(), Err(PlanError::RepeatedCounts(2)));
     }
 
     #[test]

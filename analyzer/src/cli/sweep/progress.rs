@@ -131,6 +131,7 @@ mod tests {
             np,
             params: Vec::new(),
             rep,
+            counts_only: false,
             state,
             exit_code: None,
             reason: None,

@@ -20,6 +20,13 @@ use super::plan::Plan;
 
 /// Folder for the output of the programs, in the study.
 const OUTPUT: &str = "output";
+/// Lets Open MPI 4 and 5 start more ranks than there are cores, and wait without keeping one. Other
+/// launchers do so anyway.
+const OVERSUBSCRIBED: [(&str, &str); 3] = [
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ("OMPI_MCA_mpi_yield_when_idle", "1"),
+];
 /// Maximum number of characters of the output that are quoted as the reason of a failure.
 const MAX_QUOTED: usize = 160;
 
@@ -116,6 +123,9 @@ fn command(
         command.arg("--param").arg(format!("{name}={value}"));
     }
     command.arg("--").args(plan.command(run));
+    if run.counts_only {
+        command.envs(OVERSUBSCRIBED);
+    }
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
     Ok(command)
 }

@@ -81,7 +81,14 @@ mod tests {
                 max_count: 1.0,
                 ranks: f64::from(p),
             };
-            RunLabels { p, tau_s, per_host: 1, uncertain: 0.0, labels: vec![compute] }
+            RunLabels {
+                p,
+                tau_s,
+                per_host: 1,
+                uncertain: 0.0,
+                counts_only: false,
+                labels: vec![compute],
+            }
         };
         Structure::new([2, 4, 8, 16, 32].map(run).to_vec(), MachineTimes::default()).unwrap()
     }

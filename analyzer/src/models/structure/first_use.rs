@@ -8,7 +8,7 @@ const LIKE_LATER: f64 = 1.5;
 /// Joins first calls with later ones of the same label, unless they take longer in every run.
 pub(super) fn join_first_uses(runs: &mut [RunLabels]) {
     let mut longer: Vec<(String, Spread, bool)> = Vec::new();
-    for run in runs.iter() {
+    for run in runs.iter().filter(|run| !run.counts_only) {
         for first in run.labels.iter().filter(|label| label.first_use) {
             let later = run.label(Key { first_use: false, ..first.key() });
             let mean = |label: &Label| label.all_seconds / label.all_count.max(1.0);

@@ -9,7 +9,9 @@ use super::quantities::Asked;
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Abstains {
     /// Runs at fewer rank counts than laws need.
-    #[error("runs at {0} rank counts are too few for laws of p; at least {LEAST_RUNS} are needed")]
+    #[error(
+        "timed runs at {0} rank counts are too few for laws of p; at least {LEAST_RUNS} are needed"
+    )]
     FewRankCounts(usize),
     /// One rank serves the others.
     #[error(
@@ -60,6 +62,8 @@ const MORE_HOSTS: f64 = 0.06;
 pub struct Structure {
     /// One for each rank count, ascending.
     runs: Vec<RunLabels>,
+    /// Runs for counts alone.
+    counted: Vec<RunLabels>,
     machine: MachineTimes,
     held_back: HeldBack,
 }
@@ -112,7 +116,8 @@ pub struct Part {
 }
 
 impl Structure {
-    /// Of runs at different rank counts; of several at one the fastest counts. `machine` has times of
+    /// Of runs at different rank counts; of several at one the fastest counts. Runs for counts alone are
+    /// held to the laws of the others. `machine` has times of
     /// messages on their machine, if these were measured.
     ///
     /// # Errors
@@ -121,7 +126,11 @@ impl Structure {
         runs.sort_by(|a, b| {
             (a.p, a.tau_s).partial_cmp(&(b.p, b.tau_s)).unwrap_or(std::cmp::Ordering::Equal)
         });
+        let (mut counted, mut runs): (Vec<RunLabels>, Vec<RunLabels>) =
+            runs.into_iter().partition(|run| run.counts_only);
         runs.dedup_by_key(|run| run.p);
+        counted.retain(|counted| runs.iter().all(|run| run.p != counted.p));
+        counted.dedup_by_key(|run| run.p);
         if runs.len() < LEAST_RUNS {
             return Err(Abstains::FewRankCounts(runs.len()));
         }
@@ -137,13 +146,16 @@ impl Structure {
                 return Err(Abstains::Unexplained(explained / run.tau_s));
             }
         }
+        let timed = runs.len();
+        runs.append(&mut counted);
         join_first_uses(&mut runs);
+        counted = runs.split_off(timed);
         let Some((last, others)) = runs.split_last() else {
             return Err(Abstains::FewRankCounts(0));
         };
-        let (predicted_s, _) = sum(others, last.p, &machine);
+        let (predicted_s, _) = sum(others, &[], last.p, &machine);
         let held_back = HeldBack { p: last.p, predicted_s, measured_s: last.tau_s };
-        Ok(Self { runs, machine, held_back })
+        Ok(Self { runs, counted, machine, held_back })
     }
 
     /// The largest run, as the others predict it.
@@ -158,7 +170,7 @@ impl Structure {
 
     /// The time at a rank count.
     pub fn at(&self, p: u32) -> Forecast {
-        let (tau_s, mut parts) = sum(&self.runs, p, &self.machine);
+        let (tau_s, mut parts) = sum(&self.runs, &self.counted, p, &self.machine);
         parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let largest = self.runs.last().map_or(1.0, |run| f64::from(run.p));
         let doublings = (f64::from(p) / largest).log2().max(0.0);
@@ -174,9 +186,14 @@ impl Structure {
 
 /// The parts of the time at a rank count, and their sum. What labels do not explain of the runs is
 /// added in the same proportion.
-fn sum(runs: &[RunLabels], p: u32, machine: &MachineTimes) -> (f64, Vec<Part>) {
+fn sum(
+    runs: &[RunLabels],
+    counted: &[RunLabels],
+    p: u32,
+    machine: &MachineTimes,
+) -> (f64, Vec<Part>) {
     let per_host = runs.iter().map(|run| run.per_host).max().unwrap_or(1);
-    let asked = Asked { runs, p: f64::from(p), per_host: f64::from(per_host), machine };
+    let asked = Asked { runs, counted, p: f64::from(p), per_host: f64::from(per_host), machine };
     let mut keys: Vec<Key> = Vec::new();
     let late = runs.iter().rev().take(2).flat_map(|run| &run.labels);
     for label in late.filter(|label| label.seconds > 0.0) {

@@ -99,6 +99,14 @@ impl Label {
         }
     }
 
+    /// The same as the mean of all ranks' calls, which needs no path.
+    pub fn mean_bytes(&self) -> f64 {
+        match self.kind {
+            Kind::Collective(_) => self.bytes_of_operation(),
+            _ => self.all_bytes / self.all_count.max(1.0),
+        }
+    }
+
     /// Adds what has the same label, as calls on communicators of other sizes.
     pub fn join(&mut self, other: &Self) {
         let count = self.count + other.count;
@@ -133,6 +141,8 @@ pub struct RunLabels {
     pub per_host: u32,
     /// Share of the ranks' time in waits that are shorter than the error of their clocks.
     pub uncertain: f64,
+    /// Whether its times say nothing, because its ranks may have shared cores.
+    pub counts_only: bool,
     pub labels: Vec<Label>,
 }
 

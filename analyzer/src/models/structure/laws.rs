@@ -14,7 +14,7 @@ pub enum Tolerance {
 }
 
 impl Tolerance {
-    fn allows(self, law: f64, measured: f64) -> bool {
+    pub fn allows(self, law: f64, measured: f64) -> bool {
         let distance = (law - measured).abs();
         match self {
             Self::Count => distance <= 1e-6 * measured.abs().max(1.0),

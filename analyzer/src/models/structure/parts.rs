@@ -33,7 +33,7 @@ impl Asked<'_> {
         }
         let kind = runs().next()?.kind;
         let count = self.count(key)?;
-        let bytes = self.size(key, Label::bytes_of_operation);
+        let bytes = self.bytes(key);
         let (each, leaves_sizes) = match kind {
             Kind::Computation | Kind::Other => (self.computation(key)?, None),
             _ => self.priced(key, kind, &bytes)?,

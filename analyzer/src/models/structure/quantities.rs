@@ -18,6 +18,8 @@ pub(super) struct Continued {
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'r> {
     pub runs: &'r [RunLabels],
+    /// Runs at other rank counts of which only counts and sizes are known.
+    pub counted: &'r [RunLabels],
     pub p: f64,
     pub per_host: f64,
     /// Times of messages within a host, and between hosts, as far as they were measured.
@@ -82,9 +84,46 @@ impl Asked<'_> {
             .unwrap_or(Continued { value: 0.0, law: None, sd: 0.0 })
     }
 
+    /// A quantity of all ranks in every run, those for counts alone included, if there are some and
+    /// the path has the same in all others.
+    fn confirmed(
+        &self,
+        key: Key,
+        on_path: impl Fn(&Label) -> f64,
+        on_ranks: impl Fn(&Label) -> f64,
+        tolerance: Tolerance,
+    ) -> Option<Continued> {
+        let of_runs = |runs: &[RunLabels]| -> Vec<(f64, f64, f64)> {
+            let labels = runs.iter().filter_map(|run| Some((run.p, run.label(key)?)));
+            labels.map(|(p, label)| (p.into(), on_path(label), on_ranks(label))).collect()
+        };
+        let (timed, counted) = (of_runs(self.runs), of_runs(self.counted));
+        let is_same = timed.iter().all(|(_, path, ranks)| tolerance.allows(*path, *ranks));
+        if counted.is_empty() || !is_same {
+            return None;
+        }
+        let mut all: Vec<(f64, f64)> =
+            timed.into_iter().chain(counted).map(|(p, _, value)| (p, value)).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (p, values): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
+        self.lawful(&p, &values, tolerance).or_else(|| self.summed(&p, &values, &EITHER_WAY))
+    }
+
+    /// Bytes of a call.
+    pub fn bytes(&self, key: Key) -> Continued {
+        let of = Label::bytes_of_operation;
+        self.confirmed(key, of, Label::mean_bytes, Tolerance::Bytes)
+            .unwrap_or_else(|| self.size(key, of))
+    }
+
     /// The number of events on the path. Without a law of its own it is a constant share of the
     /// busiest rank's or of the mean of all ranks, if that has a law.
     pub fn count(&self, key: Key) -> Option<Continued> {
+        let on_path = |label: &Label| label.count;
+        let confirmed = self.confirmed(key, on_path, |label| label.max_count, Tolerance::Count);
+        if confirmed.is_some() {
+            return confirmed;
+        }
         if let Some(own) = self.by_law(key, |label| Some(label.count), Tolerance::Count) {
             return Some(own);
         }

@@ -119,7 +119,7 @@ fn stencil(p: f64) -> RunLabels {
     };
     let labels = vec![exchange, sum, compute];
     let tau_s = labels.iter().map(|label| label.seconds).sum();
-    RunLabels { p: p as u32, tau_s, per_host: 1, uncertain: 0.0, labels }
+    RunLabels { p: p as u32, tau_s, per_host: 1, uncertain: 0.0, counts_only: false, labels }
 }
 
 #[test]
@@ -145,7 +145,14 @@ fn a_master_is_not_continued() {
         let each = 2_000.0 / (p - 1.0);
         let answer = Label { ranks: p - 1.0, all_count: 2_000.0, max_count: each, ..asked.clone() };
         let labels = vec![asked, Label { name: "answer".into(), seconds: 0.0, ..answer }];
-        RunLabels { p: p as u32, tau_s: 1.0, per_host: 1, uncertain: 0.0, labels }
+        RunLabels {
+            p: p as u32,
+            tau_s: 1.0,
+            per_host: 1,
+            uncertain: 0.0,
+            counts_only: false,
+            labels,
+        }
     };
     assert_eq!(
         Structure::new([8.0, 16.0, 32.0, 64.0, 128.0].map(farm).to_vec(), MachineTimes::default())
@@ -305,4 +312,37 @@ fn runs_on_one_host_do_not_tell_what_messages_between_hosts_take() {
     let structure = Structure::new(runs, MachineTimes::default()).unwrap();
     let (forecast, truth) = (exchange(&structure, 256), on_hosts_of_four(256.0).labels[0].seconds);
     assert!((forecast.seconds / truth - 1.0).abs() < 0.01, "{forecast:?}, not {truth}");
+}
+
+/// Exchanges 10·p times; `extra` more in the run for counts.
+fn counted_at(p: f64, extra: f64) -> RunLabels {
+    let mut run = stencil(p);
+    let exchange = &mut run.labels[0];
+    exchange.count = 10.0 * p + extra;
+    exchange.all_count = exchange.count * p;
+    exchange.all_bytes = exchange.bytes * exchange.all_count;
+    exchange.max_count = exchange.count;
+    exchange.seconds = 84e-6 * exchange.count;
+    run.tau_s = run.labels.iter().map(|label| label.seconds).sum();
+    run
+}
+
+#[test]
+fn runs_for_counts_confirm_laws_or_refute_them() {
+    let exchange = |extra: f64| {
+        let mut runs = DOUBLINGS.map(|p| counted_at(p, 0.0)).to_vec();
+        // Its times are those of ranks that share cores.
+        let mut at_128 = RunLabels { counts_only: true, ..counted_at(128.0, extra) };
+        at_128.labels.iter_mut().for_each(|label| label.seconds *= 50.0);
+        at_128.tau_s *= 50.0;
+        runs.push(at_128);
+        let structure = Structure::new(runs, MachineTimes::default()).unwrap();
+        assert_eq!(structure.held_back().p, 32);
+        exchange(&structure, 1_024)
+    };
+    let confirmed = exchange(0.0);
+    assert_eq!((confirmed.count, confirmed.count_law.as_deref()), (10_240.0, Some("10·p")));
+    let each = confirmed.seconds / confirmed.count;
+    assert!((each / 84e-6 - 1.0).abs() < 0.01, "{each}");
+    assert_eq!(exchange(600.0).count_law, None);
 }
