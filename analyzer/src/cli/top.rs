@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::{CommandError, print, print_alone, rendered};
 use super::newest_run::named_or_newest;
-use crate::live::{Alarms, LiveRun, Moment, WaitingAnalysis};
+use crate::live::{Alarms, Iterations, LiveRun, Moment, WaitingAnalysis};
 use crate::present::live::{json, screen};
 
 /// Time between two looks at the windows. At 3,200 calls in it, a rank's figures begin to miss calls.
@@ -66,6 +66,9 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
     };
     let mut analysis = WaitingAnalysis::new(SHARE);
     let mut alarms = Alarms::after(PATIENCE_S);
+    let mut iterations = Iterations::counted();
+    // From here on the ranks keep their calls for it.
+    iterations.look(&mut run);
     // A rank has to be seen stopped twice, also for a single screen.
     run.look();
     alarms.look(&Moment::new(&run, None), None);
@@ -73,7 +76,7 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
         if run.has_ended() {
             run.look();
         } else {
-            observe(&mut run, every);
+            observe(&mut run, &mut iterations, every);
         }
         let longest_s = Moment::new(&run, None).longest_wait_s();
         let waiting = analysis.waiting(&run, longest_s, arguments.once);
@@ -81,7 +84,8 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
             run.look();
             run.glance();
         }
-        let moment = Moment::new(&run, waiting);
+        let mut moment = Moment::new(&run, waiting);
+        moment.iterations = iterations.now(&run);
         let found = alarms.look(&moment, waiting);
         let text = rendered(
             arguments.json,
@@ -99,10 +103,11 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
 }
 
 /// Looks at the windows again and again for a time, and then at the processes.
-fn observe(run: &mut LiveRun, time: Duration) {
+fn observe(run: &mut LiveRun, iterations: &mut Iterations, time: Duration) {
     let end = Instant::now() + time;
     loop {
         run.look();
+        iterations.look(run);
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;

@@ -222,7 +222,8 @@ mod tests {
             waits_for_core: None,
             cores: CoreUse::default(),
         };
-        Moment { at_s, is_over: false, ranks: ranks.iter().enumerate().map(rank).collect() }
+        let ranks = ranks.iter().enumerate().map(rank).collect();
+        Moment { at_s, is_over: false, ranks, iterations: None }
     }
 
     fn kinds(alarms: &mut Alarms, moment: &Moment) -> Vec<(Reason, Option<u32>)> {

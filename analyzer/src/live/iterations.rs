@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, VecDeque};
 use rustc_hash::FxHashMap;
 
 use super::new_calls::{NewCall, Symbol};
+use super::rank::LiveRank;
 use super::run::LiveRun;
+use super::seconds::SPAN_S;
 
 /// A call is an anchor after so many turns, if a turn takes so long in the mean.
 const TURNS: u64 = 30;
@@ -41,6 +43,15 @@ pub struct SlowIteration {
     pub rank: Option<u32>,
     /// Whether that rank waited for a core meanwhile.
     pub waited_for_core: bool,
+}
+
+/// How a run iterates at a moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IterationsNow {
+    /// Iterations that were followed.
+    pub count: u64,
+    /// How many a second of the last ones, those of 10 seconds at most.
+    pub per_s: f64,
 }
 
 /// The iterations of a run.
@@ -90,6 +101,11 @@ impl Seen {
 }
 
 impl Iterations {
+    /// None is slow.
+    pub fn counted() -> Self {
+        Self::slow_at(f64::INFINITY)
+    }
+
     /// Iterations are slow that take so many times as long as usual.
     pub fn slow_at(factor: f64) -> Self {
         Self {
@@ -102,9 +118,25 @@ impl Iterations {
         }
     }
 
-    /// Number of iterations that were followed.
-    pub fn count(&self) -> u64 {
-        self.count
+    /// How many there were, and how fast they come; `None` if no loop is known of which all ranks take part.
+    pub fn now(&self, run: &LiveRun) -> Option<IterationsNow> {
+        let now = run.ranks().map(LiveRank::now).max()?;
+        let per_s = self.per_s(now, run.ticks_per_s())?;
+        Some(IterationsNow { count: self.count, per_s })
+    }
+
+    fn per_s(&self, now: u64, ticks_per_s: f64) -> Option<f64> {
+        let since = now.saturating_sub(self.ended?) as f64;
+        let (mut count, mut ticks) = (0.0, 0.0);
+        for length in self.lengths.iter().rev().map(|length| *length as f64) {
+            if count > 0.0 && ticks + length > SPAN_S * ticks_per_s {
+                break;
+            }
+            (count, ticks) = (count + 1.0, ticks + length);
+        }
+        // As long as the next one is not late, time since the last one says nothing.
+        let late = if since > 2.0 * ticks / count { since } else { 0.0 };
+        (count > 0.0).then(|| count * ticks_per_s / (ticks + late))
     }
 
     /// Whether the ranks make more calls than can be followed.
@@ -364,7 +396,7 @@ mod tests {
         for turn in 0..100 {
             assert_eq!(program.turn([150 * MS + turn % 7 * MS, 140 * MS]), []);
         }
-        assert!(program.iterations.count() > 60, "{}", program.iterations.count());
+        assert!(program.iterations.count > 60, "{}", program.iterations.count);
         let slow = program.turn([150 * MS, 450 * MS]);
         let [SlowIteration { length_s, usual_s, rank: Some(1), waited_for_core: false, .. }] =
             slow[..]
@@ -404,12 +436,26 @@ mod tests {
     }
 
     #[test]
+    fn rate_is_that_of_the_last_iterations_and_falls_when_they_end() {
+        let mut program = Program::new(f64::INFINITY);
+        assert_eq!(program.iterations.per_s(program.at, TICKS_PER_S), None);
+        for turn in 0..200 {
+            program.turn([if turn < 100 { 8 * MS } else { 18 * MS }; 2]);
+        }
+        let per_s = |at| program.iterations.per_s(at, TICKS_PER_S).unwrap();
+        assert!((per_s(program.at) - 50.0).abs() < 1e-6, "{}", per_s(program.at));
+        // 64 iterations in 1.28 s, and none for 1.28 s.
+        let later = per_s(program.at + 1_278 * MS);
+        assert!((later - 25.0).abs() < 1.0, "{later}");
+    }
+
+    #[test]
     fn another_loop_is_learnt() {
         let mut program = Program::new(2.0);
         for _ in 0..60 {
             program.turn([10 * MS; 2]);
         }
-        let before = program.iterations.count();
+        let before = program.iterations.count;
         for turn in 0..400 {
             program.at += 10 * MS;
             for turns in program.iterations.ranks.values_mut() {
@@ -418,6 +464,6 @@ mod tests {
             }
             assert_eq!(program.iterations.follow(program.at, TICKS_PER_S), [], "{turn}");
         }
-        assert!(program.iterations.count() > before + 100, "{}", program.iterations.count());
+        assert!(program.iterations.count > before + 100, "{}", program.iterations.count);
     }
 }

@@ -14,14 +14,15 @@ mod rank;
 mod run;
 mod seconds;
 mod snapshots;
+mod totals;
 mod waiting;
 
 pub use alarms::{Alarm, Alarms};
 pub use hosts::{Hosts, Others, Silent};
-pub use iterations::{Iterations, SlowIteration};
+pub use iterations::{Iterations, IterationsNow, SlowIteration};
 pub use moment::{Moment, RankNow};
 pub use rank::{LiveRank, RankState};
-pub use run::{LiveRun, SPAN_S};
-pub use seconds::Place;
+pub use run::LiveRun;
+pub use seconds::{Place, SPAN_S};
 pub use snapshots::{NotTaken, Snapshots, Taken};
 pub use waiting::{Waiting, WaitingAnalysis};

@@ -1,5 +1,6 @@
 //! What the ranks do at a moment.
 
+use super::iterations::IterationsNow;
 use super::rank::{CoreUse, LiveRank, RankState};
 use super::run::LiveRun;
 use super::seconds::Place;
@@ -12,6 +13,8 @@ pub struct Moment {
     /// Whether all ranks have finished, so that there is no such moment.
     pub is_over: bool,
     pub ranks: Vec<RankNow>,
+    /// The iterations that all ranks make; `None`: no loop is known of which all take part, or nobody follows them.
+    pub iterations: Option<IterationsNow>,
 }
 
 /// A rank at a moment.
@@ -34,7 +37,7 @@ pub struct RankNow {
 }
 
 impl Moment {
-    /// A run now. `waiting` is what is known of who waits for whom.
+    /// A run at the last look. `waiting` is what is known of who waits for whom.
     pub fn new(run: &LiveRun, waiting: Option<&Waiting>) -> Self {
         let ticks_per_s = run.ticks_per_s();
         let begin = run.begin_ticks();
@@ -42,17 +45,27 @@ impl Moment {
             Some(begin) => (ticks as i128 - i128::from(begin)) as f64 / ticks_per_s,
             None => 0.0,
         };
-        let now = run.ranks().map(LiveRank::now).max().unwrap_or_default();
+        let looked = run.ranks().filter_map(LiveRank::looked).max();
+        let now = looked.or_else(|| run.ranks().map(LiveRank::now).max()).unwrap_or_default();
         let at_s = seconds(now);
         let ranks = run.ranks().map(|rank| RankNow::new(rank, waiting, seconds, ticks_per_s));
         let mut ranks: Vec<RankNow> = ranks.collect();
         ranks.sort_by_key(|of| of.rank);
-        Self { at_s, is_over: run.has_finished(), ranks }
+        Self { at_s, is_over: run.has_finished(), ranks, iterations: None }
     }
 
     /// Mean share of the last seconds outside MPI; `None` if nothing was seen.
     pub fn efficiency(&self) -> Option<f64> {
-        let known: Vec<f64> = self.ranks.iter().filter_map(|of| of.efficiency).collect();
+        self.mean(|of| of.efficiency)
+    }
+
+    /// Mean share of the time since the last look that ranks waited for a core; `None` if it is unknown.
+    pub fn waits_for_core(&self) -> Option<f64> {
+        self.mean(|of| of.waits_for_core)
+    }
+
+    fn mean(&self, of_rank: impl Fn(&RankNow) -> Option<f64>) -> Option<f64> {
+        let known: Vec<f64> = self.ranks.iter().filter_map(of_rank).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 

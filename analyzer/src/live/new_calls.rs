@@ -39,16 +39,15 @@ pub struct NewCalls {
 }
 
 impl NewCalls {
-    /// Reads what the windows of the rank have that was not read before. The last call may still change.
-    pub fn read(&mut self, file: &RankFile, windows: &[LiveWindow]) {
-        let mut own: Vec<&LiveWindow> = windows.iter().filter(|of| of.thread == 0).collect();
-        own.sort_by_key(|window| window.sequence);
-        let Some(newest) = own.last().map(|window| window.sequence) else { return };
+    /// Reads what the windows of the thread, oldest first, have that was not read before. The last call may still
+    /// change.
+    pub fn read(&mut self, file: &RankFile, windows: &[&LiveWindow]) {
+        let Some(newest) = windows.last().map(|window| window.sequence) else { return };
         if let Some(before) = self.newest.filter(|before| *before != newest) {
-            self.missed |= own.iter().all(|window| window.sequence != before);
+            self.missed |= windows.iter().all(|window| window.sequence != before);
         }
         self.newest = Some(newest);
-        let mut events = own.iter().flat_map(|window| window.events()).peekable();
+        let mut events = windows.iter().flat_map(|window| window.changed_events()).peekable();
         while let Some(event) = events.next() {
             let (begin, function) = (event.head.begin(), event.head.function());
             if events.peek().is_none() {

@@ -1,17 +1,25 @@
 //! One rank of a run that is going on.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::collections::btree_map::Entry;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use trace_format::reader::{Cut, LiveWindows, OpenError, RankFile};
+use trace_format::reader::{Cut, LiveWindow, LiveWindows, OpenError, RankFile};
 
-use crate::trace::{ProcessState, RankFacts};
+use crate::trace::{KnownProcess, ProcessState, RankFacts};
 
 use super::counter;
 use super::new_calls::{NewCall, NewCalls};
-use super::seconds::{Place, RecentSeconds, place, stretch};
+use super::seconds::{Place, RecentSeconds, SPAN_S, place, stretch};
+use super::totals::{CallCount, Totals};
+
+/// Over how much time at least the share is taken that threads waited for a core, in seconds.
+const QUEUED_S: f64 = 1.0;
+/// How often it is made sure that a process has not become another program, in seconds.
+const CHECKED_S: f64 = 10.0;
 
 /// What a rank is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +34,12 @@ pub enum RankState {
     Dead,
     /// MPI_Finalize returned.
     Finished,
+}
+
+impl RankState {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Computing, Self::InMpi, Self::Stopped, Self::Dead, Self::Finished];
 }
 
 /// How threads have used the cores so far.
@@ -58,19 +72,28 @@ pub struct LiveRank {
     pub begin_ticks: Option<u64>,
     windows: LiveWindows,
     recent: RecentSeconds,
+    totals: Totals,
+    /// Calls of each thread.
+    calls: BTreeMap<u32, CallCount>,
     /// Where its first thread is.
     pub place: Option<Place>,
     /// Operating system's ids of its threads.
     threads: Vec<u32>,
-    /// How the threads have used the cores so far; nanoseconds that each waited for one; the largest share that they waited
-    /// between the last two glances.
+    /// The scheduler's accounts of them.
+    accounts: BTreeMap<u32, File>,
+    /// How they have used the cores so far, and nanoseconds that each waited for one.
     cores: CoreUse,
     queued: BTreeMap<u32, u64>,
+    /// The latter when a span of time began, by the counter, and the largest share of the last one that they waited.
+    queued_before: (u64, BTreeMap<u32, u64>),
     pub waits_for_core: Option<f64>,
-    /// Counter at the last glance.
-    glanced: u64,
     /// The calls of its first thread, if somebody takes them.
-    calls: Option<NewCalls>,
+    new_calls: Option<NewCalls>,
+    /// Its process, and when it was last made sure that it is the one that writes the file, by the counter.
+    process: Option<KnownProcess>,
+    checked: u64,
+    /// Counter at the last look.
+    looked: u64,
 }
 
 impl LiveRank {
@@ -84,13 +107,19 @@ impl LiveRank {
             begin_ticks: None,
             windows: LiveWindows::follow(path).map_err(io)?,
             recent: RecentSeconds::default(),
+            totals: Totals::default(),
+            calls: BTreeMap::new(),
             place: None,
             threads: Vec::new(),
             cores: CoreUse::default(),
+            accounts: BTreeMap::new(),
             queued: BTreeMap::new(),
+            queued_before: (0, BTreeMap::new()),
             waits_for_core: None,
-            glanced: 0,
-            calls: None,
+            new_calls: None,
+            process: None,
+            checked: 0,
+            looked: 0,
         };
         rank.note_definitions();
         Ok(rank)
@@ -118,7 +147,7 @@ impl LiveRank {
 
     /// The calls of its first thread since the last time, from the first time on; `None` if some were missed.
     pub(super) fn take_calls(&mut self) -> Option<Vec<NewCall>> {
-        self.calls.get_or_insert_default().take()
+        self.new_calls.get_or_insert_default().take()
     }
 
     /// How its threads have used the cores so far.
@@ -153,6 +182,11 @@ impl LiveRank {
         counter::read_kind(self.file.counter)
     }
 
+    /// The same at the last look, if it goes on.
+    pub fn looked(&self) -> Option<u64> {
+        Some(self.looked).filter(|looked| *looked > 0 && !self.has_ended())
+    }
+
     /// Name of a function.
     pub fn function(&self, number: u16) -> &str {
         self.file.function_name(number).unwrap_or("?")
@@ -175,27 +209,47 @@ impl LiveRank {
         {
             return;
         }
-        let Ok(mut windows) = self.windows.look() else { return };
-        let now = self.now();
-        // A thread has two windows, in turn.
-        windows.sort_unstable_by_key(|window| (window.thread, window.sequence));
-        let places = windows.iter().map(|window| (window.thread, place(&self.file, window, now)));
-        let places: BTreeMap<u32, Place> = places.collect();
-        // Of a process with several threads, the first one that called MPI stands for the rank.
-        self.place = places.first_key_value().map(|(_, place)| *place).or(self.place);
-        let newest = windows.chunk_by(|a, b| a.thread == b.thread).filter_map(|of| of.last());
-        self.threads = newest.map(|window| window.os_id).collect();
-        if let Some(calls) = &mut self.calls {
-            calls.read(&self.file, &windows);
+        let Ok(windows) = self.windows.look() else { return };
+        let now = counter::read_kind(self.file.counter);
+        self.looked = now;
+        // Two windows of a thread take turns.
+        let mut of_threads: BTreeMap<u32, Vec<&LiveWindow>> = BTreeMap::new();
+        windows.for_each(|window| of_threads.entry(window.thread).or_default().push(window));
+        self.threads.clear();
+        let mut is_first = true;
+        for (thread, mut windows) in of_threads {
+            windows.sort_unstable_by_key(|window| window.sequence);
+            let Some(newest) = windows.last().copied() else { continue };
+            self.threads.push(newest.os_id);
+            self.calls.entry(thread).or_default().count(&self.file, &windows);
+            // Of a process with several threads, the first one that called MPI stands for the rank.
+            if std::mem::take(&mut is_first) {
+                self.place = Some(place(&self.file, newest, now));
+            }
+            if thread == 0 {
+                if let Some(calls) = &mut self.new_calls {
+                    calls.read(&self.file, &windows);
+                }
+                let from = match self.recent.counted_to() {
+                    0 => now.saturating_sub(span).max(self.begin_ticks.unwrap_or(now)),
+                    counted_to => counted_to,
+                };
+                windows.retain(|window| window.sequence + 1 >= newest.sequence);
+                let stretch = stretch(&self.file, &windows, from, now);
+                self.totals.add(stretch, from, SPAN_S / span as f64);
+                self.recent.add(stretch, now.saturating_sub(span));
+            }
         }
-        if let Some(window) = windows.iter().rfind(|window| window.thread == 0) {
-            let from = match self.recent.counted_to() {
-                0 => now.saturating_sub(span).max(self.begin_ticks.unwrap_or(now)),
-                counted_to => counted_to,
-            };
-            let stretch = stretch(&self.file, window, from, now);
-            self.recent.add(stretch, now.saturating_sub(span));
-        }
+    }
+
+    /// What it did since it was first looked at.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// How many calls its threads made since it was first looked at.
+    pub fn calls(&self) -> u64 {
+        self.calls.values().map(CallCount::total).sum()
     }
 
     /// Looks at its process, and at the definitions if they may have changed.
@@ -203,7 +257,7 @@ impl LiveRank {
         if self.has_ended() {
             return;
         }
-        let process = ProcessState::detect(&self.file);
+        let process = self.process_state(ticks_per_s);
         if (self.begin_ticks.is_none() || self.place.is_none() || !process.runs())
             && let Ok(file) = RankFile::open(&self.file.path)
         {
@@ -220,6 +274,19 @@ impl LiveRank {
         self.note_queue(ticks_per_s);
     }
 
+    fn process_state(&mut self, ticks_per_s: f64) -> ProcessState {
+        let now = self.now();
+        let since_s = now.saturating_sub(self.checked) as f64 / ticks_per_s;
+        if self.process.is_none() || since_s >= CHECKED_S {
+            self.checked = now;
+            self.process = KnownProcess::new(&self.file);
+        }
+        match &self.process {
+            Some(process) => process.state(),
+            None => ProcessState::detect(&self.file),
+        }
+    }
+
     fn note_definitions(&mut self) {
         let facts = RankFacts::from_definitions(&self.file.definitions);
         self.begin_ticks = facts.begin_ticks;
@@ -228,34 +295,54 @@ impl LiveRank {
         }
     }
 
-    /// Reads how long its threads waited for a core.
+    /// Reads how its threads used the cores, and how long they waited for one.
     fn note_queue(&mut self, ticks_per_s: f64) {
         let process = self.file.fixed.pid;
-        let now = self.now();
         self.cores = CoreUse::default();
-        let mut queued = BTreeMap::new();
+        self.accounts.retain(|thread, _| self.threads.contains(thread));
+        self.queued.retain(|thread, _| self.threads.contains(thread));
         for thread in &self.threads {
-            let path = format!("/proc/{process}/task/{thread}/schedstat");
-            let text = fs::read_to_string(path).unwrap_or_default();
-            let mut fields = text.split_whitespace().map_while(|field| field.parse().ok());
-            let mut next = || fields.next().unwrap_or(0_u64);
-            let (on_core, waited, turns) = (next(), next(), next());
+            let account = match self.accounts.entry(*thread) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    match File::open(format!("/proc/{process}/task/{thread}/schedstat")) {
+                        Ok(file) => new.insert(file),
+                        Err(_) => continue,
+                    }
+                }
+            };
+            let [on_core, waited, turns] = schedstat(account).unwrap_or_default();
             if turns > 0 {
-                queued.insert(*thread, waited);
+                self.queued.insert(*thread, waited);
                 self.cores.add(on_core, waited, turns);
             }
         }
-        let since_s = now.saturating_sub(self.glanced) as f64 / ticks_per_s;
-        let waited = queued.iter().filter_map(|(thread, now_ns)| {
-            Some(now_ns.saturating_sub(*self.queued.get(thread)?) as f64 * 1e-9)
+        let now = self.now();
+        let (since, before) = &self.queued_before;
+        let since_s = now.saturating_sub(*since) as f64 / ticks_per_s;
+        if since_s < QUEUED_S {
+            return;
+        }
+        let waited = self.queued.iter().filter_map(|(thread, now_ns)| {
+            Some(now_ns.saturating_sub(*before.get(thread)?) as f64 * 1e-9)
         });
         let longest_s = waited.max_by(f64::total_cmp);
         self.waits_for_core = longest_s.map(|waited_s| (waited_s / since_s).clamp(0.0, 1.0));
-        (self.queued, self.glanced) = (queued, now);
+        self.queued_before = (now, self.queued.clone());
     }
 
     /// Share of the last seconds outside MPI and the recorder; `None` if it has ended, or nothing was seen of it.
     pub fn efficiency(&self) -> Option<f64> {
         self.recent.efficiency().filter(|_| !self.has_ended())
     }
+}
+
+/// What the kernel says of a thread: nanoseconds on a core and waiting for one, and how often it was given one.
+fn schedstat(account: &File) -> Option<[u64; 3]> {
+    const BYTES: usize = 64;
+    let mut text = [0; BYTES];
+    let read = account.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..read]).ok()?;
+    let mut fields = text.split_whitespace().map_while(|field| field.parse().ok());
+    Some([fields.next()?, fields.next()?, fields.next()?])
 }

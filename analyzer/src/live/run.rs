@@ -8,11 +8,10 @@ use crate::trace::{TraceError, rank_files};
 
 use super::counter;
 use super::rank::{LiveRank, RankState};
+use super::seconds::SPAN_S;
 
 /// How long the counter is compared with the system's clock at least.
 const COMPARED: Duration = Duration::from_millis(20);
-/// Seconds that the figures are of.
-pub const SPAN_S: f64 = 10.0;
 
 /// A run that is going on.
 #[derive(Debug)]

@@ -7,6 +7,9 @@ use trace_format::layout::TOOL;
 use trace_format::meaning::Class;
 use trace_format::reader::{BriefEvent, LiveWindow, RankFile};
 
+/// Seconds that the figures are of.
+pub const SPAN_S: f64 = 10.0;
+
 /// A stretch between two looks, as far as the window still has it. All in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stretch {
@@ -69,6 +72,7 @@ impl RecentSeconds {
     }
 }
 
+/// Whether it is a function of MPI.
 pub(super) fn is_mpi(file: &RankFile, function: u16) -> bool {
     function >= FIRST_FUNCTION
         && file.meaning(function).is_none_or(|meaning| meaning.class != Class::Compute)
@@ -78,11 +82,12 @@ fn is_inside(event: &BriefEvent) -> bool {
     event.head.is_open() && !event.head.is_abandoned()
 }
 
-/// What a window shows of the time from one moment to another.
-pub fn stretch(file: &RankFile, window: &LiveWindow, from: u64, until: u64) -> Stretch {
-    let from = from.max(window.opened_ticks);
+/// What the windows of a thread, oldest first, show of the time from one moment to another. What ended before the last
+/// look ended before that time.
+pub fn stretch(file: &RankFile, windows: &[&LiveWindow], from: u64, until: u64) -> Stretch {
+    let from = from.max(windows.first().map_or(until, |oldest| oldest.opened_ticks));
     let mut sum = Stretch { until, seen: until.saturating_sub(from), ..Stretch::default() };
-    for event in window.events() {
+    for event in windows.iter().flat_map(|window| window.changed_events()) {
         let (begin, end) = (event.head.begin(), event.end);
         let end = if is_inside(&event) { until } else { end.min(until) };
         let inside = end.saturating_sub(begin.max(from));
@@ -101,12 +106,14 @@ pub fn stretch(file: &RankFile, window: &LiveWindow, from: u64, until: u64) -> S
     sum
 }
 
-/// Where a thread is according to its window, at a moment of its counter.
+/// Where a thread is according to its newest window, at a moment of its counter.
 pub fn place(file: &RankFile, window: &LiveWindow, now: u64) -> Place {
     /// A run of polls goes on if the last one was no longer ago than so many of its polls took.
     const POLLS: u64 = 20;
-    let calls = window.events().filter(|event| is_mpi(file, event.head.function()));
-    let Some(last) = calls.last() else { return Place::Outside { since: window.opened_ticks } };
+    let is_call = |event: &BriefEvent| is_mpi(file, event.head.function());
+    let last = window.changed_events().filter(is_call).last();
+    let last = last.or_else(|| window.events().filter(is_call).last());
+    let Some(last) = last else { return Place::Outside { since: window.opened_ticks } };
     let (function, since) = (last.head.function(), last.head.begin());
     let polls_on = last.polls.is_some_and(|(count, _)| {
         let span = last.end.saturating_sub(since);

@@ -53,6 +53,7 @@ use kept_symbols::KeptSymbols;
 pub use kept_symbols::SYMBOLS_JSON;
 use opened::{Opened, extents, gaps};
 pub use opened::{RankTrace, Run};
+pub(crate) use process::KnownProcess;
 pub use process::{ProcessState, host_name};
 use run_json::{RUN_JSON, RunJson};
 use snapshot::Snapshot;

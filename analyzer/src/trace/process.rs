@@ -4,8 +4,9 @@
 //! keeps the window that it writes mapped, so a process with that id that has not mapped the file
 //! is another one.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::linux::fs::MetadataExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,34 @@ impl ProcessState {
     /// Whether it is running.
     pub fn runs(self) -> bool {
         matches!(self, Self::Runs(_))
+    }
+}
+
+/// A process that is asked for its state again and again: without the search for the file that it has mapped, which takes
+/// longer than all else.
+#[derive(Debug)]
+pub struct KnownProcess {
+    stat: File,
+}
+
+impl KnownProcess {
+    /// The process that writes a file, if it runs on this host.
+    pub fn new(file: &RankFile) -> Option<Self> {
+        let stat = File::open(format!("/proc/{}/stat", file.fixed.pid)).ok()?;
+        // From here on, the number cannot be that of another process.
+        ProcessState::detect(file).runs().then_some(Self { stat })
+    }
+
+    /// Its state now.
+    pub fn state(&self) -> ProcessState {
+        const BYTES: usize = 512;
+        let mut text = [0; BYTES];
+        let read = self.stat.read_at(&mut text, 0).unwrap_or(0);
+        match state(&String::from_utf8_lossy(&text[..read])) {
+            // It has ended, and its parent has not noticed yet.
+            None | Some('Z' | 'X') => ProcessState::Gone,
+            Some(state) => ProcessState::Runs(state),
+        }
     }
 }
 

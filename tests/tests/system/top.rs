@@ -79,38 +79,62 @@ under_both! {
         running.end();
     }
 
-    fn efficiency_is_that_of_the_report_of_the_same_seconds(mpi) {
-        let folder = TempDir::new();
-        let ends = folder.join("ends");
-        let mut running = Job::new(mpi, &victim(mpi, "alternates"))
-            .ranks(2)
-            .argument(ends.to_str().expect("text"))
-            .start_recording();
-        running.wait_for(|trace| (trace.rank(0).count("MPI_Barrier") > 20).then_some(()));
-        let found = top(&running.directory());
-        std::fs::write(&ends, "").expect("it can be written");
-        let recorded = running.end();
-        recorded.expect_code(0);
-        let at_s = found["at_s"].as_f64().expect("a number");
-        for rank in found["ranks"].as_array().expect("ranks") {
-            let [efficiency, observed_s] = ["efficiency", "observed_s"]
-                .map(|key| rank[key].as_f64().unwrap_or_else(|| panic!("{key}: {found}")));
-            let window = format!("{:.6},{at_s:.6}", (at_s - observed_s).max(0.0));
-            let arguments = ["report", "--json", "--window", &window];
-            let report = gammachi(&arguments, &recorded.directory());
-            let number = rank["rank"].as_u64().expect("a number") as usize;
-            let [computing_s, elapsed_s] = ["compute_s", "elapsed_s"]
-                .map(|key| report["ranks"][number][key].as_f64().expect("a number"));
-            let difference = efficiency - computing_s / elapsed_s;
-            // Where other programs take the cores, whole looks are late.
-            assert!(difference.abs() < 0.05, "{found}\n{}", report["ranks"][number]);
+    fn figures_are_those_of_the_report_of_the_same_seconds(mpi) {
+        for (program, turn_s) in [("alternates", 0.010), ("sleeps_in_turn", 0.020)] {
+            let folder = TempDir::new();
+            let ends = folder.join("ends");
+            let mut running = Job::new(mpi, &victim(mpi, program))
+                .ranks(2)
+                .argument(ends.to_str().expect("text"))
+                .start_recording();
+            running.wait_for(|trace| (trace.rank(0).count("MPI_Barrier") > 40).then_some(()));
+            let found = top(&running.directory());
+            std::fs::write(&ends, "").expect("it can be written");
+            let recorded = running.end();
+            recorded.expect_code(0);
+            let at_s = found["at_s"].as_f64().expect("a number");
+            for rank in found["ranks"].as_array().expect("ranks") {
+                let [efficiency, observed_s] = ["efficiency", "observed_s"]
+                    .map(|key| rank[key].as_f64().unwrap_or_else(|| panic!("{key}: {found}")));
+                let window = format!("{:.6},{at_s:.6}", (at_s - observed_s).max(0.0));
+                let arguments = ["report", "--json", "--window", &window];
+                let report = gammachi(&arguments, &recorded.directory());
+                let number = rank["rank"].as_u64().expect("a number") as usize;
+                let [computing_s, elapsed_s] = ["compute_s", "elapsed_s"]
+                    .map(|key| report["ranks"][number][key].as_f64().expect("a number"));
+                let difference = efficiency - computing_s / elapsed_s;
+                println!("TOP {program} rank {number}: {efficiency:.4}, off by {difference:.5}");
+                // Ranks are looked at one after the other.
+                assert!(difference.abs() < 0.01, "{found}\n{}", report["ranks"][number]);
+            }
+            let per_s = found["iterations_per_s"].as_f64().unwrap_or_else(|| panic!("{found}"));
+            assert!(per_s > 0.0 && per_s <= 1.0 / turn_s, "{program}: {found}");
+            let after = top(&recorded.directory());
+            assert!(states(&after).iter().all(|(state, _)| *state == "finished"), "{after}");
+            assert!(alarms(&after).is_empty() && after["at_s"].is_null(), "{after}");
+            let watched = Command::new(command()).arg("top").arg(recorded.directory()).output();
+            let stderr = String::from_utf8_lossy(&watched.expect("it starts").stderr).into_owned();
+            assert!(stderr.contains("no rank of this host is running; gammachi report"), "{stderr}");
         }
-        let after = top(&recorded.directory());
-        assert!(states(&after).iter().all(|(state, _)| *state == "finished"), "{after}");
-        assert!(alarms(&after).is_empty() && after["at_s"].is_null(), "{after}");
-        let watched = Command::new(command()).arg("top").arg(recorded.directory()).output();
-        let stderr = String::from_utf8_lossy(&watched.expect("it starts").stderr).into_owned();
-        assert!(stderr.contains("no rank of this host is running; gammachi report"), "{stderr}");
+    }
+
+    // A thread fills a window in a millisecond or less, and then the other one.
+    fn newest_window_counts(mpi) {
+        let ends = TempDir::new();
+        let file = ends.join("ends");
+        let mut running =
+            Job::new(mpi, &victim(mpi, "calls_until_told")).ranks(2).argument(&file).start_recording();
+        running.wait_for(|trace| (trace.rank(0).count("MPI_Sendrecv") > 20_000).then_some(()));
+        for _ in 0..3 {
+            let found = top(&running.directory());
+            let at_s = found["at_s"].as_f64().expect("a number");
+            for rank in found["ranks"].as_array().expect("ranks") {
+                let since_s = rank["since_s"].as_f64().expect("a number");
+                assert!(at_s - since_s < 1.0, "it has not stood still: {found}");
+            }
+        }
+        std::fs::write(&file, "").expect("it can be written");
+        running.end().expect_code(0);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Follows the windows of a process that is still running.
 //!
-//! Each look reads the windows of its threads and the headers of the chunks that the file grew by, so its cost does not
-//! grow with the trace. Nothing is mapped: a file that something cuts off cannot end the reader.
+//! Each look reads what the windows of its threads gained since the last one, and the headers of the chunks that the file
+//! grew by, so its cost does not grow with the trace. Nothing is mapped: a file that something cuts off cannot end the
+//! reader.
 
 use std::fs::File;
 use std::io;
@@ -17,6 +18,8 @@ use crate::slot::More;
 
 /// Bytes without chunks that are read at a time.
 const BLOCK_BYTES: usize = 64 << 10;
+/// Slots that are read at first from where a window may have changed.
+const FEW_SLOTS: usize = 64;
 
 /// The windows of a rank file whose process may be running.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct LiveWindows {
     pub(super) windows: Vec<Range<u64>>,
     /// Where the area for stacks lies.
     pub(super) stacks: Option<Range<u64>>,
+    /// What the last look found in each of the windows; `None`: it was being reused.
+    contents: Vec<Option<LiveWindow>>,
 }
 
 /// The contents of a thread's window.
@@ -43,7 +48,12 @@ pub struct LiveWindow {
     pub sequence: u32,
     /// Counter when the thread began to fill it.
     pub opened_ticks: u64,
+    header: ChunkHeader,
     slots: Vec<Slot>,
+    /// From which slot on it may differ from what the last look found.
+    changed_from: usize,
+    /// What was read last of what can still change, with the header.
+    tail: Vec<u8>,
 }
 
 impl LiveWindows {
@@ -53,23 +63,27 @@ impl LiveWindows {
     /// The file cannot be opened.
     pub fn follow(path: &Path) -> io::Result<Self> {
         let source = regular_file::open(path)?;
-        let (empty, windows) = (Vec::new(), Vec::new());
-        Ok(Self { source, known_to: HEADER_BYTES, empty, windows, stacks: None })
+        let (empty, windows, contents) = Default::default();
+        Ok(Self { source, known_to: HEADER_BYTES, empty, windows, stacks: None, contents })
     }
 
     /// The windows as they are now. One that is being reused at every attempt to read it is missing.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn look(&mut self) -> io::Result<Vec<LiveWindow>> {
+    pub fn look(&mut self) -> io::Result<impl Iterator<Item = &LiveWindow> + Clone> {
         self.find_windows()?;
-        let read = |at: &Range<u64>| {
-            let bytes = (at.end - at.start) as usize;
-            let from = |bytes: &mut [u8]| self.source.read_exact_at(bytes, at.start);
-            let held = (0..HOLD_TRIES).find_map(|_| held::copy(bytes, from));
-            held.map(|(header, bytes)| LiveWindow::new(&header, &bytes))
-        };
-        Ok(self.windows.iter().filter_map(read).collect())
+        self.contents.resize_with(self.windows.len(), || None);
+        for (at, known) in self.windows.iter().zip(&mut self.contents) {
+            let is_current = known.as_mut().is_some_and(|known| known.follow(&self.source, at));
+            if !is_current {
+                let bytes = (at.end - at.start) as usize;
+                let from = |bytes: &mut [u8]| self.source.read_exact_at(bytes, at.start);
+                let held = (0..HOLD_TRIES).find_map(|_| held::copy(bytes, from));
+                *known = held.map(|(header, bytes)| LiveWindow::new(&header, &bytes));
+            }
+        }
+        Ok(self.contents.iter().flatten())
     }
 
     pub(super) fn find_windows(&mut self) -> io::Result<()> {
@@ -138,21 +152,88 @@ impl LiveWindows {
 
 impl LiveWindow {
     fn new(header: &ChunkHeader, bytes: &[u8]) -> Self {
-        let slots = bytes.get(CHUNK_HEADER_BYTES..).unwrap_or_default().chunks(SLOT_BYTES);
-        // What is zero at the end was left out.
-        let whole = |slot: &[u8]| {
-            let mut whole = [0; SLOT_BYTES];
-            whole[..slot.len()].copy_from_slice(slot);
-            read_plain(&whole)
-        };
-        let slots = slots.filter_map(whole).take_while(|slot: &Slot| slot.word != 0).collect();
         let ChunkHeader { thread, sequence, opened_ticks, thread_os_id: os_id, .. } = *header;
-        Self { thread, os_id, sequence, opened_ticks, slots }
+        let (header, slots) = (*header, slots(bytes));
+        Self {
+            thread,
+            os_id,
+            sequence,
+            opened_ticks,
+            header,
+            slots,
+            changed_from: 0,
+            tail: Vec::new(),
+        }
+    }
+
+    /// Reads what has changed since the last look. `false` if it was reused meanwhile.
+    fn follow(&mut self, source: &File, at: &Range<u64>) -> bool {
+        let first = self.may_change_from();
+        let begin = at.start + (CHUNK_HEADER_BYTES + first * SLOT_BYTES) as u64;
+        let read = |bytes: &mut [u8]| {
+            let (header, slots) = bytes.split_at_mut(CHUNK_HEADER_BYTES);
+            source.read_exact_at(header, at.start)?;
+            source.read_exact_at(slots, begin)
+        };
+        let most = (at.end.saturating_sub(begin) as usize) / SLOT_BYTES;
+        // Reading once is enough to see that nothing has changed.
+        let mut once = vec![0; CHUNK_HEADER_BYTES + most.min(FEW_SLOTS) * SLOT_BYTES];
+        if read(&mut once).is_ok() && once == self.tail {
+            self.changed_from = first;
+            return true;
+        }
+        let mut count = FEW_SLOTS;
+        loop {
+            let bytes = CHUNK_HEADER_BYTES + most.min(count) * SLOT_BYTES;
+            let Some((header, copy)) = (0..HOLD_TRIES).find_map(|_| held::copy(bytes, read)) else {
+                return false;
+            };
+            if header != self.header {
+                return false;
+            }
+            let found = slots(&copy);
+            if found.len() < count || count >= most {
+                self.slots.truncate(first);
+                self.slots.extend(found);
+                self.changed_from = first;
+                self.tail.clear();
+                if self.may_change_from() == first && bytes == once.len() {
+                    self.tail = copy;
+                    self.tail.resize(bytes, 0);
+                }
+                return true;
+            }
+            count *= 8;
+        }
+    }
+
+    /// The first of the last slots that the process may still change.
+    fn may_change_from(&self) -> usize {
+        let last = self.slots.len().saturating_sub(FEW_SLOTS);
+        let heads = (last..self.slots.len()).filter(|at| !self.slots[*at].is_continuation());
+        let is_open = |at: &usize| Head(self.slots[*at]).is_open();
+        let first_open = heads.clone().find(is_open).or(heads.clone().next_back()).unwrap_or(last);
+        // An empty poll is taken back and counted in the event before it.
+        heads.take_while(|at| *at < first_open).last().unwrap_or(first_open)
     }
 
     /// Its events, in order of their begin.
-    pub fn events(&self) -> impl Iterator<Item = BriefEvent> {
-        let mut slots = self.slots.iter().enumerate().peekable();
+    pub fn events(&self) -> impl Iterator<Item = BriefEvent> + Clone {
+        self.events_from(0)
+    }
+
+    /// Its events from the first on that the last look may not have found as they are now, in order of their begin.
+    pub fn changed_events(&self) -> impl Iterator<Item = BriefEvent> + Clone {
+        self.events_from(self.changed_from)
+    }
+
+    /// Its events that the next look may find otherwise.
+    pub fn unsettled_events(&self) -> impl Iterator<Item = BriefEvent> + Clone {
+        self.events_from(self.may_change_from())
+    }
+
+    fn events_from(&self, first: usize) -> impl Iterator<Item = BriefEvent> + Clone {
+        let mut slots = self.slots.iter().enumerate().skip(first).peekable();
         std::iter::from_fn(move || {
             let (number, slot) = slots.find(|(_, slot)| !slot.is_continuation())?;
             let mut more = More::default();
@@ -172,6 +253,18 @@ impl LiveWindow {
             })
         })
     }
+}
+
+/// The used slots of a window's copy.
+fn slots(copy: &[u8]) -> Vec<Slot> {
+    let slots = copy.get(CHUNK_HEADER_BYTES..).unwrap_or_default().chunks(SLOT_BYTES);
+    // What is zero at the end was left out.
+    let whole = |slot: &[u8]| {
+        let mut whole = [0; SLOT_BYTES];
+        whole[..slot.len()].copy_from_slice(slot);
+        read_plain(&whole)
+    };
+    slots.filter_map(whole).take_while(|slot: &Slot| slot.word != 0).collect()
 }
 
 #[cfg(test)]
@@ -203,7 +296,7 @@ mod tests {
         file.set_len(first + WINDOW_BYTES).unwrap();
         let mut live = LiveWindows::follow(&path).unwrap();
         let threads = |live: &mut LiveWindows| {
-            live.look().unwrap().iter().map(|window| window.thread).collect::<Vec<_>>()
+            live.look().unwrap().map(|window| window.thread).collect::<Vec<_>>()
         };
         assert_eq!(threads(&mut live), []);
         file.set_len(second + WINDOW_BYTES).unwrap();
@@ -218,9 +311,34 @@ mod tests {
             let at = first + (CHUNK_HEADER_BYTES + number * SLOT_BYTES) as u64;
             file.write_all_at(bytes_of(&slot), at).unwrap();
         }
-        let windows = live.look().unwrap();
-        let events: Vec<_> = windows[1].events().map(|of| (of.end, of.head.is_open())).collect();
-        assert_eq!((windows[1].opened_ticks, events), (5, vec![(17, false), (20, true)]));
+        let events = |live: &mut LiveWindows, of: fn(&LiveWindow) -> Vec<(u64, bool)>| {
+            of(live.look().unwrap().nth(1).unwrap())
+        };
+        let all = |window: &LiveWindow| {
+            window.events().map(|of| (of.end, of.head.is_open())).collect::<Vec<_>>()
+        };
+        let changed = |window: &LiveWindow| {
+            window.changed_events().map(|of| (of.end, of.head.is_open())).collect::<Vec<_>>()
+        };
+        assert_eq!(live.look().unwrap().nth(1).unwrap().opened_ticks, 5);
+        let open = vec![(17, false), (20, true)];
+        assert_eq!((events(&mut live, all), events(&mut live, changed)), (open.clone(), open));
+        // It returns, and more calls than are read at first follow.
+        for number in 1..300 {
+            let slot = Slot { begin: 20 * number, word: 7 | 9 << 32, ..Slot::default() };
+            let at = first + (CHUNK_HEADER_BYTES + number as usize * SLOT_BYTES) as u64;
+            file.write_all_at(bytes_of(&slot), at).unwrap();
+        }
+        assert_eq!(events(&mut live, changed)[..2], [(17, false), (27, false)]);
+        assert_eq!((events(&mut live, all).len(), events(&mut live, changed).len()), (300, 2));
+        // The window is used again.
+        let mut reused = header(0);
+        (reused.sequence, reused.opened_ticks) = (2, 9000);
+        let (from, to) = CHUNK_CRC_COVERS;
+        reused.crc = checksum(&bytes_of(&reused)[from..to]);
+        file.write_all_at(&[0; 20_000], first).unwrap();
+        file.write_all_at(bytes_of(&reused), first).unwrap();
+        assert_eq!((events(&mut live, all), events(&mut live, changed)), (vec![], vec![]));
         // What is cut off is not found again, and nothing fails.
         file.set_len(HEADER_BYTES).unwrap();
         assert_eq!(threads(&mut live), []);

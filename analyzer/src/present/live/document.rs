@@ -17,6 +17,11 @@ pub(crate) struct Document<'a> {
     at_s: Option<f64>,
     /// Mean over ranks of their `efficiency`; null: unknown.
     efficiency: Option<f64>,
+    /// Iterations per second of the loop that turns most often and that all ranks take part in, over the last seconds, at
+    /// most 10; null: none was seen, or calls were missed.
+    iterations_per_s: Option<f64>,
+    /// Mean over ranks of their `waits_for_core`; null: unknown.
+    waits_for_core: Option<f64>,
     /// Ranks of this host, ascending.
     ranks: Vec<RankDocument<'a>>,
     /// What somebody should look at.
@@ -61,7 +66,8 @@ struct AlarmDocument {
     since_s: Option<f64>,
 }
 
-fn state_name(state: RankState) -> &'static str {
+/// The name of a state in documents and metrics.
+pub(super) fn state_name(state: RankState) -> &'static str {
     match state {
         RankState::Computing => "computing",
         RankState::InMpi => "in_mpi",
@@ -93,6 +99,8 @@ pub fn json(run: &LiveRun, moment: &Moment, alarms: &[Alarm]) -> serde_json::Res
         run: run.directory.display().to_string(),
         at_s: (!moment.is_over).then_some(moment.at_s),
         efficiency: moment.efficiency(),
+        iterations_per_s: moment.iterations.map(|iterations| iterations.per_s),
+        waits_for_core: moment.waits_for_core(),
         ranks: ranks.collect(),
         alarms: alarms.collect(),
         elsewhere: run.elsewhere().collect(),

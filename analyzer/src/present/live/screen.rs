@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use crate::live::{Alarm, LiveRun, Moment, RankNow, RankState, Silent, SlowIteration};
 use crate::present::blocks::Blocks;
 use crate::present::context::{number_list, plural};
-use crate::present::quantity::seconds;
+use crate::present::quantity::{percent, seconds, significant};
 use crate::present::table;
 use crate::tables::{Cell, Table};
 use crate::trace::snapshot::Reason;
 
 /// Most ranks that are listed.
 const MAX_ROWS: usize = 20;
+/// Share of the time that ranks wait for a core from which on the sentence says so.
+const NOTABLE_WAIT: f64 = 0.05;
 
 /// What the ranks do.
 pub fn screen(run: &LiveRun, moment: &Moment, alarms: &[Alarm], colour: bool) -> String {
@@ -56,7 +58,16 @@ fn sentence(moment: &Moment) -> String {
     let states = states.collect::<Vec<_>>().join(", ");
     let efficiency =
         moment.efficiency().map(|share| format!("; {share:.2} efficient in the last 10 s"));
-    format!("After {}: {states}{}.", seconds(moment.at_s), efficiency.unwrap_or_default())
+    let efficiency = efficiency.unwrap_or_default();
+    let iterations = moment.iterations.map_or_else(String::new, |of| match of.per_s >= 1.0 {
+        true => format!("; {} iterations per second", significant(of.per_s, 3)),
+        false => format!("; {} per iteration", seconds(of.per_s.recip())),
+    });
+    let short = moment.waits_for_core().filter(|share| *share >= NOTABLE_WAIT);
+    let short = short.map_or_else(String::new, |share| {
+        format!(" Ranks wait for a core for {} of the time.", percent(share))
+    });
+    format!("After {}: {states}{efficiency}{iterations}.{short}", seconds(moment.at_s))
 }
 
 /// An alarm at a moment.
