@@ -49,7 +49,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), CommandError> {
         directory = Some(path.into_os_string());
     }
     if let Some(triggers) = watched_for {
-        flight::start_detached(directory, &triggers);
+        flight::start_detached(directory, &triggers, arguments.options.metrics.as_ref());
     }
     let error = command.exec();
     Err(cannot_start(&words[0], &error))

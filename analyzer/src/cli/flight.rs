@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::eprint_message;
 use super::recorder_environment::LD_PRELOAD;
+use super::watch_metrics::MetricsPlace;
 use super::watch_triggers::Triggers;
 
 /// How long a watcher may take for its last look and snapshot.
@@ -21,17 +22,25 @@ const LOCAL_RANK: [&str; 4] =
     ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"];
 
 /// The command that watches a run whose ranks come while a process lives.
-pub fn watcher(run: &Path, triggers: &Triggers, process: u32) -> Command {
+pub fn watcher(
+    run: &Path,
+    triggers: &Triggers,
+    metrics: Option<&MetricsPlace>,
+    process: u32,
+) -> Command {
     let own = env::current_exe().unwrap_or_else(|_| "gammachi".into());
     let mut command = Command::new(own);
     command.arg("watch").arg(run).arg("--on").arg(triggers.to_string());
+    if let Some(place) = metrics {
+        command.arg("--metrics").arg(place.to_string());
+    }
     command.arg("--while").arg(process.to_string());
     command.env_remove(LD_PRELOAD).stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
 
 /// Starts a watcher that is nobody's child, so that the program never waits for it. It ends with the ranks.
-pub fn start_detached(run: Option<OsString>, triggers: &Triggers) {
+pub fn start_detached(run: Option<OsString>, triggers: &Triggers, metrics: Option<&MetricsPlace>) {
     let is_first = LOCAL_RANK.iter().find_map(env::var_os).is_none_or(|it| it == "0");
     if !is_first {
         return;
@@ -42,7 +51,8 @@ pub fn start_detached(run: Option<OsString>, triggers: &Triggers) {
         );
         return;
     };
-    let started = watcher(Path::new(&run), triggers, std::process::id()).arg("--detach").status();
+    let process = std::process::id();
+    let started = watcher(Path::new(&run), triggers, metrics, process).arg("--detach").status();
     if let Err(error) = started {
         eprint_message(&format!("nobody watches this run: {error}"));
     }

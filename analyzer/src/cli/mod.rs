@@ -62,6 +62,7 @@ mod terminal;
 mod top;
 mod unfinished_output;
 mod watch;
+mod watch_metrics;
 mod watch_signals;
 mod watch_triggers;
 mod whatif;

@@ -20,6 +20,7 @@ use trace_format::settings::{
 use super::batch_limit::before_end;
 use super::error::CommandError;
 use super::recorder_environment::{Variable, merge_params};
+use super::watch_metrics::MetricsPlace;
 use super::watch_triggers::Triggers;
 
 /// What to record.
@@ -67,6 +68,10 @@ pub struct RecordingArguments {
     /// signal [default: hang=30s,exit,signal]
     #[arg(long, value_name = "LIST", requires = "flight", value_parser = on)]
     pub on: Option<String>,
+
+    /// With --flight, publish figures for Prometheus, as for `gammachi watch`: in a file, or on a port of 127.0.0.1
+    #[arg(long, value_name = "FILE|PORT", requires = "flight")]
+    pub metrics: Option<MetricsPlace>,
 
     /// Limit of a rank's file.
     #[arg(long, value_name = "BYTES", value_parser = values::bytes, help = MAX_BYTES.help())]

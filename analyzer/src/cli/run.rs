@@ -97,9 +97,10 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
                 variables.push((EVERY_RANK.name, "1".into()));
             }
             let recorded = (&mut directory, id.as_str());
-            let watcher = recording
-                .watched_for
-                .map(|triggers| flight::watcher(&recorded.0.path, &triggers, process::id()));
+            let metrics = arguments.options.metrics.as_ref();
+            let watcher = recording.watched_for.map(|triggers| {
+                flight::watcher(&recorded.0.path, &triggers, metrics, process::id())
+            });
             let recorded = (recorded.0, recorded.1, watcher);
             run_recorded(words, parts, variables, recorded, &mut run_json, arguments.report)
         }

@@ -18,13 +18,14 @@ use trace_format::settings::byte_size;
 use super::batch_limit::before_end;
 use super::error::{CommandError, Context, eprint_message};
 use super::newest_run::named_or_newest;
+use super::watch_metrics::{MetricsPlace, Publisher};
 use super::watch_signals::WatchSignals;
 use super::watch_triggers::Triggers;
 use crate::live::{
     Alarm, Alarms, Hosts, Iterations, LiveRun, Moment, NotTaken, Others, Snapshots, Taken,
     WaitingAnalysis,
 };
-use crate::present::live::{alarm_text, silent_text, slow_text};
+use crate::present::live::{Watched, alarm_text, metrics, silent_text, slow_text};
 use crate::shell_word::shell_word;
 use crate::trace::TraceError;
 use crate::trace::snapshot::Reason;
@@ -71,6 +72,11 @@ pub struct WatchArguments {
     /// Go on in the background
     #[arg(long, hide = true, requires = "while_process")]
     pub detach: bool,
+
+    /// Publish figures for Prometheus: in a file for node exporter's textfile collector, or on a port of 127.0.0.1;
+    /// `,ranks` behind it for figures of each rank instead of sums
+    #[arg(long, value_name = "FILE|PORT", conflicts_with = "now")]
+    pub metrics: Option<MetricsPlace>,
 
     /// Snapshots to keep: the first one and the newest
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = most)]
@@ -131,7 +137,17 @@ pub(super) fn watch(arguments: &WatchArguments) -> Result<(), CommandError> {
             ))),
         };
     };
-    Watcher::new(run, arguments, snapshots, limit).watch(&signals);
+    let publisher = arguments.metrics.as_ref().map(Publisher::begin).transpose();
+    let publisher = match (publisher, arguments.while_process) {
+        (Ok(publisher), _) => publisher,
+        (Err(why), None) => return Err(CommandError::Output(why)),
+        // The program runs, and is watched all the same.
+        (Err(why), Some(_)) => {
+            eprint_message(&why);
+            None
+        }
+    };
+    Watcher::new(run, arguments, snapshots, limit, publisher).watch(&signals);
     Ok(())
 }
 
@@ -201,7 +217,7 @@ struct Watcher {
     hosts: Option<Hosts>,
     /// A host that was told to be silent.
     silent: Option<String>,
-    /// If slow ones are watched for.
+    /// If slow ones are watched for, or their rate is published.
     iterations: Option<Iterations>,
     /// When there was a snapshot of a slow one.
     slow: Option<Instant>,
@@ -218,6 +234,8 @@ struct Watcher {
     moved: u64,
     /// What prevents snapshots, as it was told.
     prevented: Option<String>,
+    watched: Watched,
+    publisher: Option<Publisher>,
 }
 
 impl Watcher {
@@ -226,6 +244,7 @@ impl Watcher {
         arguments: &WatchArguments,
         snapshots: Snapshots,
         limit: Option<Instant>,
+        publisher: Option<Publisher>,
     ) -> Self {
         let triggers = &arguments.on;
         Self {
@@ -234,7 +253,11 @@ impl Watcher {
             alarms: Alarms::after(triggers.hang_s.unwrap_or(f64::INFINITY)),
             hosts: None,
             silent: None,
-            iterations: triggers.slow.map(Iterations::slow_at),
+            iterations: match (triggers.slow, &publisher) {
+                (Some(factor), _) => Some(Iterations::slow_at(factor)),
+                (None, Some(_)) => Some(Iterations::counted()),
+                (None, None) => None,
+            },
             slow: None,
             told_of_cores: false,
             limit,
@@ -244,6 +267,8 @@ impl Watcher {
             told: Vec::new(),
             moved: 0,
             prevented: None,
+            watched: Watched::default(),
+            publisher,
         }
     }
 
@@ -270,7 +295,7 @@ impl Watcher {
                 true => None,
                 false => self.analysis.waiting(&self.run, moment.longest_wait_s(), false),
             };
-            let moment = Moment::new(&self.run, waiting);
+            let mut moment = Moment::new(&self.run, waiting);
             let mut alarms = self.alarms.look_with(&moment, waiting, &others);
             let moves = self.alarms.moved() > self.moved
                 || others.still_s.is_some_and(|still_s| still_s < MOVES_S);
@@ -284,6 +309,7 @@ impl Watcher {
             alarms.retain(|alarm| self.triggers.include(alarm.kind));
             alarms.iter().for_each(|alarm| self.tell(alarm, moment.at_s));
             self.look_at_iterations();
+            moment.iterations = self.iterations.as_ref().and_then(|of| of.now(&self.run));
             if self.limit.take_if(|limit| *limit <= Instant::now()).is_some() {
                 self.snapshot(Reason::Limit, None, "the batch job is about to end");
             }
@@ -300,6 +326,7 @@ impl Watcher {
                 self.hosts.iter_mut().for_each(Hosts::end);
                 return;
             }
+            self.publish(&moment);
             if signals.take_request() {
                 self.snapshot(Reason::Signal, None, "SIGUSR1 was received");
             }
@@ -343,13 +370,17 @@ impl Watcher {
         let Some(iterations) = &mut self.iterations else { return };
         let slow = iterations.look(&mut self.run);
         if iterations.is_given_up() {
-            eprint_message(
-                "slow iterations are not told: the ranks make more calls than can be read",
-            );
+            if self.triggers.slow.is_some() {
+                eprint_message(
+                    "slow iterations are not told: the ranks make more calls than can be read",
+                );
+            }
             self.iterations = None;
         }
         for slow in slow {
             let text = slow_text(&slow);
+            let is_alarm = !slow.waited_for_core;
+            *self.watched.alarms.entry(Reason::Slow).or_default() += u64::from(is_alarm);
             if slow.waited_for_core {
                 if !std::mem::replace(&mut self.told_of_cores, true) {
                     eprint_message(&format!("{text}; such iterations are not told again"));
@@ -361,6 +392,14 @@ impl Watcher {
                 self.slow = Some(Instant::now());
             }
         }
+    }
+
+    /// Publishes the figures of a moment, if somebody asked for them.
+    fn publish(&mut self, moment: &Moment) {
+        let Self { run, watched, publisher: Some(publisher), .. } = self else { return };
+        let iterations = moment.iterations.map_or(0, |iterations| iterations.count);
+        watched.iterations = watched.iterations.max(iterations);
+        publisher.publish(|by_rank| metrics(run, moment, watched, by_rank));
     }
 
     /// Whether ranks of this host may still come.
@@ -375,6 +414,7 @@ impl Watcher {
             return;
         }
         self.told.push(cause);
+        *self.watched.alarms.entry(alarm.kind).or_default() += 1;
         let text = alarm_text(alarm, at_s);
         self.snapshot(alarm.kind, alarm.rank, &text);
     }
@@ -382,6 +422,7 @@ impl Watcher {
     fn snapshot(&mut self, reason: Reason, rank: Option<u32>, text: &str) {
         match self.snapshots.take(&mut self.run, self.hosts.as_mut(), reason, rank) {
             Ok(taken) => {
+                self.watched.snapshots += 1;
                 let other = (taken.reason, taken.rank) != (reason, rank);
                 let found =
                     Alarm { kind: taken.reason, rank: taken.rank, since_s: None, silent: None };

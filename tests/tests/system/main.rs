@@ -27,6 +27,7 @@ mod kernels;
 mod kills;
 mod ledger;
 mod message_counts;
+mod metrics;
 mod other_tools;
 mod parallel;
 mod pauses;

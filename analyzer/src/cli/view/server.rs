@@ -93,9 +93,8 @@ impl Loopback {
 
     /// Checks a request; returns the path after the token, and the query.
     fn check(&self, head: &Head) -> Result<(String, String), Refusal> {
-        let own = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
         let hosts: Vec<&str> = head.values("Host").collect();
-        let from_here = matches!(&hosts[..], [host] if own.iter().any(|own| own == host));
+        let from_here = names_this_host(&hosts, self.port);
         let same_origin = head.values("Origin").all(|origin| {
             origin.strip_prefix("http://").is_some_and(|host| hosts.iter().all(|own| *own == host))
         });
@@ -116,6 +115,39 @@ impl Loopback {
             _ => Err(NOTHING),
         }
     }
+}
+
+/// Answers requests for a text that every program of this machine may read, until the process ends.
+pub fn serve_text(
+    listener: &TcpListener,
+    path: &str,
+    media: &'static str,
+    text: &(impl Fn() -> String + Sync),
+) -> io::Result<()> {
+    let port = listener.local_addr()?.port();
+    connections::serve(listener, &|head: Result<&Head, Unreadable>| {
+        let refusal = match head {
+            Ok(head) if !names_this_host(&head.values("Host").collect::<Vec<_>>(), port) => FOREIGN,
+            Ok(head) if head.announces_body() => BODY,
+            Ok(head) if head.method != "GET" => METHOD,
+            Ok(head) if head.target.split('?').next() == Some(path) => {
+                return Verdict::Trusted(|| {
+                    respond(Answer { media, body: text().into_bytes(), nonce: None })
+                });
+            }
+            Ok(_) => NOTHING,
+            Err(Unreadable::TooLarge) => HEAD,
+            Err(Unreadable::Malformed | Unreadable::Gone) => MALFORMED,
+        };
+        Verdict::Refused(refuse(refusal))
+    });
+    Ok(())
+}
+
+/// Whether the only host that a request names is this one.
+fn names_this_host(hosts: &[&str], port: u16) -> bool {
+    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    matches!(hosts, [host] if own.iter().any(|own| own == host))
 }
 
 /// Whether a request comes from the page itself, according to the browser; other programs do not
