@@ -38,6 +38,9 @@ pub struct Alarms {
     waits_outside: bool,
     longest_s: f64,
     looked_s: Option<f64>,
+    /// How many ranks had ended at the last moment, and when the last of them did: that is progress, too.
+    ended: usize,
+    ended_s: f64,
     /// Ranks that were stopped at the last moment.
     stopped: Vec<u32>,
     /// How each rank had used the cores when one last moved.
@@ -58,6 +61,8 @@ impl Alarms {
             waits_outside: false,
             longest_s: 0.0,
             looked_s: None,
+            ended: 0,
+            ended_s: f64::NEG_INFINITY,
             stopped: Vec::new(),
             cores: BTreeMap::new(),
         }
@@ -92,7 +97,11 @@ impl Alarms {
         let now = alive.iter().filter(stopped).filter(|of| before.contains(&of.rank));
         alarms.extend(now.map(|of| alarm_of(Reason::Stopped, of)));
         alarms.extend(deadlocks(ranks, waiting));
-        let still = self.note_progress(*at_s, &alive, all_stopped, others);
+        let ended = ranks.len() - alive.len();
+        if std::mem::replace(&mut self.ended, ended) < ended {
+            self.ended_s = *at_s;
+        }
+        let still = self.note_progress(moment, &alive, all_stopped, others);
         if alarms.is_empty() {
             alarms.extend(still.filter(|_| !all_stopped).map(|kind| {
                 let outside = alive.iter().filter(|of| of.call.is_none()).map(|of| of.rank);
@@ -121,17 +130,20 @@ impl Alarms {
     /// Notes when a rank began or ended a call. Returns what it means if that is long ago.
     fn note_progress(
         &mut self,
-        at_s: f64,
+        moment: &Moment,
         alive: &[&RankNow],
         all_stopped: bool,
         others: &Others,
     ) -> Option<Reason> {
+        let Moment { at_s, ranks, .. } = moment;
+        let at_s = *at_s;
         let since_last_s = at_s - self.looked_s.replace(at_s).unwrap_or(at_s);
         if since_last_s > LATE_S || all_stopped {
             self.excused_s += since_last_s;
         }
-        let moved_s = alive.iter().filter_map(|of| of.since_s).fold(0.0, f64::max);
-        let moved = alive.iter().filter_map(|of| of.since).max().unwrap_or(0);
+        // Those that have ended moved, too.
+        let moved_s = ranks.iter().filter_map(|of| of.since_s).fold(0.0, f64::max);
+        let moved = ranks.iter().filter_map(|of| of.since).max().unwrap_or(0);
         if moved > self.moved {
             if self.waits_outside {
                 self.longest_s = self.longest_s.max(moved_s - self.moved_s);
@@ -144,7 +156,7 @@ impl Alarms {
         let inside = inside_here + others.inside;
         self.waits_outside = inside_here > 0 && inside_here < alive.len()
             || inside > 0 && !others.outside.is_empty();
-        let still_s = at_s - self.moved_s - self.excused_s;
+        let still_s = (at_s - self.moved_s - self.excused_s).min(at_s - self.ended_s);
         let still_s = others.still_s.map_or(still_s, |elsewhere| elsewhere.min(still_s));
         if inside == 0 || still_s <= self.patience_s || others.may_not_judge {
             return None;
@@ -237,6 +249,24 @@ mod tests {
         assert_eq!(kinds(&mut alarms, &at(8.0)), []);
         assert_eq!(kinds(&mut alarms, &at(12.0)), []);
         assert_eq!(kinds(&mut alarms, &at(12.5)), [(Reason::NoProgress, None)]);
+    }
+
+    /// Ranks wait for each other in MPI_Finalize while they end one after the other.
+    #[test]
+    fn ranks_that_end_in_turn_make_progress() {
+        let mut alarms = Alarms::after(PATIENCE_S);
+        let at = |at_s: f64, ended: usize| {
+            let mut moment = moment(at_s, &[(true, 2.0), (true, 1.0), (true, 1.0)]);
+            moment.ranks[..ended].iter_mut().for_each(|of| of.state = RankState::Finished);
+            moment
+        };
+        assert_eq!(kinds(&mut alarms, &at(11.0, 0)), []);
+        assert_eq!(kinds(&mut alarms, &at(11.9, 1)), [], "the one that moved last has ended");
+        assert_eq!(kinds(&mut alarms, &at(16.0, 1)), []);
+        assert_eq!(kinds(&mut alarms, &at(20.0, 2)), []);
+        assert_eq!(kinds(&mut alarms, &at(24.5, 2)), []);
+        assert_eq!(kinds(&mut alarms, &at(29.0, 2)), []);
+        assert_eq!(kinds(&mut alarms, &at(30.5, 2)), [(Reason::NoProgress, None)]);
     }
 
     #[test]
