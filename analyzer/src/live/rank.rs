@@ -18,8 +18,6 @@ use super::totals::{CallCount, Totals};
 
 /// Over how much time at least the share is taken that threads waited for a core, in seconds.
 const QUEUED_S: f64 = 1.0;
-/// How often it is made sure that a process has not become another program, in seconds.
-const CHECKED_S: f64 = 10.0;
 
 /// What a rank is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +87,8 @@ pub struct LiveRank {
     pub waits_for_core: Option<f64>,
     /// The calls of its first thread, if somebody takes them.
     new_calls: Option<NewCalls>,
-    /// Its process, and when it was last made sure that it is the one that writes the file, by the counter.
+    /// The process that writes its file.
     process: Option<KnownProcess>,
-    checked: u64,
     /// Counter at the last look.
     looked: u64,
 }
@@ -118,7 +115,6 @@ impl LiveRank {
             waits_for_core: None,
             new_calls: None,
             process: None,
-            checked: 0,
             looked: 0,
         };
         rank.note_definitions();
@@ -165,8 +161,8 @@ impl LiveRank {
     }
 
     /// Whether its process can be seen from here.
-    pub fn is_here(&self) -> bool {
-        ProcessState::detect(&self.file) != ProcessState::Unknown
+    pub fn is_here(&mut self) -> bool {
+        self.find_process() != ProcessState::Unknown
     }
 
     pub fn host(&self) -> &str {
@@ -257,7 +253,7 @@ impl LiveRank {
         if self.has_ended() {
             return;
         }
-        let process = self.process_state(ticks_per_s);
+        let process = self.find_process();
         if (self.begin_ticks.is_none() || self.place.is_none() || !process.runs())
             && let Ok(file) = RankFile::open(&self.file.path)
         {
@@ -274,17 +270,18 @@ impl LiveRank {
         self.note_queue(ticks_per_s);
     }
 
-    fn process_state(&mut self, ticks_per_s: f64) -> ProcessState {
-        let now = self.now();
-        let since_s = now.saturating_sub(self.checked) as f64 / ticks_per_s;
-        if self.process.is_none() || since_s >= CHECKED_S {
-            self.checked = now;
+    /// State of its process now.
+    pub(super) fn process(&self) -> ProcessState {
+        let known = self.process.as_ref().and_then(KnownProcess::state);
+        known.unwrap_or_else(|| ProcessState::detect(&self.file))
+    }
+
+    /// The same; remembers the process.
+    fn find_process(&mut self) -> ProcessState {
+        if self.process.as_ref().and_then(KnownProcess::state).is_none() {
             self.process = KnownProcess::new(&self.file);
         }
-        match &self.process {
-            Some(process) => process.state(),
-            None => ProcessState::detect(&self.file),
-        }
+        self.process()
     }
 
     fn note_definitions(&mut self) {

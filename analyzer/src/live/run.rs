@@ -59,11 +59,12 @@ impl LiveRun {
             }
             match LiveRank::open(&path) {
                 // A rank that has finished needs no process.
-                Ok(rank) if rank.state == RankState::Finished || rank.is_here() => {
-                    self.ranks.insert(path, rank);
-                }
-                Ok(rank) => {
-                    self.elsewhere.insert(path, rank.host().to_owned());
+                Ok(mut rank) => {
+                    if rank.state == RankState::Finished || rank.is_here() {
+                        self.ranks.insert(path, rank);
+                    } else {
+                        self.elsewhere.insert(path, rank.host().to_owned());
+                    }
                 }
                 // Its process may be writing the header.
                 Err(error) => unreadable = unreadable.or(Some(error.to_string())),

@@ -236,7 +236,7 @@ fn bytes_in(directory: &Path) -> u64 {
 fn process_of(rank: &LiveRank) -> ProcessState {
     match rank.state {
         RankState::Finished => ProcessState::Unknown,
-        _ => ProcessState::detect(rank.file()),
+        _ => rank.process(),
     }
 }
 

@@ -77,6 +77,8 @@ impl ProcessState {
 #[derive(Debug)]
 pub struct KnownProcess {
     stat: File,
+    /// Where its program and stack lie.
+    addresses: String,
 }
 
 impl KnownProcess {
@@ -84,20 +86,28 @@ impl KnownProcess {
     pub fn new(file: &RankFile) -> Option<Self> {
         let stat = File::open(format!("/proc/{}/stat", file.fixed.pid)).ok()?;
         // From here on, the number cannot be that of another process.
-        ProcessState::detect(file).runs().then_some(Self { stat })
+        let addresses = addresses(&read(&stat))?.to_owned();
+        ProcessState::detect(file).runs().then_some(Self { stat, addresses })
     }
 
-    /// Its state now.
-    pub fn state(&self) -> ProcessState {
-        const BYTES: usize = 512;
-        let mut text = [0; BYTES];
-        let read = self.stat.read_at(&mut text, 0).unwrap_or(0);
-        match state(&String::from_utf8_lossy(&text[..read])) {
+    /// Its state now; `None` if it has become another program, or may not be seen any more.
+    pub fn state(&self) -> Option<ProcessState> {
+        let text = read(&self.stat);
+        match state(&text) {
             // It has ended, and its parent has not noticed yet.
-            None | Some('Z' | 'X') => ProcessState::Gone,
-            Some(state) => ProcessState::Runs(state),
+            None | Some('Z' | 'X') => Some(ProcessState::Gone),
+            Some(state) => {
+                (addresses(&text) == Some(&*self.addresses)).then_some(ProcessState::Runs(state))
+            }
         }
     }
+}
+
+fn read(stat: &File) -> String {
+    const BYTES: usize = 512;
+    let mut text = [0; BYTES];
+    let read = stat.read_at(&mut text, 0).unwrap_or(0);
+    String::from_utf8_lossy(&text[..read]).into_owned()
 }
 
 fn same_kernel(boot_id: &str) -> bool {
@@ -121,6 +131,17 @@ fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
+/// Fields 26 to 28: begin and end of the program's code, and where its stack began. A program that is started in the
+/// place of another has others; whoever may not know them sees 0 or 1.
+fn addresses(stat: &str) -> Option<&str> {
+    /// Fields between the name and them.
+    const BEFORE: usize = 23;
+    let rest = stat.rsplit_once(')')?.1.trim_start();
+    let begin = rest.match_indices(' ').nth(BEFORE - 1)?.0 + 1;
+    let end = rest[begin..].match_indices(' ').nth(2)?.0;
+    Some(&rest[begin..begin + end])
+}
+
 /// Whether a line of `/proc/PID/maps` is a shared mapping of the file with this inode.
 fn maps_file(maps: &str, inode: u64) -> bool {
     let inode = inode.to_string();
@@ -139,6 +160,10 @@ mod tests {
     fn reads_state_and_mappings() {
         assert_eq!(state("17 (a) b (c) R 1 17 17 0"), Some('R'));
         assert_eq!(state("nonsense"), None);
+        let fields: Vec<String> = (4..=30).map(|number| number.to_string()).collect();
+        let stat = format!("17 (a) b (c) R {} \n", fields.join(" "));
+        assert_eq!(addresses(&stat), Some("26 27 28"));
+        assert_eq!(addresses("nonsense"), None);
         for state in [ProcessState::Runs('R'), ProcessState::Gone, ProcessState::Unknown] {
             assert_eq!(ProcessState::from_name(state.name()), state);
         }
