@@ -14,6 +14,7 @@ use crate::present::quantity::{count, significant};
 use crate::present::report::code;
 use crate::present::snapshot;
 use crate::present::table::{self, Table};
+use crate::present::unfinished;
 use crate::tables::{delay_costs, waits};
 use crate::trace::RunNote;
 
@@ -30,6 +31,9 @@ pub fn screen(why: &Why, diagnosis: &Diagnosis, colour: bool) -> String {
         let of_run = seconds_of(why, why.causes.whole.1 - why.causes.whole.0);
         let what = printable(&selection.to_string());
         blocks.sentence("SELECTED", &format!("{what}: {elapsed} of {of_run} elapsed"));
+    }
+    if let Some(unfinished) = &diagnosis.of.metrics.unfinished {
+        unfinished::add_stacks(&mut blocks, unfinished);
     }
     let mut block = |label, figures, lines| {
         blocks.block(label, findings::marked(diagnosis, figures, lines));

@@ -55,11 +55,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
         for sentence in unfinished::sentences(unfinished) {
             blocks.sentence("", &sentence);
         }
-        let mut label = "STACKS";
-        for line in unfinished::stack_lines(unfinished) {
-            blocks.sentence(label, &line);
-            label = "";
-        }
+        unfinished::add_stacks(blocks, unfinished);
         let mut label = "LAST CALLS";
         for line in unfinished::last_call_lines(unfinished) {
             blocks.sentence(label, &line);

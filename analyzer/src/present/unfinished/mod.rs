@@ -10,5 +10,5 @@ pub(in crate::present) use screen::{
     last_call_lines, lasted, open_waits, position_lines, position_table, positions,
 };
 pub(in crate::present) use sentences::{sentences, short};
-pub(in crate::present) use stacks::stack_lines;
+pub(in crate::present) use stacks::{add_stacks, stack_lines};
 pub(in crate::present) use words::call_text;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::metrics::{StackFunction, ThreadStack, Unfinished, UnfinishedRank};
 use crate::plain_text::printable;
+use crate::present::blocks::Blocks;
 use crate::present::code_place::{file_and_line, file_name};
 use crate::present::context::number_list;
 use crate::trace::snapshot::Unanswered;
@@ -11,6 +12,15 @@ use crate::trace::snapshot::Unanswered;
 /// How many lines there are at most, and functions of the program on each.
 const MAX_LINES: usize = 16;
 const MAX_FUNCTIONS: usize = 4;
+
+/// The block of [`stack_lines`].
+pub(in crate::present) fn add_stacks(blocks: &mut Blocks, unfinished: &Unfinished) {
+    let mut label = "STACKS";
+    for line in stack_lines(unfinished) {
+        blocks.sentence(label, &line);
+        label = "";
+    }
+}
 
 /// Where ranks are that were asked, those in the same place together; the innermost function first.
 pub(in crate::present) fn stack_lines(unfinished: &Unfinished) -> Vec<String> {
