@@ -64,8 +64,8 @@ pub struct RecordingArguments {
     #[arg(long, value_name = "TIME|BYTES", requires = "flight", value_parser = last)]
     pub last: Option<Last>,
 
-    /// With --flight, when a snapshot is taken, as for `gammachi watch`: hang=TIME, slow=FACTOR, limit=TIME, exit,
-    /// signal [default: hang=30s,exit,signal]
+    /// With --flight, when a snapshot is taken, as for `gammachi watch`: hang=TIME, slow=FACTOR, memory=TIME,
+    /// limit=TIME, exit, signal [default: hang=30s,exit,signal]
     #[arg(long, value_name = "LIST", requires = "flight", value_parser = on)]
     pub on: Option<String>,
 

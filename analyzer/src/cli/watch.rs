@@ -22,10 +22,10 @@ use super::watch_metrics::{MetricsPlace, Publisher};
 use super::watch_signals::WatchSignals;
 use super::watch_triggers::Triggers;
 use crate::live::{
-    Alarm, Alarms, Hosts, Iterations, LiveRun, Moment, NotTaken, Others, Snapshots, Taken,
+    Alarm, Alarms, Hosts, Iterations, LiveRun, Memory, Moment, NotTaken, Others, Snapshots, Taken,
     WaitingAnalysis,
 };
-use crate::present::live::{Watched, alarm_text, metrics, silent_text, slow_text};
+use crate::present::live::{Watched, alarm_text, memory_text, metrics, silent_text, slow_text};
 use crate::shell_word::shell_word;
 use crate::trace::TraceError;
 use crate::trace::snapshot::Reason;
@@ -42,9 +42,10 @@ const SLOW_PAUSE: Duration = Duration::from_secs(60);
 /// Watches a running job, and keeps a snapshot when something goes wrong.
 ///
 /// Notices processes that die or are stopped, deadlocks, ranks that do not move, and jobs that end before
-/// MPI_Finalize. Of each it prints a line and copies what all ranks have recorded into RUN/flight-001, flight-002 …:
-/// run directories like any other. Reads the files that the ranks write; nothing in the ranks takes part, and the job
-/// runs on as if nobody watched. Only ranks of this host are followed.
+/// MPI_Finalize; if asked, slow iterations, memory that is used up and the end of a batch job. Of each it prints a line
+/// and copies what all ranks have recorded into RUN/flight-001, flight-002 …: run directories like any other. Reads the
+/// files that the ranks write; nothing in the ranks takes part, and the job runs on as if nobody watched. Only ranks of
+/// this host are followed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi watch hpl-20260131-120000.gammachi --on hang=2m,exit\n  \
@@ -55,9 +56,10 @@ pub struct WatchArguments {
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 
-    /// When to take a snapshot: hang=TIME (a rank dies, is stopped, waits in a deadlock, or none begins or ends a call
-    /// for TIME), slow=FACTOR (an iteration takes so many times as long as usual), limit=TIME (before the end of a batch
-    /// job), exit (the job ends before MPI_Finalize), signal (this command receives SIGUSR1)
+    /// When to take a snapshot: hang=TIME (a rank dies, is stopped, waits in a deadlock, or none begins or ends a
+    /// call for TIME), slow=FACTOR (an iteration takes so many times as long as usual), memory=TIME (ranks grow so
+    /// fast that memory is used up in TIME), limit=TIME (before the end of a batch job), exit (the job ends before
+    /// MPI_Finalize), signal (this command receives SIGUSR1)
     #[arg(long, value_name = "LIST", default_value = Triggers::USUAL, value_parser = Triggers::parse)]
     pub on: Triggers,
 
@@ -223,6 +225,8 @@ struct Watcher {
     slow: Option<Instant>,
     /// Whether it was told that one waited for a core.
     told_of_cores: bool,
+    /// If memory is watched, until that was told.
+    memory: Option<Memory>,
     /// When the batch job is about to end.
     limit: Option<Instant>,
     triggers: Triggers,
@@ -260,6 +264,7 @@ impl Watcher {
             },
             slow: None,
             told_of_cores: false,
+            memory: triggers.memory_s.map(Memory::used_up_within),
             limit,
             triggers: triggers.clone(),
             snapshots,
@@ -310,6 +315,7 @@ impl Watcher {
             alarms.iter().for_each(|alarm| self.tell(alarm, moment.at_s));
             self.look_at_iterations();
             moment.iterations = self.iterations.as_ref().and_then(|of| of.now(&self.run));
+            self.look_at_memory();
             if self.limit.take_if(|limit| *limit <= Instant::now()).is_some() {
                 self.snapshot(Reason::Limit, None, "the batch job is about to end");
             }
@@ -391,6 +397,16 @@ impl Watcher {
                 self.snapshot(Reason::Slow, slow.rank, &text);
                 self.slow = Some(Instant::now());
             }
+        }
+    }
+
+    /// Tells once that memory will be used up.
+    fn look_at_memory(&mut self) {
+        let growth = self.memory.as_mut().and_then(|memory| memory.look(&self.run));
+        if let Some(growth) = growth {
+            self.memory = None;
+            *self.watched.alarms.entry(Reason::Memory).or_default() += 1;
+            self.snapshot(Reason::Memory, growth.rank, &memory_text(&growth));
         }
     }
 

@@ -15,6 +15,8 @@ pub struct Triggers {
     pub signal: bool,
     /// An iteration takes so many times as long as usual.
     pub slow: Option<f64>,
+    /// At the pace at which ranks grow, memory will be used up in so many seconds.
+    pub memory_s: Option<f64>,
     /// The batch job ends in so many seconds.
     pub limit_s: Option<f64>,
 }
@@ -44,6 +46,8 @@ impl Triggers {
                 ("hang", None) => return Err("hang needs a time: hang=30s".into()),
                 ("limit", Some(time)) => triggers.limit_s = Some(seconds(item, time)?),
                 ("limit", None) => return Err("limit needs a time: limit=10m".into()),
+                ("memory", Some(time)) => triggers.memory_s = Some(seconds(item, time)?),
+                ("memory", None) => return Err("memory needs a time: memory=10m".into()),
                 ("slow", Some(factor)) => {
                     let factor = factor.parse().ok().filter(|factor| SLOW.contains(factor));
                     triggers.slow = Some(factor.ok_or_else(|| {
@@ -56,8 +60,8 @@ impl Triggers {
                 ("exit" | "signal", Some(_)) => return Err(format!("{name} takes no value")),
                 _ => {
                     return Err(format!(
-                        "{item:?} is unknown; possible are hang=TIME, slow=FACTOR, limit=TIME, exit and signal, \
-                         separated by commas"
+                        "{item:?} is unknown; possible are hang=TIME, slow=FACTOR, memory=TIME, limit=TIME, exit \
+                         and signal, separated by commas"
                     ));
                 }
             }
@@ -75,6 +79,7 @@ impl Triggers {
             | Reason::NoProgress
             | Reason::Vanished => self.hang_s.is_some(),
             Reason::Slow => self.slow.is_some(),
+            Reason::Memory => self.memory_s.is_some(),
             Reason::Limit => self.limit_s.is_some(),
             Reason::Exit => self.exit,
             Reason::Signal => self.signal,
@@ -88,10 +93,11 @@ impl std::fmt::Display for Triggers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let hang = self.hang_s.map(|seconds| format!("hang={seconds}s"));
         let slow = self.slow.map(|factor| format!("slow={factor}"));
+        let memory = self.memory_s.map(|seconds| format!("memory={seconds}s"));
         let limit = self.limit_s.map(|seconds| format!("limit={seconds}s"));
         let exit = self.exit.then(|| "exit".to_owned());
         let signal = self.signal.then(|| "signal".to_owned());
-        let all = [hang, slow, limit, exit, signal];
+        let all = [hang, slow, memory, limit, exit, signal];
         f.write_str(&all.into_iter().flatten().collect::<Vec<_>>().join(","))
     }
 }
@@ -116,8 +122,13 @@ mod tests {
         );
         let one = Triggers::parse("hang=1.5m").unwrap();
         assert_eq!(one, Triggers { hang_s: Some(90.0), ..Triggers::default() });
-        let other = Triggers::parse("slow=3,limit=10min").unwrap();
-        let expected = Triggers { slow: Some(3.0), limit_s: Some(600.0), ..Triggers::default() };
+        let other = Triggers::parse("slow=3,limit=10min,memory=5m").unwrap();
+        let expected = Triggers {
+            slow: Some(3.0),
+            limit_s: Some(600.0),
+            memory_s: Some(300.0),
+            ..Triggers::default()
+        };
         assert_eq!(other, expected);
         for triggers in [usual, one, other] {
             assert_eq!(Triggers::parse(&triggers.to_string()), Ok(triggers));
@@ -130,7 +141,8 @@ mod tests {
             ("slow", "slow=3"),
             ("slow=1", "from 1.2"),
             ("exit,limit=soon", "limit=soon: not a time"),
-            ("exit,memory", "\"memory\" is unknown"),
+            ("exit,memory", "memory=10m"),
+            ("exit,disk", "\"disk\" is unknown"),
             ("hang", "hang=30s"),
             ("hang=30", "such as 30s"),
             ("hang=0s", "from 1s"),

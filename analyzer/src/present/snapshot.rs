@@ -22,6 +22,7 @@ fn reason_text(reason: Reason, rank: Option<u32>) -> String {
         Reason::Exit => "the job had ended before all ranks returned from MPI_Finalize".into(),
         Reason::Signal => "gammachi watch had received SIGUSR1".into(),
         Reason::Slow => format!("an iteration had taken far longer than usual; {rank} delayed it"),
+        Reason::Memory => format!("memory was about to be used up; {rank} grew most"),
         Reason::Limit => "the batch job was about to end".into(),
         Reason::Vanished => {
             format!("no rank moved, and the host of {rank} had not been heard of for long")

@@ -85,6 +85,8 @@ pub enum Reason {
     NoProgress,
     /// An iteration took far longer than usual; `rank` is the one that took longer outside MPI.
     Slow,
+    /// At the pace at which ranks grow, memory will be used up soon; `rank` is the one that grows most.
+    Memory,
     /// The batch job is about to end.
     Limit,
     /// All ranks stand still, and a host was not heard of any more; `rank` is its lowest.

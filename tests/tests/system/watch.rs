@@ -308,6 +308,25 @@ under_mpich! {
     }
 }
 
+/// It takes a minute of readings.
+#[test]
+#[ignore = "with scripts/test --all"]
+fn memory_that_is_used_up_is_told_with_the_rank_that_grows() {
+    let folder = TempDir::new();
+    let ends = folder.join("ends");
+    let job = Job::new(Mpi::Mpich, &victim(Mpi::Mpich, "grows")).ranks(3).argument(&ends);
+    let mut running = job.start_recording();
+    running.wait_for(|trace| (trace.rank(0).count("MPI_Bcast") > 0).then_some(()));
+    let directory = running.directory();
+    let watcher = Watcher::start(&directory, &["--on", "memory=24h"]);
+    let described = Watcher::wait_for(&directory, 1);
+    assert_eq!(reason(&described), ("memory", Some(1)), "{described}");
+    std::fs::write(&ends, "").expect("it can be written");
+    running.end().expect_code(0);
+    let printed = watcher.end();
+    assert!(printed.contains("most by rank 1; the "), "{printed}");
+}
+
 /// A program under `gammachi run --flight`, which stands still after a while.
 fn flight(mpi: Mpi, folder: &TempDir, arguments: &[&str]) -> (Child, PathBuf) {
     flight_of(mpi, folder, arguments, (3, "never_reaches_barrier"))

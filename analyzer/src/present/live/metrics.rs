@@ -33,6 +33,7 @@ impl Default for Watched {
             Reason::NoProgress,
             Reason::Vanished,
             Reason::Slow,
+            Reason::Memory,
             Reason::Exit,
         ];
         Self { alarms: kinds.map(|kind| (kind, 0)).into(), snapshots: 0, iterations: 0 }

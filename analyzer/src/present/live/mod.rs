@@ -8,4 +8,4 @@ mod screen;
 pub(crate) use document::Document;
 pub use document::json;
 pub use metrics::{Watched, metrics};
-pub use screen::{alarm_text, screen, silent_text, slow_text};
+pub use screen::{alarm_text, memory_text, screen, silent_text, slow_text};

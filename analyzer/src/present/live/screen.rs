@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::live::{Alarm, LiveRun, Moment, RankNow, RankState, Silent, SlowIteration};
+use crate::live::{
+    Alarm, LiveRun, MemoryGrowth, Moment, RankNow, RankState, Silent, SlowIteration,
+};
 use crate::present::blocks::Blocks;
 use crate::present::context::{number_list, plural};
-use crate::present::quantity::{percent, seconds, significant};
+use crate::present::quantity::{percent, seconds, significant, with_prefix};
 use crate::present::table;
 use crate::tables::{Cell, Table};
 use crate::trace::snapshot::Reason;
@@ -90,6 +92,7 @@ pub fn alarm_text(alarm: &Alarm, at_s: f64) -> String {
         Reason::Signal => "SIGUSR1 was received".into(),
         Reason::Asked => "a snapshot was asked for".into(),
         Reason::Slow => format!("an iteration took far longer than usual; {rank} delayed it"),
+        Reason::Memory => format!("memory is about to be used up; {rank} grows most"),
         Reason::Limit => "the batch job is about to end".into(),
         Reason::Vanished => {
             let host = alarm.silent.as_ref().map_or("a host".to_owned(), silent_text);
@@ -115,6 +118,18 @@ pub fn slow_text(slow: &SlowIteration) -> String {
         "an iteration took {}, {times:.1} times as long as usual ({}): {why}",
         seconds(length_s),
         seconds(usual_s)
+    )
+}
+
+/// Memory that will be used up.
+pub fn memory_text(growth: &MemoryGrowth) -> String {
+    let MemoryGrowth { rank, bytes_per_s, left_bytes } = *growth;
+    let who = rank.map_or("several ranks".to_owned(), |rank| format!("most by rank {rank}"));
+    format!(
+        "memory grows by {} a second, {who}; the {} that are left last for {}",
+        with_prefix(bytes_per_s) + "B",
+        with_prefix(left_bytes as f64) + "B",
+        seconds(growth.lasts_s())
     )
 }
 
