@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::trace::{TraceError, rank_files};
 
 use super::counter;
@@ -31,6 +33,7 @@ impl LiveRun {
     /// # Errors
     /// The directory cannot be read, or has no rank file that can be.
     pub fn open(directory: &Path) -> Result<Self, TraceError> {
+        allow_many_files();
         let mut run = Self {
             directory: directory.to_owned(),
             ranks: BTreeMap::new(),
@@ -123,4 +126,11 @@ impl LiveRun {
     pub fn has_ended(&self) -> bool {
         self.ranks().all(|rank| matches!(rank.state, RankState::Dead | RankState::Finished))
     }
+}
+
+/// Each rank needs some open files, and a host can have hundreds of ranks: more than this process may have at first.
+fn allow_many_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Without it, that many ranks cannot be followed.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
