@@ -146,6 +146,9 @@ impl Iterations {
 
     /// Takes the calls that the ranks have made since the last look. Returns the slow iterations that ended since.
     pub fn look(&mut self, run: &mut LiveRun) -> Vec<SlowIteration> {
+        if self.is_given_up() {
+            return Vec::new();
+        }
         let ticks_per_s = run.ticks_per_s();
         let mut missed = false;
         let mut now = 0;
@@ -163,6 +166,9 @@ impl Iterations {
         if missed {
             self.missed += 1;
             self.begin_anew();
+            if self.is_given_up() {
+                run.ranks_mut().for_each(LiveRank::leave_calls);
+            }
             return Vec::new();
         }
         self.follow(now, ticks_per_s)

@@ -146,6 +146,11 @@ impl LiveRank {
         self.new_calls.get_or_insert_default().take()
     }
 
+    /// Nobody takes its calls any more.
+    pub(super) fn leave_calls(&mut self) {
+        self.new_calls = None;
+    }
+
     /// How its threads have used the cores so far.
     pub fn cores(&self) -> CoreUse {
         self.cores
