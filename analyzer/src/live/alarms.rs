@@ -29,7 +29,7 @@ const TIMES_LONGER: f64 = 3.0;
 pub struct Alarms {
     /// After so many seconds without progress there is an alarm.
     patience_s: f64,
-    /// When a rank last began or ended a call, by the counter and on the clock of the moments.
+    /// When a rank last began or ended a call, or ended, by the counter and on the clock of the moments.
     moved: u64,
     moved_s: f64,
     /// How long of the time since then the run cannot be blamed for: nobody looked, or all ranks were stopped.
@@ -86,7 +86,7 @@ impl Alarms {
         others: &Others,
     ) -> Vec<Alarm> {
         let Moment { at_s, ranks, .. } = moment;
-        let alive: Vec<&RankNow> = ranks.iter().filter(|of| !has_ended(of)).collect();
+        let alive: Vec<&RankNow> = ranks.iter().filter(|of| !of.has_ended()).collect();
         let all_stopped =
             !alive.is_empty() && alive.iter().all(|of| of.state == RankState::Stopped);
         let mut alarms = dead(ranks);
@@ -142,7 +142,7 @@ impl Alarms {
             self.excused_s += since_last_s;
         }
         // Those that have ended moved, too.
-        let moved_s = ranks.iter().filter_map(|of| of.since_s).fold(0.0, f64::max);
+        let moved_s = moment.moved_s();
         let moved = ranks.iter().filter_map(|of| of.since).max().unwrap_or(0);
         if moved > self.moved {
             if self.waits_outside {
@@ -152,9 +152,10 @@ impl Alarms {
             self.cores = alive.iter().map(|of| (of.rank, of.cores)).collect();
         }
         self.moved_s = moved_s;
-        let inside_here = alive.iter().filter(|of| of.call.is_some()).count();
+        let waits = |of: &&&RankNow| of.call.is_some() && !of.is_ending();
+        let inside_here = alive.iter().filter(waits).count();
         let inside = inside_here + others.inside;
-        self.waits_outside = inside_here > 0 && inside_here < alive.len()
+        self.waits_outside = inside_here > 0 && alive.iter().any(|of| of.call.is_none())
             || inside > 0 && !others.outside.is_empty();
         let still_s = (at_s - self.moved_s - self.excused_s).min(at_s - self.ended_s);
         let still_s = others.still_s.map_or(still_s, |elsewhere| elsewhere.min(still_s));
@@ -182,10 +183,6 @@ const CHANCE_S: f64 = 0.1;
 const CHANCES: u64 = 100;
 /// Share of the time that a rank waits for a core without one.
 const STARVED: f64 = 0.5;
-
-fn has_ended(of: &RankNow) -> bool {
-    matches!(of.state, RankState::Dead | RankState::Finished)
-}
 
 fn alarm_of(kind: Reason, of: &RankNow) -> Alarm {
     Alarm { kind, rank: Some(of.rank), since_s: of.since_s, silent: None }
@@ -337,6 +334,16 @@ mod tests {
         assert_eq!(kinds(&mut alarms, &at(6.5, 0.01)), []);
         assert_eq!(kinds(&mut alarms, &at(11.5, 0.05)), []);
         assert_eq!(kinds(&mut alarms, &at(12.0, 0.2)), [(Reason::NoProgress, None)]);
+    }
+
+    #[test]
+    fn ranks_in_finalize_are_not_stuck() {
+        let mut alarms = Alarms::after(PATIENCE_S);
+        for at_s in (2..100).step_by(4) {
+            let mut moment = moment(at_s.into(), &[(true, 1.0), (false, 1.5)]);
+            moment.ranks[0].call = Some("MPI_Finalize".to_owned());
+            assert_eq!(kinds(&mut alarms, &moment), [], "{at_s}");
+        }
     }
 
     #[test]

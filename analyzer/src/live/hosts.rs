@@ -16,7 +16,6 @@ use trace_format::files::rank_file_path;
 use trace_format::private_directory;
 
 use super::moment::Moment;
-use super::rank::RankState;
 use crate::trace::host_name;
 use crate::trace::snapshot::{Reason, Unanswered};
 use crate::whole_file;
@@ -133,15 +132,12 @@ impl Hosts {
 
     /// Tells the others how the ranks of this host stand, and reads what they tell.
     pub fn meet(&mut self, moment: &Moment) -> Others {
-        let alive = |of: &&super::moment::RankNow| {
-            !matches!(of.state, RankState::Dead | RankState::Finished)
-        };
-        let alive: Vec<_> = moment.ranks.iter().filter(alive).collect();
+        let alive = moment.ranks.iter().filter(|of| !of.has_ended() && !of.is_ending());
+        let alive: Vec<_> = alive.collect();
         self.own.alive = alive.iter().map(|of| of.rank).collect();
         let outside = alive.iter().filter(|of| of.call.is_none());
         self.own.outside = outside.map(|of| of.rank).collect();
-        let moved_s = alive.iter().filter_map(|of| of.since_s).fold(0.0, f64::max);
-        self.own.still_s = (moment.at_s - moved_s).max(0.0);
+        self.own.still_s = (moment.at_s - moment.moved_s()).max(0.0);
         if self.written.is_none_or(|at| at.elapsed() >= PERIOD) {
             self.tell();
             self.hear();

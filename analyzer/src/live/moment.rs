@@ -69,6 +69,11 @@ impl Moment {
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 
+    /// When a rank last began or ended a call, also one that has ended since.
+    pub fn moved_s(&self) -> f64 {
+        self.ranks.iter().filter_map(|of| of.since_s).fold(0.0, f64::max)
+    }
+
     /// The longest time that a rank has been inside a call, in seconds; 0 if none is.
     pub fn longest_wait_s(&self) -> f64 {
         let inside = self.ranks.iter().filter(|of| of.call.is_some());
@@ -77,6 +82,16 @@ impl Moment {
 }
 
 impl RankNow {
+    /// Whether it no longer takes part: its process has ended, or MPI_Finalize returned.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, RankState::Dead | RankState::Finished)
+    }
+
+    /// Whether it is in MPI_Finalize, where it may wait for all others to end. That is no sign of a hang.
+    pub fn is_ending(&self) -> bool {
+        self.call.as_deref() == Some("MPI_Finalize")
+    }
+
     fn new(
         rank: &LiveRank,
         waiting: Option<&Waiting>,
