@@ -152,7 +152,11 @@ impl Alarms {
             self.cores = alive.iter().map(|of| (of.rank, of.cores)).collect();
         }
         self.moved_s = moved_s;
-        let waits = |of: &&&RankNow| of.call.is_some() && !of.is_ending();
+        // MPI_Finalize may wait for a rank that writes results alone. If all are in it, they wait for nobody.
+        let all_end = alive.iter().all(|of| of.is_ending())
+            && others.inside == 0
+            && others.outside.is_empty();
+        let waits = |of: &&&RankNow| of.call.is_some() && (all_end || !of.is_ending());
         let inside_here = alive.iter().filter(waits).count();
         let inside = inside_here + others.inside;
         self.waits_outside = inside_here > 0 && alive.iter().any(|of| of.call.is_none())
@@ -337,13 +341,16 @@ mod tests {
     }
 
     #[test]
-    fn ranks_in_finalize_are_not_stuck() {
+    fn ranks_in_finalize_are_not_stuck_while_another_works() {
         let mut alarms = Alarms::after(PATIENCE_S);
         for at_s in (2..100).step_by(4) {
             let mut moment = moment(at_s.into(), &[(true, 1.0), (false, 1.5)]);
             moment.ranks[0].call = Some("MPI_Finalize".to_owned());
             assert_eq!(kinds(&mut alarms, &moment), [], "{at_s}");
         }
+        let mut moment = moment(102.0, &[(true, 1.0), (true, 1.5)]);
+        moment.ranks.iter_mut().for_each(|of| of.call = Some("MPI_Finalize".to_owned()));
+        assert_eq!(kinds(&mut alarms, &moment), [(Reason::NoProgress, None)], "all are in it");
     }
 
     #[test]

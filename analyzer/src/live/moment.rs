@@ -87,7 +87,7 @@ impl RankNow {
         matches!(self.state, RankState::Dead | RankState::Finished)
     }
 
-    /// Whether it is in MPI_Finalize, where it may wait for all others to end. That is no sign of a hang.
+    /// Whether it is in MPI_Finalize, where it may wait for all others to come.
     pub fn is_ending(&self) -> bool {
         self.call.as_deref() == Some("MPI_Finalize")
     }
