@@ -14,7 +14,7 @@ MAX_SLOTS_OF_CALL = 64
 TEMPLATES = ENTRIES = 2048
 RING = 64
 CONTINUATION = 4
-DURATION, REQUEST_KINDS, POLLS = 1, (4, 6), 5
+DURATION, REQUEST_KINDS, POLLS, TEAM_KINDS = 1, (4, 6), 5, (7, 8)
 NO_DURATION = 0xFFFFFFFF
 # Fields of a slot in the order in which they are written: bits, width of the difference.
 FIELDS = ((64, 6), (32, 5), (32, 5), (32, 5), (32, 5), (32, 5), (32, 5), (64, 6))
@@ -58,11 +58,11 @@ def words_of(body):
 
 
 class Expectations:
-    """The expected request of a slot and three exponents of its times."""
+    """The expected request of a slot and four exponents of its times."""
 
     __slots__ = ("last", "stride", "distance", "exponents")
 
-    def __init__(self, last=0, stride=0, distance=0, exponents=(0, 0, 0)):
+    def __init__(self, last=0, stride=0, distance=0, exponents=(0, 0, 0, 0)):
         self.last, self.stride, self.distance = last, stride, distance
         self.exponents = list(exponents)
 
@@ -95,11 +95,14 @@ class Template:
             elif low in REQUEST_KINDS:
                 right = request < 2
             elif low == DURATION:
-                self.times.append((place, False))
+                self.times.append((place, low))
                 right = begin == 0
             elif low == POLLS:
-                self.times.append((place, True))
+                self.times.append((place, low))
                 right = begin == peer == tag == size == request == 0
+            elif low in TEAM_KINDS:
+                self.times.append((place, low))
+                right = begin == peer == tag == size == request == site == 0
             if not right:
                 raise DamagedChunk(f"the content of slot {place} of a call has a value that is encoded separately")
             if request and (place == 0 and not self.orphan or low in REQUEST_KINDS):
@@ -272,10 +275,14 @@ class Stream:
 
     def read_times(self, template, slots, event_begin):
         """Fills in the times of continuations."""
-        for place, polls in template.times:
+        for place, kind in template.times:
             exponents = self.expectations(template, place).exponents
             begin, word, object_, amount, site = slots[place]
-            if polls:
+            if kind in TEAM_KINDS:
+                times = [self.time(exponents, each, self.step) for each in range(4)]
+                slots[place] = (times[0], word, times[1], times[2], times[3])
+                continue
+            if kind == POLLS:
                 differs = self.take(1)
                 ticks = begin = amount = self.time(exponents, 0, self.step)
                 object_ = 1

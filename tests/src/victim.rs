@@ -31,6 +31,12 @@ pub enum Build {
     Shared,
     /// C with OpenBLAS.
     Blas,
+    /// C with OpenMP.
+    OpenMp,
+    /// C++ with OpenMP.
+    OpenMpCpp,
+    /// Fortran with OpenMP.
+    OpenMpFortran,
     /// C by the system's compiler, without MPI.
     WithoutMpi,
     /// Fortran.
@@ -54,6 +60,9 @@ impl Build {
             Self::CppNoPie => "-cpp-no-pie",
             Self::Shared => ".so",
             Self::Blas => "-blas",
+            Self::OpenMp => "-openmp",
+            Self::OpenMpCpp => "-openmp-cpp",
+            Self::OpenMpFortran => "-openmp-fortran",
             Self::WithoutMpi => "-without-mpi",
             Self::Fortran => "-fortran",
             Self::Asan => "-asan",
@@ -67,6 +76,7 @@ impl Build {
             Self::C | Self::Cpp | Self::Blas | Self::WithoutMpi | Self::Fortran => {
                 &["-fPIE", "-pie"]
             }
+            Self::OpenMp | Self::OpenMpCpp | Self::OpenMpFortran => &["-fPIE", "-pie", "-fopenmp"],
             Self::CNoPie | Self::CppNoPie => &["-fno-pie", "-no-pie"],
             Self::Optimised => &["-fPIE", "-pie", "-O2"],
             Self::FramePointers => &["-fPIE", "-pie", "-O2", "-fno-omit-frame-pointer"],
@@ -92,17 +102,18 @@ impl Build {
             | Self::FramePointers
             | Self::Shared
             | Self::Blas
+            | Self::OpenMp
             | Self::Asan
             | Self::Ubsan
             | Self::Tsan => mpi.compiler(Language::C),
-            Self::Cpp | Self::CppNoPie => {
+            Self::Cpp | Self::CppNoPie | Self::OpenMpCpp => {
                 let mut command = mpi.compiler(Language::Cpp);
                 // A C file, too, is compiled as C++.
                 command.args(["-x", "c++"]);
                 command
             }
             Self::WithoutMpi => Command::new("cc"),
-            Self::Fortran => mpi.compiler(Language::Fortran),
+            Self::Fortran | Self::OpenMpFortran => mpi.compiler(Language::Fortran),
         }
     }
 }
@@ -158,7 +169,7 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     let unfinished = program.with_added_process_id();
     let mut command = build.compiler(mpi);
     command.args(["-g", "-O1"]);
-    if build == Build::Fortran {
+    if matches!(build, Build::Fortran | Build::OpenMpFortran) {
         // Two simultaneous builds must not write the same module file.
         let mut modules = unfinished.clone().into_os_string();
         modules.push(".modules");

@@ -201,6 +201,17 @@ fn loaded_objects() -> Vec<CString> {
     names.into_inner()
 }
 
+/// File names of the loaded OpenMP runtimes: GNU's, LLVM's, Intel's.
+pub fn loaded_openmp() -> Vec<String> {
+    let is_runtime =
+        |file: &str| ["libgomp", "libomp.", "libiomp5."].iter().any(|name| file.starts_with(name));
+    let file = |object: CString| {
+        let object = object.to_string_lossy();
+        object.rsplit('/').next().filter(|file| is_runtime(file)).map(str::to_owned)
+    };
+    loaded_objects().into_iter().filter_map(file).collect()
+}
+
 fn find_in_loaded_objects(name: &CStr) -> Option<*const c_void> {
     loaded_objects().into_iter().find_map(|object| find_in_object(&object, name))
 }

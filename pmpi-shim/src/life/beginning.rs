@@ -180,6 +180,10 @@ pub fn begin_events(
         )
     };
     state::choose_compute(settings.compute.as_str(), settings.flops);
+    state::choose_openmp(settings.openmp);
+    if settings.openmp {
+        write_openmp();
+    }
     regions::choose(settings.compute.as_str());
     for counter in perf_counters::open(&settings.counters) {
         let _ = define(&Definition::Counter(counter));
@@ -191,6 +195,11 @@ pub fn begin_events(
     define(&Definition::RankBegin { ticks }).map_err(Some)?;
     write_counters(perf_counters::read(), Phase::Init, ticks);
     Ok(())
+}
+
+/// Writes that parallel regions are recorded, and which runtimes there are now.
+pub fn write_openmp() {
+    let _ = define(&Definition::OpenMp { runtimes: loader::loaded_openmp() });
 }
 
 /// Writes the event of the call that initialised MPI, and one of the recorder's work since it ended.

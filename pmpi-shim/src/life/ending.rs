@@ -13,7 +13,7 @@ use crate::host::own_work::OwnWork;
 use crate::host::perf_counters;
 use crate::host::presence;
 use crate::host::warn::warn;
-use crate::life::beginning::write_counters;
+use crate::life::beginning::{write_counters, write_openmp};
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::sampling;
@@ -39,6 +39,9 @@ pub fn before_finalize(block: &ThreadBlock, begin: u64) {
         totals::end_elapsed(begin);
         let _ = define(&Definition::RankEnd { ticks: begin });
         write_counters(counted, Phase::Finalize, begin);
+        if state::chose_openmp() {
+            write_openmp();
+        }
         for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));
         }

@@ -29,6 +29,8 @@ static LOST_EVENTS: AtomicU64 = AtomicU64::new(0);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// Which interposed compute calls are recorded: 0 none, then [`LARGER`], then [`ALL`].
 static COMPUTE: AtomicU8 = AtomicU8::new(0);
+/// Whether OpenMP parallel regions are recorded.
+static OPENMP: AtomicBool = AtomicBool::new(false);
 
 /// BLAS 3 and trsv, LAPACK, FFTW.
 pub const LARGER: u8 = 1;
@@ -134,6 +136,22 @@ pub fn choose_compute(compute: &str, flops: bool) {
 #[inline(always)]
 pub fn chose_compute(from: u8) -> bool {
     COMPUTE.load(Relaxed) >= from
+}
+
+/// Chooses whether OpenMP parallel regions are recorded. Called once, before recording begins.
+pub fn choose_openmp(chosen: bool) {
+    OPENMP.store(chosen, Relaxed);
+}
+
+/// Whether OpenMP parallel regions were chosen.
+pub fn chose_openmp() -> bool {
+    OPENMP.load(Relaxed)
+}
+
+/// Whether a parallel region that begins now is to be recorded.
+#[inline(always)]
+pub fn records_openmp() -> bool {
+    OPENMP.load(Relaxed) && is_recording()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::panic::RefUnwindSafe;
 use trace_format::layout::Slot;
 
 /// Bytes reserved for the block in assembly.
-const BLOCK_BYTES: usize = 768;
+const BLOCK_BYTES: usize = 832;
 
 /// Number of datatype sizes cached per thread.
 pub const CACHED_SIZES: usize = 16;
@@ -113,6 +113,11 @@ pub struct ThreadBlock {
     /// What interrupts the thread and where its samples go (only `store::sampler` knows the type);
     /// null while it is not known.
     pub sampler: Cell<*mut c_void>,
+    /// Whether it is in an OpenMP parallel region that is recorded, and what it does there (bits of
+    /// `interpose::openmp`); 0 outside.
+    pub region: Cell<u8>,
+    /// Ticks that it has waited there so far, by what for.
+    pub region_waits: Cell<[u64; 3]>,
     /// Slots for events that are not recorded.
     pub scratch: UnsafeCell<[Slot; 2]>,
 }

@@ -28,6 +28,7 @@ mod kills;
 mod ledger;
 mod message_counts;
 mod metrics;
+mod openmp;
 mod other_tools;
 mod parallel;
 mod pauses;

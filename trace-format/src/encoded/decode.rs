@@ -6,7 +6,8 @@ use super::numbers::{
 };
 use super::requests::{DISTANCE_BITS, Means};
 use super::slot::{
-    Apart, EXPONENT_BITS, FIELDS, apart, content, fields, from_fields, is_continuation, set_request,
+    Apart, EXPONENT_BITS, FIELDS, TEAM_WORDS, apart, content, fields, from_fields, is_continuation,
+    set_request,
 };
 use super::templates::{
     ESCAPED, MAX_CALL_SLOTS, ORPHAN, REQUEST, REQUEST_BEHIND, TIMES_BEHIND, Template, Templates,
@@ -288,10 +289,17 @@ impl Stream<'_> {
         let is_event = flags & ORPHAN == 0;
         let begin = call.first().map_or(0, |first| first[0]);
         for (slot, words) in call.iter_mut().enumerate().skip(usize::from(is_event)) {
-            let [total, polls, rest, _] = &mut self.templates.behind_mut(number, slot).exponents;
+            let exponents = &mut self.templates.behind_mut(number, slot).exponents;
             let (reader, step) = (&mut self.reader, &self.step);
+            let [total, polls, rest, _] = exponents;
             let duration = match apart(words) {
                 Apart::Nothing | Apart::Request => continue,
+                Apart::Team => {
+                    for (exponent, at) in exponents.iter_mut().zip(TEAM_WORDS) {
+                        words[at] = take_time(reader, step, exponent);
+                    }
+                    continue;
+                }
                 Apart::Duration => {
                     words[0] = take_time(reader, step, total);
                     words[0]

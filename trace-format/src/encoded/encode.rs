@@ -6,8 +6,8 @@ use super::numbers::{
 };
 use super::requests::{DISTANCE_BITS, Means};
 use super::slot::{
-    Apart, EXPONENT_BITS, FIELDS, apart, content, fields, is_continuation, is_escaped, request,
-    same_continuation,
+    Apart, EXPONENT_BITS, FIELDS, TEAM_WORDS, apart, content, fields, is_continuation, is_escaped,
+    request, same_continuation,
 };
 use super::templates::{
     ESCAPED, MAX_CALL_SLOTS, ORPHAN, REQUEST, REQUEST_BEHIND, TIMES_BEHIND, Template, Templates,
@@ -316,9 +316,16 @@ impl Encoder {
     ) -> Option<u64> {
         let begin = call.first().filter(|first| !is_continuation(first)).map(|first| first[0]);
         for (slot, words) in call.iter().enumerate().filter(|(_, words)| is_continuation(words)) {
-            let [total, polls, rest, _] = &mut self.templates.behind_mut(number, slot).exponents;
+            let exponents = &mut self.templates.behind_mut(number, slot).exponents;
+            let [total, polls, rest, _] = exponents;
             let duration = match apart(words) {
                 Apart::Nothing | Apart::Request => continue,
+                Apart::Team => {
+                    for (exponent, at) in exponents.iter_mut().zip(TEAM_WORDS) {
+                        put_time(writer, step, words[at], exponent)?;
+                    }
+                    continue;
+                }
                 Apart::Duration => {
                     put_time(writer, step, words[0], total)?;
                     words[0]

@@ -174,6 +174,22 @@ fn yields_whole_calls_before_the_cut() {
 }
 
 #[test]
+fn keeps_parallel_regions_in_few_bytes() {
+    let mut slots = Vec::new();
+    for step in 0..500 {
+        slots.push([26 * 9000 * step, slot_word(0, TOOL, 4), 13 | 3 << 32, 0, 0x40_2000]);
+        let [span, inside] = [26 * (900 + step % 13), 26 * (3000 + step % 17)];
+        let mut team = continuation(CONTINUES_TEAM, span, inside, inside - 26 * (step % 7));
+        team[4] = 26 * (1000 + step % 5);
+        slots.push(team);
+        slots.push(continuation(CONTINUES_TEAM_WAITS, 26 * (step % 7), 0, 0));
+    }
+    assert_lossless(0, &slots);
+    let bytes = encoded(0, &slots).len();
+    assert!(bytes < 20 * 500, "{bytes}");
+}
+
+#[test]
 fn decoder_appends_and_can_be_reused() {
     let (one, other) = (program(40, 26), program(30, 2));
     let mut decoder = Box::new(Decoder::new());

@@ -174,6 +174,11 @@ pub enum Definition {
     /// code is its source lines: the line is the address less `base`. `path` is the source file,
     /// `identity` [`crate::samples::PYTHON`] and the function's name.
     Code(Module),
+    /// OpenMP parallel regions are recorded. Written at the begin and the end.
+    OpenMp {
+        /// File names of the OpenMP runtimes that were loaded then.
+        runtimes: Vec<String>,
+    },
 }
 
 /// How the program's own code is sampled, if that was asked for.

@@ -31,11 +31,15 @@ pub enum ToolReason {
     Usage = 11,
     /// No thread: the thread whose record this is had ended, and the next one had not begun.
     BetweenThreads = 12,
+    /// The end of an OpenMP parallel region that the thread began; without length. `detail` is the number
+    /// of the thread that worked longest, the communicator's field the number of threads, and the rest is
+    /// in continuations ([`crate::slot::Team`]).
+    Team = 13,
 }
 
 impl ToolReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Start,
         Self::Window,
         Self::Finish,
@@ -48,6 +52,7 @@ impl ToolReason {
         Self::Path,
         Self::Usage,
         Self::BetweenThreads,
+        Self::Team,
     ];
 
     /// The reason with a stored number, if there is one.

@@ -25,7 +25,7 @@ pub use crate::functions::FIRST_FUNCTION;
 pub use crate::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
 pub use crate::markers::{CounterSlot, ToolReason};
 pub use crate::plain::{Plain, bytes_of, bytes_of_all, read_plain};
-pub use crate::slot::{Continuation, Detail, Half, RequestState, Slot};
+pub use crate::slot::{Continuation, Detail, Half, RequestState, Slot, Team, TeamWaits};
 
 /// Size of the header area in bytes; the first chunk follows it.
 pub const HEADER_BYTES: u64 = 32 * 1024;
@@ -144,6 +144,13 @@ pub const CONTINUES_REQUEST: u32 = 4;
 pub const CONTINUES_POLLS: u32 = 5;
 /// A continuation whose `request` field is the message handle of a matched probe or receive.
 pub const CONTINUES_MESSAGE: u32 = 6;
+/// A continuation with what the threads of an OpenMP team did in a parallel region, in ticks: `begin` holds the time
+/// from its begin to its end, the next 16 bytes that of all threads in the region's code and the part without waits,
+/// `site` that part of the thread with the most.
+pub const CONTINUES_TEAM: u32 = 7;
+/// A continuation with what the threads of a team waited for, in ticks over all of them: `begin` holds barriers, the
+/// next 16 bytes locks, and tasks.
+pub const CONTINUES_TEAM_WAITS: u32 = 8;
 
 /// In the communicator's field of a [`CONTINUES_REQUEST`] slot, or of a call that completes one
 /// request: this call completed the request.

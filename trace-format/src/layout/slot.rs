@@ -164,6 +164,13 @@ impl Slot {
         Self { peer: reason as i32, detail: number as i32, ..Self::default() }
     }
 
+    /// The end of a parallel region: how many threads it had, and the number of the one that worked longest. Begin and
+    /// place are to be added.
+    #[inline(always)]
+    pub fn of_team(threads: u16, longest: u32) -> Self {
+        Self { word: slot_word(0, TOOL, threads), ..Self::of_tool(ToolReason::Team, longest) }
+    }
+
     /// The recorder's time in which a counter was read.
     #[inline(always)]
     pub fn of_reading(reading: CounterSlot) -> Self {
@@ -251,6 +258,34 @@ pub enum Continuation {
     },
     /// The message handle of a matched probe or receive.
     Message(u32),
+    /// What the threads of an OpenMP team did in a parallel region.
+    Team(Team),
+    /// What they waited for.
+    TeamWaits(TeamWaits),
+}
+
+/// Ticks of an OpenMP parallel region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Team {
+    /// From its begin to its end, on the thread that began it.
+    pub span: u64,
+    /// In the region's code, over all threads.
+    pub inside: u64,
+    /// The part of it without waits.
+    pub work: u64,
+    /// That part of the thread with the most.
+    pub longest: u64,
+}
+
+/// Ticks that the threads of a team waited inside a parallel region, over all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TeamWaits {
+    /// At barriers.
+    pub barriers: u64,
+    /// For locks, critical and ordered sections.
+    pub locks: u64,
+    /// In a region that made tasks: at barriers and for tasks, running tasks or idle.
+    pub tasks: u64,
 }
 
 impl Continuation {
@@ -287,6 +322,14 @@ impl Continuation {
                 Slot { begin: inside, word, ..Slot::with_payload([count, span]) }
             }
             Self::Message(request) => Slot { request, ..of(CONTINUES_MESSAGE) },
+            Self::Team(Team { span, inside, work, longest }) => {
+                let word = slot_word(CONTINUES_TEAM, CONTINUATION, 0);
+                Slot { begin: span, word, site: longest, ..Slot::with_payload([inside, work]) }
+            }
+            Self::TeamWaits(TeamWaits { barriers, locks, tasks }) => {
+                let word = slot_word(CONTINUES_TEAM_WAITS, CONTINUATION, 0);
+                Slot { begin: barriers, word, ..Slot::with_payload([locks, tasks]) }
+            }
         }
     }
 
@@ -307,6 +350,13 @@ impl Continuation {
             }
             CONTINUES_POLLS => Self::Polls { count: first, inside: begin, span: second },
             CONTINUES_MESSAGE => Self::Message(request),
+            CONTINUES_TEAM => {
+                let (inside, work, longest) = (first, second, slot.site);
+                Self::Team(Team { span: begin, inside, work, longest })
+            }
+            CONTINUES_TEAM_WAITS => {
+                Self::TeamWaits(TeamWaits { barriers: begin, locks: first, tasks: second })
+            }
             _ => return None,
         })
     }
@@ -318,6 +368,19 @@ impl Continuation {
             Self::Request(state) => Some(state),
             _ => None,
         })
+    }
+
+    /// A parallel region among an event's continuations, and what its threads waited for.
+    pub fn team_of(slots: impl Iterator<Item = Slot>) -> Option<(Team, TeamWaits)> {
+        let (mut team, mut waits) = (None, TeamWaits::default());
+        for slot in slots {
+            match Self::decode(&slot) {
+                Some(Self::Team(of)) => team = Some(of),
+                Some(Self::TeamWaits(of)) => waits = of,
+                _ => {}
+            }
+        }
+        team.map(|team| (team, waits))
     }
 
     /// The message handle among an event's continuations.
@@ -361,7 +424,12 @@ impl More {
             Some(Continuation::Polls { count, inside, span }) => {
                 (self.polls, self.duration) = (Some((count, inside)), Some(span));
             }
-            Some(Continuation::Request(_) | Continuation::Message(_)) => {}
+            Some(
+                Continuation::Request(_)
+                | Continuation::Message(_)
+                | Continuation::Team(_)
+                | Continuation::TeamWaits(_),
+            ) => {}
         }
         true
     }
@@ -424,12 +492,14 @@ mod tests {
             Continuation::Request(RequestState { request: 3, ..RequestState::default() }),
             Continuation::Polls { count: long, inside: long + 1, span: long + 2 },
             Continuation::Message(u32::MAX),
+            Continuation::Team(Team { span: long, inside: long + 1, work: long + 2, longest: 3 }),
+            Continuation::TeamWaits(TeamWaits { barriers: long, locks: long + 1, tasks: 2 }),
         ] {
             let slot = continuation.slot();
             assert!(slot.is_continuation(), "{continuation:?}");
             assert_eq!(Continuation::decode(&slot), Some(continuation));
         }
-        let unknown = Slot { word: slot_word(7, CONTINUATION, 0), ..Slot::default() };
+        let unknown = Slot { word: slot_word(99, CONTINUATION, 0), ..Slot::default() };
         assert!(Continuation::decode(&unknown).is_none() && !More::default().add(&unknown));
     }
 }

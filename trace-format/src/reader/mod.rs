@@ -385,6 +385,12 @@ impl RankFile {
         Continuation::message_of(self.continuations(event))
     }
 
+    /// The OpenMP parallel region that ended, and what its threads waited for, of an event of the recorder with
+    /// [`ToolReason::Team`](crate::markers::ToolReason::Team).
+    pub fn team(&self, event: &Event) -> Option<(Team, TeamWaits)> {
+        Continuation::team_of(self.continuations(event))
+    }
+
     fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
         let unpacked = match event.continuations {
             0 => None,

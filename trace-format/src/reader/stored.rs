@@ -26,15 +26,15 @@ pub struct StoredEvent<'e> {
 
 /// A set of kinds of continuation slots, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Kinds(u8);
+pub(super) struct Kinds(u16);
 
 impl Kinds {
     /// Adds a slot's kind. Returns whether it is known.
     #[inline]
     pub fn add(&mut self, slot: &Slot) -> bool {
         let kind = slot.duration();
-        self.0 |= 1u8.checked_shl(kind).unwrap_or(0);
-        (CONTINUES_DURATION..=CONTINUES_MESSAGE).contains(&kind)
+        self.0 |= 1u16.checked_shl(kind).unwrap_or(0);
+        (CONTINUES_DURATION..=CONTINUES_TEAM_WAITS).contains(&kind)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use super::errors::{SettingError, ValueError};
 use super::values::{self, Computation};
 use super::variables::{
     CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLIGHT, FLOPS, KEEP, LAST, LEVEL,
-    MAX_BYTES, OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
+    MAX_BYTES, OPENMP, OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
 };
 use crate::counters::{self, CounterRequest};
 use crate::header::{Keeping, KeepingPolicy};
@@ -28,6 +28,8 @@ pub struct RecordingOptions {
     pub compute: Computation,
     /// Whether compute functions are recorded regardless of what counts as computation.
     pub flops: bool,
+    /// Whether OpenMP parallel regions are recorded.
+    pub openmp: bool,
     /// Performance counters of processor and kernel to read.
     pub counters: Vec<CounterRequest>,
     /// Samples per second of a thread's CPU time. `None`: the program's own code is not sampled.
@@ -85,6 +87,7 @@ impl Default for RecordingOptions {
             paths_from_us: 20.0,
             compute: Computation::default(),
             flops: false,
+            openmp: false,
             counters: Vec::new(),
             sample_hz: None,
             parameters: Vec::new(),
@@ -115,6 +118,8 @@ impl RecordingOptions {
                 .unwrap_or(default.compute),
             flops: valid(FLOPS.text(&lookup), &mut errors)
                 .map_or(default.flops, |text| values::flag(&text)),
+            openmp: valid(OPENMP.text(&lookup), &mut errors)
+                .map_or(default.openmp, |text| values::flag(&text)),
             counters: valid(COUNTERS.parsed(&lookup, values::counters), &mut errors)
                 .unwrap_or(default.counters),
             sample_hz: valid(SAMPLE.parsed(&lookup, values::sample_hz), &mut errors)
@@ -163,6 +168,7 @@ impl RecordingOptions {
         set(PATHS_FROM.name, from != default.paths_from_us, format!("{from}us").into());
         set(COMPUTE.name, true, self.compute.as_str().into());
         set(FLOPS.name, self.flops, "1".into());
+        set(OPENMP.name, self.openmp, "1".into());
         set(COUNTERS.name, !self.counters.is_empty(), counters::join(&self.counters).into());
         let rate = self.sample_hz.unwrap_or_default();
         set(SAMPLE.name, self.sample_hz.is_some(), rate.to_string().into());
@@ -287,6 +293,7 @@ mod tests {
             (&PATHS_FROM, "50us"),
             (&COMPUTE, "regions=solve,setup"),
             (&FLOPS, "1"),
+            (&OPENMP, "1"),
             (&COUNTERS, "flops,faults=software:2"),
             (&SAMPLE, "499"),
             (&PARAMS, "N=20000,NB=80"),

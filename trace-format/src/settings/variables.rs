@@ -108,13 +108,14 @@ pub fn is_forwarded(name: &str) -> bool {
 }
 
 /// All variables.
-pub static VARIABLES: [&Variable; 22] = [
+pub static VARIABLES: [&Variable; 23] = [
     &OUT,
     &STAGE,
     &LEVEL,
     &PATHS_FROM,
     &COMPUTE,
     &FLOPS,
+    &OPENMP,
     &COUNTERS,
     &SAMPLE,
     &FLIGHT,
@@ -206,6 +207,17 @@ pub static FLOPS: Variable = Variable {
     unset: Unset::Value("0"),
     meaning: "Record BLAS, LAPACK and FFTW calls to count their operations, regardless of --compute; \
               `gammachi roofline` needs them",
+    ..SETTING
+};
+
+/// Whether OpenMP parallel regions are recorded.
+pub static OPENMP: Variable = Variable {
+    name: "GAMMACHI_OPENMP",
+    option: Some("--openmp"),
+    values: "`1`; `0` for no",
+    unset: Unset::Value("0"),
+    meaning: "Record the parallel regions of OpenMP programs compiled by GCC: how long the threads of each rank \
+              work, wait for each other, or have nothing to do",
     ..SETTING
 };
 

@@ -1,0 +1,345 @@
+//! Parallel regions of OpenMP programs compiled by GCC, whose runtime (libgomp) has no tools interface.
+//!
+//! The function into which the compiler outlined a region is wrapped, so that every thread of the team measures its
+//! share. The thread that began the region writes one record when all have joined. Threads that wait inside, at a
+//! barrier or for a lock, add that to their share. A region inside another counts as work of the thread that began it.
+//! Regions of threads that never call MPI are not recorded.
+//!
+//! What a thread does at a barrier is known only if no tasks run there, so a region that makes tasks has one sum for
+//! both.
+//!
+//! `omp_set_nest_lock` is not interposed: libgomp has two versions with different locks.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::mem::transmute;
+use std::ptr::null_mut;
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use trace_format::layout::{Continuation, Slot, TeamWaits};
+
+use crate::host::counter;
+use crate::host::loader::{find_in_object, next_in_load_order, object_of};
+use crate::host::own_work::OwnWork;
+use crate::mpi::invoke::Invoke;
+use crate::mpi::real_entry::RealEntry;
+use crate::state;
+use crate::state::thread_block::{ThreadBlock, entry_stub, thread_block};
+use crate::store::outermost::{is_inside, within};
+use crate::store::slots::{publish, put};
+use crate::store::window::{make_room, take_slot};
+
+type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
+type ThreadNumber = unsafe extern "C" fn() -> c_int;
+
+/// A team in a parallel region; lies on the stack of the thread that began it, which leaves last.
+struct Team {
+    outlined: Outlined,
+    data: *mut c_void,
+    thread_number: Option<ThreadNumber>,
+    makes_tasks: AtomicBool,
+    threads: AtomicU32,
+    inside: AtomicU64,
+    work: AtomicU64,
+    /// Ticks and number of the thread that worked longest: the number in the lower bits.
+    longest: AtomicU64,
+    at_barriers: AtomicU64,
+    for_locks: AtomicU64,
+    for_tasks: AtomicU64,
+}
+
+/// Bits of a thread's number in [`Team::longest`], which leave room for two days of work.
+const NUMBER_BITS: u32 = 14;
+/// That number if it is not known.
+const NO_NUMBER: u64 = (1 << NUMBER_BITS) - 1;
+
+/// Bits of [`ThreadBlock::region`]: the thread is in a region; it waits there, or runs a task meanwhile; it has made
+/// tasks there. They are kept with the thread, not in its frames: a program that leaves a region by longjmp leaves
+/// nothing behind that points to its stack.
+const IN_REGION: u8 = 1;
+const WAITS: u8 = 2;
+const MADE_TASKS: u8 = 4;
+
+/// What a thread waits for inside a region: indices of [`ThreadBlock::region_waits`].
+#[derive(Clone, Copy)]
+enum Waits {
+    AtBarrier,
+    ForLock,
+    ForTasks,
+}
+
+/// The outlined function of a region that is recorded, on every thread of the team.
+unsafe extern "C-unwind" fn take_part(team: *mut c_void) {
+    let block = thread_block();
+    // SAFETY: the thread that began the region passed its team, which it keeps until all threads have returned from here.
+    let team: &Team = unsafe { &*team.cast() };
+    let before = (block.region.replace(IN_REGION), block.region_waits.take());
+    let begin = counter::now();
+    // SAFETY: the function and its data as the program passed them.
+    unsafe { (team.outlined)(team.data) };
+    let inside = counter::now().wrapping_sub(begin);
+    let region = block.region.replace(before.0);
+    let [at_barriers, for_locks, for_tasks] = block.region_waits.replace(before.1);
+    if region & MADE_TASKS != 0 {
+        team.makes_tasks.store(true, Relaxed);
+    }
+    let work = inside.saturating_sub(at_barriers + for_locks + for_tasks);
+    let number = match team.thread_number {
+        // SAFETY: omp_get_thread_num of the runtime whose region this is; it may be called anywhere.
+        Some(number) => u64::from(unsafe { number() } as u32).min(NO_NUMBER),
+        None => NO_NUMBER,
+    };
+    team.threads.fetch_add(1, Relaxed);
+    team.inside.fetch_add(inside, Relaxed);
+    team.work.fetch_add(work, Relaxed);
+    team.longest.fetch_max(work << NUMBER_BITS | number, Relaxed);
+    for (sum, ticks) in [
+        (&team.at_barriers, at_barriers),
+        (&team.for_locks, for_locks),
+        (&team.for_tasks, for_tasks),
+    ] {
+        if ticks != 0 {
+            sum.fetch_add(ticks, Relaxed);
+        }
+    }
+}
+
+/// An interposed name.
+struct Entry {
+    real: RealEntry,
+    number_of: NumberOf,
+}
+
+/// The `omp_get_thread_num` of the runtime in which an entry's function is, once found.
+struct NumberOf {
+    function: AtomicPtr<c_void>,
+    number: AtomicPtr<c_void>,
+}
+
+impl NumberOf {
+    const fn new() -> Self {
+        Self { function: AtomicPtr::new(null_mut()), number: AtomicPtr::new(null_mut()) }
+    }
+
+    /// `None` if there is none, or if the entry has several functions (in libraries that were loaded for their users
+    /// alone), of which this is not the first.
+    #[inline(always)]
+    fn get(&self, function: *const c_void) -> Option<ThreadNumber> {
+        if self.function.load(Acquire).is_null() {
+            self.find(function);
+        }
+        let number = self.number.load(Relaxed);
+        let is_of = self.function.load(Relaxed).cast_const() == function && !number.is_null();
+        // SAFETY: the function of that name, which every runtime has with this type.
+        is_of.then(|| unsafe { transmute::<*mut c_void, ThreadNumber>(number) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, function: *const c_void) {
+        let _own = OwnWork::begin();
+        let name = c"omp_get_thread_num";
+        let found = std::panic::catch_unwind(|| {
+            let own = || find_in_object(&CString::new(object_of(function)?).ok()?, name);
+            next_in_load_order(name).or_else(own)
+        });
+        if let Ok(Some(number)) = found {
+            self.number.store(number.cast_mut(), Relaxed);
+        }
+        self.function.store(function.cast_mut(), Release);
+    }
+}
+
+/// Begins a parallel region with the program's arguments, of which the first two are the outlined function and its data.
+///
+/// # Safety
+/// The arguments are those of the entry's function.
+#[inline(always)]
+unsafe fn parallel<const N: usize>(entry: &'static Entry, mut arguments: [usize; N]) -> usize
+where
+    [usize; N]: Invoke,
+{
+    let block = thread_block();
+    let here = block.entered_stack.get();
+    // SAFETY: the word at which the stub was entered is the return address.
+    let caller = unsafe { *(here as *const usize) };
+    let real = entry.real.get_for(caller);
+    let is_recorded = state::records_openmp()
+        && !block.window.get().is_null()
+        && block.region.get() == 0
+        && !is_inside(block, here);
+    if !is_recorded {
+        // SAFETY: the caller vouches for the arguments.
+        return unsafe { arguments.invoke(real) };
+    }
+    let team = Team {
+        // SAFETY: the program's outlined function.
+        outlined: unsafe { transmute::<usize, Outlined>(arguments[0]) },
+        data: arguments[1] as *mut c_void,
+        thread_number: entry.number_of.get(real),
+        makes_tasks: AtomicBool::new(false),
+        threads: AtomicU32::new(0),
+        inside: AtomicU64::new(0),
+        work: AtomicU64::new(0),
+        longest: AtomicU64::new(0),
+        at_barriers: AtomicU64::new(0),
+        for_locks: AtomicU64::new(0),
+        for_tasks: AtomicU64::new(0),
+    };
+    arguments[0] = take_part as *const () as usize;
+    arguments[1] = (&raw const team).expose_provenance();
+    let begin = counter::now();
+    // SAFETY: as above; the wrapper calls the program's function with its data.
+    let result = unsafe { arguments.invoke(real) };
+    let end = counter::now();
+    // Another thread may have ended the recording.
+    if state::is_recording() && !block.window.get().is_null() {
+        within(block, || record(block, &team, caller, (begin, end)));
+    }
+    result
+}
+
+/// Writes what a team did.
+fn record(block: &ThreadBlock, team: &Team, site: usize, (begin, end): (u64, u64)) {
+    let longest = team.longest.load(Relaxed);
+    let parts = trace_format::layout::Team {
+        span: end.wrapping_sub(begin),
+        inside: team.inside.load(Relaxed),
+        work: team.work.load(Relaxed),
+        longest: longest >> NUMBER_BITS,
+    };
+    let [barriers, locks, tasks] =
+        [&team.at_barriers, &team.for_locks, &team.for_tasks].map(|sum| sum.load(Relaxed));
+    let waits = match team.makes_tasks.load(Relaxed) {
+        true => TeamWaits { barriers: 0, locks, tasks: tasks + barriers },
+        false => TeamWaits { barriers, locks, tasks },
+    };
+    let number = match longest & NO_NUMBER {
+        NO_NUMBER => u32::MAX,
+        number => number as u32,
+    };
+    let threads = team.threads.load(Relaxed).min(u32::from(u16::MAX)) as u16;
+    let window = block.window.get();
+    make_room(block, 2);
+    // Nothing in a window begins before the window was opened.
+    let at = if block.window.get() == window { end } else { counter::now() };
+    let slot = Slot { begin: at, site: site as u64, ..Slot::of_team(threads, number) };
+    // SAFETY: each slot was taken, and so is the thread's own; the continuations are there before the event is published.
+    unsafe {
+        let event = take_slot(block);
+        put(take_slot(block), Continuation::Team(parts));
+        if waits != TeamWaits::default() {
+            put(take_slot(block), Continuation::TeamWaits(waits));
+        }
+        event.write(Slot { word: 0, ..slot });
+        publish(event, slot.word);
+    }
+}
+
+/// Forwards a call inside a region in which the thread may wait for others of its team.
+///
+/// # Safety
+/// The arguments are those of the entry's function.
+#[inline(always)]
+unsafe fn waiting<const N: usize>(
+    entry: &'static Entry,
+    waits: Waits,
+    arguments: [usize; N],
+) -> usize
+where
+    [usize; N]: Invoke,
+{
+    let block = thread_block();
+    // SAFETY: the word at which the stub was entered is the return address.
+    let real = entry.real.get_for(unsafe { *(block.entered_stack.get() as *const usize) });
+    // Tasks that a thread runs while it waits may wait in turn: only the outermost wait counts.
+    if block.region.get() & (IN_REGION | WAITS) != IN_REGION {
+        // SAFETY: the caller vouches for the arguments.
+        return unsafe { arguments.invoke(real) };
+    }
+    block.region.set(block.region.get() | WAITS);
+    let begin = counter::now();
+    // SAFETY: as above.
+    let result = unsafe { arguments.invoke(real) };
+    let ticks = counter::now().wrapping_sub(begin);
+    let mut sums = block.region_waits.get();
+    sums[waits as usize] += ticks;
+    block.region_waits.set(sums);
+    block.region.set(block.region.get() & !WAITS);
+    result
+}
+
+/// Forwards a call that makes tasks, which threads may run wherever they wait.
+///
+/// # Safety
+/// The arguments are those of the entry's function.
+#[inline(always)]
+unsafe fn tasks<const N: usize>(entry: &'static Entry, arguments: [usize; N]) -> usize
+where
+    [usize; N]: Invoke,
+{
+    let block = thread_block();
+    // SAFETY: the word at which the stub was entered is the return address.
+    let real = entry.real.get_for(unsafe { *(block.entered_stack.get() as *const usize) });
+    if block.region.get() != 0 {
+        block.region.set(block.region.get() | MADE_TASKS);
+    }
+    // SAFETY: the caller vouches for the arguments.
+    unsafe { arguments.invoke(real) }
+}
+
+/// Defines entries that pass their arguments, machine words all, to `$through`.
+macro_rules! openmp_entries {
+    ($through:ident; $($symbol:ident($($argument:ident),*) as $inner:ident $(, $waits:expr)?;)*) => {$(
+        entry_stub!($symbol, $inner);
+        #[allow(clippy::too_many_arguments)]
+        unsafe extern "C-unwind" fn $inner($($argument: usize),*) -> usize {
+            const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name has no zeros"),
+            };
+            static ENTRY: Entry = Entry { real: RealEntry::new(NAME), number_of: NumberOf::new() };
+            // SAFETY: the words are passed on to the function of this name.
+            unsafe { $through(&ENTRY, $($waits,)? [$($argument),*]) }
+        }
+    )*};
+}
+
+openmp_entries! { parallel;
+    GOMP_parallel(a, b, c, d) as parallel_plain;
+    GOMP_parallel_reductions(a, b, c, d) as parallel_reductions;
+    GOMP_parallel_sections(a, b, c, d, e) as parallel_sections;
+    GOMP_parallel_loop_static(a, b, c, d, e, f, g, h) as parallel_static;
+    GOMP_parallel_loop_dynamic(a, b, c, d, e, f, g, h) as parallel_dynamic;
+    GOMP_parallel_loop_guided(a, b, c, d, e, f, g, h) as parallel_guided;
+    GOMP_parallel_loop_runtime(a, b, c, d, e, f, g) as parallel_runtime;
+    GOMP_parallel_loop_nonmonotonic_dynamic(a, b, c, d, e, f, g, h) as parallel_any_dynamic;
+    GOMP_parallel_loop_nonmonotonic_guided(a, b, c, d, e, f, g, h) as parallel_any_guided;
+    GOMP_parallel_loop_nonmonotonic_runtime(a, b, c, d, e, f, g) as parallel_any_runtime;
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime(a, b, c, d, e, f, g) as parallel_maybe_runtime;
+}
+
+openmp_entries! { waiting;
+    GOMP_barrier() as barrier, Waits::AtBarrier;
+    GOMP_barrier_cancel() as barrier_cancel, Waits::AtBarrier;
+    GOMP_loop_end() as loop_end, Waits::AtBarrier;
+    GOMP_loop_end_cancel() as loop_end_cancel, Waits::AtBarrier;
+    GOMP_sections_end() as sections_end, Waits::AtBarrier;
+    GOMP_sections_end_cancel() as sections_end_cancel, Waits::AtBarrier;
+    GOMP_single_copy_start() as single_copy_start, Waits::AtBarrier;
+    GOMP_critical_start() as critical_start, Waits::ForLock;
+    GOMP_critical_name_start(a) as critical_name_start, Waits::ForLock;
+    GOMP_atomic_start() as atomic_start, Waits::ForLock;
+    GOMP_ordered_start() as ordered_start, Waits::ForLock;
+    omp_set_lock(a) as set_lock, Waits::ForLock;
+    GOMP_taskwait() as taskwait, Waits::ForTasks;
+    GOMP_taskgroup_end() as taskgroup_end, Waits::ForTasks;
+}
+
+openmp_entries! { tasks;
+    GOMP_task(a, b, c, d, e, f, g, h, i, j) as task;
+    GOMP_taskloop(a, b, c, d, e, f, g, h, i, j, k) as taskloop;
+    GOMP_taskloop_ull(a, b, c, d, e, f, g, h, i, j, k) as taskloop_ull;
+}

@@ -1,0 +1,128 @@
+//! Parallel regions of OpenMP programs: their threads' work and waits, in C, C++ and Fortran; nothing changes for the
+//! program.
+
+use gammachi_analyzer::metrics::{Metrics, OpenMpMetrics, Selection};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
+use system_tests::delays::record_until;
+use system_tests::victim::{Build, built};
+use system_tests::{Job, Mpi, Recorded, under_both, under_mpich};
+
+/// Times that each rank of `works_in_teams` repeats its regions.
+const TIMES: f64 = 3.0;
+/// How far a part may be from the truth before the recording is repeated: a share of it, and milliseconds.
+const UNDISTURBED: (f64, f64) = (0.02, 1.5);
+/// The same on a machine that stays busy.
+const BUSY: (f64, f64) = (0.5, 25.0);
+
+fn job(mpi: Mpi, name: &str, build: Build) -> Job {
+    let job = Job::new(mpi, &built(mpi, name, build)).environment("GAMMACHI_OPENMP", "1");
+    job.environment("OMP_WAIT_POLICY", "passive")
+}
+
+fn openmp(recorded: &Recorded) -> OpenMpMetrics {
+    let run = Run::open(&recorded.directory()).expect("it can be read");
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
+    metrics.openmp.expect("parallel regions were recorded")
+}
+
+/// A region of `works_in_teams` as the sums of both ranks: work, barriers, locks and ends in ms, each time.
+fn parts(openmp: &OpenMpMetrics, function: &str) -> [f64; 4] {
+    let is_of = |name: &Option<String>| name.as_deref().is_some_and(|name| name.contains(function));
+    let mut regions = openmp.regions.iter().filter(|of| is_of(&of.begins_at.place.function));
+    let region = regions.next().unwrap_or_else(|| panic!("{function} is not in {openmp:?}"));
+    assert_eq!((region.count, region.ranks), (6, 2));
+    let idle = region.idle;
+    [region.work_s, idle.barriers_s, idle.locks_s, idle.ends_s]
+        .map(|seconds| seconds * 1e3 / (2.0 * TIMES))
+}
+
+/// Names of what differs from the truth.
+fn wrong_parts(openmp: &OpenMpMetrics, (share, more): (f64, f64)) -> Vec<String> {
+    let is_close = |found: f64, truth: f64| (found - truth).abs() <= share * truth + more;
+    let truths = [("first", [120.0, 60.0, 30.0, 30.0]), ("second", [40.0, 0.0, 0.0, 20.0])];
+    let mut wrong = Vec::new();
+    for (function, truth) in truths {
+        let found = parts(openmp, function);
+        if !found.iter().zip(truth).all(|(found, truth)| is_close(*found, truth)) {
+            wrong.push(format!("{function}: {found:?}, not {truth:?}"));
+        }
+    }
+    for rank in &openmp.ranks {
+        let alone = if rank.rank == 1 { 40.0 } else { 20.0 };
+        // Two threads have nothing to do in the second region, three outside.
+        let found = rank.serial_s * 1e3 / TIMES;
+        if !is_close(found, 3.0 * alone + 60.0) {
+            wrong.push(format!("rank {}: serial {found} ms", rank.rank));
+        }
+        // Rank 0 waits 20 ms for rank 1, and three of its threads with it.
+        let with_mpi = rank.mpi_s * 1e3 / TIMES;
+        if !is_close(with_mpi, if rank.rank == 0 { 80.0 } else { 0.0 }) {
+            wrong.push(format!("rank {}: MPI {with_mpi} ms", rank.rank));
+        }
+    }
+    wrong
+}
+
+fn check_known_times(mpi: Mpi, build: Build) {
+    let record = || {
+        let recorded = job(mpi, "works_in_teams", build).ranks(2).record();
+        recorded.expect_code(0);
+        recorded
+    };
+    let recorded =
+        record_until(record, |recorded| wrong_parts(&openmp(recorded), UNDISTURBED).is_empty());
+    let openmp = openmp(&recorded);
+    assert_eq!(wrong_parts(&openmp, BUSY), [""; 0]);
+    let hybrid = openmp.hybrid.expect("one thread of each rank calls MPI");
+    assert_eq!(hybrid.threads, 8);
+    let product = hybrid.mpi.efficiency * hybrid.openmp.serial * hybrid.openmp.regions;
+    assert!((hybrid.parallel - product).abs() < 1e-9, "{hybrid:?}");
+    let slowest = openmp.regions.iter().find_map(|of| of.slowest.filter(|_| of.threads == 4));
+    assert_eq!(slowest.map(|of| of.thread), Some(3));
+}
+
+under_both! {
+    fn programs_that_use_openmp_oddly_are_unchanged(mpi) {
+        let job = job(mpi, "uses_teams_oddly", Build::OpenMp).environment("OMP_CANCELLATION", "true");
+        let job = job.ranks(2);
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(&job.bare());
+        let openmp = openmp(&recorded);
+        assert!(openmp.runtimes.iter().any(|name| name.starts_with("libgomp")), "{openmp:?}");
+        let count: u64 = openmp.regions.iter().map(|of| of.count).sum();
+        // At each number of threads a sum, tasks, nested (the outer one alone) and ordered; three more, then the loop;
+        // none before or after MPI, in the child or in the other thread.
+        assert_eq!(count, 2 * (5 * 4 + 2 + 20_000));
+    }
+}
+
+under_mpich! {
+    fn threads_have_known_times(mpi) {
+        check_known_times(mpi, Build::OpenMp);
+    }
+
+    fn threads_of_cpp_have_known_times(mpi) {
+        check_known_times(mpi, Build::OpenMpCpp);
+    }
+
+    fn regions_of_fortran_are_recorded(mpi) {
+        let recorded = job(mpi, "works_in_teams_fortran", Build::OpenMpFortran).record();
+        recorded.expect_code(0);
+        let openmp = openmp(&recorded);
+        let [region] = openmp.regions.as_slice() else { panic!("{openmp:?}") };
+        assert_eq!((region.count, region.threads), (3, 4));
+        assert!(region.work_s >= 0.3 && region.idle.ends_s >= 0.1, "{region:?}");
+    }
+
+    fn regions_are_not_recorded_unless_wanted(mpi) {
+        let job = Job::new(mpi, &built(mpi, "works_in_teams", Build::OpenMp)).argument("1");
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let run = Run::open(&recorded.directory()).expect("it can be read");
+        let timeline = GlobalTimeline::new(&run);
+        let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
+        assert_eq!(metrics.openmp, None);
+    }
+}
