@@ -329,6 +329,18 @@ impl SyntheticRank {
         self.timed(thread, TOOL, reason as i32, begin, end)
     }
 
+    /// The end of a parallel region of so many threads, of which one worked longest.
+    pub fn team(
+        &mut self,
+        (threads, slowest): (u16, u32),
+        end: u64,
+        (team, waits): (Team, TeamWaits),
+    ) -> &mut Self {
+        self.slot(0, Slot { begin: end, site: 0x1234, ..Slot::of_team(threads, slowest) });
+        self.slot(0, Continuation::Team(team).slot());
+        self.slot(0, Continuation::TeamWaits(waits).slot())
+    }
+
     /// The reading of a counter at a region marker.
     pub fn counter_reading(
         &mut self,

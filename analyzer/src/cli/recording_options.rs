@@ -14,7 +14,7 @@ use trace_format::header::KeepingPolicy;
 use trace_format::settings::values::{self, USUAL_SAMPLE_HZ, join_parameters};
 use trace_format::settings::{
     CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLIGHT, FLOPS, FromEnv, KEEP, LAST,
-    LEVEL, MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE, STAGE, ValueError,
+    LEVEL, MAX_BYTES, OPENMP, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE, STAGE, ValueError,
 };
 
 use super::batch_limit::before_end;
@@ -41,6 +41,10 @@ pub struct RecordingArguments {
     /// Whether compute functions are recorded whatever counts as computation.
     #[arg(long, help = FLOPS.meaning)]
     pub flops: bool,
+
+    /// Whether OpenMP parallel regions are recorded.
+    #[arg(long, help = OPENMP.meaning)]
+    pub openmp: bool,
 
     /// Minimum duration, in microseconds, of calls that record their call path.
     #[arg(long, value_name = "TIME", value_parser = values::paths_from_us, help = PATHS_FROM.help())]
@@ -214,6 +218,7 @@ impl RecordingArguments {
             (&PATHS_FROM, self.paths_from.map(|time| format!("{time}us").into())),
             (&COMPUTE, self.compute.as_ref().map(|compute| text(compute))),
             (&FLOPS, self.flops.then(|| "1".into())),
+            (&OPENMP, self.openmp.then(|| "1".into())),
             (&COUNTERS, self.counters.as_ref().map(|counters| text(counters))),
             (&SAMPLE, self.sample.map(|rate| text(&rate))),
             (&FLIGHT, watched.map(OsString::from)),

@@ -171,6 +171,7 @@ impl Answer {
             (activity, detail)
         });
         let sites = passes.sites.take();
+        let openmp = std::mem::take(&mut passes.openmp);
         let code = CodeMetrics::new(analysis, &main.stretches(), main.whole);
         let parts = CombinedParts {
             selection,
@@ -179,6 +180,7 @@ impl Answer {
             counters: passes.counters(analysis.run, 0),
             sites,
             code,
+            openmp,
             matched,
         };
         let metrics = Metrics::combine(analysis, parts);

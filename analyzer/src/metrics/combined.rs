@@ -15,10 +15,12 @@ use super::figures::{Efficiency, Metrics, PollMetrics, RankMetrics, RankState, T
 use super::memory::Memory;
 use super::messages::MessageMetrics;
 use super::note::{ImpossibleWork, Note};
+use super::openmp::RankSums;
 use super::resolve::{RankSelection, Resolved};
 use super::selection::Selection;
 use super::sites::SiteMetrics;
 use super::sums::RankPass;
+use super::teams::OpenMpMetrics;
 use super::totals::TotalsMetrics;
 use super::unfinished::{OpenOperations, Unfinished};
 use super::{calls, failed, memory_growth, system};
@@ -123,13 +125,16 @@ pub(super) struct CombinedParts<'p> {
     pub counters: Vec<CounterMetrics>,
     pub sites: Option<SiteMetrics>,
     pub code: Option<CodeMetrics>,
+    /// The parallel regions of each rank; empty if they were not recorded.
+    pub openmp: Vec<RankSums>,
     pub matched: Matched,
 }
 
 impl Metrics {
     /// Combines the sums of a selection, its messages, and the operations that matching left open.
     pub(super) fn combine(analysis: &Analysis, parts: CombinedParts) -> Self {
-        let CombinedParts { selection, resolved, passes, counters, sites, code, matched } = parts;
+        let CombinedParts { selection, resolved, passes, counters, sites, code, openmp, matched } =
+            parts;
         let Analysis { run, timeline, .. } = *analysis;
         let mut notes = Vec::new();
         let compute = compute_mode(run, &mut notes);
@@ -181,6 +186,7 @@ impl Metrics {
         notes.extend(memory_growth::note(&ranks));
         let flops =
             ranks.iter().filter(|r| r.takes_part).filter_map(|r| r.flops).reduce(|a, b| a + b);
+        let openmp = OpenMpMetrics::new(analysis, compute, resolved.elapsed_s, &ranks, openmp);
         let lost = run.ranks.iter().filter_map(|rank| rank.facts.lost_events);
         Self {
             selection: selection.clone(),
@@ -195,6 +201,7 @@ impl Metrics {
             messages,
             sites,
             code,
+            openmp,
             totals,
             unfinished,
             compute,

@@ -16,6 +16,7 @@ use super::note::{FailedCalls, ImpossibleWork, Note};
 use super::selection::Selection;
 use super::sites::SiteMetrics;
 use super::system::{Oversubscription, Pinning};
+use super::teams::OpenMpMetrics;
 use super::totals::TotalsMetrics;
 use super::unfinished::Unfinished;
 
@@ -206,6 +207,8 @@ pub struct Metrics {
     pub sites: Option<SiteMetrics>,
     /// Functions of the program and their time; `None` if its code was not sampled.
     pub code: Option<CodeMetrics>,
+    /// Parallel regions of OpenMP; `None` if they were not recorded.
+    pub openmp: Option<OpenMpMetrics>,
     /// Calls kept only as totals; `None` if every call was kept.
     pub totals: Option<TotalsMetrics>,
     /// Ranks that did not return from MPI_Finalize, over the whole run; `None` if all did.

@@ -34,6 +34,7 @@ mod memory;
 mod memory_growth;
 mod messages;
 mod note;
+mod openmp;
 mod passes;
 mod paths;
 mod resolve;
@@ -42,6 +43,7 @@ mod selection_index;
 mod sites;
 mod sums;
 mod system;
+mod teams;
 mod totals;
 mod unfinished;
 
@@ -65,6 +67,11 @@ pub use resolve::{EmptyWindow, SelectionError};
 pub use selection::{Bound, Iteration, Selection, WindowError};
 pub use sites::{SiteMetrics, SiteRow};
 pub use system::{Competitor, CoreUse, Oversubscription, Pinning};
+pub(crate) use teams::NO_REGION;
+pub use teams::{
+    Hybrid, IdleThreads, MpiPart, OpenMpMetrics, OpenMpPart, ParallelRegion, RankTeams,
+    SlowestThread,
+};
 pub use totals::{Bin, TotalsMetrics, TotalsRow};
 pub use unfinished::{
     Arguments, Awaited, CallRecord, Cause, CauseKind, Deadlock, Need, OpenCollective, Partner,
@@ -100,5 +107,7 @@ mod counter_tests;
 mod divided_tests;
 #[cfg(test)]
 mod message_tests;
+#[cfg(test)]
+mod openmp_tests;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use crate::trace::Run;
 
 use super::compute_mode::compute_mode;
 use super::counters::{CounterMetrics, Counts, Readings};
+use super::openmp::{self, RankSums, RankTeamsPass, Teams};
 use super::paths::{self, Paths, RankPaths};
 use super::resolve::Resolved;
 use super::sites::{RankSites, SiteMetrics, Sites};
@@ -20,12 +21,14 @@ pub(super) struct Passes {
     counts: Vec<Vec<Option<Counts>>>,
     /// Calls of the first selection by call site.
     pub sites: Option<SiteMetrics>,
+    /// Parallel regions of each rank in the first selection; empty if they were not recorded.
+    pub openmp: Vec<RankSums>,
 }
 
 impl Passes {
     /// Reads the calls for these selections, without call sites.
     pub fn new(analysis: &Analysis, selections: &[&Resolved]) -> Self {
-        Self::read(analysis, selections, None, (&(), |()| ())).0
+        Self::read(analysis, selections, (None, None), (&(), |()| ())).0
     }
 
     /// Reads the calls for these selections and for another observer; what is kept of it belongs to the
@@ -39,13 +42,14 @@ impl Passes {
         let has_sites = analysis.run.ranks.iter().any(|rank| rank.file.fixed.level > 0);
         let sites = selections.first().filter(|_| has_sites);
         let sites = sites.map(|selection| Sites { selection });
-        Self::read(analysis, selections, sites, (observer, keep))
+        let teams = selections.first().map(|selection| Teams { selection });
+        Self::read(analysis, selections, (sites, teams), (observer, keep))
     }
 
     fn read<'a, O: CallObserver<'a>, T: Send>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
-        sites: Option<Sites>,
+        (sites, teams): (Option<Sites>, Option<Teams>),
         (observer, keep): (&O, impl Fn(O::OfRank) -> T + Sync),
     ) -> (Self, Vec<T>) {
         let has_counters = analysis.run.ranks.iter().any(|rank| !rank.facts.counters.is_empty());
@@ -56,27 +60,33 @@ impl Passes {
         let readings = has_counters.then(|| Readings { selections: selections.to_vec() });
         let paths = sites.as_ref().filter(|_| paths::are_recorded(analysis.run));
         let paths = paths.map(|sites| Paths { selection: sites.selection });
-        let all = ((sums, (readings, (sites, paths))), observer);
-        let of_ranks = analysis.calls_then(&all, |((sums, (readings, (sites, paths))), other)| {
-            let counts = readings.into_iter().flat_map(|readings| readings.finish());
-            let figures = (sums.finish(), counts.collect::<Vec<_>>());
-            let sites = (sites.map(RankSites::finish), paths.map(RankPaths::finish));
-            (figures, sites, keep(other))
-        });
+        let teams = teams.filter(|_| openmp::is_recorded(analysis.run));
+        let all = ((sums, (readings, (sites, (paths, teams)))), observer);
+        let of_ranks =
+            analysis.calls_then(&all, |((sums, (readings, (sites, (paths, teams)))), other)| {
+                let counts = readings.into_iter().flat_map(|readings| readings.finish());
+                let figures = (sums.finish(), counts.collect::<Vec<_>>());
+                let sites = (sites.map(RankSites::finish), paths.map(RankPaths::finish));
+                let sites = (sites, teams.map(RankTeamsPass::finish));
+                (figures, sites, keep(other))
+            });
         let mut passes = Self {
             sums: selections.iter().map(|_| Vec::new()).collect(),
             counts: selections.iter().map(|_| Vec::new()).collect(),
             sites: None,
+            openmp: Vec::new(),
         };
         let (mut figures, mut others) = (Vec::new(), Vec::with_capacity(of_ranks.len()));
-        let (mut sites, mut paths) = (Vec::new(), Vec::new());
-        for (of_rank, (sites_of_rank, paths_of_rank), other) in of_ranks {
+        let (mut sites, mut paths, mut teams) = (Vec::new(), Vec::new(), Vec::new());
+        for (of_rank, ((sites_of_rank, paths_of_rank), teams_of_rank), other) in of_ranks {
+            teams.extend(teams_of_rank);
             figures.push(of_rank);
             sites.extend(sites_of_rank);
             paths.extend(paths_of_rank);
             others.push(other);
         }
         let processes = &analysis.processes;
+        passes.openmp = processes.join(teams);
         for (sums, counts) in processes.join(figures) {
             passes.sums.iter_mut().zip(sums).for_each(|(all, one)| all.push(one));
             passes.counts.iter_mut().zip(counts).for_each(|(all, one)| all.push(one));

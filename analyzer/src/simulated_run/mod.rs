@@ -172,6 +172,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::Counter(_)
         | Definition::CounterReading(_)
         | Definition::Sampling(_)
+        | Definition::OpenMp { .. }
         | Definition::Unmapped => return None,
         Definition::RankBegin { ticks } => Definition::RankBegin { ticks: moved(ticks) },
         Definition::RankEnd { ticks } => Definition::RankEnd { ticks: moved(ticks) },

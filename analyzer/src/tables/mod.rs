@@ -8,6 +8,7 @@ mod delay;
 pub mod delay_costs;
 pub mod ledger;
 pub mod model;
+pub mod openmp;
 pub mod parts;
 pub mod ranks;
 pub mod scaling;

@@ -137,7 +137,7 @@ fn the_help_of_every_option_is_that_of_its_variable() {
             let Some(option) = variable.option else { continue };
             assert!(help.contains(option), "{option} is missing in {help}");
             let expected = match option {
-                "--flops" => variable.meaning.to_owned(),
+                "--flops" | "--openmp" => variable.meaning.to_owned(),
                 _ => variable.help(),
             };
             assert!(help.contains(&in_one_line(&expected)), "{option}: {help}");

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metrics::{
-    CallMetrics, FailedCalls, Metrics, RankMetrics, Selection, TotalsMetrics, Unfinished,
+    CallMetrics, FailedCalls, Hybrid, Metrics, RankMetrics, RankTeams, Selection, TotalsMetrics,
+    Unfinished,
 };
 use crate::present::causes::{Summary, counted_note, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
@@ -20,6 +21,7 @@ use super::code::{CodeDocument, LineDocument, PartDocument, ThreadDocument};
 use super::counters::CounterDocument;
 use super::job;
 use super::messages::{MAX_RANKS, MessagesPart};
+use super::openmp::RegionDocument;
 use super::sites::{PathDocument, SiteDocument};
 use super::trust::recorder_share;
 
@@ -89,6 +91,16 @@ pub(crate) struct Document<'a> {
     /// Lines of functions, most own time first; absent if the code was not sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code_lines: Vec<LineDocument<'a>>,
+    /// Efficiency of all threads (OpenMP) and its factors; absent if parallel regions were not recorded, null if it is
+    /// not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hybrid: Option<Option<&'a Hybrid>>,
+    /// The threads of each rank; absent without `hybrid`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    threads: Vec<&'a RankTeams>,
+    /// Parallel regions by place, the most idle time first; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parallel_regions: Vec<RegionDocument<'a>>,
     /// [Calls kept as sums](../guide/record.md#how-large-traces-become). All figures but messages include them.
     totals: Option<&'a TotalsMetrics>,
     #[serde(flatten)]
@@ -259,6 +271,9 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         code_threads: CodeDocument::of_threads(report.diagnosis),
         code_parts: PartDocument::all(report.diagnosis),
         code_lines: LineDocument::all(report.diagnosis),
+        hybrid: metrics.openmp.as_ref().map(|openmp| openmp.hybrid.as_ref()),
+        threads: metrics.openmp.iter().flat_map(|openmp| &openmp.ranks).collect(),
+        parallel_regions: metrics.openmp.as_ref().map(RegionDocument::all).unwrap_or_default(),
         totals: metrics.totals.as_ref(),
         messages: MessagesPart::new(report),
         unfinished: metrics.unfinished.as_ref(),
@@ -350,6 +365,8 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
         "messages and matrix are null, communicators and sizes empty: the run was recorded at level \
          0, function and times",
     );
+    let unknown = metrics.openmp.as_ref().and_then(|openmp| openmp.unknown);
+    reason(unknown.is_some(), &format!("hybrid is null: {}", unknown.unwrap_or_default()));
     reason(
         metrics.unfinished.is_none(),
         "unfinished is null: all ranks returned from MPI_Finalize",

@@ -8,7 +8,7 @@
 //! | `tables` | ranks, threads and functions |
 //! | `notes` | notes of all stages as sentences |
 //! | `trust` | how far the figures can be trusted |
-//! | `job`, `sites`, `code`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
+//! | `job`, `sites`, `code`, `openmp`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
 //! | [`late_partner`] | waiting for late partners, as tables |
 
 pub(in crate::present) mod code;
@@ -18,6 +18,7 @@ mod job;
 pub mod late_partner;
 mod messages;
 mod notes;
+mod openmp;
 mod screen;
 pub(in crate::present) mod sites;
 mod tables;

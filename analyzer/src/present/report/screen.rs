@@ -21,7 +21,7 @@ use crate::timeline::Ending;
 
 use super::tables::{call_table, rank_table, thread_table};
 use super::trust::{causal_line, trust_parts};
-use super::{code, counters, job, messages, sites, totals};
+use super::{code, counters, job, messages, openmp, sites, totals};
 
 /// Maximum number of diagnoses shown.
 const MAX_DIAGNOSES: usize = 8;
@@ -72,6 +72,11 @@ fn summary(report: &Report, blocks: &mut Blocks) {
             block("WAIT STATES", Figures::Waits, wait_lines(report));
         }
     }
+    if let Some(of) = &report.metrics.openmp {
+        let sentences = openmp::sentences(of, report.metrics.elapsed_s);
+        let lines = sentences.iter().flat_map(|line| wrapped_after(INDENT, &printable(line)));
+        block("OPENMP", Figures::Efficiency, lines.collect());
+    }
     // These tables are of the whole run.
     if let Some(causes) = report.causes.filter(|causes| causes.part.is_none()) {
         block("REGIONS", Figures::Efficiency, region_lines(report.run, causes));
@@ -98,6 +103,10 @@ fn summary(report: &Report, blocks: &mut Blocks) {
 fn tables(report: &Report, blocks: &mut Blocks) {
     blocks.block("PROGRAMS", job::program_lines(report));
     blocks.block("THREADS", thread_table(report));
+    if let Some(of) = &report.metrics.openmp {
+        blocks.block("OPENMP THREADS", openmp::thread_lines(of));
+        blocks.block("PARALLEL REGIONS", openmp::region_lines(of));
+    }
     blocks.block("CODE", code::lines(report.diagnosis, None));
     blocks.block("CODE PARTS", code::part_lines(report.diagnosis));
     blocks.block("CALLS", call_table(report));

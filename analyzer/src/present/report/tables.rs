@@ -44,6 +44,10 @@ pub(crate) fn tables(of: &Report) -> Vec<(&'static str, data::Table)> {
         all.push(("report_sites", calls::sites(metrics, &sites.rows)));
         all.push(("report_paths", calls::paths(metrics, &sites.paths)));
     }
+    if let Some(openmp) = &metrics.openmp {
+        all.push(("report_threads", data::openmp::threads(&openmp.ranks)));
+        all.push(("report_parallel_regions", data::openmp::regions(openmp, &openmp.regions)));
+    }
     if let Some(code) = CodeTable::new(of.diagnosis) {
         all.push(("report_code", code.table(None, code.rows(None))));
         all.push(("report_code_lines", code.lines(&code.code.by_line)));
