@@ -386,7 +386,7 @@ impl RankFile {
     }
 
     /// The OpenMP parallel region that ended, and what its threads waited for, of an event of the recorder with
-    /// [`ToolReason::Team`](crate::markers::ToolReason::Team).
+    /// [`ToolReason::Team`].
     pub fn team(&self, event: &Event) -> Option<(Team, TeamWaits)> {
         Continuation::team_of(self.continuations(event))
     }

@@ -42,23 +42,23 @@ fn of_hybrid(hybrid: &Hybrid, elapsed_s: f64) -> Vec<String> {
     );
     let all_s = *threads as f64 * elapsed_s;
     let parts = [
-        (openmp.serial_s, "have nothing to do outside parallel regions"),
-        (openmp.idle.ends_s, "wait at the begin or end of one"),
-        (openmp.idle.barriers_s, "wait at barriers inside"),
-        (openmp.idle.locks_s, "wait for locks, critical or ordered sections"),
-        (mpi.idle_threads_s, "wait for their first thread, which is in MPI"),
-        (openmp.tasks_s, "run tasks or wait for them (not divided)"),
+        (openmp.serial_s, "with nothing to do outside parallel regions"),
+        (openmp.idle.ends_s, "at the begin or end of a region"),
+        (openmp.idle.barriers_s, "at barriers"),
+        (openmp.idle.locks_s, "waiting for locks, critical or ordered sections"),
+        (mpi.idle_threads_s, "waiting for their first thread, which is in MPI"),
+        (openmp.tasks_s, "running tasks or waiting for them (not divided)"),
     ];
     let mut parts: Vec<_> = parts.into_iter().filter(|(s, _)| *s >= NOTABLE * all_s).collect();
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let named: Vec<String> = parts
         .iter()
-        .map(|(part_s, what)| format!("{} they {what}", percent(part_s / all_s)))
+        .map(|(part_s, what)| format!("{} {what}", percent(part_s / all_s)))
         .collect();
     let mut lines = vec![first];
     if !named.is_empty() {
         let all = plural(*threads as usize, "thread");
-        lines.push(format!("of the {} of {all}: {}", seconds(all_s), named.join(", ")));
+        lines.push(format!("of {} of {all}, they spend {}", seconds(all_s), named.join(", ")));
     }
     lines
 }
