@@ -122,10 +122,6 @@ under_mpich! {
         check_known_times(mpi, Build::OpenMp);
     }
 
-    fn threads_of_cpp_have_known_times(mpi) {
-        check_known_times(mpi, Build::OpenMpCpp);
-    }
-
     fn regions_of_fortran_are_recorded(mpi) {
         let recorded = job(mpi, "works_in_teams_fortran", Build::OpenMpFortran).record();
         recorded.expect_code(0);
@@ -144,4 +140,10 @@ under_mpich! {
         let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
         assert_eq!(metrics.openmp, None);
     }
+}
+
+#[test]
+#[ignore = "with scripts/test --all"]
+fn threads_of_cpp_have_known_times() {
+    check_known_times(Mpi::Mpich, Build::OpenMpCpp);
 }

@@ -51,10 +51,8 @@ fn of_hybrid(hybrid: &Hybrid, elapsed_s: f64) -> Vec<String> {
     ];
     let mut parts: Vec<_> = parts.into_iter().filter(|(s, _)| *s >= NOTABLE * all_s).collect();
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let named: Vec<String> = parts
-        .iter()
-        .map(|(part_s, what)| format!("{} {what}", percent(part_s / all_s)))
-        .collect();
+    let named: Vec<String> =
+        parts.iter().map(|(part_s, what)| format!("{} {what}", percent(part_s / all_s))).collect();
     let mut lines = vec![first];
     if !named.is_empty() {
         let all = plural(*threads as usize, "thread");
