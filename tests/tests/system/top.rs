@@ -117,25 +117,6 @@ under_both! {
             assert!(stderr.contains("no rank of this host is running; gammachi report"), "{stderr}");
         }
     }
-
-    // A thread fills a window in a millisecond or less, and then the other one.
-    fn newest_window_counts(mpi) {
-        let ends = TempDir::new();
-        let file = ends.join("ends");
-        let mut running =
-            Job::new(mpi, &victim(mpi, "calls_until_told")).ranks(2).argument(&file).start_recording();
-        running.wait_for(|trace| (trace.rank(0).count("MPI_Sendrecv") > 20_000).then_some(()));
-        for _ in 0..3 {
-            let found = top(&running.directory());
-            let at_s = found["at_s"].as_f64().expect("a number");
-            for rank in found["ranks"].as_array().expect("ranks") {
-                let since_s = rank["since_s"].as_f64().expect("a number");
-                assert!(at_s - since_s < 1.0, "it has not stood still: {found}");
-            }
-        }
-        std::fs::write(&file, "").expect("it can be written");
-        running.end().expect_code(0);
-    }
 }
 
 under_mpich! {
