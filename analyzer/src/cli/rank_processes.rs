@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use trace_format::reader::RankFile;
 
+use crate::trace::closed_files::{Closed, ClosedFiles};
 use crate::trace::ended_ranks::EndedRank;
 use crate::trace::run_json::Instant;
 use crate::trace::{ProcessState, RankFacts, rank_files};
@@ -35,6 +36,8 @@ struct RankProcess {
     pid: u32,
     fd: OwnedFd,
     ended: Option<EndedRank>,
+    /// When it let go of its file.
+    closed: Option<Closed>,
     /// Whether nothing more can be learnt of it.
     is_collected: bool,
     rank: u32,
@@ -44,6 +47,7 @@ struct RankProcess {
 pub fn watch_ends(run: &Path, stop: &UnixStream) -> Vec<EndedRank> {
     let mut known: BTreeSet<PathBuf> = BTreeSet::new();
     let mut processes: Vec<RankProcess> = Vec::new();
+    let mut files = ClosedFiles::new();
     let (mut look, mut expected) = (LOOK, usize::MAX);
     loop {
         let patience = (known.len() < expected).then_some(look);
@@ -51,8 +55,10 @@ pub fn watch_ends(run: &Path, stop: &UnixStream) -> Vec<EndedRank> {
         if is_over {
             wait_for_ends(&mut processes, None, Some(COLLECTED));
             wait_for_ends(&mut processes, None, Some(Duration::ZERO));
+            note_closed(&mut processes, &mut files);
             return ends(processes);
         }
+        note_closed(&mut processes, &mut files);
         if known.len() < expected {
             look = (look * 3 / 2).min(RARELY);
             for path in rank_files(run).unwrap_or_default() {
@@ -66,6 +72,7 @@ pub fn watch_ends(run: &Path, stop: &UnixStream) -> Vec<EndedRank> {
                     expected = 0;
                     break;
                 }
+                files.add(&path);
                 processes.extend(RankProcess::of(&file));
                 known.insert(path);
             }
@@ -84,6 +91,7 @@ impl RankProcess {
             pid: file.fixed.pid,
             fd,
             ended: None,
+            closed: None,
             is_collected: false,
             rank: file.fixed.rank,
         })
@@ -93,8 +101,8 @@ impl RankProcess {
     fn note(&mut self, at: &Instant, is_collected: bool) {
         let rank = self.rank;
         let ended = self.ended.get_or_insert_with(|| {
-            let mut ended =
-                EndedRank { rank, at: at.clone(), code: None, signal: None, finalized: false };
+            let (after, code, signal, finalized) = Default::default();
+            let mut ended = EndedRank { rank, at: at.clone(), after, code, signal, finalized };
             if let Some(status) = status_of_zombie(self.pid) {
                 ended.set_status(status);
             }
@@ -137,6 +145,18 @@ fn wait_for_ends(
     entries.last().is_some_and(|stop| stop.revents != 0)
 }
 
+/// Notes which processes have let go of their files. One that goes on after that has not ended then.
+fn note_closed(processes: &mut [RankProcess], files: &mut ClosedFiles) {
+    for of in processes.iter_mut().filter(|of| of.ended.is_none()) {
+        of.closed.take_if(|closed| closed.goes_on());
+    }
+    for (path, closed) in files.take() {
+        if let Some(of) = processes.iter_mut().find(|of| of.path == path) {
+            of.closed = of.closed.or(Some(closed));
+        }
+    }
+}
+
 /// What `wait` would say of a process that has ended, if its parent has not collected it yet.
 fn status_of_zombie(pid: u32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -173,6 +193,7 @@ fn status_of_collected(process: &OwnedFd) -> Option<i32> {
 fn ends(processes: Vec<RankProcess>) -> Vec<EndedRank> {
     let ends = processes.into_iter().filter_map(|process| {
         let mut ended = process.ended?;
+        ended.after = process.closed.map(|closed| closed.order);
         let file = RankFile::open(&process.path);
         ended.finalized =
             file.is_ok_and(|file| RankFacts::from_definitions(&file.definitions).finalized());
@@ -180,7 +201,7 @@ fn ends(processes: Vec<RankProcess>) -> Vec<EndedRank> {
         (!ended.finalized || failed).then_some(ended)
     });
     let mut ends: Vec<EndedRank> = ends.collect();
-    ends.sort_by_key(|of| (of.at.unix_ns, of.rank));
+    ends.sort_by_key(|of| (of.at.unix_ns, of.after, of.rank));
     ends
 }
 
@@ -196,8 +217,15 @@ mod tests {
         let pid = child.id();
         let fd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
         let path = PathBuf::new();
-        let mut process =
-            [RankProcess { path, pid, fd, ended: None, is_collected: false, rank: 7 }];
+        let mut process = [RankProcess {
+            path,
+            pid,
+            fd,
+            ended: None,
+            closed: None,
+            is_collected: false,
+            rank: 7,
+        }];
         wait_for_ends(&mut process, None, None);
         let ended = process[0].ended.clone().unwrap();
         assert_eq!((ended.rank, ended.code, ended.signal), (7, Some(3), None));

@@ -102,7 +102,8 @@ impl Alarms {
             self.ended_s = *at_s;
         }
         let still = self.note_progress(moment, &alive, all_stopped, others);
-        if alarms.is_empty() {
+        // A rank that is stopped now is told at the next look, if the job is not being suspended.
+        if alarms.is_empty() && self.stopped.is_empty() {
             alarms.extend(still.filter(|_| !all_stopped).map(|kind| {
                 let outside = alive.iter().filter(|of| of.call.is_none()).map(|of| of.rank);
                 let outside: Vec<u32> = outside.chain(others.outside.iter().copied()).collect();
@@ -192,12 +193,18 @@ fn alarm_of(kind: Reason, of: &RankNow) -> Alarm {
     Alarm { kind, rank: Some(of.rank), since_s: of.since_s, silent: None }
 }
 
-/// The ranks that died, the likely culprit first: outside MPI it did not die because others did, and of several that were
-/// found dead together, the first one to fall silent.
+/// The ranks that died, the culprit first: the one that let go of its file before the others did. Where that is not known,
+/// one outside MPI did not die because others did, and of several, it is the first one to fall silent.
 fn dead(ranks: &[RankNow]) -> Vec<Alarm> {
-    let dead = ranks.iter().filter(|of| of.state == RankState::Dead);
-    let mut dead: Vec<&RankNow> = dead.collect();
-    dead.sort_by_key(|of| (of.call.is_some(), of.since));
+    if ranks.iter().all(|of| of.state != RankState::Dead) {
+        return Vec::new();
+    }
+    // The first may be about to end while others, killed because of it, have ended.
+    let is_dead = |of: &&RankNow| {
+        of.state == RankState::Dead || of.closed.is_some() && of.state != RankState::Finished
+    };
+    let mut dead: Vec<&RankNow> = ranks.iter().filter(is_dead).collect();
+    dead.sort_by_key(|of| (of.closed.is_none(), of.closed, of.call.is_some(), of.since));
     dead.into_iter().map(|of| alarm_of(Reason::Dead, of)).collect()
 }
 
@@ -229,6 +236,7 @@ mod tests {
             call: inside.then(|| "MPI_Recv".to_owned()),
             since_s: Some(*since_s),
             since: Some((since_s * 1e9) as u64),
+            closed: None,
             waits_for: None,
             efficiency: None,
             observed_s: 1.0,
@@ -316,6 +324,20 @@ mod tests {
     }
 
     #[test]
+    fn stopped_rank_is_told_rather_than_that_nobody_moves() {
+        let mut alarms = Alarms::after(PATIENCE_S);
+        let mut moment = moment(2.0, &[(true, 1.0), (true, 1.0)]);
+        assert_eq!(kinds(&mut alarms, &moment), []);
+        moment.at_s = 6.5;
+        assert_eq!(kinds(&mut alarms, &moment), []);
+        moment.at_s = 11.5;
+        moment.ranks[1].state = RankState::Stopped;
+        assert_eq!(kinds(&mut alarms, &moment), []);
+        moment.at_s = 11.6;
+        assert_eq!(kinds(&mut alarms, &moment), [(Reason::Stopped, Some(1))]);
+    }
+
+    #[test]
     fn nobody_is_blamed_for_time_in_which_nobody_looked() {
         let mut alarms = Alarms::after(PATIENCE_S);
         let at = |at_s| moment(at_s, &[(true, 1.0), (true, 1.0)]);
@@ -386,5 +408,9 @@ mod tests {
         moment.ranks.iter_mut().for_each(|of| of.state = RankState::Dead);
         let dead = kinds(&mut alarms, &moment);
         assert_eq!(dead[0], (Reason::Dead, Some(2)));
+        moment.ranks.iter_mut().zip([1, 2, 3, 0]).for_each(|(of, closed)| of.closed = Some(closed));
+        // It does not count as ended yet.
+        moment.ranks[3].state = RankState::InMpi;
+        assert_eq!(kinds(&mut alarms, &moment)[0], (Reason::Dead, Some(3)));
     }
 }

@@ -27,6 +27,8 @@ pub struct RankNow {
     pub since_s: Option<f64>,
     /// The same on its counter, whose rate is known better and better.
     pub since: Option<u64>,
+    /// Its place in the order in which processes let go of their files; `None`: it runs, or this is not known.
+    pub closed: Option<u64>,
     pub waits_for: Option<Vec<u32>>,
     pub efficiency: Option<f64>,
     /// How many of the last seconds that is of.
@@ -112,6 +114,7 @@ impl RankNow {
             call: call.map(str::to_owned).filter(|_| rank.state != RankState::Finished),
             since_s: since.map(seconds),
             since,
+            closed: rank.closed.map(|closed| closed.order),
             waits_for: awaited.map(|(_, ranks)| ranks.clone()),
             efficiency: rank.efficiency(),
             observed_s: rank.seen() as f64 / ticks_per_s,

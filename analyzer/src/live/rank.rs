@@ -9,6 +9,7 @@ use std::path::Path;
 
 use trace_format::reader::{Cut, LiveWindow, LiveWindows, OpenError, RankFile};
 
+use crate::trace::closed_files::Closed;
 use crate::trace::{KnownProcess, ProcessState, RankFacts};
 
 use super::counter;
@@ -89,6 +90,8 @@ pub struct LiveRank {
     new_calls: Option<NewCalls>,
     /// The process that writes its file.
     process: Option<KnownProcess>,
+    /// When that let go of it, if it has ended or is about to.
+    pub(super) closed: Option<Closed>,
     /// Counter at the last look.
     looked: u64,
 }
@@ -115,6 +118,7 @@ impl LiveRank {
             waits_for_core: None,
             new_calls: None,
             process: None,
+            closed: None,
             looked: 0,
         };
         rank.note_definitions();
@@ -259,6 +263,9 @@ impl LiveRank {
             return;
         }
         let process = self.find_process();
+        if process.runs() {
+            self.closed.take_if(|closed| closed.goes_on());
+        }
         if (self.begin_ticks.is_none() || self.place.is_none() || !process.runs())
             && let Ok(file) = RankFile::open(&self.file.path)
         {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::trace::closed_files::ClosedFiles;
 use crate::trace::{TraceError, rank_files};
 
 use super::counter;
@@ -23,6 +24,7 @@ pub struct LiveRun {
     ranks: BTreeMap<PathBuf, LiveRank>,
     /// Hosts of ranks that cannot be followed from here, and the number of these ranks.
     elsewhere: BTreeMap<PathBuf, String>,
+    closed: ClosedFiles,
     /// Counter and time when it was opened.
     begun: (u64, Instant),
 }
@@ -38,6 +40,7 @@ impl LiveRun {
             directory: directory.to_owned(),
             ranks: BTreeMap::new(),
             elsewhere: BTreeMap::new(),
+            closed: ClosedFiles::new(),
             begun: (counter::read(), Instant::now()),
         };
         let first = run.find_ranks()?;
@@ -60,6 +63,7 @@ impl LiveRun {
             if self.ranks.contains_key(&path) || self.elsewhere.contains_key(&path) {
                 continue;
             }
+            self.closed.add(&path);
             match LiveRank::open(&path) {
                 // A rank that has finished needs no process.
                 Ok(mut rank) => {
@@ -88,6 +92,12 @@ impl LiveRun {
         let _ = self.find_ranks();
         let ticks_per_s = self.ticks_per_s();
         self.ranks.values_mut().for_each(|rank| rank.glance(ticks_per_s));
+        // Last, so that of ranks that have ended by now it is known.
+        for (path, closed) in self.closed.take() {
+            if let Some(rank) = self.ranks.get_mut(&path) {
+                rank.closed = rank.closed.or(Some(closed));
+            }
+        }
     }
 
     /// Rate of the hardware's counter, measured since the run was opened.

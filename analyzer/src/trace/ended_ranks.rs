@@ -10,8 +10,11 @@ use super::wall_clock::Instant;
 pub struct EndedRank {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// When its process ended; ranks with the same moment ended in an unknown order.
+    /// When its process ended.
     pub at: Instant,
+    /// How many processes of this host had let go of their files before it did; `null`: unknown.
+    #[serde(default)]
+    pub after: Option<u64>,
     /// Its exit code; `null`: killed by a signal, or unknown.
     pub code: Option<u8>,
     /// The signal that killed it; `null`: none, or unknown.
@@ -45,6 +48,11 @@ impl EndedRank {
     /// The rank that died first, before MPI_Finalize; `None` if none did, or it is not known which.
     pub fn first(ended: &[Self]) -> Option<&Self> {
         let dead = || ended.iter().filter(|of| !of.finalized);
+        if let Some(first) = dead().min_by_key(|of| of.after)
+            && dead().all(|of| of.after.is_some())
+        {
+            return Some(first);
+        }
         let earliest = dead().map(|of| of.at.unix_ns).min()?;
         let together: Vec<&Self> = dead().filter(|of| of.at.unix_ns == earliest).collect();
         let by_itself: Vec<&Self> =
@@ -62,7 +70,8 @@ pub(crate) mod tests {
 
     pub(crate) fn ended(rank: u32, at_ns: u64, status: i32) -> EndedRank {
         let at = Instant::from_unix_ns(at_ns);
-        let mut ended = EndedRank { rank, at, code: None, signal: None, finalized: false };
+        let (after, code, signal, finalized) = Default::default();
+        let mut ended = EndedRank { rank, at, after, code, signal, finalized };
         ended.set_status(status);
         ended
     }
@@ -76,6 +85,10 @@ pub(crate) mod tests {
         assert_eq!(first(&[ended(0, 5, 15), ended(1, 5, 11)]), Some(1));
         let finalized = EndedRank { finalized: true, ..ended(2, 1, 0) };
         assert_eq!(first(&[finalized, ended(1, 5, 3 << 8)]), Some(1));
+        let after = |after, of| EndedRank { after: Some(after), ..of };
+        let [one, other] = [after(1, ended(0, 4, 9)), after(0, ended(1, 5, 9))];
+        assert_eq!(first(&[one.clone(), other]), Some(1), "it let go of its file first");
+        assert_eq!(first(&[one, ended(1, 5, 9)]), Some(0), "of one that is not known");
     }
 
     #[test]

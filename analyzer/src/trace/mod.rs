@@ -6,6 +6,7 @@
 //! reported.
 
 mod anonymous;
+pub(crate) mod closed_files;
 pub mod collect;
 mod cython;
 pub mod debug_files;
