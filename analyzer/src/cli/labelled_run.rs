@@ -8,7 +8,9 @@ use trace_format::meaning::{Class, Meaning, Movement};
 use crate::analysis::Analysis;
 use crate::causes::path_labels::PathLabel;
 use crate::causes::{Causes, Context, MAX_CALLS_FOR_SUMMARY};
-use crate::models::structure::{Abstains, Group, Kind, Label, Pattern, RunLabels, Spread};
+use crate::models::structure::{
+    Abstains, Group, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread,
+};
 use crate::present::causes::name_of;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -42,6 +44,16 @@ fn labels_up_to(directory: &Path, most: u64) -> Result<RunLabels, Abstains> {
             None => labels.push(label),
         }
     }
+    let mut places: Vec<PlaceCounts> = Vec::new();
+    for counts in all.iter().filter_map(counts_of) {
+        match places.iter_mut().find(|of| of.name == counts.name) {
+            Some(known) => {
+                known.calls += counts.calls;
+                known.bytes += counts.bytes;
+            }
+            None => places.push(counts),
+        }
+    }
     let tau_s = causes.clock.seconds(causes.whole.1 - causes.whole.0);
     let uncertain_s = causes.clock.seconds(causes.uncertain);
     Ok(RunLabels {
@@ -51,6 +63,7 @@ fn labels_up_to(directory: &Path, most: u64) -> Result<RunLabels, Abstains> {
         per_host: on_hosts.into_values().max().unwrap_or(1),
         counts_only: false,
         labels,
+        places,
     })
 }
 
@@ -80,6 +93,17 @@ fn label_of(causes: &Causes, label: &PathLabel, ranks: usize) -> Label {
         max_count: all.max_count as f64,
         ranks: all.ticks_of_ranks.len() as f64,
     }
+}
+
+/// What all ranks called there; `None` outside calls.
+fn counts_of(label: &PathLabel) -> Option<PlaceCounts> {
+    let Context::Transfer(site) = &label.context else { return None };
+    let completes = Meaning::by_name(&site.function).class == Class::Completion;
+    Some(PlaceCounts {
+        name: name_of(&label.context),
+        calls: label.on_ranks.count as f64,
+        bytes: if completes { 0.0 } else { label.on_ranks.bytes as f64 },
+    })
 }
 
 fn kind_of(context: &Context) -> Kind {

@@ -2,7 +2,7 @@
 
 use crate::models::scaling::series::Point;
 use crate::models::scaling::{Comparison, Definition, Fit, LeftOut, Model, Prediction, Speaks};
-use crate::models::structure::{Forecast, Part};
+use crate::models::structure::{Forecast, Part, Place, Quantity};
 
 use super::table::{Cell, Table};
 
@@ -92,6 +92,29 @@ pub fn structural_parts(parts: &[Part], tau_s: f64) -> Table {
     });
     table.add("bytes", "bytes each", bytes);
     table.add("context", "of", rows().map(|of| Cell::Text(name(of))));
+    table
+}
+
+/// Calls of all ranks at the `at`-th of the rank counts that were asked for.
+pub fn counts(places: &[Place], at: usize) -> Table {
+    let rows = || places.iter();
+    let law = |law: &Option<String>| match law {
+        Some(law) => Cell::Text(law.clone()),
+        None => Cell::Unknown,
+    };
+    let bytes = |of: &Place, cell: &dyn Fn(&Quantity) -> Cell| {
+        of.bytes.as_ref().map_or(Cell::Nothing, cell)
+    };
+    let mut table = Table::default();
+    let calls =
+        |of: &Place| Cell::or_unknown(of.calls.at[at], |calls| Cell::Count(calls.round() as u64));
+    table.add("calls", "calls", rows().map(calls));
+    let sums = |of: &Quantity| Cell::or_unknown(of.at[at], Cell::Bytes);
+    table.add("bytes", "bytes", rows().map(|of| bytes(of, &sums)));
+    table.add("calls_law", "law of calls", rows().map(|of| law(&of.calls.law)));
+    let of_bytes = |of: &Quantity| law(&of.law);
+    table.add("bytes_law", "law of bytes", rows().map(|of| bytes(of, &of_bytes)));
+    table.add("context", "of", rows().map(|of| Cell::Text(of.name.clone())));
     table
 }
 

@@ -87,6 +87,7 @@ mod tests {
                 per_host: 1,
                 uncertain: 0.0,
                 counts_only: false,
+                places: Vec::new(),
                 labels: vec![compute],
             }
         };

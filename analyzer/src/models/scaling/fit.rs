@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::models::evidence::{Contradiction, Evidence};
-use crate::models::structure::Abstains;
+use crate::models::structure::{Abstains, Counts};
 
 use super::bootstrap::{Interval, Noise, Replicas};
 use super::by_structure::ByStructure;
@@ -110,6 +110,8 @@ pub struct Fit {
     pub evidence: Option<Evidence>,
     /// What the structure of the runs predicts, or why nothing; `None` where it was not asked.
     pub structure: Option<Result<ByStructure, Abstains>>,
+    /// What the runs say of the calls of other rank counts; `None` where there are too few for laws, or as above.
+    pub counts: Option<Counts>,
     /// Measured times that contradict the curves through the points.
     pub contradictions: Vec<Contradiction>,
     /// Bounds of τ_min that need no model.

@@ -50,6 +50,7 @@ impl Fit {
             form: options.form,
             evidence: None,
             structure: None,
+            counts: None,
             contradictions: Vec::new(),
             bounds: None,
             unbalanced: None,

@@ -1,7 +1,7 @@
 //! Predicts times that were not measured, with intervals, or says why it cannot.
 
 use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum};
-use crate::models::structure::{Abstains, MachineTimes, RunLabels, Structure};
+use crate::models::structure::{Abstains, Counts, MachineTimes, RunLabels, Structure};
 
 use super::bootstrap::Interval;
 use super::by_structure::ByStructure;
@@ -54,6 +54,8 @@ impl Fit {
         runs: Result<Vec<RunLabels>, Abstains>,
         machine: &MachineTimes,
     ) {
+        let rank_counts: Vec<u32> = self.predictions.iter().map(|of| of.p).collect();
+        self.counts = runs.as_ref().ok().and_then(|runs| Counts::of(runs, &rank_counts));
         let lacking = self.used_points().filter(|point| point.lack.is_some()).count();
         let structure = match lacking {
             0 => runs.and_then(|runs| Structure::new(runs, machine.clone())),

@@ -1,7 +1,7 @@
 //! The time at a rank count, as a sum over the labels of the critical path.
 
 use super::first_use::join_first_uses;
-use super::labels::{Key, RunLabels};
+use super::labels::{Key, RunLabels, ranks_per_host};
 use super::price::MachineTimes;
 use super::quantities::Asked;
 
@@ -192,8 +192,8 @@ fn sum(
     p: u32,
     machine: &MachineTimes,
 ) -> (f64, Vec<Part>) {
-    let per_host = runs.iter().map(|run| run.per_host).max().unwrap_or(1);
-    let asked = Asked { runs, counted, p: f64::from(p), per_host: f64::from(per_host), machine };
+    let per_host = ranks_per_host(&runs.iter().collect::<Vec<_>>());
+    let asked = Asked { runs, counted, p: f64::from(p), per_host, machine };
     let mut keys: Vec<Key> = Vec::new();
     let late = runs.iter().rev().take(2).flat_map(|run| &run.labels);
     for label in late.filter(|label| label.seconds > 0.0) {

@@ -130,6 +130,17 @@ impl Label {
     }
 }
 
+/// All calls at one place of the program in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlaceCounts {
+    /// Says where it is; places of different runs with one name are one.
+    pub name: String,
+    /// Calls of all ranks.
+    pub calls: f64,
+    /// Bytes that these name, to MPI_PROC_NULL as well; 0 for completions, whose bytes belong to what they complete.
+    pub bytes: f64,
+}
+
 /// A run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunLabels {
@@ -144,6 +155,16 @@ pub struct RunLabels {
     /// Whether its times say nothing, because its ranks may have shared cores.
     pub counts_only: bool,
     pub labels: Vec<Label>,
+    /// All ranks' calls.
+    pub places: Vec<PlaceCounts>,
+}
+
+/// Ranks on a host, as laws use it. Where every run was on one host, it is not known how many a host takes.
+pub(super) fn ranks_per_host(runs: &[&RunLabels]) -> f64 {
+    match runs.iter().all(|run| run.per_host == run.p) {
+        true => f64::MAX,
+        false => runs.iter().map(|run| f64::from(run.per_host)).fold(1.0, f64::max),
+    }
 }
 
 impl RunLabels {

@@ -1,5 +1,7 @@
 //! Exact laws: a count or size that meets one formula in every run is continued by it.
 
+use nalgebra::{DMatrix, DVector};
+
 use super::basis::{TERMS, Term};
 
 /// How near a law must come to every run.
@@ -37,7 +39,7 @@ pub struct Series<'s> {
 /// A law with its coefficients.
 #[derive(Debug, Clone, Copy)]
 struct Formula {
-    terms: [Option<(f64, Term)>; 2],
+    terms: [Option<(f64, Term)>; 3],
 }
 
 impl Formula {
@@ -58,7 +60,24 @@ pub struct Law {
 /// by two, for with 24 terms one run more is sometimes met by chance.
 const LEAST_RUNS: [usize; 3] = [3, 4, 5];
 
+/// Terms of what happens inside a grid and along its sides, and the runs that all three together need.
+const GRID: [&str; 3] = ["p", "d₀", "d₁"];
+const LEAST_ON_GRID: usize = 6;
+
 impl Law {
+    /// The simplest law of something that all ranks do together; `None` if there is none. Between neighbours
+    /// in a grid, that may have a part for each side.
+    pub fn of_all_ranks(series: Series, tolerance: Tolerance) -> Option<Self> {
+        let runs = series.p.len();
+        Self::of(series, tolerance).or_else(|| {
+            let on_grid = GRID.map(|name| TERMS.iter().find(|term| term.name == name));
+            let [Some(p), Some(d0), Some(d1)] = on_grid else { return None };
+            let formula =
+                three(series, [p, d0, d1], tolerance).filter(|_| runs >= LEAST_ON_GRID)?;
+            Some(Self { formulas: vec![formula], per_host: series.per_host })
+        })
+    }
+
     /// The simplest law of a series; `None` if there is none.
     pub fn of(series: Series, tolerance: Tolerance) -> Option<Self> {
         let per_host = series.per_host;
@@ -70,7 +89,7 @@ impl Law {
         };
         if runs >= 2 && constant(series.values) {
             let last = series.values[runs - 1];
-            return found(vec![Formula { terms: [Some((last, TERMS[0])), None] }]);
+            return found(vec![Formula { terms: [Some((last, TERMS[0])), None, None] }]);
         }
         let stages: [&dyn Fn() -> Vec<Formula>; 3] = [
             &|| TERMS.iter().filter_map(|term| one(series, term, tolerance)).collect(),
@@ -133,7 +152,7 @@ fn one(series: Series, term: &Term, tolerance: Tolerance) -> Option<Formula> {
     // The largest run has the value with the most digits.
     let largest = (0..p.len()).max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()))?;
     let factor = values[largest] / (term.at)(p[largest], per_host);
-    accepted(Formula { terms: [Some((factor, *term)), None] }, series, tolerance)
+    accepted(Formula { terms: [Some((factor, *term)), None, None] }, series, tolerance)
 }
 
 /// The sum of two terms times coefficients, by least squares.
@@ -150,7 +169,17 @@ fn two(series: Series, [first, second]: [&Term; 2], tolerance: Tolerance) -> Opt
         return None;
     }
     let factors = [(ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant];
-    let terms = [Some((factors[0], *first)), Some((factors[1], *second))];
+    let terms = [Some((factors[0], *first)), Some((factors[1], *second)), None];
+    accepted(Formula { terms }, series, tolerance)
+}
+
+/// The sum of three terms times coefficients, by least squares.
+fn three(series: Series, terms: [&Term; 3], tolerance: Tolerance) -> Option<Formula> {
+    let Series { p, values, per_host } = series;
+    let columns = DMatrix::from_fn(p.len(), 3, |run, of| (terms[of].at)(p[run], per_host));
+    let values = DVector::from_column_slice(values);
+    let factors = columns.svd(true, true).solve(&values, 1e-9).ok()?;
+    let terms = std::array::from_fn(|of| Some((factors[of], *terms[of])));
     accepted(Formula { terms }, series, tolerance)
 }
 

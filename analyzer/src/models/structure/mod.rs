@@ -7,6 +7,7 @@
 //! see whether the others predict it ([`Structure::held_back`]).
 
 mod basis;
+mod counts;
 mod first_use;
 mod forecast;
 mod labels;
@@ -18,6 +19,7 @@ mod smooth;
 #[cfg(test)]
 mod tests;
 
+pub use counts::{Checked, Counts, Place, Quantity};
 pub use forecast::{Abstains, Forecast, HeldBack, Part, Structure};
-pub use labels::{Group, Key, Kind, Label, Pattern, RunLabels, Spread};
+pub use labels::{Group, Key, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread};
 pub use price::{MachineTimes, MessageTimes};

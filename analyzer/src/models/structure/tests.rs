@@ -119,7 +119,15 @@ fn stencil(p: f64) -> RunLabels {
     };
     let labels = vec![exchange, sum, compute];
     let tau_s = labels.iter().map(|label| label.seconds).sum();
-    RunLabels { p: p as u32, tau_s, per_host: 1, uncertain: 0.0, counts_only: false, labels }
+    RunLabels {
+        p: p as u32,
+        tau_s,
+        per_host: 1,
+        uncertain: 0.0,
+        counts_only: false,
+        labels,
+        places: Vec::new(),
+    }
 }
 
 #[test]
@@ -151,6 +159,7 @@ fn a_master_is_not_continued() {
             per_host: 1,
             uncertain: 0.0,
             counts_only: false,
+            places: Vec::new(),
             labels,
         }
     };

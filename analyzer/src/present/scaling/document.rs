@@ -9,6 +9,7 @@ use crate::models::scaling::fit::{Bounds, Hidden, NextRun, Unbalanced};
 use crate::models::scaling::{Comparison, Fit, FittedPoint, Form, Isoefficiency, Scaling};
 use crate::present::document::{Head, text};
 
+use super::counts::{self, CountsDocument};
 use super::structure::{self, StructureDocument};
 use super::{advice, words};
 
@@ -80,6 +81,9 @@ struct FitDocument<'a> {
     /// The same from what the program does; absent for tables, regions and three terms.
     #[serde(skip_serializing_if = "Option::is_none")]
     structure: Option<StructureDocument>,
+    /// Calls of all ranks at the rank counts asked for; absent as `structure`, and below four rank counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<CountsDocument>,
     /// The measured points.
     points: Vec<PointDocument>,
     /// Bounds of the shortest time without a model.
@@ -200,6 +204,7 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
         assumes: words::assumption(fit),
         predictions: predictions(fit),
         structure: structure::document(fit),
+        counts: counts::document(fit),
         points: points(fit),
         bounds: fit.bounds,
         hidden_overhead: model.and_then(|model| model.hidden),

@@ -2,6 +2,7 @@
 //! document ([`json`]) and figures ([`figures`]).
 
 mod advice;
+mod counts;
 mod document;
 mod pictures;
 mod screen;

@@ -7,7 +7,7 @@ use crate::tables::scaling as tables;
 use super::super::paragraph::wrapped;
 use super::super::quantity::{percent, scientific, seconds, significant};
 use super::super::table;
-use super::{advice, structure, words};
+use super::{advice, counts, structure, words};
 
 /// The screen of all fits, followed by `notes`. With `colour`, headings are bold.
 pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
@@ -41,6 +41,7 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
         }
         lines.extend(predictions(fit, &bold));
         lines.extend(structure::lines(fit, &bold));
+        lines.extend(counts::lines(fit, &bold));
         if let Some(bounds) = fit.bounds {
             lines.extend(wrapped(
                 "",
