@@ -98,8 +98,9 @@ impl Snapshots {
         let mut snapshot = Snapshot { reason, at, counter, rank, processes, unanswered };
         description.snapshot = Some(snapshot.clone());
         description.write(part.path()).map_err(write)?;
-        // What the snapshot itself shows is known better than what was noticed from outside.
-        if let Some(waiting) = Waiting::find(part.path()) {
+        // Who waits for whom is known better from the snapshot than from outside.
+        let is_still = matches!(reason, Reason::NoProgress | Reason::Outside);
+        if is_still && let Some(waiting) = Waiting::find(part.path()) {
             refine(&mut snapshot, &waiting);
             description.snapshot = Some(snapshot.clone());
             description.write(part.path()).map_err(write)?;
@@ -247,13 +248,13 @@ fn write_rank(run: &Path, rank: u32, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// What the copy shows of the reason.
+/// What the copy of ranks that stand still shows of the reason.
 fn refine(snapshot: &mut Snapshot, waiting: &Waiting) {
-    let still = matches!(snapshot.reason, Reason::NoProgress | Reason::Outside);
-    if let Some(cycle) = waiting.deadlocks.first().filter(|_| still) {
-        (snapshot.reason, snapshot.rank) = (Reason::Deadlock, Some(cycle.named));
-    } else if still {
-        snapshot.rank = snapshot.rank.or(waiting.cause);
+    match waiting.deadlocks.first() {
+        Some(cycle) => {
+            (snapshot.reason, snapshot.rank) = (Reason::Deadlock, Some(cycle.named));
+        }
+        None => snapshot.rank = snapshot.rank.or(waiting.cause),
     }
 }
 
