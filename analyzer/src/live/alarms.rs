@@ -41,11 +41,14 @@ pub struct Alarms {
     /// How many ranks had ended at the last moment, and when the last of them did: that is progress, too.
     ended: usize,
     ended_s: f64,
-    /// Ranks that were stopped at the last moment.
-    stopped: Vec<u32>,
+    /// Ranks that are stopped, and since when they have been seen so.
+    stopped: BTreeMap<u32, f64>,
     /// How each rank had used the cores when one last moved.
     cores: BTreeMap<u32, CoreUse>,
 }
+
+/// On a busy host it may take so many seconds until a job is suspended as a whole.
+const SUSPENDING_S: f64 = 1.5;
 
 /// If nobody looked for so many seconds, the whole host may have been stopped.
 const LATE_S: f64 = 5.0;
@@ -63,7 +66,7 @@ impl Alarms {
             looked_s: None,
             ended: 0,
             ended_s: f64::NEG_INFINITY,
-            stopped: Vec::new(),
+            stopped: BTreeMap::new(),
             cores: BTreeMap::new(),
         }
     }
@@ -93,16 +96,20 @@ impl Alarms {
         // Ranks of a suspended job are stopped one after the other.
         let stopped = |of: &&&RankNow| of.state == RankState::Stopped && !all_stopped;
         let before = std::mem::take(&mut self.stopped);
-        self.stopped = alive.iter().filter(stopped).map(|of| of.rank).collect();
-        let now = alive.iter().filter(stopped).filter(|of| before.contains(&of.rank));
-        alarms.extend(now.map(|of| alarm_of(Reason::Stopped, of)));
+        let since = |of: &&RankNow| (of.rank, before.get(&of.rank).copied().unwrap_or(*at_s));
+        self.stopped = alive.iter().filter(stopped).map(since).collect();
+        let suspending_s = SUSPENDING_S.min(self.patience_s);
+        let is_alone = |of: &&&RankNow| {
+            self.stopped.get(&of.rank).is_some_and(|since_s| at_s - since_s >= suspending_s)
+        };
+        alarms.extend(alive.iter().filter(is_alone).map(|of| alarm_of(Reason::Stopped, of)));
         alarms.extend(deadlocks(ranks, waiting));
         let ended = ranks.len() - alive.len();
         if std::mem::replace(&mut self.ended, ended) < ended {
             self.ended_s = *at_s;
         }
         let still = self.note_progress(moment, &alive, all_stopped, others);
-        // A rank that is stopped now is told at the next look, if the job is not being suspended.
+        // A rank that is stopped is told soon, if the job is not being suspended.
         if alarms.is_empty() && self.stopped.is_empty() {
             alarms.extend(still.filter(|_| !all_stopped).map(|kind| {
                 let outside = alive.iter().filter(|of| of.call.is_none()).map(|of| of.rank);
@@ -314,13 +321,19 @@ mod tests {
             moment
         };
         assert_eq!(kinds(&mut alarms, &stop(2.0, &[1])), []);
-        assert_eq!(kinds(&mut alarms, &stop(2.1, &[1])), [(Reason::Stopped, Some(1))]);
+        assert_eq!(
+            kinds(&mut alarms, &stop(2.1, &[1])),
+            [],
+            "the job may be about to be suspended"
+        );
+        assert_eq!(kinds(&mut alarms, &stop(3.5, &[1])), [(Reason::Stopped, Some(1))]);
         // The job is suspended for a minute.
-        for at_s in [2.2, 4.0, 62.0] {
+        for at_s in [3.6, 4.0, 62.0] {
             assert_eq!(kinds(&mut alarms, &stop(at_s, &[0, 1])), []);
         }
+        assert_eq!(kinds(&mut alarms, &stop(62.5, &[1])), [], "it is resumed, one after the other");
         assert_eq!(kinds(&mut alarms, &stop(63.0, &[])), []);
-        assert_eq!(kinds(&mut alarms, &stop(72.0, &[])), [], "it has the time it had before");
+        assert_eq!(kinds(&mut alarms, &stop(70.0, &[])), [], "it has the time it had before");
     }
 
     #[test]
@@ -333,7 +346,7 @@ mod tests {
         moment.at_s = 11.5;
         moment.ranks[1].state = RankState::Stopped;
         assert_eq!(kinds(&mut alarms, &moment), []);
-        moment.at_s = 11.6;
+        moment.at_s = 13.0;
         assert_eq!(kinds(&mut alarms, &moment), [(Reason::Stopped, Some(1))]);
     }
 
