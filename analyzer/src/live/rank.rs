@@ -290,9 +290,10 @@ impl LiveRank {
 
     /// The same; remembers the process.
     fn find_process(&mut self) -> ProcessState {
-        if self.process.as_ref().and_then(KnownProcess::state).is_none() {
-            self.process = KnownProcess::new(&self.file);
+        if let Some(state) = self.process.as_ref().and_then(KnownProcess::state) {
+            return state;
         }
+        self.process = KnownProcess::new(&self.file);
         self.process()
     }
 

@@ -100,7 +100,7 @@ pub fn counts(places: &[Place], at: usize) -> Table {
     let rows = || places.iter();
     let law = |law: &Option<String>| match law {
         Some(law) => Cell::Text(law.clone()),
-        None => Cell::Unknown,
+        None => Cell::Text("none".to_owned()),
     };
     let bytes = |of: &Place, cell: &dyn Fn(&Quantity) -> Cell| {
         of.bytes.as_ref().map_or(Cell::Nothing, cell)

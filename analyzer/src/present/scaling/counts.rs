@@ -116,7 +116,8 @@ pub(super) fn lines(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
         (places.len() - shown.len(), places.iter().filter(|place| lawless(&place.calls)).count());
     let more = (more > 0).then(|| format!("{more} more places: --json."));
     let without = (without > 0).then(|| {
-        format!("Calls of {without} places meet no law, such as those that are repeated until something has come.")
+        let places = if without == 1 { "place" } else { "places" };
+        format!("Calls of {without} {places} meet no law, such as those that are repeated until something has come.")
     });
     let notes: Vec<String> = more.into_iter().chain(without).collect();
     if !notes.is_empty() {
@@ -124,4 +125,64 @@ pub(super) fn lines(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
     }
     lines.push(String::new());
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::models::scaling::{Options, Scaling};
+    use crate::models::structure::{MachineTimes, PlaceCounts, RunLabels};
+    use crate::models::{Observations, structure::Abstains};
+    use crate::present::scaling::{json, screen};
+
+    fn run(p: u32) -> RunLabels {
+        let place = |name: &str, calls: u32, bytes: u32| PlaceCounts {
+            name: name.to_owned(),
+            calls: calls.into(),
+            bytes: bytes.into(),
+        };
+        let polls = (p * 7919) % 101 + 1;
+        RunLabels {
+            p,
+            tau_s: 1.0,
+            per_host: p,
+            uncertain: 0.0,
+            counts_only: p > 4,
+            labels: Vec::new(),
+            places: vec![place("in MPI_Send", 100 * p, 800 * p), place("in MPI_Iprobe", polls, 0)],
+        }
+    }
+
+    /// Times of three rank counts, and counts of these and of two more.
+    fn fitted(runs: Result<Vec<RunLabels>, Abstains>) -> Scaling {
+        let text = "p,tau_s,sum_gamma_s\n1,4,4\n2,2.1,4\n4,1.2,4\n";
+        let table = Observations::from_csv("t.csv", text.as_bytes()).unwrap();
+        let options = Options { predict: vec![8, 64], ..Options::default() };
+        let mut scaling = Scaling::new(&table, &options).unwrap();
+        scaling.fits[0].add_structure(runs, &MachineTimes::default());
+        scaling
+    }
+
+    #[test]
+    fn calls_are_said_where_no_time_is_predicted() {
+        let scaling = fitted(Ok([1, 2, 4, 8, 16].map(run).to_vec()));
+        let shown = screen(&scaling, &[], false);
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for said in [
+            "No time: timed runs at 3 rank counts are too few",
+            "5 rank counts, 1 to 16. Without the largest, the runs give 2 laws; at p = 16 all are met.",
+            "At p = 64:",
+            "6,400 51.20 kB 100·p 800·p in MPI_Send",
+            "? - none - in MPI_Iprobe",
+            "Calls of 1 place meet no law",
+        ] {
+            assert!(words.contains(said), "{said}: {shown}");
+        }
+        let document: serde_json::Value =
+            serde_json::from_str(&json(&scaling, &[]).unwrap()).unwrap();
+        let counts = &document["fits"][0]["counts"];
+        assert_eq!(counts["places"][0]["at"][1]["calls"], 6400.0);
+        assert_eq!(counts["places"][1]["at"][1]["calls"], serde_json::Value::Null);
+        let unreadable = screen(&fitted(Err(Abstains::Unreadable)), &[], false);
+        assert!(!unreadable.contains("HOW OFTEN"), "{unreadable}");
+    }
 }
