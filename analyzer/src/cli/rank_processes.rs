@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct RankProcess {
     pid: u32,
     fd: OwnedFd,
     ended: Option<EndedRank>,
-    /// When it let go of its file.
+    /// When it let go of its file, if it ended then.
     closed: Option<Closed>,
     /// Whether nothing more can be learnt of it.
     is_collected: bool,
@@ -51,10 +51,10 @@ pub fn watch_ends(run: &Path, stop: &UnixStream) -> Vec<EndedRank> {
     let (mut look, mut expected) = (LOOK, usize::MAX);
     loop {
         let patience = (known.len() < expected).then_some(look);
-        let is_over = wait_for_ends(&mut processes, Some(stop), patience);
+        let is_over = wait_for_ends(&mut processes, (files.readable(), Some(stop)), patience);
         if is_over {
-            wait_for_ends(&mut processes, None, Some(COLLECTED));
-            wait_for_ends(&mut processes, None, Some(Duration::ZERO));
+            wait_for_ends(&mut processes, (-1, None), Some(COLLECTED));
+            wait_for_ends(&mut processes, (-1, None), Some(Duration::ZERO));
             note_closed(&mut processes, &mut files);
             return ends(processes);
         }
@@ -101,6 +101,7 @@ impl RankProcess {
     fn note(&mut self, at: &Instant, is_collected: bool) {
         let rank = self.rank;
         let ended = self.ended.get_or_insert_with(|| {
+            self.closed.take_if(|closed| closed.goes_on());
             let (after, code, signal, finalized) = Default::default();
             let mut ended = EndedRank { rank, at: at.clone(), after, code, signal, finalized };
             if let Some(status) = status_of_zombie(self.pid) {
@@ -117,10 +118,10 @@ impl RankProcess {
     }
 }
 
-/// Waits until a process ends or is collected, or `stop` is closed. Returns whether that is so.
+/// Waits until a process ends, is collected or lets go of its file, or `stop` is closed. Returns whether that is so.
 fn wait_for_ends(
     processes: &mut [RankProcess],
-    stop: Option<&UnixStream>,
+    (files, stop): (RawFd, Option<&UnixStream>),
     patience: Option<Duration>,
 ) -> bool {
     let entry = |fd, events| libc::pollfd { fd, events, revents: 0 };
@@ -131,6 +132,7 @@ fn wait_for_ends(
         (Some(_), true) => entry(-1, 0),
     };
     let mut entries: Vec<libc::pollfd> = processes.iter().map(of_process).collect();
+    entries.push(entry(files, libc::POLLIN));
     entries.push(entry(stop.map_or(-1, UnixStream::as_raw_fd), libc::POLLIN));
     let count = entries.len() as libc::nfds_t;
     let patience = patience.map_or(-1, |time| time.as_millis() as libc::c_int);
@@ -145,11 +147,8 @@ fn wait_for_ends(
     entries.last().is_some_and(|stop| stop.revents != 0)
 }
 
-/// Notes which processes have let go of their files. One that goes on after that has not ended then.
+/// Notes which processes have let go of their files.
 fn note_closed(processes: &mut [RankProcess], files: &mut ClosedFiles) {
-    for of in processes.iter_mut().filter(|of| of.ended.is_none()) {
-        of.closed.take_if(|closed| closed.goes_on());
-    }
     for (path, closed) in files.take() {
         if let Some(of) = processes.iter_mut().find(|of| of.path == path) {
             of.closed = of.closed.or(Some(closed));
@@ -226,11 +225,11 @@ mod tests {
             is_collected: false,
             rank: 7,
         }];
-        wait_for_ends(&mut process, None, None);
+        wait_for_ends(&mut process, (-1, None), None);
         let ended = process[0].ended.clone().unwrap();
         assert_eq!((ended.rank, ended.code, ended.signal), (7, Some(3), None));
         child.wait().unwrap();
-        wait_for_ends(&mut process, None, Some(Duration::ZERO));
+        wait_for_ends(&mut process, (-1, None), Some(Duration::ZERO));
         assert_eq!(process[0].ended.as_ref().unwrap().code, Some(3));
     }
 }

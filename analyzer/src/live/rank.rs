@@ -91,7 +91,7 @@ pub struct LiveRank {
     /// The process that writes its file.
     process: Option<KnownProcess>,
     /// When that let go of it, if it has ended or is about to.
-    pub(super) closed: Option<Closed>,
+    pub closed: Option<Closed>,
     /// Counter at the last look.
     looked: u64,
 }
@@ -280,6 +280,15 @@ impl LiveRank {
             _ => RankState::Computing,
         };
         self.note_queue(ticks_per_s);
+    }
+
+    /// Notes that its process has let go of its file: it is about to end, or MPI_Finalize has returned.
+    pub(super) fn let_go(&mut self, closed: Closed) {
+        self.closed = self.closed.or(Some(closed));
+        if let Ok(file) = RankFile::open(&self.file.path) {
+            self.file = file;
+            self.note_definitions();
+        }
     }
 
     /// State of its process now.

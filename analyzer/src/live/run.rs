@@ -95,7 +95,7 @@ impl LiveRun {
         // Last, so that of ranks that have ended by now it is known.
         for (path, closed) in self.closed.take() {
             if let Some(rank) = self.ranks.get_mut(&path) {
-                rank.closed = rank.closed.or(Some(closed));
+                rank.let_go(closed);
             }
         }
     }

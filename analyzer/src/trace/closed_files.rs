@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,11 @@ impl ClosedFiles {
         if let Ok(watch) = add_watch(events, path, WatchFlags::CLOSE_WRITE) {
             self.paths.insert(watch, path.to_owned());
         }
+    }
+
+    /// Becomes readable when a file is closed; negative: there is no such thing.
+    pub fn readable(&self) -> RawFd {
+        self.events.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
     /// The files that have been closed since the last time.

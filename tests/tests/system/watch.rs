@@ -251,7 +251,7 @@ under_mpich! {
         let too_long = Watcher::start(&directory, &["--on", "hang=1s", "--most-bytes", "1K"]);
         std::thread::sleep(Duration::from_secs(3));
         signal(process, libc::SIGSTOP);
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(4));
         signal(too_long.0.id() as libc::pid_t, libc::SIGTERM);
         let printed = too_long.end();
         assert_eq!(printed.matches("no snapshot").count(), 2, "{printed}");
@@ -262,10 +262,11 @@ under_mpich! {
         assert_eq!(reason(&Watcher::wait_for(&directory, 1)), ("signal", None));
         signal(on_request.0.id() as libc::pid_t, libc::SIGKILL);
         // A watcher that cannot write says so once.
+        signal(process, libc::SIGCONT);
         let full = Watcher::start_with_limit(&directory, &["--on", "hang=1s"], 4096);
         std::thread::sleep(Duration::from_secs(3));
         signal(process, libc::SIGSTOP);
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(4));
         signal(full.0.id() as libc::pid_t, libc::SIGTERM);
         let printed = full.end();
         assert_eq!(printed.matches("no snapshot").count(), 2, "{printed}");
