@@ -17,7 +17,7 @@ use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 const GOES_ON: Duration = Duration::from_secs(1);
 
 /// Place in the order, and when it was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed {
     pub order: u64,
     seen: Instant,
