@@ -14,7 +14,7 @@ MAX_SLOTS_OF_CALL = 64
 TEMPLATES = ENTRIES = 2048
 RING = 64
 CONTINUATION = 4
-DURATION, REQUEST_KINDS, POLLS, TEAM_KINDS = 1, (4, 6), 5, (7, 8)
+DURATION, REQUEST_KINDS, POLLS, FOUR_KINDS = 1, (4, 6), 5, (7, 8, 9)
 NO_DURATION = 0xFFFFFFFF
 # Fields of a slot in the order in which they are written: bits, width of the difference.
 FIELDS = ((64, 6), (32, 5), (32, 5), (32, 5), (32, 5), (32, 5), (32, 5), (64, 6))
@@ -100,7 +100,7 @@ class Template:
             elif low == POLLS:
                 self.times.append((place, low))
                 right = begin == peer == tag == size == request == 0
-            elif low in TEAM_KINDS:
+            elif low in FOUR_KINDS:
                 self.times.append((place, low))
                 right = begin == peer == tag == size == request == site == 0
             if not right:
@@ -278,7 +278,7 @@ class Stream:
         for place, kind in template.times:
             exponents = self.expectations(template, place).exponents
             begin, word, object_, amount, site = slots[place]
-            if kind in TEAM_KINDS:
+            if kind in FOUR_KINDS:
                 times = [self.time(exponents, each, self.step) for each in range(4)]
                 slots[place] = (times[0], word, times[1], times[2], times[3])
                 continue

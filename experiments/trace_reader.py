@@ -19,7 +19,7 @@ HEADER_BYTES = 32768
 MAX_PAYLOAD_BYTES = 4 << 20
 TOOL, REGION_BEGIN, REGION_END, CONTINUATION, FIRST_FUNCTION = 1, 2, 3, 4, 16
 # Kinds of continuations.
-DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE, TEAM, TEAM_WAITS = 1, 2, 3, 4, 5, 6, 7, 8
+DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE, TEAM, TEAM_WAITS, FILE_CALLS = 1, 2, 3, 4, 5, 6, 7, 8, 9
 VERSION, SLOT_BYTES = 2, 40
 SITE_BEHIND_BINDING = 1 << 63
 LONG_DURATION = 0xFFFFFFFF
@@ -292,7 +292,7 @@ class RankFile:
             function = word >> 32 & 0x3FFF
             is_open, abandoned = word >> 47 & 1, word >> 46 & 1
             if function == CONTINUATION:
-                if not has_event or not DURATION <= kind <= TEAM_WAITS:
+                if not has_event or not DURATION <= kind <= FILE_CALLS:
                     return at, "a continuation without its event or of unknown kind"
                 if wants_duration and kind in (DURATION, POLLS):
                     span = begin if kind == DURATION else high

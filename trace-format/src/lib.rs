@@ -24,6 +24,7 @@ pub mod computing;
 pub mod encoded;
 pub mod layout;
 pub mod meaning;
+pub mod preload;
 #[cfg(feature = "reader")]
 pub mod reader;
 pub mod settings;
@@ -32,8 +33,8 @@ pub mod writer;
 
 pub use computing::{compute, counters};
 pub use layout::{
-    clock_estimate, counter_kind, encoding, files, fixed_header, header, markers, plain,
-    private_directory, samples, slot, stacks, totals,
+    clock_estimate, counter_kind, encoding, file_calls, files, fixed_header, header, markers,
+    plain, private_directory, samples, slot, stacks, totals,
 };
 pub use meaning::{errors, functions, procedures};
 #[cfg(feature = "reader")]

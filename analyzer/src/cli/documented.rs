@@ -118,6 +118,7 @@ fn nothing_names_a_command_by_its_old_name() {
         "analyzer/src",
         "bench-kernels/src",
         "pmpi-shim",
+        "io-shim",
     ];
     let endings = ["md", "rs", "py", "ipynb", "html", "js", "yml", "txt", "h", ""];
     let is_name = |c: char| c.is_alphanumeric() || c == '-' || c == '_';

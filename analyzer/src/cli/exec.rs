@@ -10,7 +10,7 @@ use trace_format::settings::OUT;
 
 use super::error::CommandError;
 use super::flight;
-use super::library_path::library_path;
+use super::library_path::preloaded;
 use super::program_search::cannot_start;
 use super::recorder_environment::{LD_PRELOAD, preload};
 use super::recording_options::{Recording, RecordingArguments};
@@ -36,9 +36,8 @@ pub struct ExecArguments {
 
 pub fn exec(arguments: &ExecArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
-    let Recording { given, watched_for, .. } = arguments.options.decide()?;
-    let library = library_path()?;
-    let preload = preload(&library, env::var_os(LD_PRELOAD).as_deref())?;
+    let Recording { given, watched_for, options } = arguments.options.decide()?;
+    let preload = preload(&preloaded(options.io)?, env::var_os(LD_PRELOAD).as_deref())?;
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).envs(given).env(LD_PRELOAD, preload);
     let mut directory = env::var_os(OUT.name);

@@ -9,6 +9,23 @@ use super::error::CommandError;
 
 pub const LIBRARY: &str = "libgammachi.so";
 
+/// The library that sees calls on files, beside the recorder.
+const IO_LIBRARY: &str = "libgammachi_io.so";
+
+/// The libraries to preload: the recorder and, if calls on files are recorded, the one that sees them.
+pub fn preloaded(with_io: bool) -> Result<Vec<PathBuf>, CommandError> {
+    let recorder = library_path()?;
+    let io = recorder.with_file_name(IO_LIBRARY);
+    if with_io && !io.is_file() {
+        return Err(CommandError::Program(format!(
+            "{} is not there: --io needs it beside the recorder; install both from one release, or \
+             record without --io",
+            io.display()
+        )));
+    }
+    Ok(if with_io { vec![recorder, io] } else { vec![recorder] })
+}
+
 /// Finds the recorder: the file named by `GAMMACHI_LIBRARY`; else in the folder of the command;
 /// else in `../lib` relative to it.
 pub fn library_path() -> Result<PathBuf, CommandError> {

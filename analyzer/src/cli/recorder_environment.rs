@@ -31,20 +31,21 @@ impl Explained for PreloadError {
     const KIND: Kind = CommandError::Program;
 }
 
-/// The value of `LD_PRELOAD` that loads the recorder first and keeps the user's own libraries.
-pub fn preload(library: &Path, inherited: Option<&OsStr>) -> Result<OsString, PreloadError> {
-    let ours = library.as_os_str().as_bytes();
+/// The value of `LD_PRELOAD` that loads the recorder first, then its other libraries, and keeps the user's own ones.
+pub fn preload<P: AsRef<Path>>(
+    libraries: &[P],
+    inherited: Option<&OsStr>,
+) -> Result<OsString, PreloadError> {
     let separates = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
-    if ours.iter().any(separates) {
-        return Err(PreloadError(library.to_owned()));
+    let ours: Vec<&[u8]> =
+        libraries.iter().map(|library| library.as_ref().as_os_str().as_bytes()).collect();
+    if let Some(at) = ours.iter().position(|path| path.iter().any(separates)) {
+        return Err(PreloadError(libraries[at].as_ref().to_owned()));
     }
-    let mut list = ours.to_vec();
     let inherited = inherited.map(OsStr::as_bytes).unwrap_or_default();
-    for theirs in inherited.split(separates).filter(|path| !path.is_empty() && *path != ours) {
-        list.push(b':');
-        list.extend_from_slice(theirs);
-    }
-    Ok(OsString::from_vec(list))
+    let theirs = inherited.split(separates).filter(|path| !path.is_empty() && !ours.contains(path));
+    let list: Vec<&[u8]> = ours.iter().copied().chain(theirs).collect();
+    Ok(OsString::from_vec(list.join(&b':')))
 }
 
 /// The variables that ranks on other hosts need: those set by the command, and those that the user
@@ -82,16 +83,23 @@ mod tests {
     use super::*;
 
     fn preloaded(inherited: &str) -> String {
-        let value = preload(Path::new("/opt/libgammachi.so"), Some(OsStr::new(inherited)));
+        let value = preload(&["/opt/libgammachi.so"], Some(OsStr::new(inherited)));
         value.unwrap().into_string().unwrap()
     }
 
     #[test]
     fn recorder_is_first_in_preload_list() {
-        assert_eq!(preload(Path::new("/l.so"), None).unwrap(), "/l.so");
+        assert_eq!(preload(&["/l.so"], None).unwrap(), "/l.so");
         assert_eq!(preloaded(""), "/opt/libgammachi.so");
         assert_eq!(preloaded("/a.so:/b.so"), "/opt/libgammachi.so:/a.so:/b.so");
         assert_eq!(preloaded("/a.so /b.so"), "/opt/libgammachi.so:/a.so:/b.so");
+    }
+
+    #[test]
+    fn other_library_follows_recorder() {
+        let both = ["/opt/libgammachi.so", "/opt/libgammachi_io.so"];
+        let value = preload(&both, Some(OsStr::new("/a.so:/opt/libgammachi_io.so"))).unwrap();
+        assert_eq!(value, "/opt/libgammachi.so:/opt/libgammachi_io.so:/a.so");
     }
 
     #[test]
@@ -101,10 +109,8 @@ mod tests {
 
     #[test]
     fn refuses_path_with_separator() {
-        assert!(
-            preload(Path::new("/my files/l.so"), None).unwrap_err().to_string().contains("blank")
-        );
-        assert!(preload(Path::new("/a:b/l.so"), None).is_err());
+        assert!(preload(&["/my files/l.so"], None).unwrap_err().to_string().contains("blank"));
+        assert!(preload(&["/l.so", "/a:b/l.so"], None).is_err());
     }
 
     #[test]

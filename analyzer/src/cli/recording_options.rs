@@ -13,8 +13,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use trace_format::header::KeepingPolicy;
 use trace_format::settings::values::{self, USUAL_SAMPLE_HZ, join_parameters};
 use trace_format::settings::{
-    CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLIGHT, FLOPS, FromEnv, KEEP, LAST,
-    LEVEL, MAX_BYTES, OPENMP, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE, STAGE, ValueError,
+    CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FILE_NAMES, FLIGHT, FLOPS, FromEnv,
+    IO, KEEP, LAST, LEVEL, MAX_BYTES, OPENMP, OUT, PARAMS, PATHS_FROM, RecordingOptions, SAMPLE,
+    STAGE, ValueError,
 };
 
 use super::batch_limit::before_end;
@@ -45,6 +46,14 @@ pub struct RecordingArguments {
     /// Whether OpenMP parallel regions are recorded.
     #[arg(long, help = OPENMP.meaning)]
     pub openmp: bool,
+
+    /// Whether calls on files are recorded.
+    #[arg(long, help = IO.meaning)]
+    pub io: bool,
+
+    /// Whether names of files are kept.
+    #[arg(long, requires = "io", help = FILE_NAMES.meaning)]
+    pub file_names: bool,
 
     /// Minimum duration, in microseconds, of calls that record their call path.
     #[arg(long, value_name = "TIME", value_parser = values::paths_from_us, help = PATHS_FROM.help())]
@@ -219,6 +228,8 @@ impl RecordingArguments {
             (&COMPUTE, self.compute.as_ref().map(|compute| text(compute))),
             (&FLOPS, self.flops.then(|| "1".into())),
             (&OPENMP, self.openmp.then(|| "1".into())),
+            (&IO, self.io.then(|| "1".into())),
+            (&FILE_NAMES, self.file_names.then(|| "1".into())),
             (&COUNTERS, self.counters.as_ref().map(|counters| text(counters))),
             (&SAMPLE, self.sample.map(|rate| text(&rate))),
             (&FLIGHT, watched.map(OsString::from)),

@@ -22,7 +22,7 @@ use super::calibrate::kernel_program::KernelMpi;
 use super::child_signals::{Request, SignalGuard};
 use super::error::{self, CommandError, Context, eprint_message};
 use super::flight;
-use super::library_path::library_path;
+use super::library_path::preloaded;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{
     self, CommandParts, base_name, cannot_start, find_executable, split_command,
@@ -69,15 +69,16 @@ pub struct RunArguments {
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
     let mut recording = arguments.options.decide()?;
-    let library = library_path()?;
-    let preload = preload(&library, env::var_os(LD_PRELOAD).as_deref())?;
+    let libraries = preloaded(recording.options.io)?;
+    let library = &libraries[0];
+    let preload = preload(&libraries, env::var_os(LD_PRELOAD).as_deref())?;
     find_executable(&words[0]).map_err(|error| cannot_start(&words[0], &error))?;
     let parts = split_command(words, |word| find_executable(word).is_ok());
 
     let named_after = parts.program.or(parts.launcher).map_or(&words[0], |at| &words[at]);
     let prepared =
         run_directory::prepare(arguments.options.out.as_deref(), base_name(named_after))?;
-    let mut run_json = describe_run(words, parts, &library, &recording.options);
+    let mut run_json = describe_run(words, parts, library, &recording.options);
     let recorded = prepared.and_then(|directory| match run_json.write(&directory.path) {
         Ok(()) => Ok(directory),
         Err(error) => {

@@ -173,6 +173,8 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::CounterReading(_)
         | Definition::Sampling(_)
         | Definition::OpenMp { .. }
+        | Definition::File(_)
+        | Definition::FileRecording(_)
         | Definition::Unmapped => return None,
         Definition::RankBegin { ticks } => Definition::RankBegin { ticks: moved(ticks) },
         Definition::RankEnd { ticks } => Definition::RankEnd { ticks: moved(ticks) },

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use trace_format::header::{Definition, FileHeader, ObjectKind};
+use trace_format::header::{Definition, File, FileHeader, ObjectKind};
 use trace_format::samples::PYTHON;
 
 use crate::string_table::StringTable;
@@ -43,6 +43,7 @@ struct Names {
     kernels: Pseudonyms,
     regions: Pseudonyms,
     files: Pseudonyms,
+    inodes: Pseudonyms,
     modules: Pseudonyms,
     functions: Pseudonyms,
 }
@@ -67,6 +68,12 @@ impl Names {
             Definition::Environment(variables) => variables.clear(),
             Definition::Object { kind: ObjectKind::File, name, .. } => {
                 *name = self.files.pseudonym("file", name);
+            }
+            Definition::File(file) => {
+                let File { device, inode, born_ns, .. } = *file;
+                file.inode = self.inodes.0.number(&format!("{device} {inode} {born_ns}")).into();
+                (file.device, file.born_ns) = (0, 0);
+                file.name = self.files.pseudonym("file", &file.name);
             }
             Definition::Module(module) => {
                 module.path = self.modules.pseudonym("module", &module.path);

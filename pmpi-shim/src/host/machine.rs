@@ -272,6 +272,16 @@ pub fn usage_reading(first_os_id: u32, phase: Phase) -> UsageReading {
     }
 }
 
+/// Bytes that the process has read and written so far, by all its system calls that read and write.
+pub fn moved_bytes() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    let bytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().parse::<u64>().ok()
+    };
+    Some((bytes("rchar")?, bytes("wchar")?))
+}
+
 /// Resource usage of one thread of the process so far.
 pub fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage> {
     let folder = format!("/proc/self/task/{os_id}");

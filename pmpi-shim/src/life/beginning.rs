@@ -25,7 +25,9 @@ use crate::mpi::library::Job;
 use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
 use crate::store::directories::CreateError;
+use crate::store::file_recording;
 use crate::store::keeping;
+use crate::store::known_files;
 use crate::store::regions;
 use crate::store::sampling;
 use crate::store::site_table::look_at_modules;
@@ -183,6 +185,10 @@ pub fn begin_events(
     state::choose_openmp(settings.openmp);
     if settings.openmp {
         write_openmp();
+    }
+    if settings.io || file_recording::is_attached() {
+        known_files::choose_names(settings.file_names);
+        let _ = file_recording::write(Phase::Init);
     }
     regions::choose(settings.compute.as_str());
     for counter in perf_counters::open(&settings.counters) {

@@ -16,6 +16,8 @@ use crate::host::warn::warn;
 use crate::life::beginning::{write_counters, write_openmp};
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
+use crate::store::file_calls;
+use crate::store::file_recording;
 use crate::store::sampling;
 use crate::store::stage;
 use crate::store::thread_records;
@@ -31,6 +33,7 @@ pub fn before_finalize(block: &ThreadBlock, begin: u64) {
     let _own = OwnWork::begin_long();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         sampling::end();
+        file_calls::write_later(block);
         let counted = perf_counters::read();
         let work_begin = counter::now();
         presence::withdraw();
@@ -41,6 +44,9 @@ pub fn before_finalize(block: &ThreadBlock, begin: u64) {
         write_counters(counted, Phase::Finalize, begin);
         if state::chose_openmp() {
             write_openmp();
+        }
+        if file_recording::is_attached() {
+            let _ = file_recording::write(Phase::Finalize);
         }
         for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));

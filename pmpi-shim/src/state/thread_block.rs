@@ -78,6 +78,9 @@ pub struct ThreadBlock {
     /// Records of runs of empty polls that may still grow: the first one, and the end of the last;
     /// null if there are none.
     pub polls: Cell<(*mut Slot, *mut Slot)>,
+    /// Records of calls on files that may still grow: the first one, and the end of the last; null if
+    /// there are none.
+    pub file_calls: Cell<(*mut Slot, *mut Slot)>,
     /// Handles copied before a call that overwrites them. Grown by mmap.
     pub handles: Cell<*mut usize>,
     /// Capacity of `handles` in words.

@@ -14,6 +14,10 @@
 //! | `codec` | a window's slots in few bytes |
 //! | `thread_records` | numbers of threads; records that threads continue one after the other |
 //! | `totals` | events folded into totals |
+//! | `file_calls` | calls on files, merged into records |
+//! | `file_sums` | calls on files that are no events at once |
+//! | `file_recording` | whether calls on files are recorded |
+//! | `known_files` | numbers of the files that the program works on |
 //! | `regions` | names of regions, and which are computation |
 //! | `transient` | definitions of objects that the program makes and frees, in bounded space |
 //! | `directories` | run directories, and folders in them |
@@ -31,10 +35,14 @@
 pub mod codec;
 pub mod directories;
 pub mod due;
+pub mod file_calls;
+pub mod file_recording;
 pub mod file_space;
+pub mod file_sums;
 pub mod free_space;
 pub mod interpreted;
 pub mod keeping;
+pub mod known_files;
 pub mod mapping;
 pub mod outermost;
 pub mod paths;

@@ -16,7 +16,7 @@ use crate::host::own_work::OwnWork;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::trace_file::{define, replace_definition};
-use crate::store::{due, sampling, thread_records, window};
+use crate::store::{due, file_calls, sampling, thread_records, window};
 
 /// Time to the first reading in nanoseconds. It doubles with each, up to [`LONGEST_NS`], so that
 /// short runs have readings, too.
@@ -75,6 +75,7 @@ pub fn take(block: &ThreadBlock, end: u64, as_event: bool) {
     if !state::is_recording() {
         return;
     }
+    file_calls::write_later(block);
     // The call may have been followed by events of its own, such as a definition's.
     let begin = counter::read(block);
     let _own = OwnWork::begin();

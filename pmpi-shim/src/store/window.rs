@@ -22,6 +22,7 @@ use crate::host::own_work::OwnWork;
 use crate::host::warn::warn;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
+use crate::store::file_sums;
 use crate::store::keeping;
 use crate::store::mapping::{Window, acquire, forget_recycled, recycle};
 use crate::store::outermost::within;
@@ -56,6 +57,8 @@ struct Recorder {
     older: Option<Window>,
     /// Addresses that the thread has called from.
     sites: SiteTable,
+    /// Calls on files inside calls of MPI.
+    file_calls: file_sums::Later,
 }
 
 /// Sets the detail level. Called once, before the first window is opened.
@@ -76,6 +79,7 @@ impl Recorder {
             current: Window::open(memory, header),
             older: None,
             sites: SiteTable::default(),
+            file_calls: file_sums::Later::default(),
         }
     }
 
@@ -213,6 +217,13 @@ pub unsafe fn sites(block: &ThreadBlock) -> *mut SiteTable {
     unsafe { &raw mut (*recorder_of(block)).sites }
 }
 
+/// What the thread did on files inside calls of MPI; `None` if it has no window.
+pub fn file_calls_for_later(block: &ThreadBlock) -> Option<&file_sums::Later> {
+    // SAFETY: a thread with a window has a recorder, which lives as long as the window. Its sums are
+    // atomic.
+    (!block.window.get().is_null()).then(|| unsafe { &(*recorder_of(block)).file_calls })
+}
+
 #[inline(always)]
 fn recorder_of(block: &ThreadBlock) -> *mut Recorder {
     block.recorder.get().cast()
@@ -224,6 +235,7 @@ pub fn scratch(block: &ThreadBlock) {
     unsafe {
         block.level.set(0);
         block.polls.set((null_mut(), null_mut()));
+        block.file_calls.set((null_mut(), null_mut()));
         let slots: *mut Slot = block.scratch.get().cast();
         block.cursor.set(slots);
         block.end.set(slots.add(1));
@@ -303,6 +315,7 @@ pub fn open(block: &ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), 
         block.cursor.set(current.memory.mapping.add(CHUNK_HEADER_BYTES).cast());
         block.end.set(block.cursor.get().add(slots - RESERVED_SLOTS));
         block.polls.set((null_mut(), null_mut()));
+        block.file_calls.set((null_mut(), null_mut()));
         block.level.set(LEVEL.load(Relaxed));
         tell_when_ended(block);
         if is_first && let Some(since) = (*recorder_of(block)).record.continues_since {
@@ -352,6 +365,7 @@ fn end_thread(block: &ThreadBlock) {
         block.cursor.set(null_mut());
         block.end.set(null_mut());
         block.polls.set((null_mut(), null_mut()));
+        block.file_calls.set((null_mut(), null_mut()));
         block.level.set(0);
         block.window.set(null_mut());
         block.handles.set(null_mut());
@@ -365,6 +379,7 @@ fn end_thread(block: &ThreadBlock) {
         let _ = std::panic::catch_unwind(|| {
             machine::thread_ends();
             let mut recorder = Box::from_raw(recorder);
+            recorder.file_calls.take(file_sums::add);
             let ((number, id), many) = (recorder.record.thread, recorder.older.is_some());
             let (windows, end) = (recorder.windows().count(), counter::now());
             let cleared = recorder.archive_windows(used, end);

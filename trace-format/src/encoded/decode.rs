@@ -6,7 +6,7 @@ use super::numbers::{
 };
 use super::requests::{DISTANCE_BITS, Means};
 use super::slot::{
-    Apart, EXPONENT_BITS, FIELDS, TEAM_WORDS, apart, content, fields, from_fields, is_continuation,
+    Apart, EXPONENT_BITS, FIELDS, FOUR_WORDS, apart, content, fields, from_fields, is_continuation,
     set_request,
 };
 use super::templates::{
@@ -294,8 +294,8 @@ impl Stream<'_> {
             let [total, polls, rest, _] = exponents;
             let duration = match apart(words) {
                 Apart::Nothing | Apart::Request => continue,
-                Apart::Team => {
-                    for (exponent, at) in exponents.iter_mut().zip(TEAM_WORDS) {
+                Apart::Four => {
+                    for (exponent, at) in exponents.iter_mut().zip(FOUR_WORDS) {
                         words[at] = take_time(reader, step, exponent);
                     }
                     continue;

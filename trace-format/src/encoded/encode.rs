@@ -6,7 +6,7 @@ use super::numbers::{
 };
 use super::requests::{DISTANCE_BITS, Means};
 use super::slot::{
-    Apart, EXPONENT_BITS, FIELDS, TEAM_WORDS, apart, content, fields, is_continuation, is_escaped,
+    Apart, EXPONENT_BITS, FIELDS, FOUR_WORDS, apart, content, fields, is_continuation, is_escaped,
     request, same_continuation,
 };
 use super::templates::{
@@ -320,8 +320,8 @@ impl Encoder {
             let [total, polls, rest, _] = exponents;
             let duration = match apart(words) {
                 Apart::Nothing | Apart::Request => continue,
-                Apart::Team => {
-                    for (exponent, at) in exponents.iter_mut().zip(TEAM_WORDS) {
+                Apart::Four => {
+                    for (exponent, at) in exponents.iter_mut().zip(FOUR_WORDS) {
                         put_time(writer, step, words[at], exponent)?;
                     }
                     continue;

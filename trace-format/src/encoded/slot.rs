@@ -2,8 +2,8 @@
 
 use super::Words;
 use crate::layout::{
-    CONTINUATION, CONTINUES_DURATION, CONTINUES_MESSAGE, CONTINUES_POLLS, CONTINUES_REQUEST,
-    CONTINUES_TEAM, CONTINUES_TEAM_WAITS, DURATION_ESCAPE,
+    CONTINUATION, CONTINUES_DURATION, CONTINUES_FILE_CALLS, CONTINUES_MESSAGE, CONTINUES_POLLS,
+    CONTINUES_REQUEST, CONTINUES_TEAM, CONTINUES_TEAM_WAITS, DURATION_ESCAPE,
 };
 
 const HIGH: u64 = !0 << 32;
@@ -19,8 +19,8 @@ pub(super) enum Apart {
     Duration,
     /// Ticks inside, number and total duration of a run of polls.
     Polls,
-    /// All of it: four times.
-    Team,
+    /// All of it: four numbers.
+    Four,
 }
 
 /// Whether a slot continues the event before it.
@@ -54,7 +54,7 @@ pub(super) fn apart(continuation: &Words) -> Apart {
         CONTINUES_REQUEST | CONTINUES_MESSAGE if request(continuation) != 0 => Apart::Request,
         CONTINUES_DURATION => Apart::Duration,
         CONTINUES_POLLS => Apart::Polls,
-        CONTINUES_TEAM | CONTINUES_TEAM_WAITS => Apart::Team,
+        CONTINUES_TEAM | CONTINUES_TEAM_WAITS | CONTINUES_FILE_CALLS => Apart::Four,
         _ => Apart::Nothing,
     }
 }
@@ -78,7 +78,7 @@ fn continuation_content(slot: &Words) -> Words {
         Apart::Request => [begin, word, object, amount & !HIGH | 1 << 32, site],
         Apart::Duration => [0, word, object, amount, site],
         Apart::Polls => [0, word, 0, 0, site],
-        Apart::Team => [0, word, 0, 0, 0],
+        Apart::Four => [0, word, 0, 0, 0],
     }
 }
 
@@ -105,14 +105,14 @@ pub(super) fn same_continuation(one: &Words, other: &Words) -> bool {
         }
         CONTINUES_DURATION => object | amount,
         CONTINUES_POLLS => 0,
-        CONTINUES_TEAM | CONTINUES_TEAM_WAITS => return word == 0,
+        CONTINUES_TEAM | CONTINUES_TEAM_WAITS | CONTINUES_FILE_CALLS => return word == 0,
         _ => begin | object | amount,
     };
     differences | word | site == 0
 }
 
-/// The words of a slot with [`Apart::Team`] that are times.
-pub(super) const TEAM_WORDS: [usize; 4] = [0, 2, 3, 4];
+/// The words of a slot with [`Apart::Four`] that are numbers of their own.
+pub(super) const FOUR_WORDS: [usize; 4] = [0, 2, 3, 4];
 
 /// Number of fields of a content.
 pub(super) const FIELDS: usize = 8;

@@ -216,7 +216,7 @@ fn flags(call: &[Words]) -> u8 {
         flags |= match apart(continuation) {
             Apart::Nothing => 0,
             Apart::Request => REQUEST_BEHIND,
-            Apart::Duration | Apart::Polls | Apart::Team => TIMES_BEHIND,
+            Apart::Duration | Apart::Polls | Apart::Four => TIMES_BEHIND,
         };
     }
     flags

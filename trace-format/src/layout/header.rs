@@ -179,6 +179,56 @@ pub enum Definition {
         /// File names of the OpenMP runtimes that were loaded then.
         runtimes: Vec<String>,
     },
+    /// A file that the program works on.
+    File(File),
+    /// Calls on files are recorded. Written at the begin and the end.
+    FileRecording(FileRecording),
+}
+
+/// A file that the program works on, by [`crate::markers::ToolReason::FileCalls`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Its number, counted from 1. 0 stands for all files beyond the largest number.
+    pub number: u32,
+    /// Device, inode and the time when it was made: what makes it the same file. Without that time, it may have the
+    /// inode of another one that was deleted before.
+    pub device: u64,
+    /// See `device`.
+    pub inode: u64,
+    /// See `device`; nanoseconds since 1970, 0: unknown.
+    pub born_ns: u64,
+    /// Type of its file system, as statfs tells it.
+    pub file_system: u64,
+    /// Path; empty if names are not kept.
+    pub name: String,
+}
+
+/// What is known of calls on files besides events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRecording {
+    /// Phase of the reading.
+    pub phase: Phase,
+    /// Whether the library that sees these calls is loaded.
+    pub is_loaded: bool,
+    /// Bytes that the process has read and written so far, by the kernel's account of all system calls that read and
+    /// write (/proc/self/io); `None`: unknown.
+    pub moved: Option<(u64, u64)>,
+    /// The part of it that went by functions that are seen, but not to files that are recorded: pipes, terminals,
+    /// sockets, the recorder's own.
+    pub elsewhere: (u64, u64),
+    /// Calls of threads without events of their own, and those that could not be kept one by one.
+    pub sums: Vec<FileSum>,
+}
+
+/// Calls of one kind on a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSum {
+    /// The file's number.
+    pub file: u32,
+    /// [`crate::file_calls::FileCallKind`] as a number, with the flags.
+    pub kind: u16,
+    /// The calls; `span` is 0.
+    pub calls: crate::file_calls::FileCalls,
 }
 
 /// How the program's own code is sampled, if that was asked for.

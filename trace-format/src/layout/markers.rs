@@ -35,11 +35,17 @@ pub enum ToolReason {
     /// of the thread that worked longest, the communicator's field the number of threads, and the rest is
     /// in continuations ([`crate::slot::Team`]).
     Team = 13,
+    /// Calls on a file (POSIX or streams of the C library), one after the other, of one kind at one place; without
+    /// length, at the begin of the first one, or, if they were inside a call of MPI, behind it. `detail` is the
+    /// file's number ([`crate::header::Definition::File`]), the communicator's field
+    /// [`crate::file_calls::FileCallKind`] and its flags, and the rest is in a continuation
+    /// ([`crate::file_calls::FileCalls`]).
+    FileCalls = 14,
 }
 
 impl ToolReason {
     /// All reasons in the order of their numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Start,
         Self::Window,
         Self::Finish,
@@ -53,6 +59,7 @@ impl ToolReason {
         Self::Usage,
         Self::BetweenThreads,
         Self::Team,
+        Self::FileCalls,
     ];
 
     /// The reason with a stored number, if there is one.

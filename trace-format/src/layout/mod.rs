@@ -5,6 +5,7 @@
 pub mod clock_estimate;
 pub mod counter_kind;
 pub mod encoding;
+pub mod file_calls;
 pub mod files;
 pub mod fixed_header;
 pub mod header;
@@ -17,6 +18,7 @@ pub mod stacks;
 pub mod totals;
 
 pub use crate::counter_kind::CounterKind;
+pub use crate::file_calls::{FileCallKind, FileCalls};
 pub use crate::files::{RANKS_PER_DIRECTORY, STAGED_EXTENSION, rank_file_path};
 pub use crate::fixed_header::{
     FIXED_CRC_COVERS, FIXED_HEADER_BYTES, FORMAT_VERSION, FixedHeader, MAGIC,
@@ -151,6 +153,9 @@ pub const CONTINUES_TEAM: u32 = 7;
 /// A continuation with what the threads of a team waited for, in ticks over all of them: `begin` holds barriers, the
 /// next 16 bytes locks, and tasks.
 pub const CONTINUES_TEAM_WAITS: u32 = 8;
+/// A continuation with calls on a file ([`crate::file_calls::FileCalls`]): `begin` holds their bytes, the next 16 bytes
+/// their number and the ticks inside them, `site` the ticks from the first begin to the last end.
+pub const CONTINUES_FILE_CALLS: u32 = 9;
 
 /// In the communicator's field of a [`CONTINUES_REQUEST`] slot, or of a call that completes one
 /// request: this call completed the request.

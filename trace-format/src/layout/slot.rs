@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::file_calls::FileCalls;
 use crate::layout::*;
 use crate::markers::{CounterSlot, ToolReason};
 
@@ -171,6 +172,13 @@ impl Slot {
         Self { word: slot_word(0, TOOL, threads), ..Self::of_tool(ToolReason::Team, longest) }
     }
 
+    /// Calls of a kind, with its flags, on a file. Begin and place are to be added.
+    #[inline(always)]
+    pub fn of_file_calls(kind_and_flags: u16, file: u32) -> Self {
+        let word = slot_word(0, TOOL, kind_and_flags);
+        Self { word, ..Self::of_tool(ToolReason::FileCalls, file) }
+    }
+
     /// The recorder's time in which a counter was read.
     #[inline(always)]
     pub fn of_reading(reading: CounterSlot) -> Self {
@@ -262,6 +270,8 @@ pub enum Continuation {
     Team(Team),
     /// What they waited for.
     TeamWaits(TeamWaits),
+    /// Calls on a file.
+    FileCalls(FileCalls),
 }
 
 /// Ticks of an OpenMP parallel region.
@@ -330,6 +340,10 @@ impl Continuation {
                 let word = slot_word(CONTINUES_TEAM_WAITS, CONTINUATION, 0);
                 Slot { begin: barriers, word, ..Slot::with_payload([locks, tasks]) }
             }
+            Self::FileCalls(FileCalls { calls, bytes, inside, span }) => {
+                let word = slot_word(CONTINUES_FILE_CALLS, CONTINUATION, 0);
+                Slot { begin: bytes, word, site: span, ..Slot::with_payload([calls, inside]) }
+            }
         }
     }
 
@@ -357,6 +371,10 @@ impl Continuation {
             CONTINUES_TEAM_WAITS => {
                 Self::TeamWaits(TeamWaits { barriers: begin, locks: first, tasks: second })
             }
+            CONTINUES_FILE_CALLS => {
+                let (calls, inside, span) = (first, second, slot.site);
+                Self::FileCalls(FileCalls { calls, bytes: begin, inside, span })
+            }
             _ => return None,
         })
     }
@@ -381,6 +399,14 @@ impl Continuation {
             }
         }
         team.map(|team| (team, waits))
+    }
+
+    /// Calls on a file among an event's continuations.
+    pub fn file_calls_of(mut slots: impl Iterator<Item = Slot>) -> Option<FileCalls> {
+        slots.find_map(|slot| match Self::decode(&slot)? {
+            Self::FileCalls(calls) => Some(calls),
+            _ => None,
+        })
     }
 
     /// The message handle among an event's continuations.
@@ -428,7 +454,8 @@ impl More {
                 Continuation::Request(_)
                 | Continuation::Message(_)
                 | Continuation::Team(_)
-                | Continuation::TeamWaits(_),
+                | Continuation::TeamWaits(_)
+                | Continuation::FileCalls(_),
             ) => {}
         }
         true

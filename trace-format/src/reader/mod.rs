@@ -391,6 +391,11 @@ impl RankFile {
         Continuation::team_of(self.continuations(event))
     }
 
+    /// The calls on a file of an event of the recorder with [`ToolReason::FileCalls`].
+    pub fn file_calls(&self, event: &Event) -> Option<FileCalls> {
+        Continuation::file_calls_of(self.continuations(event))
+    }
+
     fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
         let unpacked = match event.continuations {
             0 => None,

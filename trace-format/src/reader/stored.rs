@@ -34,7 +34,7 @@ impl Kinds {
     pub fn add(&mut self, slot: &Slot) -> bool {
         let kind = slot.duration();
         self.0 |= 1u16.checked_shl(kind).unwrap_or(0);
-        (CONTINUES_DURATION..=CONTINUES_TEAM_WAITS).contains(&kind)
+        (CONTINUES_DURATION..=CONTINUES_FILE_CALLS).contains(&kind)
     }
 
     #[inline]

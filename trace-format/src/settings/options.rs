@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use super::errors::{SettingError, ValueError};
 use super::values::{self, Computation};
 use super::variables::{
-    CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLIGHT, FLOPS, KEEP, LAST, LEVEL,
-    MAX_BYTES, OPENMP, OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
+    CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FILE_NAMES, FLIGHT, FLOPS, IO,
+    KEEP, LAST, LEVEL, MAX_BYTES, OPENMP, OUT, PARAMS, PATHS_FROM, SAMPLE, STAGE,
 };
 use crate::counters::{self, CounterRequest};
 use crate::header::{Keeping, KeepingPolicy};
@@ -30,6 +30,10 @@ pub struct RecordingOptions {
     pub flops: bool,
     /// Whether OpenMP parallel regions are recorded.
     pub openmp: bool,
+    /// Whether calls on files are recorded.
+    pub io: bool,
+    /// Whether names of files are kept.
+    pub file_names: bool,
     /// Performance counters of processor and kernel to read.
     pub counters: Vec<CounterRequest>,
     /// Samples per second of a thread's CPU time. `None`: the program's own code is not sampled.
@@ -88,6 +92,8 @@ impl Default for RecordingOptions {
             compute: Computation::default(),
             flops: false,
             openmp: false,
+            io: false,
+            file_names: false,
             counters: Vec::new(),
             sample_hz: None,
             parameters: Vec::new(),
@@ -120,6 +126,9 @@ impl RecordingOptions {
                 .map_or(default.flops, |text| values::flag(&text)),
             openmp: valid(OPENMP.text(&lookup), &mut errors)
                 .map_or(default.openmp, |text| values::flag(&text)),
+            io: valid(IO.text(&lookup), &mut errors).map_or(default.io, |text| values::flag(&text)),
+            file_names: valid(FILE_NAMES.text(&lookup), &mut errors)
+                .map_or(default.file_names, |text| values::flag(&text)),
             counters: valid(COUNTERS.parsed(&lookup, values::counters), &mut errors)
                 .unwrap_or(default.counters),
             sample_hz: valid(SAMPLE.parsed(&lookup, values::sample_hz), &mut errors)
@@ -169,6 +178,8 @@ impl RecordingOptions {
         set(COMPUTE.name, true, self.compute.as_str().into());
         set(FLOPS.name, self.flops, "1".into());
         set(OPENMP.name, self.openmp, "1".into());
+        set(IO.name, self.io, "1".into());
+        set(FILE_NAMES.name, self.file_names, "1".into());
         set(COUNTERS.name, !self.counters.is_empty(), counters::join(&self.counters).into());
         let rate = self.sample_hz.unwrap_or_default();
         set(SAMPLE.name, self.sample_hz.is_some(), rate.to_string().into());
@@ -294,6 +305,8 @@ mod tests {
             (&COMPUTE, "regions=solve,setup"),
             (&FLOPS, "1"),
             (&OPENMP, "1"),
+            (&IO, "1"),
+            (&FILE_NAMES, "1"),
             (&COUNTERS, "flops,faults=software:2"),
             (&SAMPLE, "499"),
             (&PARAMS, "N=20000,NB=80"),

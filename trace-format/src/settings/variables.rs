@@ -108,7 +108,7 @@ pub fn is_forwarded(name: &str) -> bool {
 }
 
 /// All variables.
-pub static VARIABLES: [&Variable; 23] = [
+pub static VARIABLES: [&Variable; 25] = [
     &OUT,
     &STAGE,
     &LEVEL,
@@ -116,6 +116,8 @@ pub static VARIABLES: [&Variable; 23] = [
     &COMPUTE,
     &FLOPS,
     &OPENMP,
+    &IO,
+    &FILE_NAMES,
     &COUNTERS,
     &SAMPLE,
     &FLIGHT,
@@ -218,6 +220,27 @@ pub static OPENMP: Variable = Variable {
     unset: Unset::Value("0"),
     meaning: "Record the parallel regions of OpenMP programs compiled by GCC: how long the threads of each rank \
               work, wait for each other, or have nothing to do",
+    ..SETTING
+};
+
+/// Whether calls on files are recorded.
+pub static IO: Variable = Variable {
+    name: "GAMMACHI_IO",
+    option: Some("--io"),
+    values: "`1`; `0` for no",
+    unset: Unset::Value("0"),
+    meaning: "Record calls on files (open, read, write …) outside and inside MPI, which another library, \
+              `libgammachi_io.so` beside the recorder, sees: bytes and time by file and by rank",
+    ..SETTING
+};
+
+/// Whether names of files are kept.
+pub static FILE_NAMES: Variable = Variable {
+    name: "GAMMACHI_FILE_NAMES",
+    option: Some("--file-names"),
+    values: "`1`; `0` for no",
+    unset: Unset::Value("0"),
+    meaning: "With --io, keep the names of the files; without it they have numbers",
     ..SETTING
 };
 

@@ -20,7 +20,7 @@ pub(super) fn findings() -> Vec<Finding> {
         }
     };
     let shown = path.display().to_string();
-    let trial = preload(&path, None).map_err(|error| error.to_string()).and_then(|preload| {
+    let trial = preload(&[&path], None).map_err(|error| error.to_string()).and_then(|preload| {
         // Preloads the recorder as `gammachi run` does, into a harmless program: this one.
         let program = env::current_exe().map_err(|error| error.to_string())?;
         let output = Command::new(program)
