@@ -341,6 +341,17 @@ impl SyntheticRank {
         self.slot(0, Continuation::TeamWaits(waits).slot())
     }
 
+    /// Calls on a file: kind with flags, and the file's number.
+    pub fn file_calls(
+        &mut self,
+        (field, file): (u16, u32),
+        begin: u64,
+        calls: FileCalls,
+    ) -> &mut Self {
+        self.slot(0, Slot { begin, site: 0x1234, ..Slot::of_file_calls(field, file) });
+        self.slot(0, Continuation::FileCalls(calls).slot())
+    }
+
     /// The reading of a counter at a region marker.
     pub fn counter_reading(
         &mut self,

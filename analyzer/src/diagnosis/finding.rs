@@ -214,6 +214,12 @@ pub enum Finding {
     Overlap(Saves),
     /// The rank that loses most, where causes are not known.
     LosesMost(Loss),
+    /// Many small reads or writes of a file take a notable part (at least 5 %) of the ranks' time.
+    SmallFileCalls(SmallFileCalls),
+    /// All ranks open one file by themselves, and that takes a notable part of their time.
+    FileOfAll(FileOfAll),
+    /// A rank spends longer in calls on files than the others, which wait for it as far as that is known.
+    SlowFiles(SlowFiles),
     /// Ranks slept in what counts as computing.
     Asleep(Asleep),
     /// Something is wrong with the measurement itself.
@@ -240,7 +246,12 @@ impl Finding {
         match self {
             // Without a core the recorder takes longer, too.
             Self::Measurement(found) => found.invalidates(),
-            Self::Efficiency(_) | Self::LosesMost(_) | Self::Asleep(_) => &[Figures::Efficiency],
+            Self::Efficiency(_)
+            | Self::LosesMost(_)
+            | Self::SmallFileCalls(_)
+            | Self::FileOfAll(_)
+            | Self::SlowFiles(_)
+            | Self::Asleep(_) => &[Figures::Efficiency],
             Self::Transfer { .. }
             | Self::SmallMessages { .. }
             | Self::NoOverlap(_)
@@ -522,6 +533,68 @@ pub struct SerialIo {
     pub share: f64,
     /// Number of ranks of the run.
     pub ranks: usize,
+}
+
+/// Many reads or writes of few bytes on a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SmallFileCalls {
+    /// The file's number.
+    pub file: u64,
+    /// Its path; null: names were not kept.
+    pub name: Option<String>,
+    /// Whether the calls write; otherwise they read.
+    pub writes: bool,
+    /// How many, on all ranks.
+    pub calls: u64,
+    /// Bytes that a call moves on average.
+    pub mean_bytes: f64,
+    /// Time of all ranks in them, seconds.
+    pub seconds: f64,
+    /// Share of the ranks' time.
+    pub share: f64,
+}
+
+/// A file that every rank opens by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FileOfAll {
+    /// The file's number.
+    pub file: u64,
+    /// Its path; null: names were not kept.
+    pub name: Option<String>,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// How often it is opened.
+    pub opens: u64,
+    /// Time of all ranks in opening it, seconds.
+    pub seconds: f64,
+    /// Share of the ranks' time.
+    pub share: f64,
+}
+
+/// A rank that spends longer in calls on files, outside MPI, than the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SlowFiles {
+    /// The rank.
+    pub rank: u32,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// Its seconds in these calls.
+    pub seconds: f64,
+    /// The median of the others.
+    pub others_s: f64,
+    /// How long the others waited on average, in the whole selection; null: not known.
+    pub others_wait_s: Option<f64>,
+    /// Bytes that it read.
+    pub read_bytes: u64,
+    /// Bytes that it wrote.
+    pub written_bytes: u64,
+    /// Number of the file that took most of it.
+    pub file: u64,
+    /// Its path; null: names were not kept.
+    pub name: Option<String>,
 }
 
 /// A rank that is asleep or blocked where others wait for it. On what is not recorded.

@@ -15,6 +15,7 @@
 //! | `delays` | how long ranks waited, and what cost most |
 //! | `functions` | the functions that take longer on delaying ranks |
 //! | `code_parts` | the functions of regions, phases, iterations and threads |
+//! | `files` | what calls on files cost |
 //! | `hosts` | a host whose ranks make others wait |
 //! | `one_rank` | what one rank does while the others wait: file accesses, sleep |
 //! | `transfer` | what transfer costs, whether messages are too small, hidden or on the wrong hosts |
@@ -30,6 +31,7 @@ mod delays;
 mod endings;
 mod evidence;
 mod figures;
+mod files;
 pub mod finding;
 mod functions;
 mod hosts;
@@ -83,6 +85,7 @@ impl<'a> Diagnosis<'a> {
             findings.push(Finding::Stuck);
         } else {
             findings.extend(losses(of));
+            findings.extend(files::costs(of));
             findings.extend(later);
             findings.extend(cores::unequal_pinning(of));
             findings.extend(computation::asleep(of).filter(|asleep| !is_told(asleep, &findings)));

@@ -172,6 +172,7 @@ impl Answer {
         });
         let sites = passes.sites.take();
         let openmp = std::mem::take(&mut passes.openmp);
+        let files = std::mem::take(&mut passes.files);
         let code = CodeMetrics::new(analysis, &main.stretches(), main.whole);
         let parts = CombinedParts {
             selection,
@@ -181,6 +182,7 @@ impl Answer {
             sites,
             code,
             openmp,
+            files,
             matched,
         };
         let metrics = Metrics::combine(analysis, parts);

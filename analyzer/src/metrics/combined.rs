@@ -12,6 +12,8 @@ use super::compute_mode::compute_mode;
 use super::counters::CounterMetrics;
 use super::cpu_time::CpuTime;
 use super::figures::{Efficiency, Metrics, PollMetrics, RankMetrics, RankState, ThreadMetrics};
+use super::file_use::FileMetrics;
+use super::files;
 use super::memory::Memory;
 use super::messages::MessageMetrics;
 use super::note::{ImpossibleWork, Note};
@@ -127,14 +129,25 @@ pub(super) struct CombinedParts<'p> {
     pub code: Option<CodeMetrics>,
     /// The parallel regions of each rank; empty if they were not recorded.
     pub openmp: Vec<RankSums>,
+    /// Calls on files of each rank; empty if they were not recorded.
+    pub files: Vec<files::RankSums>,
     pub matched: Matched,
 }
 
 impl Metrics {
     /// Combines the sums of a selection, its messages, and the operations that matching left open.
     pub(super) fn combine(analysis: &Analysis, parts: CombinedParts) -> Self {
-        let CombinedParts { selection, resolved, passes, counters, sites, code, openmp, matched } =
-            parts;
+        let CombinedParts {
+            selection,
+            resolved,
+            passes,
+            counters,
+            sites,
+            code,
+            openmp,
+            files,
+            matched,
+        } = parts;
         let Analysis { run, timeline, .. } = *analysis;
         let mut notes = Vec::new();
         let compute = compute_mode(run, &mut notes);
@@ -187,6 +200,7 @@ impl Metrics {
         let flops =
             ranks.iter().filter(|r| r.takes_part).filter_map(|r| r.flops).reduce(|a, b| a + b);
         let openmp = OpenMpMetrics::new(analysis, compute, resolved.elapsed_s, &ranks, openmp);
+        let files = FileMetrics::new(analysis, resolved.whole, &ranks, &files);
         let lost = run.ranks.iter().filter_map(|rank| rank.facts.lost_events);
         Self {
             selection: selection.clone(),
@@ -202,6 +216,7 @@ impl Metrics {
             sites,
             code,
             openmp,
+            files,
             totals,
             unfinished,
             compute,

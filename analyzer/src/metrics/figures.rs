@@ -10,6 +10,7 @@ use super::calls::CallMetrics;
 use super::code::CodeMetrics;
 use super::counters::CounterMetrics;
 use super::cpu_time::{self, CpuTime};
+use super::file_use::FileMetrics;
 use super::memory::Memory;
 use super::messages::MessageMetrics;
 use super::note::{FailedCalls, ImpossibleWork, Note};
@@ -209,6 +210,8 @@ pub struct Metrics {
     pub code: Option<CodeMetrics>,
     /// Parallel regions of OpenMP; `None` if they were not recorded.
     pub openmp: Option<OpenMpMetrics>,
+    /// Files that the program works on; `None` if calls on files were not recorded.
+    pub files: Option<FileMetrics>,
     /// Calls kept only as totals; `None` if every call was kept.
     pub totals: Option<TotalsMetrics>,
     /// Ranks that did not return from MPI_Finalize, over the whole run; `None` if all did.

@@ -28,6 +28,8 @@ mod counters;
 mod cpu_time;
 mod failed;
 mod figures;
+mod file_use;
+mod files;
 mod late_partner;
 mod marks;
 mod memory;
@@ -57,6 +59,7 @@ pub use calls::CallMetrics;
 pub use counters::{Count, CounterMetrics, NoCount, RankCount};
 pub use cpu_time::{CpuTime, OwnTime};
 pub use figures::{Efficiency, Metrics, PollMetrics, RankMetrics, RankState, ThreadMetrics};
+pub use file_use::{FileMetrics, FileUse, RankFiles, SlowestRank, Unseen};
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, NoTables, OwnCost};
 pub use memory::{Grown, Memory};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, SizeClass, Traffic};
@@ -105,6 +108,8 @@ impl Metrics {
 mod counter_tests;
 #[cfg(test)]
 mod divided_tests;
+#[cfg(test)]
+mod files_tests;
 #[cfg(test)]
 mod message_tests;
 #[cfg(test)]

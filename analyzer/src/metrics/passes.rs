@@ -7,6 +7,7 @@ use crate::trace::Run;
 
 use super::compute_mode::compute_mode;
 use super::counters::{CounterMetrics, Counts, Readings};
+use super::files::{self, Files, RankFilesPass};
 use super::openmp::{self, RankSums, RankTeamsPass, Teams};
 use super::paths::{self, Paths, RankPaths};
 use super::resolve::Resolved;
@@ -23,12 +24,14 @@ pub(super) struct Passes {
     pub sites: Option<SiteMetrics>,
     /// Parallel regions of each rank in the first selection; empty if they were not recorded.
     pub openmp: Vec<RankSums>,
+    /// Calls on files of each rank in the first selection; empty if they were not recorded.
+    pub files: Vec<files::RankSums>,
 }
 
 impl Passes {
     /// Reads the calls for these selections, without call sites.
     pub fn new(analysis: &Analysis, selections: &[&Resolved]) -> Self {
-        Self::read(analysis, selections, (None, None), (&(), |()| ())).0
+        Self::read(analysis, selections, (None, (None, None)), (&(), |()| ())).0
     }
 
     /// Reads the calls for these selections and for another observer; what is kept of it belongs to the
@@ -43,13 +46,14 @@ impl Passes {
         let sites = selections.first().filter(|_| has_sites);
         let sites = sites.map(|selection| Sites { selection });
         let teams = selections.first().map(|selection| Teams { selection });
-        Self::read(analysis, selections, (sites, teams), (observer, keep))
+        let files = selections.first().map(|selection| Files { selection });
+        Self::read(analysis, selections, (sites, (teams, files)), (observer, keep))
     }
 
     fn read<'a, O: CallObserver<'a>, T: Send>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
-        (sites, teams): (Option<Sites>, Option<Teams>),
+        (sites, (teams, files)): (Option<Sites>, (Option<Teams>, Option<Files>)),
         (observer, keep): (&O, impl Fn(O::OfRank) -> T + Sync),
     ) -> (Self, Vec<T>) {
         let has_counters = analysis.run.ranks.iter().any(|rank| !rank.facts.counters.is_empty());
@@ -61,13 +65,16 @@ impl Passes {
         let paths = sites.as_ref().filter(|_| paths::are_recorded(analysis.run));
         let paths = paths.map(|sites| Paths { selection: sites.selection });
         let teams = teams.filter(|_| openmp::is_recorded(analysis.run));
-        let all = ((sums, (readings, (sites, (paths, teams)))), observer);
+        let files = files.filter(|_| files::is_recorded(analysis.run));
+        let all = ((sums, (readings, (sites, (paths, (teams, files))))), observer);
         let of_ranks =
-            analysis.calls_then(&all, |((sums, (readings, (sites, (paths, teams)))), other)| {
+            analysis.calls_then(&all, |((sums, (readings, (sites, (paths, parts)))), other)| {
+                let (teams, files) = parts;
                 let counts = readings.into_iter().flat_map(|readings| readings.finish());
                 let figures = (sums.finish(), counts.collect::<Vec<_>>());
                 let sites = (sites.map(RankSites::finish), paths.map(RankPaths::finish));
-                let sites = (sites, teams.map(RankTeamsPass::finish));
+                let parts = (teams.map(RankTeamsPass::finish), files.map(RankFilesPass::finish));
+                let sites = (sites, parts);
                 (figures, sites, keep(other))
             });
         let mut passes = Self {
@@ -75,11 +82,14 @@ impl Passes {
             counts: selections.iter().map(|_| Vec::new()).collect(),
             sites: None,
             openmp: Vec::new(),
+            files: Vec::new(),
         };
         let (mut figures, mut others) = (Vec::new(), Vec::with_capacity(of_ranks.len()));
-        let (mut sites, mut paths, mut teams) = (Vec::new(), Vec::new(), Vec::new());
-        for (of_rank, ((sites_of_rank, paths_of_rank), teams_of_rank), other) in of_ranks {
-            teams.extend(teams_of_rank);
+        let (mut sites, mut paths) = (Vec::new(), Vec::new());
+        let (mut teams, mut files) = (Vec::new(), Vec::new());
+        for (of_rank, ((sites_of_rank, paths_of_rank), parts), other) in of_ranks {
+            teams.extend(parts.0);
+            files.extend(parts.1);
             figures.push(of_rank);
             sites.extend(sites_of_rank);
             paths.extend(paths_of_rank);
@@ -87,6 +97,7 @@ impl Passes {
         }
         let processes = &analysis.processes;
         passes.openmp = processes.join(teams);
+        passes.files = processes.join(files);
         for (sums, counts) in processes.join(figures) {
             passes.sums.iter_mut().zip(sums).for_each(|(all, one)| all.push(one));
             passes.counts.iter_mut().zip(counts).for_each(|(all, one)| all.push(one));

@@ -6,6 +6,7 @@ pub mod code;
 pub mod code_parts;
 mod delay;
 pub mod delay_costs;
+pub mod files;
 pub mod ledger;
 pub mod model;
 pub mod openmp;

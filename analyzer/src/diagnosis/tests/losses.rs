@@ -1,6 +1,9 @@
 //! Transfers that are not hidden, ranks on the wrong hosts, one rank that accesses files or sleeps: found where they are,
 //! with what they cost, and nowhere else.
 
+use trace_format::file_calls::{FileCallKind, FileCalls};
+use trace_format::header::{File, FileRecording, Phase};
+
 use super::*;
 use crate::causes::Context;
 use crate::synthetic_losses::{Exchange, meets_after, neighbours_on, on_a_core};
@@ -143,4 +146,71 @@ fn nothing_is_promised_without_a_replay() {
     };
     assert!(0.0 < saves.lo_s && saves.lo_s <= saves.seconds && saves.seconds <= saves.hi_s);
     assert!(!findings_without_replay(&ranks).iter().any(promises));
+}
+
+/// Two ranks that meet after 90 ms; rank 0 makes these calls on a file, of so many ms in all.
+fn files_of(kind: FileCallKind, (calls, bytes, ms): (u64, u64, u64)) -> Vec<Finding> {
+    const MS: u64 = 1_000_000;
+    let mut ranks: Vec<SyntheticRank> =
+        (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
+    for rank in &mut ranks {
+        let recording = FileRecording {
+            phase: Phase::Init,
+            is_loaded: true,
+            moved: None,
+            elsewhere: (0, 0),
+            sums: Vec::new(),
+        };
+        let file = File {
+            number: 1,
+            device: 1,
+            inode: 5,
+            born_ns: 0,
+            file_system: 1,
+            name: String::new(),
+        };
+        rank.definitions.extend([Definition::FileRecording(recording), Definition::File(file)]);
+    }
+    let calls = FileCalls { calls, bytes, inside: ms * MS, span: ms * MS };
+    ranks[0].file_calls((kind as u16, 1), BEGIN + MS, calls);
+    if kind == FileCallKind::Open {
+        ranks[1].file_calls((kind as u16, 1), BEGIN + MS, calls);
+    }
+    let end = BEGIN + 90 * MS;
+    ranks[0].call_with("MPI_Allreduce", end - 10, end, on_world(0, 8, 8));
+    let entered = if kind == FileCallKind::Open { end - 10 } else { BEGIN + MS };
+    ranks[1].call_with("MPI_Allreduce", entered, end, on_world(0, 8, 8));
+    for rank in &mut ranks {
+        rank.finalize(BEGIN + 99 * MS, BEGIN + 100 * MS);
+    }
+    findings_of(&ranks)
+}
+
+#[test]
+fn calls_on_files_are_found_if_they_cost_much() {
+    let of = |kind, calls| files_of(kind, calls);
+    let small = |findings: &[Finding]| {
+        findings.iter().find_map(|finding| match finding {
+            Finding::SmallFileCalls(found) => Some((found.calls, found.writes)),
+            _ => None,
+        })
+    };
+    let slow = |findings: &[Finding]| {
+        findings.iter().find_map(|finding| match finding {
+            Finding::SlowFiles(found) => Some((found.rank, found.written_bytes)),
+            _ => None,
+        })
+    };
+    let (write, read) = (FileCallKind::Write, FileCallKind::Read);
+    let found = of(write, (20_000, 320_000, 60));
+    assert_eq!((small(&found), slow(&found)), (Some((20_000, true)), Some((0, 320_000))));
+    let found = of(read, (2_000, 32_000, 60));
+    assert_eq!((small(&found), slow(&found)), (Some((2_000, false)), Some((0, 0))));
+    let found = of(write, (20, 1 << 30, 60));
+    assert_eq!((small(&found), slow(&found)), (None, Some((0, 1 << 30))), "they are large");
+    let found = of(write, (20_000, 320_000, 3));
+    assert_eq!((small(&found), slow(&found)), (None, None), "they cost little");
+    let found = of(FileCallKind::Open, (1, 0, 30));
+    let of_all = |finding: &Finding| matches!(finding, Finding::FileOfAll(of) if of.opens == 2);
+    assert!(found.iter().any(of_all) && slow(&found).is_none(), "{found:?}");
 }

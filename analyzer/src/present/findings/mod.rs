@@ -3,6 +3,7 @@
 mod computation;
 mod cores;
 mod endings;
+mod files;
 mod measurement;
 mod next;
 mod transfer;
@@ -140,6 +141,9 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         Finding::InTurn { serialisation, places, .. } => waiting::in_turn(*serialisation, places),
         Finding::Overlap(saves) => transfer::overlap(saves),
         Finding::LosesMost(loss) => computation::loses_most(loss),
+        Finding::SmallFileCalls(found) => files::small_calls(found),
+        Finding::FileOfAll(found) => files::file_of_all(found),
+        Finding::SlowFiles(found) => files::slow_files(found),
         Finding::Asleep(asleep) => computation::asleep(asleep),
     })
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metrics::{
-    CallMetrics, FailedCalls, Hybrid, Metrics, RankMetrics, RankTeams, Selection, TotalsMetrics,
-    Unfinished,
+    CallMetrics, FailedCalls, FileUse, Hybrid, Metrics, RankFiles, RankMetrics, RankTeams,
+    Selection, TotalsMetrics, Unfinished, Unseen,
 };
 use crate::present::causes::{Summary, counted_note, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
@@ -79,7 +79,8 @@ pub(crate) struct Document<'a> {
     /// Long calls by call path, equal ones of all ranks together, most time first; only at level 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<PathDocument<'a>>>,
-    /// Functions of the program, of all ranks together and of each, most time first; absent if the code was not sampled.
+    /// Functions of the program, of all ranks together and of each, most time first; absent if the code was not
+    /// sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     code: Vec<CodeDocument<'a>>,
     /// The same of each thread of ranks of which several threads were sampled.
@@ -101,6 +102,16 @@ pub(crate) struct Document<'a> {
     /// Parallel regions by place, the most idle time first; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parallel_regions: Vec<RegionDocument<'a>>,
+    /// Files that the program works on, most time first; absent if calls on files were not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<&'a [FileUse]>,
+    /// What each rank does with files; absent without `files`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank_files: Option<&'a [RankFiles]>,
+    /// Bytes that were read and written by calls that are not recorded, such as `fprintf`; absent without `files`,
+    /// null if they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_unseen: Option<Option<Unseen>>,
     /// [Calls kept as sums](../guide/record.md#how-large-traces-become). All figures but messages include them.
     totals: Option<&'a TotalsMetrics>,
     #[serde(flatten)]
@@ -274,6 +285,9 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         hybrid: metrics.openmp.as_ref().map(|openmp| openmp.hybrid.as_ref()),
         threads: metrics.openmp.iter().flat_map(|openmp| &openmp.ranks).collect(),
         parallel_regions: metrics.openmp.as_ref().map(RegionDocument::all).unwrap_or_default(),
+        files: metrics.files.as_ref().map(|of| of.files.as_slice()),
+        rank_files: metrics.files.as_ref().map(|of| of.ranks.as_slice()),
+        files_unseen: metrics.files.as_ref().map(|of| of.unseen),
         totals: metrics.totals.as_ref(),
         messages: MessagesPart::new(report),
         unfinished: metrics.unfinished.as_ref(),
@@ -367,6 +381,10 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
     );
     let unknown = metrics.openmp.as_ref().and_then(|openmp| openmp.unknown);
     reason(unknown.is_some(), &format!("hybrid is null: {}", unknown.unwrap_or_default()));
+    reason(
+        metrics.files.as_ref().is_some_and(|files| files.is_partial),
+        "files and rank_files lack calls of the part of the run that was kept as totals",
+    );
     reason(
         metrics.unfinished.is_none(),
         "unfinished is null: all ranks returned from MPI_Finalize",

@@ -8,12 +8,13 @@
 //! | `tables` | ranks, threads and functions |
 //! | `notes` | notes of all stages as sentences |
 //! | `trust` | how far the figures can be trusted |
-//! | `job`, `sites`, `code`, `openmp`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
+//! | `job`, `sites`, `code`, `openmp`, `files`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
 //! | [`late_partner`] | waiting for late partners, as tables |
 
 pub(in crate::present) mod code;
 mod counters;
 mod document;
+mod files;
 mod job;
 pub mod late_partner;
 mod messages;

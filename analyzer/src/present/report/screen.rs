@@ -21,7 +21,7 @@ use crate::timeline::Ending;
 
 use super::tables::{call_table, rank_table, thread_table};
 use super::trust::{causal_line, trust_parts};
-use super::{code, counters, job, messages, openmp, sites, totals};
+use super::{code, counters, files, job, messages, openmp, sites, totals};
 
 /// Maximum number of diagnoses shown.
 const MAX_DIAGNOSES: usize = 8;
@@ -77,6 +77,11 @@ fn summary(report: &Report, blocks: &mut Blocks) {
         let lines = sentences.iter().flat_map(|line| wrapped_after(INDENT, &printable(line)));
         block("OPENMP", Figures::Efficiency, lines.collect());
     }
+    if let Some(of) = &report.metrics.files {
+        let sentences = files::sentences(of, report.metrics);
+        let lines = sentences.iter().flat_map(|line| wrapped_after(INDENT, &printable(line)));
+        block("I/O", Figures::Efficiency, lines.collect());
+    }
     // These tables are of the whole run.
     if let Some(causes) = report.causes.filter(|causes| causes.part.is_none()) {
         block("REGIONS", Figures::Efficiency, region_lines(report.run, causes));
@@ -106,6 +111,10 @@ fn tables(report: &Report, blocks: &mut Blocks) {
     if let Some(of) = &report.metrics.openmp {
         blocks.block("OPENMP THREADS", openmp::thread_lines(of));
         blocks.block("PARALLEL REGIONS", openmp::region_lines(of));
+    }
+    if let Some(of) = &report.metrics.files {
+        blocks.block("FILES", files::file_lines(of));
+        blocks.block("FILES BY RANK", files::rank_lines(of));
     }
     blocks.block("CODE", code::lines(report.diagnosis, None));
     blocks.block("CODE PARTS", code::part_lines(report.diagnosis));

@@ -48,6 +48,10 @@ pub(crate) fn tables(of: &Report) -> Vec<(&'static str, data::Table)> {
         all.push(("report_threads", data::openmp::threads(&openmp.ranks)));
         all.push(("report_parallel_regions", data::openmp::regions(openmp, &openmp.regions)));
     }
+    if let Some(files) = &metrics.files {
+        all.push(("report_files", data::files::files(&files.files)));
+        all.push(("report_rank_files", data::files::ranks(&files.ranks)));
+    }
     if let Some(code) = CodeTable::new(of.diagnosis) {
         all.push(("report_code", code.table(None, code.rows(None))));
         all.push(("report_code_lines", code.lines(&code.code.by_line)));
