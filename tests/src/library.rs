@@ -17,6 +17,16 @@ pub fn library() -> PathBuf {
     LIBRARY.get_or_init(|| named("GAMMACHI_LIBRARY").unwrap_or_else(build)).clone()
 }
 
+/// Path of `libgammachi_io.so`, beside [`library`].
+///
+/// # Panics
+/// As [`library`]; also if it is not there.
+pub fn io_library() -> PathBuf {
+    let path = library().with_file_name("libgammachi_io.so");
+    assert!(path.is_file(), "{} is not there; build gammachi-io-shim", path.display());
+    path
+}
+
 /// The recorder for the programs of an MPI: [`library`] or, for another architecture, the file that
 /// `GAMMACHI_LIBRARY_AARCH64` names (`scripts/mpi-matrix` builds it).
 ///
@@ -41,7 +51,8 @@ fn build() -> PathBuf {
     let target = target_directory();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "-p", "gammachi-pmpi-shim", "--target-dir"])
+        .args(["build", "--quiet", "--release", "-p", "gammachi-pmpi-shim"])
+        .args(["-p", "gammachi-io-shim", "--target-dir"])
         .arg(&target)
         .current_dir(repository())
         .output()

@@ -17,6 +17,7 @@ mod deaths;
 mod ending_runs;
 mod exports;
 mod failed_calls;
+mod files;
 mod first_steps;
 mod flops;
 mod from_start;
