@@ -24,6 +24,10 @@ pub struct FileUse {
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
+    /// Calls of MPI that read or write it (`MPI_File_…`); those above are what MPI made of them.
+    pub mpi_calls: u64,
+    /// Bytes that these moved.
+    pub mpi_bytes: u64,
     /// Times that it was mapped into memory, where it is read and written without calls.
     pub mappings: u64,
     /// Seconds inside all these calls.

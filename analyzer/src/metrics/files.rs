@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use trace_format::file_calls::{FileCallKind, FileCalls};
-use trace_format::header::{Definition, File, FileRecording, Phase};
+use trace_format::header::{Definition, File, FileRecording, ObjectKind, Phase};
 use trace_format::layout::TOOL;
 use trace_format::markers::ToolReason;
+use trace_format::meaning::Class;
+use trace_format::reader::{Event, RankFile};
 
 use crate::analysis::spans::Span;
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
@@ -65,20 +67,32 @@ type Key = (u32, FileCallKind, Where);
 
 /// Calls on files of one rank.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct RankSums(Vec<(Key, Sums)>);
+pub(super) struct RankSums {
+    sums: Vec<(Key, Sums)>,
+    /// Calls of MPI that read or write, by the number of MPI's file.
+    by_mpi: Vec<(u32, Sums)>,
+    /// How often calls on a file (second) were made inside such a call on a file of MPI (first).
+    below: Vec<((u32, u32), u64)>,
+}
 
 /// Calls on files of one rank, while they are read.
 pub(super) struct RankFilesPass<'s> {
     selection: &'s RankSelection,
     sums: HashMap<Key, Sums>,
+    by_mpi: HashMap<u32, Sums>,
+    below: HashMap<(u32, u32), u64>,
 }
 
 impl<'a, 's> CallObserver<'a> for Files<'s> {
     type OfRank = RankFilesPass<'s>;
 
     fn begin_rank(&self, rank: RankView<'a>) -> RankFilesPass<'s> {
-        let mut pass =
-            RankFilesPass { selection: &self.selection.ranks[rank.position], sums: HashMap::new() };
+        let mut pass = RankFilesPass {
+            selection: &self.selection.ranks[rank.position],
+            sums: HashMap::new(),
+            by_mpi: HashMap::new(),
+            below: HashMap::new(),
+        };
         // When other threads made their calls is not known.
         if self.selection.whole {
             for of in recordings(rank.trace).flat_map(|of| &of.sums) {
@@ -99,7 +113,20 @@ impl<'a, 's> CallObserver<'a> for Files<'s> {
 impl<'a> RankObserver<'a> for RankFilesPass<'_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         let file = &thread.rank.trace.file;
+        // The file of MPI that the thread's last call read or wrote.
+        let mut last = None;
         for event in thread.events(None) {
+            if event.is_call() {
+                last = moved_by_mpi(file, &event);
+                if let Some(object) = last {
+                    let part = self.part(event.begin, event.end.unwrap_or(event.begin));
+                    let calls = FileCalls { calls: 1, bytes: event.sent, inside: 0, span: 0 };
+                    if part > 0.0 {
+                        self.by_mpi.entry(object).or_default().add(&calls, part);
+                    }
+                }
+                continue;
+            }
             if event.function != TOOL || event.peer != ToolReason::FileCalls as i32 {
                 continue;
             }
@@ -113,6 +140,11 @@ impl<'a> RankObserver<'a> for RankFilesPass<'_> {
                 0 => (Where::Outside, event.begin, event.begin.saturating_add(calls.span)),
                 _ => (Where::InsideMpi, event.begin.saturating_sub(calls.span), event.begin),
             };
+            if let (Where::InsideMpi, FileCallKind::Read | FileCallKind::Write, Some(object)) =
+                (place, kind, last)
+            {
+                *self.below.entry((object, number)).or_default() += calls.calls;
+            }
             let part = self.part(begin, end);
             if part > 0.0 {
                 self.sums.entry((number, kind, place)).or_default().add(&calls, part);
@@ -139,10 +171,30 @@ impl RankFilesPass<'_> {
     }
 
     pub fn finish(self) -> RankSums {
-        let mut sums: Vec<_> = self.sums.into_iter().collect();
-        sums.sort_unstable_by_key(|(key, _)| *key);
-        RankSums(sums)
+        fn sorted<K: Ord + Copy, V>(map: HashMap<K, V>) -> Vec<(K, V)> {
+            let mut all: Vec<(K, V)> = map.into_iter().collect();
+            all.sort_unstable_by_key(|(key, _)| *key);
+            all
+        }
+        RankSums { sums: sorted(self.sums), by_mpi: sorted(self.by_mpi), below: sorted(self.below) }
     }
+}
+
+/// MPI's file, if a call reads or writes one.
+fn moved_by_mpi(file: &RankFile, event: &Event) -> Option<u32> {
+    let is_io = file.meaning(event.function)?.class == Class::Io;
+    let name = file.function_name(event.function)?;
+    let moves = name.contains("read") || name.contains("write");
+    (is_io && moves && event.object != 0).then_some(event.object)
+}
+
+/// What MPI calls its files, by their numbers on a rank.
+fn mpi_names(trace: &RankTrace) -> HashMap<u32, &str> {
+    let names = trace.file.definitions.iter().filter_map(|definition| match definition {
+        Definition::Object { kind: ObjectKind::File, id, name, .. } => Some((*id, name.as_str())),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// File systems whose files several hosts share: NFS, Lustre, GPFS, BeeGFS, Ceph, PanFS, OrangeFS, AFS, SMB.
@@ -213,6 +265,8 @@ impl FileMetrics {
         let mut numbers: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut files: Vec<Gathered> = Vec::new();
         let mut of_ranks = Vec::new();
+        let mut below = Vec::new();
+        let all_sums = sums;
         for ((trace, time), (metrics, sums)) in
             run.ranks.iter().zip(&analysis.timeline.ranks).zip(ranks.iter().zip(sums))
         {
@@ -224,7 +278,8 @@ impl FileMetrics {
             let known: HashMap<u32, &File> = known.collect();
             let mut of_rank = RankFiles { rank: metrics.rank, ..RankFiles::default() };
             let mut rank_files: BTreeMap<usize, f64> = BTreeMap::new();
-            for ((number, kind, place), sums) in &sums.0 {
+            let mut own_files: HashMap<u32, usize> = HashMap::new();
+            for ((number, kind, place), sums) in &sums.sums {
                 let file = known.get(number);
                 let identity = file.map_or(Identity::Rest, |file| Identity::of(file, host));
                 let index = *numbers.entry(identity).or_insert(files.len());
@@ -234,6 +289,7 @@ impl FileMetrics {
                     let of = FileUse { number, name: name.cloned(), ..FileUse::default() };
                     files.push(Gathered { of, ..Gathered::default() });
                 }
+                own_files.insert(*number, index);
                 let seconds = seconds(time, sums.ticks);
                 files[index].of.add(*kind, *sums, *place, seconds);
                 files[index].ranks.insert(metrics.rank);
@@ -248,7 +304,9 @@ impl FileMetrics {
             }
             of_rank.files = rank_files.len() as u64;
             of_ranks.push(of_rank);
+            below.push(files_below(sums, &own_files));
         }
+        add_mpi(run, &below, all_sums, &mut files);
         let mut files: Vec<FileUse> = files
             .into_iter()
             .map(|Gathered { of, ranks, slowest }| FileUse {
@@ -264,6 +322,41 @@ impl FileMetrics {
             |rank: &RankTrace| rank.file.threads.iter().any(|thread| thread.totals.is_some());
         let is_partial = run.ranks.iter().any(has_totals);
         Some(Self { is_loaded, is_partial, files, ranks: of_ranks, unseen })
+    }
+}
+
+/// For the files of MPI on a rank, the file on which most calls were made inside.
+fn files_below(sums: &RankSums, own_files: &HashMap<u32, usize>) -> HashMap<u32, usize> {
+    let mut most: HashMap<u32, (u64, usize)> = HashMap::new();
+    for ((object, number), calls) in &sums.below {
+        if let Some(index) = own_files.get(number) {
+            let found = most.entry(*object).or_insert((0, *index));
+            *found = (*found).max((*calls, *index));
+        }
+    }
+    most.into_iter().map(|(object, (_, index))| (object, index)).collect()
+}
+
+/// Adds the calls of MPI to the files below them. A rank for which others read and write has the file of the same name.
+fn add_mpi(run: &Run, below: &[HashMap<u32, usize>], sums: &[RankSums], files: &mut [Gathered]) {
+    let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    for (trace, below) in run.ranks.iter().zip(below) {
+        let names = mpi_names(trace);
+        for (object, index) in below {
+            if let Some(name) = names.get(object).filter(|name| !name.is_empty()) {
+                by_name.insert(name, *index);
+            }
+        }
+    }
+    for ((trace, below), sums) in run.ranks.iter().zip(below).zip(sums) {
+        let names = mpi_names(trace);
+        for (object, sums) in &sums.by_mpi {
+            let named = || by_name.get(names.get(object)?).copied();
+            if let Some(index) = below.get(object).copied().or_else(named) {
+                files[index].of.mpi_calls += sums.calls.round() as u64;
+                files[index].of.mpi_bytes += sums.bytes.round() as u64;
+            }
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Calls on files in known traces, with 1 GHz counters and times in milliseconds since the rank's start at `B`.
 
 use trace_format::file_calls::{FileCallKind, FileCalls};
-use trace_format::header::{Definition, File, FileRecording, FileSum, Phase};
+use trace_format::header::{Definition, File, FileRecording, FileSum, ObjectKind, Phase};
 
+use crate::synthetic_messages::on_world;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
 use super::*;
@@ -93,6 +94,38 @@ fn selection_has_the_part_of_records_inside() {
     assert_eq!(of.name.as_deref(), Some("/data/a"));
     assert_eq!((of.writes, of.written_bytes, found.unseen), (5, 500, None));
     assert!((of.seconds - 0.005).abs() < 1e-9, "{of:?}");
+}
+
+/// Rank 0 writes for both, inside the same call of MPI.
+#[test]
+fn calls_of_mpi_are_matched_with_those_below() {
+    let mut ranks: Vec<SyntheticRank> = (0..2)
+        .map(|number| {
+            let mut rank = SyntheticRank::level_1(number, 2, B + 100 * MS);
+            rank.definitions.push(recording(Phase::Init, 0, Vec::new()));
+            rank.definitions.push(Definition::Object {
+                kind: ObjectKind::File,
+                id: 5 + number,
+                ticks: B,
+                communicator: 0,
+                name: "out".into(),
+            });
+            let object = (5 + number) as i32;
+            let (begin, end) = (B + 10 * MS, B + 30 * MS);
+            rank.call_with("MPI_File_write_all", begin, end, on_world(0, object, 1000));
+            rank
+        })
+        .collect();
+    ranks[0].definitions.extend([file(1, 50, ""), file(2, 60, "")]);
+    let write = FileCallKind::Write as u16 | INSIDE;
+    ranks[0].file_calls((write, 1), B + 30 * MS, calls(2, 2000, 5));
+    ranks[0].file_calls((write, 2), B + 30 * MS, calls(1, 8, 1));
+    ranks[0].call_with("MPI_File_sync", B + 40 * MS, B + 41 * MS, on_world(0, 5, 0));
+    ranks[0].file_calls((write, 2), B + 41 * MS, calls(9, 9, 1));
+    let found = files_of(ranks, "");
+    let by_mpi: Vec<_> =
+        found.files.iter().map(|of| (of.number, of.mpi_calls, of.mpi_bytes)).collect();
+    assert_eq!(by_mpi, [(1, 2, 2000), (2, 0, 0)], "{found:?}");
 }
 
 #[test]

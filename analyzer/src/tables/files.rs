@@ -17,6 +17,10 @@ pub fn files(rows: &[FileUse]) -> Table {
     add("read_bytes", "read", &|of| Cell::Bytes(of.read_bytes as f64));
     add("writes", "writes", &|of| Cell::Count(of.writes));
     add("written_bytes", "written", &|of| Cell::Bytes(of.written_bytes as f64));
+    if rows.iter().any(|of| of.mpi_calls > 0) {
+        add("mpi_calls", "MPI calls", &|of| Cell::Count(of.mpi_calls));
+        add("mpi_bytes", "moved", &|of| Cell::Bytes(of.mpi_bytes as f64));
+    }
     if rows.iter().any(|of| of.mappings > 0) {
         add("mappings", "mapped", &|of| Cell::Count(of.mappings));
     }

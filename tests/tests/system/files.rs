@@ -81,6 +81,7 @@ under_both! {
         assert!(!found.keys().any(|name| name.starts_with("late")), "MPI was finalized before");
         let shared = found["shared"];
         assert_eq!((shared.ranks, shared.written_bytes), (2, 20_000));
+        assert_eq!((shared.mpi_calls, shared.mpi_bytes), (20, 20_000));
         assert!(shared.inside_mpi_s > 0.0 && shared.inside_mpi_s <= shared.seconds);
         // Libraries of the MPI may replace mmap.
         assert!(found["child.0"].mappings <= 1);
