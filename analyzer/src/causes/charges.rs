@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 
 use super::divider::Divider;
 use super::origins::Part;
-use super::reasons::Reasons;
 use super::wait::Wait;
 
 /// Ticks of waiting that something caused.
@@ -35,33 +34,37 @@ pub struct Charges {
     pub unattributed: i64,
 }
 
-impl Charges {
-    /// Charges waits to the delays to which they go back, by the ticks that count of each.
-    pub(super) fn new(
-        waits: &[Wait],
-        reasons: &Reasons,
-        ticks_of: &(dyn Fn(u32) -> i64 + Sync),
-    ) -> Self {
-        let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
-        let mut unattributed = 0;
-        let mut divider = Divider::default();
-        for (number, wait) in (0u32..).zip(waits) {
-            let counting = ticks_of(number);
-            if counting == 0 {
-                continue;
-            }
-            unattributed += counting;
-            let parts = reasons.origins.parts_of(number);
-            let nobodys = wait.ticks - parts.iter().map(|part| part.ticks).sum::<i64>();
-            let weights = parts.iter().map(|part| part.ticks).chain([nobodys]);
-            let shares = divider.divide(counting, weights, wait.ticks);
-            for (Part { line, context, .. }, ticks) in parts.iter().zip(shares) {
-                let cost = causes.entry((*line, *context)).or_default();
-                let is_direct = *line == wait.delayed_by;
-                *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += ticks;
-                unattributed -= ticks;
-            }
+/// Charges while waits come.
+#[derive(Debug, Default)]
+pub(super) struct ChargeSums {
+    causes: FxHashMap<(u32, u32), Cost>,
+    unattributed: i64,
+    divider: Divider,
+}
+
+impl ChargeSums {
+    /// Charges so many ticks of a wait to the delays to which it goes back.
+    pub fn add(&mut self, wait: &Wait, counting: i64, parts: &[Part]) {
+        self.unattributed += counting;
+        let nobodys = wait.ticks - parts.iter().map(|part| part.ticks).sum::<i64>();
+        let weights = parts.iter().map(|part| part.ticks).chain([nobodys]);
+        let shares = self.divider.divide(counting, weights, wait.ticks);
+        for (Part { line, context, .. }, ticks) in parts.iter().zip(shares) {
+            let cost = self.causes.entry((*line, *context)).or_default();
+            let is_direct = *line == wait.delayed_by;
+            *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += ticks;
+            self.unattributed -= ticks;
         }
-        Self { causes: causes.into_iter().collect(), unattributed }
+    }
+
+    /// Those of all waits. `name` gives the context after which a delay of a line is named.
+    pub fn finish(self, name: impl Fn(u32, u32) -> u32) -> Charges {
+        let mut causes: BTreeMap<(u32, u32), Cost> = BTreeMap::new();
+        for ((line, context), Cost { direct, indirect }) in self.causes {
+            let cost = causes.entry((line, name(line, context))).or_default();
+            cost.direct += direct;
+            cost.indirect += indirect;
+        }
+        Charges { causes, unattributed: self.unattributed }
     }
 }

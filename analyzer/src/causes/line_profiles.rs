@@ -171,8 +171,8 @@ pub(super) struct Profiled {
     pub profiles: Profiles,
     pub wait_contexts: Vec<u32>,
     pub delayed_by_contexts: Vec<u32>,
-    /// For each wait the ticks for which its rank waits.
-    pub rank_waits: Vec<i64>,
+    /// For each wait the ticks for which its rank waits; `None` if these are those of the wait itself.
+    pub rank_waits: Option<Vec<i64>>,
 }
 
 impl Profiled {
@@ -198,7 +198,7 @@ impl Profiled {
             profiles: Profiles { of_lines, together: BTreeMap::new() },
             wait_contexts: vec![NO_CONTEXT; waits.len()],
             delayed_by_contexts: vec![NO_CONTEXT; waits.len()],
-            rank_waits: waits.iter().map(|wait| wait.ticks).collect(),
+            rank_waits: None,
         };
         for (position, (rank, numbers)) in of_ranks.into_iter().zip(numbers).enumerate() {
             for (number, context) in rank.wait_contexts {
@@ -214,8 +214,10 @@ impl Profiled {
             if let Some(Together { mut profile, waited }) = rank.together {
                 profile.renumber(&numbers);
                 all.profiles.together.insert(lines.first_of(position), profile);
+                let of_waits = || waits.iter().map(|wait| wait.ticks).collect();
+                let rank_waits = all.rank_waits.get_or_insert_with(of_waits);
                 for (wait, ticks) in waited {
-                    all.rank_waits[wait as usize] = ticks;
+                    rank_waits[wait as usize] = ticks;
                 }
             }
         }

@@ -126,7 +126,7 @@ pub use path_labels::PathLabel;
 pub use profile::{Profile, Profiles};
 pub use rank_times::RankTime;
 pub use reasons::Reasons;
-use reasons::Waited;
+use reasons::{Explained, Waited};
 pub use regions::{Region, Regions};
 pub use sampled_code::{SampledDelay, StackWeights, Weight};
 pub use sampled_parts::{PhaseSamples, StackCounts};
@@ -166,8 +166,8 @@ pub struct Causes<'a> {
     /// For each wait the context of the delaying rank's call that ended it; [`NO_CONTEXT`] outside calls.
     pub delayed_by_contexts: Vec<u32>,
     /// For each wait the ticks for which its rank waits: while another thread computes, a rank does
-    /// not wait, and what several threads wait at once counts for one of them.
-    pub rank_waits: Vec<i64>,
+    /// not wait, and what several threads wait at once counts for one of them. `None` if no rank has several.
+    rank_waits: Option<Vec<i64>>,
     /// What each line and each rank did.
     pub profiles: Profiles,
     /// What each rank did in the part, over all its threads, by its position; it adds up to the
@@ -411,17 +411,16 @@ impl<'a> Causes<'a> {
             profiles: &profiles.of_lines,
             contexts: contexts.all.len(),
         };
-        let in_order = (sync_points, order);
-        let reasons = Reasons::new(waited, waits.first.clone(), in_order, &mut contexts, &ticks_of);
-        let (charges, (groups, path)) = rayon::join(
-            || Charges::new(&waits.all, &reasons, &ticks_of),
-            || {
-                let groups = groups::group_waits(waited, &lines, &reasons, &ticks_of);
-                let order = &reasons.order;
-                (groups, CriticalPath::new((&waits, order), (&lines, &profiles.of_lines), whole))
-            },
+        let path =
+            |order: &Order| CriticalPath::new((&waits, order), (&lines, &profiles.of_lines), whole);
+        let (reasons, Explained { charges, groups, path, too_long, cut }) = Reasons::new(
+            (waited, &lines),
+            waits.first.clone(),
+            (sync_points, order),
+            &mut contexts,
+            &ticks_of,
+            path,
         );
-        let (too_long, cut) = (reasons.origins.too_long, reasons.order.cut.len() as u64);
         let counted = [(too_long, Unknown::TooLong(too_long)), (cut, Unknown::Cut(cut))];
         unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
         unknown.extend(unsupported_calls(&contexts));
@@ -485,6 +484,12 @@ impl<'a> Causes<'a> {
             Some(in_part) => in_part[number as usize],
             None => self.waits[number as usize].ticks,
         }
+    }
+
+    /// Ticks for which the rank of a wait waits in it.
+    pub fn rank_ticks_of(&self, number: u32) -> i64 {
+        let number = number as usize;
+        self.rank_waits.as_ref().map_or(self.waits[number].ticks, |of_ranks| of_ranks[number])
     }
 
     /// Duration of the part of the run that is explained (T).
@@ -615,8 +620,8 @@ impl<'a> Causes<'a> {
     /// Ticks for which the rank at a position waited in the whole run.
     pub fn rank_waited(&self, position: usize) -> i64 {
         let of_rank = |wait: &Wait| self.lines.all[wait.line as usize].position == position;
-        let all = self.waits.iter().zip(&self.rank_waits);
-        all.filter(|(wait, _)| of_rank(wait)).map(|(_, ticks)| ticks).sum()
+        let all = (0u32..).zip(&self.waits).filter(|(_, wait)| of_rank(wait));
+        all.map(|(number, _)| self.rank_ticks_of(number)).sum()
     }
 
     /// Ticks for which ranks waited in the part of the run that is explained. Unlike

@@ -7,6 +7,9 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
 
 use super::delay::{Balanced, DelaySearch, FoundDelays, Lateness, WAITS_AT_ONCE};
 use super::divider::Divider;
@@ -38,65 +41,160 @@ pub(super) struct Part {
     pub ticks: i64,
 }
 
-/// The parts of all waits.
-#[derive(Debug, Clone, Default)]
+/// Where the parts of a wait are: in which batch, from which position on, and how many they are.
+#[derive(Debug, Default)]
+struct Place(AtomicU64);
+
+impl Place {
+    fn set(&self, batch: usize, first: usize, count: usize) {
+        let place = (batch as u64) << 40 | (first as u64) << 8 | count as u64;
+        self.0.store(place, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> (usize, usize, usize) {
+        let place = self.0.load(Ordering::Relaxed);
+        ((place >> 40) as usize, (place >> 8) as u32 as usize, place as u8 as usize)
+    }
+}
+
+/// The parts of waits that somebody still asks for.
+#[derive(Debug)]
 pub(super) struct Origins {
-    /// For each wait where its parts begin, and how many they are.
-    of_wait: Vec<(u32, u8)>,
-    /// The parts of a wait follow each other, the largest first.
-    parts: Vec<Part>,
-    /// Waits whose interval is too long to search.
-    pub too_long: u64,
+    /// By wait.
+    places: Vec<Place>,
+    /// Waits are dealt with in batches, in causal order. The parts of a wait follow each other, the largest first;
+    /// batches to which no later wait goes back are empty.
+    batches: Vec<Vec<Part>>,
+    /// How many parts all have had.
+    count: usize,
 }
 
 impl Origins {
-    /// The parts of all waits, each found after those of the waits before it. `name` gives the name of the context
-    /// of a delay, for the number of its wait.
-    pub fn new(search: &DelaySearch, name: &(dyn Fn(u32, u32) -> u32 + Sync)) -> Self {
-        let waits = search.waits;
-        let of_wait = vec![(0, 0); waits.len()];
-        let mut origins = Self { of_wait, parts: Vec::new(), too_long: 0 };
+    /// Finds the parts of all waits, each after those of the waits before it, and passes them on: numbers of waits,
+    /// and where their parts and those of the waits that made them wait are. `name` gives the name of the context of a
+    /// delay, for the number of its wait. Returns how many waits have intervals that are too long to search.
+    ///
+    /// While waits of one batch are passed on, those of the next are found, and the delays of the one after.
+    pub fn pass_on(
+        search: &DelaySearch,
+        name: &(dyn Fn(u32, u32) -> u32 + Sync),
+        mut take: impl FnMut(&[u32], &Self) + Send,
+    ) -> u64 {
+        let all: Vec<&[u32]> = search.order.forward.chunks(WAITS_AT_ONCE).collect();
+        let needed_after = Self::needed_after(search, &all);
+        let mut origins = Self {
+            places: std::iter::repeat_with(Place::default).take(search.waits.len()).collect(),
+            batches: Vec::with_capacity(all.len()),
+            count: 0,
+        };
         let mut finder = OriginSearch::new(search);
-        let mut together = search.order.forward.chunks(WAITS_AT_ONCE);
-        let mut ready = together.next().map(|numbers| (numbers, search.delays(numbers)));
-        while let Some((numbers, found)) = ready {
-            let next = || together.next().map(|numbers| (numbers, search.delays(numbers)));
-            // The delays of the next ones are found at the same time.
-            (ready, ()) = rayon::join(next, || origins.add(numbers, &found, &mut finder, name));
+        let (mut too_long, mut before): (u64, &[u32]) = (0, &[]);
+        let mut found = all.first().map(|numbers| search.delays(numbers)).unwrap_or_default();
+        for (batch, numbers) in all.iter().enumerate() {
+            too_long += found.iter().map(|found| found.too_long).sum::<u64>();
+            let next = || all.get(batch + 1).map(|numbers| search.delays(numbers));
+            let known = &origins;
+            let here = || {
+                rayon::join(
+                    || known.batch((batch, numbers), &found, &mut finder, name),
+                    || take(before, known),
+                )
+            };
+            let (next, (parts, ())) = rayon::join(next, here);
+            origins.count += parts.len();
+            origins.batches.push(parts);
+            // What comes next still goes back to the batch before.
+            for old in &mut origins.batches[..needed_after[batch].min(batch)] {
+                *old = Vec::new();
+            }
+            (found, before) = (next.unwrap_or_default(), numbers);
         }
-        origins
+        take(before, &origins);
+        too_long
     }
 
-    /// Adds the parts of waits whose delays have been found.
-    fn add(
-        &mut self,
-        numbers: &[u32],
+    /// For each batch the first one to which it or any later one goes back.
+    fn needed_after(search: &DelaySearch, all: &[&[u32]]) -> Vec<usize> {
+        let mut batch_of = vec![0; search.waits.len()];
+        for (batch, numbers) in (0u32..).zip(all) {
+            numbers.iter().for_each(|number| batch_of[*number as usize] = batch);
+        }
+        // Each line's waits are in order.
+        let first = |number: u32| {
+            let (from, to) = search.delaying_waits(number);
+            let of_line = waits_of_line(search, number).start;
+            let of_delaying = if from < to { from } else { number };
+            batch_of[of_delaying as usize].min(batch_of[of_line as usize])
+        };
+        let firsts = all.par_iter().map(|numbers| {
+            let of_batch =
+                numbers.iter().filter(|number| search.waits[**number as usize].has_delaying_rank());
+            of_batch.map(|number| first(*number)).min().unwrap_or(u32::MAX)
+        });
+        let mut needed: Vec<usize> = firsts.map(|first| first as usize).collect();
+        for batch in (1..needed.len()).rev() {
+            needed[batch - 1] = needed[batch - 1].min(needed[batch]);
+        }
+        needed
+    }
+
+    /// The parts of the waits of a batch, whose delays have been found.
+    fn batch(
+        &self,
+        (batch, numbers): (usize, &[u32]),
         found: &[FoundDelays],
         finder: &mut OriginSearch,
         name: &(dyn Fn(u32, u32) -> u32 + Sync),
-    ) {
-        self.too_long += found.iter().map(|found| found.too_long).sum::<u64>();
+    ) -> Vec<Part> {
+        let mut own = Vec::new();
         for (number, lateness) in numbers.iter().zip(found.iter().flat_map(FoundDelays::all)) {
-            finder.find((*number, lateness), self, &|context| name(*number, context));
+            let known = Known { origins: self, batch, own: &own };
+            finder.find((*number, lateness), known, &|context| name(*number, context));
             let parts = &mut finder.parts;
-            let many = self.parts.len() > MEAN_PARTS * self.of_wait.len();
+            let many = self.count + own.len() > MEAN_PARTS * self.places.len();
             parts.sort_unstable_by_key(|part| (Reverse(part.ticks), part.line, part.context));
             parts.truncate(if many { MAX_PARTS_IF_MANY } else { MAX_PARTS });
-            let first = self.parts.len() as u32;
-            self.of_wait[*number as usize] = (first, parts.len() as u8);
-            self.parts.append(parts);
+            self.places[*number as usize].set(batch, own.len(), parts.len());
+            own.append(parts);
+        }
+        own
+    }
+
+    /// The parts of a wait that was passed on, or to which it goes back; the largest first. Empty if its delay is not
+    /// known.
+    pub fn parts_of(&self, wait: u32) -> &[Part] {
+        let (batch, first, count) = self.places[wait as usize].get();
+        if count == 0 { &[] } else { &self.batches[batch][first..][..count] }
+    }
+}
+
+/// The parts of earlier waits.
+#[derive(Clone, Copy)]
+struct Known<'o> {
+    origins: &'o Origins,
+    /// The batch that is dealt with, and its parts so far.
+    batch: usize,
+    own: &'o [Part],
+}
+
+impl<'o> Known<'o> {
+    fn parts_of(self, wait: u32) -> &'o [Part] {
+        let (batch, first, count) = self.origins.places[wait as usize].get();
+        match batch == self.batch {
+            true => &self.own[first..][..count],
+            false => self.origins.parts_of(wait),
         }
     }
+}
 
-    pub fn each_mut(&mut self, change: impl FnMut(&mut Part)) {
-        self.parts.iter_mut().for_each(change);
-    }
-
-    /// The parts of a wait whose delay is known, the largest first.
-    pub fn parts_of(&self, wait: u32) -> &[Part] {
-        let (first, count) = self.of_wait[wait as usize];
-        &self.parts[first as usize..][..usize::from(count)]
-    }
+/// The waits of the line of a wait since it met the delaying rank.
+fn waits_of_line(search: &DelaySearch, number: u32) -> Range<u32> {
+    let DelaySearch { waits, first, sync_points, .. } = search;
+    let first = first[waits[number as usize].line as usize] as u32;
+    let met = sync_points[number as usize].moment;
+    let since = |earlier: &u32| waits[*earlier as usize].begin >= met;
+    let looked_at = (first..number).rev().take(MAX_OWN);
+    looked_at.take_while(since).last().unwrap_or(number)..number
 }
 
 /// A delay to which waits of the delaying rank go back.
@@ -114,8 +212,6 @@ struct Inherited {
 #[derive(Debug)]
 struct OriginSearch<'s> {
     search: &'s DelaySearch<'s>,
-    /// Ticks of all waits before each one; one more entry follows the last.
-    ticks_before: Vec<i64>,
     divider: Divider,
     inherited: Vec<Inherited>,
     /// The wait's delays and balanced contexts, by the names of their contexts.
@@ -128,14 +224,8 @@ struct OriginSearch<'s> {
 
 impl<'s> OriginSearch<'s> {
     fn new(search: &'s DelaySearch<'s>) -> Self {
-        let mut sum = 0;
-        let before = search.waits.iter().map(|wait| {
-            sum += wait.ticks;
-            sum
-        });
-        let ticks_before = std::iter::once(0).chain(before).collect();
         let (divider, inherited, delays, balanced, excused, parts) = Default::default();
-        Self { search, ticks_before, divider, inherited, delays, balanced, excused, parts }
+        Self { search, divider, inherited, delays, balanced, excused, parts }
     }
 
     /// Finds the parts of a wait.
@@ -146,7 +236,7 @@ impl<'s> OriginSearch<'s> {
     fn find(
         &mut self,
         (number, lateness): (u32, Lateness),
-        origins: &Origins,
+        known: Known,
         name: &dyn Fn(u32) -> u32,
     ) {
         let wait = &self.search.waits[number as usize];
@@ -155,7 +245,8 @@ impl<'s> OriginSearch<'s> {
         self.delays.extend(lateness.delays.iter().map(|(context, ticks)| (name(*context), *ticks)));
         let delays: i64 = self.delays.iter().map(|(_, ticks)| *ticks).sum();
         let (from, to) = lateness.delaying_waits;
-        let delaying_waits = self.ticks_before[to as usize] - self.ticks_before[from as usize];
+        let delaying_waits = &self.search.waits[from as usize..to as usize];
+        let delaying_waits: i64 = delaying_waits.iter().map(|wait| wait.ticks).sum();
         let by_delays = delays.min(wait.ticks);
         let by_waits = delaying_waits.min(wait.ticks - by_delays);
         let weights = self.delays.iter().map(|(_, ticks)| *ticks);
@@ -167,7 +258,7 @@ impl<'s> OriginSearch<'s> {
             ticks: *share,
         }));
         if by_waits > 0 {
-            self.inherit(number, from..to, origins);
+            self.inherit(number, from..to, known);
             let mut by_balanced = 0;
             if by_waits < delaying_waits || !lateness.balanced.is_empty() {
                 self.balanced.clear();
@@ -183,9 +274,9 @@ impl<'s> OriginSearch<'s> {
     }
 
     /// Sums the waits of the delaying rank and of the line since the two met, by delay.
-    fn inherit(&mut self, number: u32, of_delaying: Range<u32>, origins: &Origins) {
-        let sides = [of_delaying, self.waits_of_line(number)];
-        let parts_of = |wait| origins.parts_of(wait).len().max(1);
+    fn inherit(&mut self, number: u32, of_delaying: Range<u32>, known: Known) {
+        let sides = [of_delaying, waits_of_line(self.search, number)];
+        let parts_of = |wait| known.parts_of(wait).len().max(1);
         let mut count = 0;
         let too_many = sides.iter().cloned().flatten().any(|wait| {
             count += parts_of(wait);
@@ -199,7 +290,7 @@ impl<'s> OriginSearch<'s> {
                     let [of_delaying, of_line] = if side == 0 { [ticks, 0] } else { [0, ticks] };
                     self.inherited.push(Inherited { delay, of_delaying, of_line, left: 0 });
                 };
-                match origins.parts_of(wait) {
+                match known.parts_of(wait) {
                     [largest, ..] if too_many => add((largest.line, largest.context), ticks),
                     parts => {
                         parts.iter().for_each(|part| add((part.line, part.context), part.ticks));
@@ -302,15 +393,5 @@ impl<'s> OriginSearch<'s> {
             context: *context,
             ticks: *share,
         }));
-    }
-
-    /// The waits of the line itself since it met the delaying rank.
-    fn waits_of_line(&self, number: u32) -> Range<u32> {
-        let DelaySearch { waits, first, sync_points, .. } = self.search;
-        let first = first[waits[number as usize].line as usize] as u32;
-        let met = sync_points[number as usize].moment;
-        let since = |earlier: &u32| waits[*earlier as usize].begin >= met;
-        let looked_at = (first..number).rev().take(MAX_OWN);
-        looked_at.take_while(since).last().unwrap_or(number)..number
     }
 }

@@ -62,8 +62,8 @@ impl Region {
 pub struct Regions {
     /// Longest first.
     pub all: Vec<Region>,
-    /// For each wait the index of its region in `all`, if it lies in one.
-    pub of_waits: Vec<Option<u32>>,
+    /// For each wait the index of its region in `all`, if it lies in one; empty if none does.
+    of_waits: Vec<Option<u32>>,
 }
 
 /// What a rank did in a region.
@@ -328,7 +328,8 @@ impl Regions {
         all.sort_by_key(|region| std::cmp::Reverse(region.ticks));
         let numbers: BTreeMap<&str, u32> =
             (0..).zip(&all).map(|(number, of)| (of.name.as_str(), number)).collect();
-        let mut of_waits = vec![None; waits];
+        let lies_in_one = of_ranks.iter().any(|of| !of.of_waits.is_empty());
+        let mut of_waits = vec![None; if lies_in_one { waits } else { 0 }];
         for of in of_ranks {
             let number = |id: u32| numbers.get(name_of(of.position, id).as_str()).copied();
             let of_ids: FxHashMap<u32, Option<u32>> =
@@ -341,7 +342,8 @@ impl Regions {
     }
 
     pub fn of_wait(&self, number: u32) -> Option<&Region> {
-        self.of_waits[number as usize].map(|region| &self.all[region as usize])
+        let region = self.of_waits.get(number as usize).copied().flatten()?;
+        Some(&self.all[region as usize])
     }
 }
 

@@ -86,8 +86,9 @@ impl TimeSums<'_> {
     /// Divides waiting by state, place and delaying rank.
     fn divide_waiting(&mut self) {
         let causes = self.causes;
-        let waits = causes.waits.iter().zip(&causes.wait_contexts).zip(&causes.rank_waits);
-        for ((wait, place), ticks) in waits.filter(|((wait, _), _)| !wait.state.is_at_the_ends()) {
+        let waits = (0u32..).zip(causes.waits.iter().zip(&causes.wait_contexts));
+        for (number, (wait, place)) in waits.filter(|(_, (wait, _))| !wait.state.is_at_the_ends()) {
+            let ticks = causes.rank_ticks_of(number);
             let line = &causes.lines.all[wait.line as usize];
             let place = match *place {
                 NO_CONTEXT => Place::None,
@@ -96,7 +97,7 @@ impl TimeSums<'_> {
             let delayed_by =
                 wait.has_delaying_rank().then(|| causes.lines.all[wait.delayed_by as usize].rank);
             let key = PartKey { kind: Kind::Waiting, state: Some(wait.state), place, delayed_by };
-            self.add(key, line.position, *ticks);
+            self.add(key, line.position, ticks);
             self.add(PartKey::at(Kind::Waiting, Place::Elsewhere), line.position, -ticks);
         }
     }
