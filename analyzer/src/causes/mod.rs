@@ -46,7 +46,7 @@
 //! needs for the next pass.
 //!
 //! # Memory
-//! Waits, conditions and the sums between them take some 330 bytes per call that waited, and
+//! Waits, conditions and the sums between them take some 220 bytes per call that waited, and
 //! nothing for a call that did not. Of a run with more than 2²¹ waits the shorter ones are
 //! only counted. Of several processes, the first keeps all of them.
 
