@@ -33,6 +33,8 @@ pub enum Build {
     Blas,
     /// C with OpenMP.
     OpenMp,
+    /// C with OpenMP, by Clang: its runtime tells tools what it does.
+    OpenMpClang,
     /// C++ with OpenMP.
     OpenMpCpp,
     /// Fortran with OpenMP.
@@ -61,6 +63,7 @@ impl Build {
             Self::Shared => ".so",
             Self::Blas => "-blas",
             Self::OpenMp => "-openmp",
+            Self::OpenMpClang => "-openmp-clang",
             Self::OpenMpCpp => "-openmp-cpp",
             Self::OpenMpFortran => "-openmp-fortran",
             Self::WithoutMpi => "-without-mpi",
@@ -77,6 +80,10 @@ impl Build {
                 &["-fPIE", "-pie"]
             }
             Self::OpenMp | Self::OpenMpCpp | Self::OpenMpFortran => &["-fPIE", "-pie", "-fopenmp"],
+            // Of GCC's warnings that are turned off it does not know all, and what it makes of a taskloop has signs mixed.
+            Self::OpenMpClang => {
+                &["-fPIE", "-pie", "-fopenmp", "-Wno-unknown-warning-option", "-Wno-sign-compare"]
+            }
             Self::CNoPie | Self::CppNoPie => &["-fno-pie", "-no-pie"],
             Self::Optimised => &["-fPIE", "-pie", "-O2"],
             Self::FramePointers => &["-fPIE", "-pie", "-O2", "-fno-omit-frame-pointer"],
@@ -106,6 +113,11 @@ impl Build {
             | Self::Asan
             | Self::Ubsan
             | Self::Tsan => mpi.compiler(Language::C),
+            Self::OpenMpClang => {
+                let mut command = mpi.compiler(Language::C);
+                command.env("MPICH_CC", "clang").env("OMPI_CC", "clang");
+                command
+            }
             Self::Cpp | Self::CppNoPie | Self::OpenMpCpp => {
                 let mut command = mpi.compiler(Language::Cpp);
                 // A C file, too, is compiled as C++.

@@ -303,7 +303,13 @@ fn runtimes(run: &Run) -> Vec<String> {
         .collect();
     all.sort_unstable();
     all.dedup();
-    all
+    // What else is known of a runtime later follows its name.
+    let is_known_better = |name: &String| {
+        let more = format!("{name}, ");
+        all.iter().any(|other| other.starts_with(&more))
+    };
+    let known = all.iter().filter(|name| !is_known_better(name));
+    known.cloned().collect()
 }
 
 impl RankTeams {

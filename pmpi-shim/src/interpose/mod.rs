@@ -10,6 +10,8 @@
 //! | `plans` | plans of FFTW and their operations |
 //! | `files` | calls on files, seen by another library |
 //! | `openmp` | parallel regions of OpenMP programs compiled by GCC |
+//! | `ompt` | parallel regions of runtimes that tell tools of them |
+//! | `team` | what the threads of a team did, for both |
 //! | `regions` | the functions that `gammachi.h` calls |
 //! | `closed_objects` | `dlclose`: forgets functions in the closed object |
 //! | `new_threads` | `pthread_create`: samples new threads |
@@ -22,10 +24,12 @@ pub mod entries;
 pub mod exceptions;
 pub mod files;
 pub mod new_threads;
+pub mod ompt;
 pub mod openmp;
 pub mod own_signal;
 pub mod plans;
 pub mod regions;
 pub mod sanitizers;
 pub mod sessions;
+mod team;
 pub mod work;

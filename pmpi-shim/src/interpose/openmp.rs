@@ -5,6 +5,8 @@
 //! barrier or for a lock, add that to their share. A region inside another counts as work of the thread that began it.
 //! Regions of threads that never call MPI are not recorded.
 //!
+//! Another runtime may have these entries, too (LLVM's does); what it says to tools (`ompt`) is not listened to then.
+//!
 //! What a thread does at a barrier is known only if no tasks run there, so a region that makes tasks has one sum for
 //! both.
 //!
@@ -14,22 +16,20 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64,
+    AtomicPtr,
     Ordering::{Acquire, Relaxed, Release},
 };
-
-use trace_format::layout::{Continuation, Slot, TeamWaits};
 
 use crate::host::counter;
 use crate::host::loader::{find_in_object, next_in_load_order, object_of};
 use crate::host::own_work::OwnWork;
 use crate::mpi::invoke::Invoke;
 use crate::mpi::real_entry::RealEntry;
-use crate::state;
-use crate::state::thread_block::{ThreadBlock, entry_stub, thread_block};
-use crate::store::outermost::{is_inside, within};
-use crate::store::slots::{publish, put};
-use crate::store::window::{make_room, take_slot};
+use crate::state::thread_block::{entry_stub, thread_block};
+
+use super::team::{
+    IN_REGION, MADE_TASKS, NO_NUMBER, STARTS, Share, TeamSums, WAITS, Waits, is_recorded, record,
+};
 
 type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
 type ThreadNumber = unsafe extern "C" fn() -> c_int;
@@ -39,35 +39,7 @@ struct Team {
     outlined: Outlined,
     data: *mut c_void,
     thread_number: Option<ThreadNumber>,
-    makes_tasks: AtomicBool,
-    threads: AtomicU32,
-    inside: AtomicU64,
-    work: AtomicU64,
-    /// Ticks and number of the thread that worked longest: the number in the lower bits.
-    longest: AtomicU64,
-    at_barriers: AtomicU64,
-    for_locks: AtomicU64,
-    for_tasks: AtomicU64,
-}
-
-/// Bits of a thread's number in [`Team::longest`], which leave room for two days of work.
-const NUMBER_BITS: u32 = 14;
-/// That number if it is not known.
-const NO_NUMBER: u64 = (1 << NUMBER_BITS) - 1;
-
-/// Bits of [`ThreadBlock::region`]: the thread is in a region; it waits there, or runs a task meanwhile; it has made
-/// tasks there. They are kept with the thread, not in its frames: a program that leaves a region by longjmp leaves
-/// nothing behind that points to its stack.
-const IN_REGION: u8 = 1;
-const WAITS: u8 = 2;
-const MADE_TASKS: u8 = 4;
-
-/// What a thread waits for inside a region: indices of [`ThreadBlock::region_waits`].
-#[derive(Clone, Copy)]
-enum Waits {
-    AtBarrier,
-    ForLock,
-    ForTasks,
+    sums: TeamSums,
 }
 
 /// The outlined function of a region that is recorded, on every thread of the team.
@@ -81,29 +53,19 @@ unsafe extern "C-unwind" fn take_part(team: *mut c_void) {
     unsafe { (team.outlined)(team.data) };
     let inside = counter::now().wrapping_sub(begin);
     let region = block.region.replace(before.0);
-    let [at_barriers, for_locks, for_tasks] = block.region_waits.replace(before.1);
+    let waits = block.region_waits.replace(before.1);
     if region & MADE_TASKS != 0 {
-        team.makes_tasks.store(true, Relaxed);
+        team.sums.has_tasks();
     }
-    let work = inside.saturating_sub(at_barriers + for_locks + for_tasks);
+    let work = inside.saturating_sub(waits.iter().sum());
     let number = match team.thread_number {
         // SAFETY: omp_get_thread_num of the runtime whose region this is; it may be called anywhere.
         Some(number) => u64::from(unsafe { number() } as u32).min(NO_NUMBER),
         None => NO_NUMBER,
     };
-    team.threads.fetch_add(1, Relaxed);
-    team.inside.fetch_add(inside, Relaxed);
-    team.work.fetch_add(work, Relaxed);
-    team.longest.fetch_max(work << NUMBER_BITS | number, Relaxed);
-    for (sum, ticks) in [
-        (&team.at_barriers, at_barriers),
-        (&team.for_locks, for_locks),
-        (&team.for_tasks, for_tasks),
-    ] {
-        if ticks != 0 {
-            sum.fetch_add(ticks, Relaxed);
-        }
-    }
+    team.sums.joined();
+    team.sums.add(Share { inside, work, waits });
+    team.sums.worked(work, number);
 }
 
 /// An interposed name.
@@ -166,11 +128,7 @@ where
     // SAFETY: the word at which the stub was entered is the return address.
     let caller = unsafe { *(here as *const usize) };
     let real = entry.real.get_for(caller);
-    let is_recorded = state::records_openmp()
-        && !block.window.get().is_null()
-        && block.region.get() == 0
-        && !is_inside(block, here);
-    if !is_recorded {
+    if !is_recorded(block, here) {
         // SAFETY: the caller vouches for the arguments.
         return unsafe { arguments.invoke(real) };
     }
@@ -179,63 +137,18 @@ where
         outlined: unsafe { transmute::<usize, Outlined>(arguments[0]) },
         data: arguments[1] as *mut c_void,
         thread_number: entry.number_of.get(real),
-        makes_tasks: AtomicBool::new(false),
-        threads: AtomicU32::new(0),
-        inside: AtomicU64::new(0),
-        work: AtomicU64::new(0),
-        longest: AtomicU64::new(0),
-        at_barriers: AtomicU64::new(0),
-        for_locks: AtomicU64::new(0),
-        for_tasks: AtomicU64::new(0),
+        sums: TeamSums::new(),
     };
     arguments[0] = take_part as *const () as usize;
     arguments[1] = (&raw const team).expose_provenance();
+    block.region.set(STARTS);
     let begin = counter::now();
     // SAFETY: as above; the wrapper calls the program's function with its data.
     let result = unsafe { arguments.invoke(real) };
     let end = counter::now();
-    // Another thread may have ended the recording.
-    if state::is_recording() && !block.window.get().is_null() {
-        within(block, || record(block, &team, caller, (begin, end)));
-    }
+    block.region.set(0);
+    record(block, &team.sums, caller, (begin, end));
     result
-}
-
-/// Writes what a team did.
-fn record(block: &ThreadBlock, team: &Team, site: usize, (begin, end): (u64, u64)) {
-    let longest = team.longest.load(Relaxed);
-    let parts = trace_format::layout::Team {
-        span: end.wrapping_sub(begin),
-        inside: team.inside.load(Relaxed),
-        work: team.work.load(Relaxed),
-        longest: longest >> NUMBER_BITS,
-    };
-    let [barriers, locks, tasks] =
-        [&team.at_barriers, &team.for_locks, &team.for_tasks].map(|sum| sum.load(Relaxed));
-    let waits = match team.makes_tasks.load(Relaxed) {
-        true => TeamWaits { barriers: 0, locks, tasks: tasks + barriers },
-        false => TeamWaits { barriers, locks, tasks },
-    };
-    let number = match longest & NO_NUMBER {
-        NO_NUMBER => u32::MAX,
-        number => number as u32,
-    };
-    let threads = team.threads.load(Relaxed).min(u32::from(u16::MAX)) as u16;
-    let window = block.window.get();
-    make_room(block, 2);
-    // Nothing in a window begins before the window was opened.
-    let at = if block.window.get() == window { end } else { counter::now() };
-    let slot = Slot { begin: at, site: site as u64, ..Slot::of_team(threads, number) };
-    // SAFETY: each slot was taken, and so is the thread's own; the continuations are there before the event is published.
-    unsafe {
-        let event = take_slot(block);
-        put(take_slot(block), Continuation::Team(parts));
-        if waits != TeamWaits::default() {
-            put(take_slot(block), Continuation::TeamWaits(waits));
-        }
-        event.write(Slot { word: 0, ..slot });
-        publish(event, slot.word);
-    }
 }
 
 /// Forwards a call inside a region in which the thread may wait for others of its team.
@@ -283,7 +196,7 @@ where
     let block = thread_block();
     // SAFETY: the word at which the stub was entered is the return address.
     let real = entry.real.get_for(unsafe { *(block.entered_stack.get() as *const usize) });
-    if block.region.get() != 0 {
+    if block.region.get() & IN_REGION != 0 {
         block.region.set(block.region.get() | MADE_TASKS);
     }
     // SAFETY: the caller vouches for the arguments.

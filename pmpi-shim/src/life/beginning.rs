@@ -205,7 +205,15 @@ pub fn begin_events(
 
 /// Writes that parallel regions are recorded, and which runtimes there are now.
 pub fn write_openmp() {
-    let _ = define(&Definition::OpenMp { runtimes: loader::loaded_openmp() });
+    let mut runtimes = loader::loaded_openmp();
+    if state::has_other_openmp_tool() {
+        let is_told = |file: &&mut String| !file.starts_with("libgomp");
+        runtimes
+            .iter_mut()
+            .filter(is_told)
+            .for_each(|file| file.push_str(", observed by another tool"));
+    }
+    let _ = define(&Definition::OpenMp { runtimes });
 }
 
 /// Writes the event of the call that initialised MPI, and one of the recorder's work since it ended.

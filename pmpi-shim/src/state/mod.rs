@@ -31,6 +31,8 @@ static IS_CHILD: AtomicBool = AtomicBool::new(false);
 static COMPUTE: AtomicU8 = AtomicU8::new(0);
 /// Whether OpenMP parallel regions are recorded.
 static OPENMP: AtomicBool = AtomicBool::new(false);
+/// Whether another tool observes an OpenMP runtime.
+static OTHER_OPENMP_TOOL: AtomicBool = AtomicBool::new(false);
 
 /// BLAS 3 and trsv, LAPACK, FFTW.
 pub const LARGER: u8 = 1;
@@ -141,6 +143,16 @@ pub fn chose_compute(from: u8) -> bool {
 /// Chooses whether OpenMP parallel regions are recorded. Called once, before recording begins.
 pub fn choose_openmp(chosen: bool) {
     OPENMP.store(chosen, Relaxed);
+}
+
+/// Another tool observes an OpenMP runtime, whose regions are not recorded then.
+pub fn found_other_openmp_tool() {
+    OTHER_OPENMP_TOOL.store(true, Relaxed);
+}
+
+/// Whether another tool observes one.
+pub fn has_other_openmp_tool() -> bool {
+    OTHER_OPENMP_TOOL.load(Relaxed)
 }
 
 /// Whether OpenMP parallel regions were chosen.

@@ -16,7 +16,7 @@ use std::panic::RefUnwindSafe;
 use trace_format::layout::Slot;
 
 /// Bytes reserved for the block in assembly.
-const BLOCK_BYTES: usize = 832;
+const BLOCK_BYTES: usize = 896;
 
 /// Number of datatype sizes cached per thread.
 pub const CACHED_SIZES: usize = 16;
@@ -45,6 +45,42 @@ pub struct CommunicatorFacts {
     pub out_neighbours: i32,
     /// A bit for each neighbour that is MPI_PROC_NULL, at the edges of a Cartesian topology.
     pub missing_neighbours: u64,
+}
+
+/// A thread's part in an OpenMP parallel region, as far as its team's sums do not have it yet.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamShare {
+    /// Number of the team (`interpose::ompt`); 0 outside regions.
+    pub team: u64,
+    /// What the runtime calls the thread's part.
+    pub task: usize,
+    /// Counter at the thread's last event there.
+    pub since: u64,
+    /// Ticks in the region's code, and at work.
+    pub inside: u64,
+    pub work: u64,
+    /// Ticks of work that the team's sums have.
+    pub work_before: u64,
+    /// The thread's number in the team.
+    pub index: u32,
+    /// Waits inside waits that it is in, and whether the outermost is for a lock.
+    pub depth: u16,
+    pub waits_for_lock: bool,
+}
+
+impl TeamShare {
+    /// Outside regions.
+    pub const NONE: Self = Self {
+        team: 0,
+        task: 0,
+        since: 0,
+        inside: 0,
+        work: 0,
+        work_before: 0,
+        index: 0,
+        depth: 0,
+        waits_for_lock: false,
+    };
 }
 
 /// A thread's state. All zero when the thread starts.
@@ -117,10 +153,12 @@ pub struct ThreadBlock {
     /// null while it is not known.
     pub sampler: Cell<*mut c_void>,
     /// Whether it is in an OpenMP parallel region that is recorded, and what it does there (bits of
-    /// `interpose::openmp`); 0 outside.
+    /// `interpose::team`); 0 outside.
     pub region: Cell<u8>,
     /// Ticks that it has waited there so far, by what for.
     pub region_waits: Cell<[u64; 3]>,
+    /// Its part in a region of which the OpenMP runtime tells.
+    pub team_share: Cell<TeamShare>,
     /// Slots for events that are not recorded.
     pub scratch: UnsafeCell<[Slot; 2]>,
 }

@@ -1,6 +1,8 @@
-//! Parallel regions of OpenMP programs: their threads' work and waits, in C, C++ and Fortran; nothing changes for the
-//! program.
+//! Parallel regions of OpenMP programs: their threads' work and waits, in C, C++ and Fortran, with the runtimes of GCC and
+//! Clang; nothing changes for the program.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gammachi_analyzer::metrics::{Metrics, OpenMpMetrics, Selection};
@@ -102,24 +104,65 @@ fn check_known_times(mpi: Mpi, build: Build) {
     }
 }
 
+fn check_odd_uses(mpi: Mpi, build: Build, runtime: &str) {
+    let job = job(mpi, "uses_teams_oddly", build).environment("OMP_CANCELLATION", "true");
+    let job = job.ranks(2);
+    let recorded = job.record();
+    recorded.expect_code(0).output.expect_same(&job.bare());
+    let openmp = openmp(&recorded);
+    assert!(openmp.runtimes.iter().any(|name| name.starts_with(runtime)), "{openmp:?}");
+    let count: u64 = openmp.regions.iter().map(|of| of.count).sum();
+    // At each number of threads a sum, tasks, nested (the outer one alone) and ordered; three more, then the loop; none
+    // before or after MPI, in the child or in the other thread.
+    assert_eq!(count, 2 * (5 * 4 + 2 + 20_000));
+}
+
+/// The OpenMP runtime that Clang links programs with.
+fn runtime_of_clang() -> PathBuf {
+    let asked = Command::new("clang").arg("-print-file-name=libomp.so.5").output();
+    let path = asked.expect("clang is installed").stdout;
+    let path = PathBuf::from(String::from_utf8(path).expect("a path of letters").trim());
+    assert!(path.is_absolute(), "there is no libomp: {}", path.display());
+    path
+}
+
 under_both! {
     fn programs_that_use_openmp_oddly_are_unchanged(mpi) {
-        let job = job(mpi, "uses_teams_oddly", Build::OpenMp).environment("OMP_CANCELLATION", "true");
-        let job = job.ranks(2);
-        let recorded = job.record();
-        recorded.expect_code(0).output.expect_same(&job.bare());
-        let openmp = openmp(&recorded);
-        assert!(openmp.runtimes.iter().any(|name| name.starts_with("libgomp")), "{openmp:?}");
-        let count: u64 = openmp.regions.iter().map(|of| of.count).sum();
-        // At each number of threads a sum, tasks, nested (the outer one alone) and ordered; three more, then the loop;
-        // none before or after MPI, in the child or in the other thread.
-        assert_eq!(count, 2 * (5 * 4 + 2 + 20_000));
+        check_odd_uses(mpi, Build::OpenMp, "libgomp");
+        check_odd_uses(mpi, Build::OpenMpClang, "libomp");
     }
 }
 
 under_mpich! {
     fn threads_have_known_times(mpi) {
         check_known_times(mpi, Build::OpenMp);
+    }
+
+    fn threads_of_clang_have_known_times(mpi) {
+        check_known_times(mpi, Build::OpenMpClang);
+    }
+
+    // GNU's entries, which LLVM's runtime has, too: each region once.
+    fn regions_of_gcc_with_the_runtime_of_clang_are_recorded_once(mpi) {
+        let job = job(mpi, "works_in_teams", Build::OpenMp).argument("1");
+        let recorded = job.preload_after(&runtime_of_clang()).record();
+        recorded.expect_code(0);
+        let openmp = openmp(&recorded);
+        assert!(openmp.runtimes.iter().any(|name| name.starts_with("libomp")), "{openmp:?}");
+        let counts: Vec<u64> = openmp.regions.iter().map(|of| of.count).collect();
+        assert_eq!(counts, [1, 1], "{openmp:?}");
+    }
+
+    fn another_tool_keeps_the_runtime_for_itself(mpi) {
+        let tool = built(mpi, "observes_teams", Build::Shared);
+        let job = job(mpi, "works_in_teams", Build::OpenMpClang).argument("1");
+        let job = job.environment("OMP_TOOL_LIBRARIES", &tool);
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(&job.bare());
+        assert!(recorded.output.stdout.contains("regions: 2"), "{:?}", recorded.output);
+        let openmp = openmp(&recorded);
+        assert_eq!(openmp.regions, []);
+        assert!(openmp.runtimes.contains(&"libomp.so.5, observed by another tool".into()), "{openmp:?}");
     }
 
     fn regions_of_fortran_are_recorded(mpi) {

@@ -218,8 +218,8 @@ pub static OPENMP: Variable = Variable {
     option: Some("--openmp"),
     values: "`1`; `0` for no",
     unset: Unset::Value("0"),
-    meaning: "Record the parallel regions of OpenMP programs compiled by GCC: how long the threads of each rank \
-              work, wait for each other, or have nothing to do",
+    meaning: "Record the parallel regions of OpenMP programs: how long the threads of each rank work, wait for each \
+              other, or have nothing to do",
     ..SETTING
 };
 

@@ -27,10 +27,11 @@ pub(super) fn sentences(metrics: &OpenMpMetrics, elapsed_s: f64) -> Vec<String> 
 fn nothing_recorded(metrics: &OpenMpMetrics) -> String {
     let runtimes = match metrics.runtimes.as_slice() {
         [] => "no OpenMP runtime was loaded as a shared library".to_owned(),
-        all => format!("loaded: {}", all.join(", ")),
+        all => format!("loaded: {}", all.join("; ")),
     };
     format!(
-        "no parallel region was recorded ({runtimes}); only those of GNU's runtime (libgomp.so) are"
+        "no parallel region was recorded ({runtimes}); those of GNU's, LLVM's and Intel's runtimes are, as shared \
+         libraries, unless OMP_TOOL=disabled"
     )
 }
 
