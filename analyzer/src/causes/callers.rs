@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use trace_format::header::{Definition, Module};
+use trace_format::layout::TOOL;
 
 use crate::metrics::{FrameKey, keys_of_paths};
 use crate::trace::modules::{code_of, in_file, modules};
@@ -17,7 +18,7 @@ use crate::trace::own_program::OwnProgram;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
-use super::contexts::{CallSite, Context, Contexts, NO_CONTEXT};
+use super::contexts::{CallSite, Context, Contexts, NO_CONTEXT, PARALLEL_REGION};
 use super::local_site::LocalSite;
 use super::states::State;
 
@@ -146,7 +147,10 @@ impl<'r> RankCallers<'r> {
     }
 
     fn key(&self, LocalSite { function, address, load }: LocalSite) -> SiteKey {
-        let name = self.trace.file.function_name(function).unwrap_or("unknown");
+        let name = match function {
+            TOOL => PARALLEL_REGION,
+            _ => self.trace.file.function_name(function).unwrap_or("unknown"),
+        };
         let (path, id, address) = in_file(load.module(&self.modules, address), address);
         (path.to_owned(), id.to_owned(), address, name.to_owned())
     }

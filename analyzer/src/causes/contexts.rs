@@ -12,7 +12,7 @@ use super::numbering::Numbering;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallSite {
-    /// Name of the MPI function.
+    /// Name of the function, or [`PARALLEL_REGION`].
     pub function: String,
     /// Path of the program or library that made the call; empty if unknown.
     pub module: String,
@@ -38,6 +38,9 @@ impl CallSite {
     }
 }
 
+/// In place of a function: where an OpenMP parallel region begins.
+pub const PARALLEL_REGION: &str = "parallel region";
+
 /// What a thread was doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -53,9 +56,9 @@ pub enum Context {
     Region(String),
     /// The program's own code between two MPI calls; `None` is the begin or end of the run.
     Between(Option<CallSite>, Option<CallSite>),
-    /// The program's own code in a BLAS, LAPACK or FFTW call, within a region or between two MPI
-    /// calls. Delays are found in whole stretches; if one call holds most of what makes a stretch
-    /// longer, it is named instead.
+    /// The program's own code in a BLAS, LAPACK or FFTW call or an OpenMP parallel region, within a region or between
+    /// two MPI calls. Delays are found in whole stretches; if one call holds most of what makes a stretch longer, it is
+    /// named instead.
     InCall(CallSite, Box<Context>),
     /// Inside an MPI call, without waiting.
     Transfer(CallSite),
@@ -72,7 +75,7 @@ pub const TOTALS: u32 = 3;
 const FIXED: usize = 4;
 
 impl Context {
-    /// The region or stretch in which a BLAS, LAPACK or FFTW call lies, else the context itself.
+    /// The region or stretch in which a BLAS, LAPACK or FFTW call or a parallel region lies, else the context itself.
     pub fn outer(&self) -> &Self {
         match self {
             Self::InCall(_, outer) => outer,

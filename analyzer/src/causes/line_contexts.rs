@@ -1,5 +1,8 @@
 //! What a line did, stretch by stretch: in which context it was, in order of time and without gaps.
 
+use trace_format::layout::TOOL;
+use trace_format::markers::ToolReason;
+
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 
@@ -59,14 +62,15 @@ pub(super) struct LineContexts {
     pending_polls: [i64; 3],
     polls_site: LocalSite,
     polls_wait: Option<u32>,
-    /// BLAS, LAPACK and FFTW calls since the last MPI call: begin, end, call, innermost open region.
+    /// BLAS, LAPACK and FFTW calls and parallel regions since the last MPI call, in the order in which they ended: begin,
+    /// end, call, innermost open region.
     own_calls: Vec<(i64, i64, LocalSite, Option<u32>)>,
     /// The same once it is known in which contexts they lie, for whoever takes them from here; `None`
     /// if nobody does.
     pub own_calls_done: Option<Vec<OwnCall>>,
 }
 
-/// A BLAS, LAPACK or FFTW call, with contexts as its rank numbers them.
+/// A BLAS, LAPACK or FFTW call or a parallel region, with contexts as its rank numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OwnCall {
     pub from: i64,
@@ -123,19 +127,19 @@ impl LineContexts {
             }
             SpanKind::Call(function) => {
                 let computes = reader.functions.entry(function).1 == Activity::Compute;
-                if computes && self.own_calls_done.is_some() {
-                    if self.own_calls.len() >= MAX_PENDING {
-                        self.fill_gap_to(begin);
-                        self.settle(None, contexts, take);
-                    }
-                    let region = self.regions.last().copied();
-                    self.own_calls.push((begin, end, site(function), region));
+                if computes {
+                    self.own_call((begin, end), site(function), contexts, take);
                 }
             }
             SpanKind::Polls { function, inside_ticks, .. } => {
                 let inside = reader.clock.ticks_of(reader.position, inside_ticks);
                 let inside = inside.clamp(0, end - begin);
                 return Some(self.polls(site(function), (begin, end), inside, contexts));
+            }
+            SpanKind::Tool if span.payload[0] as u32 == ToolReason::Team as u32 => {
+                // Of a region with MPI calls inside, what follows the last of them.
+                let from = at(span.begin_ticks.saturating_sub(span.bytes)).max(self.at);
+                self.own_call((from, begin), site(TOOL), contexts, take);
             }
             SpanKind::Tool => {
                 self.fill_gap_to(begin);
@@ -163,6 +167,25 @@ impl LineContexts {
             }
         }
         None
+    }
+
+    /// Adds a BLAS, LAPACK or FFTW call, or a parallel region.
+    fn own_call(
+        &mut self,
+        (begin, end): (i64, i64),
+        site: LocalSite,
+        contexts: &mut LocalContexts,
+        take: &mut impl FnMut(Stretch),
+    ) {
+        if self.own_calls_done.is_none() {
+            return;
+        }
+        if self.own_calls.len() >= MAX_PENDING {
+            self.fill_gap_to(begin);
+            self.settle(None, contexts, take);
+        }
+        let region = self.regions.last().copied();
+        self.own_calls.push((begin, end, site, region));
     }
 
     /// Passes on the last stretches of a line that ends then.

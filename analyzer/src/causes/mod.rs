@@ -28,7 +28,7 @@
 //! | `delay` | in what delaying ranks spent longer |
 //! | `origins`, `reasons`, `charges` | delay costs |
 //! | `sampled_code`, `compared_code` | what was sampled of delaying lines and of those that waited |
-//! | `in_calls` | BLAS, LAPACK and FFTW calls that make stretches longer |
+//! | `in_calls` | BLAS, LAPACK and FFTW calls and parallel regions that make stretches longer |
 //! | `groups` | waits grouped by state, call and delaying rank |
 //! | `off_cpu` | how much of the waiting may have been without a core |
 //! | `critical_path` | the critical path |
@@ -110,7 +110,7 @@ use crate::metrics::{self, Answer, ComputeMode, Metrics, Question, SelectionErro
 use crate::trace::Run;
 
 pub use charges::{Charges, Cost};
-pub use contexts::{CallSite, Context, Contexts, NO_CONTEXT};
+pub use contexts::{CallSite, Context, Contexts, NO_CONTEXT, PARALLEL_REGION};
 pub use critical_path::{CriticalPath, PathStretch};
 pub use groups::{Group, LateBy};
 pub use integer_timeline::IntegerTimeline;
@@ -470,7 +470,9 @@ impl<'a> Causes<'a> {
     /// of other code.
     pub fn counts_as_computing(&self, context: &Context) -> bool {
         match (self.compute, context) {
-            (ComputeMode::Blas, found) => matches!(found, Context::InCall(..)),
+            (ComputeMode::Blas, found) => {
+                matches!(found, Context::InCall(site, _) if site.function != PARALLEL_REGION)
+            }
             (ComputeMode::Regions, found) => {
                 matches!(found.outer(), Context::Region(_))
             }

@@ -145,7 +145,7 @@ impl Profile {
         !self.in_calls.is_empty()
     }
 
-    /// Adds a BLAS, LAPACK or FFTW call; in ascending order of time.
+    /// Adds a BLAS, LAPACK or FFTW call or a parallel region; roughly in ascending order of time.
     fn add_call(&mut self, of: &OwnCall, hint: &mut usize) {
         let first =
             hinted_search::partition_point(&self.moments, hint, |moment| *moment <= of.from);
@@ -162,14 +162,16 @@ impl Profile {
             let same = |other: &&mut InCall| {
                 (other.stretch, other.within, other.call) == (stretch, of.within, of.call)
             };
-            // Few different calls lie between two moments.
-            let before =
-                self.in_calls.iter_mut().rev().take_while(|other| other.stretch == stretch);
+            // Few different calls lie between two moments. A region ends behind the calls in it.
+            let next = self.in_calls.iter().rposition(|other| other.stretch <= stretch);
+            let next = next.map_or(0, |last| last + 1);
+            let before = &mut self.in_calls[..next];
+            let before = before.iter_mut().rev().take_while(|other| other.stretch == stretch);
             match before.take(MAX_DIFFERENT_CALLS).find(same) {
                 Some(other) => other.ticks += ticks,
                 None => {
                     let (within, call) = (of.within, of.call);
-                    self.in_calls.push(InCall { stretch, within, call, ticks });
+                    self.in_calls.insert(next, InCall { stretch, within, call, ticks });
                 }
             }
         }

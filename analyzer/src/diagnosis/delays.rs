@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{CallSite, Context, Line, NO_CONTEXT, Phase, Statistics, Unknown, Wait};
+use crate::causes::{
+    CallSite, Context, Line, NO_CONTEXT, PARALLEL_REGION, Phase, Statistics, Unknown, Wait,
+};
 
 use super::finding::{Delay, Does, Finding, MAIN_SHARE, NOTABLE_CAUSE, Waiting};
 use super::functions::LongerFunctions;
 use super::hosts;
 use super::one_rank;
 use super::why::Why;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ParallelRegion, SlowestThread};
 
 /// Share of the ranks' time from which their waiting is worth looking into.
 pub(super) const NOTABLE_WAITING: f64 = 0.02;
@@ -122,7 +124,20 @@ fn costliest(why: &Why, metrics: &Metrics) -> Option<Finding> {
         ranks: causes.ranks(),
         mutual: waits_like_others(why, position),
         function: is_on_core.then(function).flatten(),
+        slowest_thread: slowest_thread(metrics, rank, place),
     }))
+}
+
+/// The thread of a rank's team that most often works longest in the parallel region at a place.
+fn slowest_thread(metrics: &Metrics, rank: u32, place: &Context) -> Option<u32> {
+    let Context::InCall(CallSite { function, module, address, .. }, _) = place else { return None };
+    let is_there = |region: &&ParallelRegion| {
+        function == PARALLEL_REGION
+            && (&region.begins_at.module, region.begins_at.address) == (module, *address)
+    };
+    let region = metrics.openmp.as_ref()?.regions.iter().find(is_there)?;
+    let mostly = |of: &SlowestThread| 2 * of.count * region.ranks as u64 >= region.count;
+    region.slowest.filter(|of| of.rank == rank && mostly(of)).map(|of| of.thread)
 }
 
 /// Whether a rank waits about as long as the others do, so that they delay it as it delays them.

@@ -418,6 +418,9 @@ pub struct Delay {
     /// The function in which most of that lies, if samples of the code tell with certainty.
     #[serde(flatten)]
     pub function: Option<LongerFunction>,
+    /// Where the place is a parallel region, the thread of its team that works longest there most of the time.
+    #[serde(default)]
+    pub slowest_thread: Option<u32>,
 }
 
 /// A function that takes longer on a delaying rank than on the ranks that wait for it.

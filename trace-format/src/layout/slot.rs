@@ -433,6 +433,8 @@ pub struct More {
     pub receive: Option<Half>,
     /// Number of polls and the ticks inside them.
     pub polls: Option<(u64, u64)>,
+    /// Length of a parallel region, ticks.
+    pub region: Option<u64>,
 }
 
 impl More {
@@ -450,10 +452,10 @@ impl More {
             Some(Continuation::Polls { count, inside, span }) => {
                 (self.polls, self.duration) = (Some((count, inside)), Some(span));
             }
+            Some(Continuation::Team(team)) => self.region = Some(team.span),
             Some(
                 Continuation::Request(_)
                 | Continuation::Message(_)
-                | Continuation::Team(_)
                 | Continuation::TeamWaits(_)
                 | Continuation::FileCalls(_),
             ) => {}
@@ -467,6 +469,15 @@ impl More {
         match slot.duration() {
             DURATION_ESCAPE if slot.returned() => self.duration,
             short => Some(u64::from(short)),
+        }
+    }
+
+    /// As [`More::moved`], of an event in brief; the end of a parallel region has its ticks there.
+    #[inline]
+    pub fn moved_in_brief(&self, slot: &Slot) -> (u64, u64) {
+        match self.region {
+            Some(ticks) => (ticks, 0),
+            None => self.moved(slot, Detail::Nothing),
         }
     }
 

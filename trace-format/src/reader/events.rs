@@ -398,7 +398,7 @@ impl Events<'_> {
     #[inline]
     pub fn next_brief(&mut self) -> Option<BriefEvent> {
         let Stored { offset, slot, end } = self.advance()?;
-        let (sent, received) = self.more.moved(&slot, Detail::Nothing);
+        let (sent, received) = self.more.moved_in_brief(&slot);
         let More { polls, error, .. } = self.more;
         Some(BriefEvent { head: Head(slot), offset, end, sent, received, polls, error })
     }

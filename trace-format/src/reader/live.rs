@@ -241,7 +241,7 @@ impl LiveWindow {
                 more.add(slot);
             }
             let ticks = more.ticks(slot).filter(|_| slot.returned()).unwrap_or(0);
-            let (sent, received) = more.moved(slot, Detail::Nothing);
+            let (sent, received) = more.moved_in_brief(slot);
             Some(BriefEvent {
                 head: Head(*slot),
                 offset: number * SLOT_BYTES,

@@ -1,7 +1,7 @@
 //! Places of calls: which module an address belonged to.
 
 use trace_format::header::Module;
-use trace_format::layout::{TOOL, slot_word};
+use trace_format::layout::{TOOL, Team, TeamWaits, slot_word};
 use trace_format::markers::ToolReason;
 use trace_format::samples::interpreted;
 
@@ -207,6 +207,29 @@ fn a_delay_is_named_after_the_call_that_holds_most_of_it() {
     // It takes as long on both, however long that is.
     with_causes(&computing_in_dgemm([620, 1_000], [600, 600]), |causes| {
         assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 380, 0)]);
+    });
+}
+
+#[test]
+fn a_delay_is_named_after_the_parallel_region_that_holds_most_of_it() {
+    // Both ranks begin a region of two threads behind the barrier, and call BLAS in it.
+    let in_region = |spans: [u64; 2]| {
+        let mut ranks = world::<2>();
+        for ((rank, span), work) in ranks.iter_mut().zip(spans).zip([300, 1_000]) {
+            rank.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+            rank.compute("cblas_dgemm", at(20), at(20 + span / 4), 1.0, 0);
+            let ticks = at(15 + span) - at(15);
+            let team = Team { span: ticks, inside: 2 * ticks, work: ticks, longest: ticks };
+            rank.team((2, 1), at(15 + span), (team, TeamWaits::default()));
+            rank.call_with("MPI_Barrier", at(10 + work), at(1_020), on_world(0, 0, 0));
+        }
+        ranks
+    };
+    with_causes(&in_region([200, 800]), |causes| {
+        assert_eq!(costs(causes), [(1, "call parallel region".into(), 700, 0)]);
+    });
+    with_causes(&in_region([200, 300]), |causes| {
+        assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 700, 0)]);
     });
 }
 

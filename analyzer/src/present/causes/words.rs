@@ -1,6 +1,6 @@
 //! Words for contexts, for what made ranks late, and for what is not known.
 
-use crate::causes::{Causes, Context, NO_CONTEXT, Unknown};
+use crate::causes::{Causes, Context, NO_CONTEXT, PARALLEL_REGION, Unknown};
 use crate::diagnosis::{Undivided, Why};
 use crate::metrics::{ComputeMode, OwnTime};
 use crate::present::context::thread;
@@ -39,7 +39,10 @@ pub fn context(context: &Context) -> String {
                 false => format!("between {from} and {to}"),
             }
         }
-        Context::InCall(site, outer) => format!("in {} {}", call_site(site), where_phrase(outer)),
+        Context::InCall(site, outer) => {
+            let the = if site.function == PARALLEL_REGION { "the " } else { "" };
+            format!("in {the}{} {}", call_site(site), where_phrase(outer))
+        }
         Context::Transfer(site) => format!("inside {}", call_site(site)),
         Context::Totals => "calls kept only as totals".to_owned(),
     }

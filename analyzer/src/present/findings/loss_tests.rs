@@ -1,7 +1,7 @@
 //! Sentences on what was lost: short, and without a promise that no replay gave.
 
 use super::sentence;
-use crate::causes::{CallSite, Context};
+use crate::causes::{CallSite, Context, PARALLEL_REGION};
 use crate::diagnosis::Finding;
 use crate::diagnosis::finding::{
     Blocked, Delay, Does, LongerFunction, NoOverlap, Placement, Saves, SerialIo, SlowHost,
@@ -183,6 +183,32 @@ fn promises_have_the_interval_of_a_replay() {
 }
 
 #[test]
+fn delay_names_the_parallel_region_and_its_slowest_thread() {
+    let site = CallSite { function: PARALLEL_REGION.into(), ..CallSite::default() };
+    let place = Context::InCall(site, Box::new(Context::Region("solve".into())));
+    let (does, function, slowest_thread) = (Does::Computes, None, Some(5));
+    let (rank, thread, seconds, share, ranks, mutual) = (2, 0, 4.5, 0.97, 8, false);
+    let text = words(&Finding::Delay(Delay {
+        rank,
+        thread,
+        does,
+        place,
+        seconds,
+        share,
+        ranks,
+        mutual,
+        function,
+        slowest_thread,
+    }));
+    assert_short(&text);
+    assert_eq!(
+        text.split_once(". ").expect("two sentences").0,
+        "Rank 2 delays the other ranks: its computation in the parallel region in region solve takes longer; thread 5 \
+         of its team works longest there"
+    );
+}
+
+#[test]
 fn delay_names_the_function_that_takes_longer() {
     let longer = |part, file: Option<&str>| LongerFunction {
         function: "residual_norm".into(),
@@ -207,6 +233,7 @@ fn delay_names_the_function_that_takes_longer() {
             ranks,
             mutual,
             function,
+            slowest_thread: None,
         }));
         assert_short(&text);
         text.split_once(". ").expect("two sentences").0.to_owned()

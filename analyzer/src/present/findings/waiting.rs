@@ -58,10 +58,13 @@ pub(super) fn delay(delay: &Delay) -> String {
     let others = if delay.ranks == 2 { "rank" } else { "ranks" };
     let longer = delay.function.as_ref().map(|longer| longer_in(delay.does, longer));
     let place = words::where_phrase(&delay.place);
+    let thread = delay.slowest_thread;
+    let thread = thread.map(|of| format!("; thread {of} of its team works longest there"));
+    let thread = thread.unwrap_or_default();
     let why = match (&longer, delay.does) {
         (Some(longer), _) => format!("it {longer}"),
-        (None, Does::Computes) => format!("its computation {place} takes longer"),
-        (None, does) => format!("it {} longer {place}", verb(does)),
+        (None, Does::Computes) => format!("its computation {place} takes longer{thread}"),
+        (None, does) => format!("it {} longer {place}{thread}", verb(does)),
     };
     let delays = match (delay.mutual, longer) {
         (true, _) => format!("The ranks delay each other, {} most: {why}", who("rank")),
