@@ -72,7 +72,8 @@ pub struct Span {
     pub end_ticks: u64,
     /// Whether the call returned.
     pub returned: bool,
-    /// Bytes that an MPI call sent or moved (from detail level 1 on); ticks of the parallel region that ends.
+    /// Bytes that an MPI call sent or moved (from detail level 1 on); ticks of the parallel region that ends, or inside
+    /// calls on files.
     pub bytes: u64,
     /// Bytes that a one-sided call which sends and fetches received in addition.
     pub received: u64,

@@ -18,8 +18,8 @@ use crate::trace::own_program::OwnProgram;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
-use super::contexts::{CallSite, Context, Contexts, NO_CONTEXT, PARALLEL_REGION};
-use super::local_site::LocalSite;
+use super::contexts::{CallSite, Context, Contexts, NO_CONTEXT, PARALLEL_REGION, name_on_files};
+use super::local_site::{LocalSite, kind_on_files};
 use super::states::State;
 
 /// How many calls of one rank there are at each site, and how many of them have which path.
@@ -147,8 +147,9 @@ impl<'r> RankCallers<'r> {
     }
 
     fn key(&self, LocalSite { function, address, load }: LocalSite) -> SiteKey {
-        let name = match function {
-            TOOL => PARALLEL_REGION,
+        let name = match (function, kind_on_files(function)) {
+            (TOOL, _) => PARALLEL_REGION,
+            (_, Some(kind)) => name_on_files(kind),
             _ => self.trace.file.function_name(function).unwrap_or("unknown"),
         };
         let (path, id, address) = in_file(load.module(&self.modules, address), address);

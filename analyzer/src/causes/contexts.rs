@@ -1,6 +1,7 @@
 //! Names what a thread was doing, as precisely as the run allows and in the same way on all ranks.
 
 use serde::{Deserialize, Serialize};
+use trace_format::file_calls::FileCallKind;
 
 use crate::metrics::Frame;
 use crate::trace::symbols::SourceLocation;
@@ -12,7 +13,7 @@ use super::numbering::Numbering;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallSite {
-    /// Name of the function, or [`PARALLEL_REGION`].
+    /// Name of the function, [`PARALLEL_REGION`], or what calls on files do ([`CallSite::is_on_files`]).
     pub function: String,
     /// Path of the program or library that made the call; empty if unknown.
     pub module: String,
@@ -27,6 +28,11 @@ pub struct CallSite {
 }
 
 impl CallSite {
+    /// Whether it stands for calls on files: `write` for all functions that write.
+    pub fn is_on_files(&self) -> bool {
+        ON_FILES.contains(&self.function.as_str())
+    }
+
     /// Whether both are in one function or, if its name is not known, the same call in the code,
     /// wherever their library was called.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
@@ -36,6 +42,15 @@ impl CallSite {
         };
         self.module == other.module && same_function
     }
+}
+
+/// In place of functions: what calls on files do, in the order of [`FileCallKind::ALL`].
+const ON_FILES: [&str; FileCallKind::ALL.len()] =
+    ["open", "read", "write", "fsync", "ftruncate", "close", "mmap"];
+
+/// The name of calls on files.
+pub(super) fn name_on_files(kind: FileCallKind) -> &'static str {
+    ON_FILES[kind as usize]
 }
 
 /// In place of a function: where an OpenMP parallel region begins.
@@ -56,8 +71,8 @@ pub enum Context {
     Region(String),
     /// The program's own code between two MPI calls; `None` is the begin or end of the run.
     Between(Option<CallSite>, Option<CallSite>),
-    /// The program's own code in a BLAS, LAPACK or FFTW call or an OpenMP parallel region, within a region or between
-    /// two MPI calls. Delays are found in whole stretches; if one call holds most of what makes a stretch longer, it is
+    /// The program's own code in a BLAS, LAPACK or FFTW call, an OpenMP parallel region or calls on files, within a
+    /// region or between two MPI calls. Delays are found in whole stretches; if one call holds most of what makes a stretch longer, it is
     /// named instead.
     InCall(CallSite, Box<Context>),
     /// Inside an MPI call, without waiting.

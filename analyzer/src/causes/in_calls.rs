@@ -1,4 +1,5 @@
-//! Names the BLAS, LAPACK or FFTW call, or the OpenMP parallel region, in which a delaying rank spends longer.
+//! Names the BLAS, LAPACK or FFTW call, the OpenMP parallel region or the calls on files in which a delaying rank spends
+//! longer.
 //!
 //! Delays are found in whole stretches of computation, because what one call takes longer another may
 //! take less. Where one call holds at least half of what makes a stretch longer, over all waits that

@@ -1,5 +1,6 @@
 //! What a line did, stretch by stretch: in which context it was, in order of time and without gaps.
 
+use trace_format::file_calls::FileCallKind;
 use trace_format::layout::TOOL;
 use trace_format::markers::ToolReason;
 
@@ -10,7 +11,7 @@ use super::contexts::{
     LocalContext, LocalContexts, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
 use super::integer_timeline::IntegerTimeline;
-use super::local_site::{LocalSite, ReplacedModules};
+use super::local_site::{LocalSite, ReplacedModules, on_files};
 use super::wait::Wait;
 
 /// A stretch of a line in one context, from where the stretch before it ends.
@@ -62,15 +63,15 @@ pub(super) struct LineContexts {
     pending_polls: [i64; 3],
     polls_site: LocalSite,
     polls_wait: Option<u32>,
-    /// BLAS, LAPACK and FFTW calls and parallel regions since the last MPI call, in the order in which they ended: begin,
-    /// end, call, innermost open region.
+    /// BLAS, LAPACK and FFTW calls, parallel regions and calls on files since the last MPI call, in the order of their
+    /// events: begin, end, call, innermost open region.
     own_calls: Vec<(i64, i64, LocalSite, Option<u32>)>,
     /// The same once it is known in which contexts they lie, for whoever takes them from here; `None`
     /// if nobody does.
     pub own_calls_done: Option<Vec<OwnCall>>,
 }
 
-/// A BLAS, LAPACK or FFTW call or a parallel region, with contexts as its rank numbers them.
+/// A BLAS, LAPACK or FFTW call, a parallel region or calls on a file, with contexts as its rank numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OwnCall {
     pub from: i64,
@@ -141,6 +142,14 @@ impl LineContexts {
                 let from = at(span.begin_ticks.saturating_sub(span.bytes)).max(self.at);
                 self.own_call((from, begin), site(TOOL), contexts, take);
             }
+            SpanKind::Tool if span.payload[0] as u32 == ToolReason::FileCalls as u32 => {
+                let kind = FileCallKind::from_field(span.communicator);
+                let kind = kind.filter(|_| span.communicator & FileCallKind::INSIDE_MPI == 0);
+                if let Some(kind) = kind {
+                    let end = at(span.begin_ticks.saturating_add(span.bytes));
+                    self.own_call((begin, end), site(on_files(kind)), contexts, take);
+                }
+            }
             SpanKind::Tool => {
                 self.fill_gap_to(begin);
                 if end > self.gap_end() {
@@ -169,7 +178,7 @@ impl LineContexts {
         None
     }
 
-    /// Adds a BLAS, LAPACK or FFTW call, or a parallel region.
+    /// Adds a BLAS, LAPACK or FFTW call, a parallel region, or calls on a file.
     fn own_call(
         &mut self,
         (begin, end): (i64, i64),

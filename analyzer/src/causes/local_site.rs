@@ -1,7 +1,9 @@
 //! Call sites with the numbers of one rank, and which of the modules at an address each belongs to.
 
 use serde::{Deserialize, Serialize};
+use trace_format::file_calls::FileCallKind;
 use trace_format::header::Module;
+use trace_format::layout::FUNCTION_MASK;
 
 use crate::trace::RankTrace;
 use crate::trace::modules::{module_of, modules};
@@ -11,12 +13,22 @@ use crate::trace::modules::{module_of, modules};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 pub(crate) struct LocalSite {
-    /// Number of the MPI function.
+    /// Number of the function; `TOOL` for a parallel region, above [`FUNCTION_MASK`] for calls on files.
     pub function: u16,
     /// Return address of the call; 0 if unknown.
     pub address: u64,
     /// Which of the modules that were loaded at the address one after the other.
     pub load: Load,
+}
+
+/// In place of a function: calls on files.
+pub(super) fn on_files(kind: FileCallKind) -> u16 {
+    FUNCTION_MASK + 1 + kind as u16
+}
+
+/// The kind of calls on files that such a number stands for.
+pub(super) fn kind_on_files(function: u16) -> Option<FileCallKind> {
+    FileCallKind::from_field(function.checked_sub(FUNCTION_MASK + 1)?)
 }
 
 /// One of the modules that were loaded at the same address in turn.

@@ -28,7 +28,7 @@
 //! | `delay` | in what delaying ranks spent longer |
 //! | `origins`, `reasons`, `charges` | delay costs |
 //! | `sampled_code`, `compared_code` | what was sampled of delaying lines and of those that waited |
-//! | `in_calls` | BLAS, LAPACK and FFTW calls and parallel regions that make stretches longer |
+//! | `in_calls` | BLAS, LAPACK and FFTW calls, parallel regions and calls on files that make stretches longer |
 //! | `groups` | waits grouped by state, call and delaying rank |
 //! | `off_cpu` | how much of the waiting may have been without a core |
 //! | `critical_path` | the critical path |
@@ -471,7 +471,9 @@ impl<'a> Causes<'a> {
     pub fn counts_as_computing(&self, context: &Context) -> bool {
         match (self.compute, context) {
             (ComputeMode::Blas, found) => {
-                matches!(found, Context::InCall(site, _) if site.function != PARALLEL_REGION)
+                let is_other =
+                    |site: &CallSite| site.function == PARALLEL_REGION || site.is_on_files();
+                matches!(found, Context::InCall(site, _) if !is_other(site))
             }
             (ComputeMode::Regions, found) => {
                 matches!(found.outer(), Context::Region(_))

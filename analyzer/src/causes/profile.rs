@@ -145,7 +145,7 @@ impl Profile {
         !self.in_calls.is_empty()
     }
 
-    /// Adds a BLAS, LAPACK or FFTW call or a parallel region; roughly in ascending order of time.
+    /// Adds a BLAS, LAPACK or FFTW call, a parallel region or calls on a file; roughly in ascending order of time.
     fn add_call(&mut self, of: &OwnCall, hint: &mut usize) {
         let first =
             hinted_search::partition_point(&self.moments, hint, |moment| *moment <= of.from);

@@ -152,6 +152,9 @@ impl Does {
     /// What a thread does longer in a place where it delays others.
     pub(super) fn longer_in(why: &Why, line: u32, place: &Context) -> Self {
         match place.is_computing() {
+            true if matches!(place, Context::InCall(site, _) if site.is_on_files()) => {
+                Self::OnFiles
+            }
             true if !why.causes.counts_as_computing(place) => Self::InOtherCode,
             true => why.own_times().on_line(why.causes, line).into(),
             false => Self::InLibrary,

@@ -364,6 +364,8 @@ pub enum Does {
     InOtherCode,
     /// It is inside MPI or the recorder.
     InLibrary,
+    /// It is inside calls on files.
+    OnFiles,
 }
 
 impl From<OwnTime> for Does {

@@ -61,7 +61,9 @@ fn words_of(delay: &Delay) -> String {
     match delay {
         Delay::WaitedFor(None) => "waited itself".to_owned(),
         Delay::WaitedFor(Some((rank, number))) => format!("waited for {}", thread(*rank, *number)),
-        Delay::Longer(Longer::Inside, context) => format!("longer in {}", words::brief(context)),
+        Delay::Longer(longer, context) if *longer == Longer::Inside || is_on_files(context) => {
+            format!("longer in {}", words::brief(context))
+        }
         Delay::Longer(longer, context) => {
             let what = match longer {
                 Longer::Own(OwnTime::Computes) => "computation",
@@ -73,6 +75,10 @@ fn words_of(delay: &Delay) -> String {
             format!("longer {what}{inside} {}", words::brief(context))
         }
     }
+}
+
+fn is_on_files(context: &Context) -> bool {
+    matches!(context, Context::InCall(site, _) if site.is_on_files())
 }
 
 /// `main > solve > exchange`.
@@ -112,6 +118,10 @@ mod tests {
         assert_eq!(of(computes, between()), "longer computation, heat.c:18-38");
         let inside = Context::InCall(site(20), Box::new(between()));
         assert_eq!(of(computes, inside), "longer computation in MPI_Recv heat.c:20, heat.c:18-38");
+        let file = CallSite { function: "write".into(), ..site(20) };
+        let writing = || Context::InCall(file.clone(), Box::new(between()));
+        assert_eq!(of(computes, writing()), "longer in write heat.c:20, heat.c:18-38");
+        assert_eq!(of(Longer::OtherCode, writing()), "longer in write heat.c:20, heat.c:18-38");
         assert_eq!(of(Longer::OtherCode, between()), "longer other code, heat.c:18-38");
         assert_eq!(of(Longer::Inside, Context::Transfer(site(4))), "longer in MPI_Recv heat.c:4");
         let waited = |whom| text(&Cell::Delay(Delay::WaitedFor(whom)));

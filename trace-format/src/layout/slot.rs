@@ -433,8 +433,8 @@ pub struct More {
     pub receive: Option<Half>,
     /// Number of polls and the ticks inside them.
     pub polls: Option<(u64, u64)>,
-    /// Length of a parallel region, ticks.
-    pub region: Option<u64>,
+    /// Ticks of which an event without length tells: those of a parallel region, or inside calls on files.
+    pub told: Option<u64>,
 }
 
 impl More {
@@ -452,12 +452,10 @@ impl More {
             Some(Continuation::Polls { count, inside, span }) => {
                 (self.polls, self.duration) = (Some((count, inside)), Some(span));
             }
-            Some(Continuation::Team(team)) => self.region = Some(team.span),
+            Some(Continuation::Team(team)) => self.told = Some(team.span),
+            Some(Continuation::FileCalls(calls)) => self.told = Some(calls.inside),
             Some(
-                Continuation::Request(_)
-                | Continuation::Message(_)
-                | Continuation::TeamWaits(_)
-                | Continuation::FileCalls(_),
+                Continuation::Request(_) | Continuation::Message(_) | Continuation::TeamWaits(_),
             ) => {}
         }
         true
@@ -472,10 +470,10 @@ impl More {
         }
     }
 
-    /// As [`More::moved`], of an event in brief; the end of a parallel region has its ticks there.
+    /// As [`More::moved`], of an event in brief; one without length has the ticks there of which it tells.
     #[inline]
     pub fn moved_in_brief(&self, slot: &Slot) -> (u64, u64) {
-        match self.region {
+        match self.told {
             Some(ticks) => (ticks, 0),
             None => self.moved(slot, Detail::Nothing),
         }

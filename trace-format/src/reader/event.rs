@@ -134,7 +134,7 @@ pub struct BriefEvent {
     pub offset: usize,
     /// Counter at the end; the begin if the call had not returned or was abandoned.
     pub end: u64,
-    /// Bytes sent or moved; of the end of a parallel region its ticks.
+    /// Bytes sent or moved; of the end of a parallel region its ticks, of calls on files those inside them.
     pub sent: u64,
     /// Bytes received in addition, if they are not in the event's own slot.
     pub received: u64,

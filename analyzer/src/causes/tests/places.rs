@@ -1,5 +1,6 @@
 //! Places of calls: which module an address belonged to.
 
+use trace_format::file_calls::{FileCallKind, FileCalls};
 use trace_format::header::Module;
 use trace_format::layout::{TOOL, Team, TeamWaits, slot_word};
 use trace_format::markers::ToolReason;
@@ -229,6 +230,32 @@ fn a_delay_is_named_after_the_parallel_region_that_holds_most_of_it() {
         assert_eq!(costs(causes), [(1, "call parallel region".into(), 700, 0)]);
     });
     with_causes(&in_region([200, 300]), |causes| {
+        assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 700, 0)]);
+    });
+}
+
+#[test]
+fn a_delay_is_named_after_the_calls_on_files_that_hold_most_of_it() {
+    // Both ranks write behind the barrier.
+    let writes = |inside: [u64; 2], flags: u16| {
+        let mut ranks = world::<2>();
+        for ((rank, inside), work) in ranks.iter_mut().zip(inside).zip([300, 1_000]) {
+            let field = FileCallKind::Write as u16 | flags;
+            let ticks = at(20 + inside) - at(20);
+            let calls = FileCalls { calls: 7, bytes: 1 << 20, inside: ticks, span: ticks };
+            rank.call_with("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+            rank.file_calls((field, 1), at(20), calls);
+            rank.call_with("MPI_Barrier", at(10 + work), at(1_020), on_world(0, 0, 0));
+        }
+        ranks
+    };
+    with_causes(&writes([100, 900], FileCallKind::OF_STREAM), |causes| {
+        assert_eq!(costs(causes), [(1, "call write".into(), 700, 0)]);
+    });
+    with_causes(&writes([100, 400], 0), |causes| {
+        assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 700, 0)]);
+    });
+    with_causes(&writes([100, 900], FileCallKind::INSIDE_MPI), |causes| {
         assert_eq!(costs(causes), [(1, "MPI_Barrier..MPI_Barrier".into(), 700, 0)]);
     });
 }

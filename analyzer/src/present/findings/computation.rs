@@ -41,7 +41,7 @@ fn parts(of: &Efficiency) -> String {
         return format!("{share} efficient, {how}.");
     }
     let does = match longest.does {
-        Does::Asleep | Does::Unclear => "is outside MPI",
+        Does::Asleep | Does::Unclear | Does::OnFiles => "is outside MPI",
         Does::Computes | Does::InOtherCode | Does::InLibrary => "computes",
     };
     format!(

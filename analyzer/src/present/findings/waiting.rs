@@ -100,7 +100,7 @@ fn verb(does: Does) -> &'static str {
         Does::Asleep => words::own_verb(OwnTime::Asleep),
         Does::Unclear => words::own_verb(OwnTime::Unclear),
         Does::InOtherCode => "is in other code",
-        Does::InLibrary => "spends",
+        Does::InLibrary | Does::OnFiles => "spends",
     }
 }
 
