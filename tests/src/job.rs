@@ -25,6 +25,8 @@ pub const DEADLINE: Duration = Duration::from_secs(240);
 /// Variable for a person who runs tests: samples per second of every recorded program. With 499 nothing
 /// that other tests check may change.
 const SAMPLE_ALL: &str = "SAMPLE_SYSTEM_TESTS";
+/// Variable for a person who runs tests: if it is set, every recorded program's calls on files are recorded, too.
+const IO_ALL: &str = "IO_SYSTEM_TESTS";
 /// Time that a launcher gets, after SIGTERM, to end its ranks.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -212,6 +214,9 @@ impl Job {
                 command.env(trace_format::settings::SAMPLE.name, rate);
             }
         }
+        let io =
+            (out.is_some() && std::env::var_os(IO_ALL).is_some()).then(crate::library::io_library);
+        preload.extend(io);
         preload.extend(self.preloaded_after.iter().cloned());
         let preload: Vec<String> = preload.iter().map(|path| path.display().to_string()).collect();
         command
