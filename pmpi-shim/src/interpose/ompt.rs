@@ -227,7 +227,7 @@ unsafe extern "C" fn implicit_task(
     scope: c_int,
     region: Data,
     task: Data,
-    _threads: c_uint,
+    threads: c_uint,
     index: c_uint,
     flags: c_int,
 ) {
@@ -250,7 +250,9 @@ unsafe extern "C" fn implicit_task(
     // SAFETY: as the runtime passed it.
     let number = unsafe { number_at(region) };
     let Some(team) = Team::of(number).filter(|_| scope == BEGINS) else { return };
-    team.sums.joined();
+    if index == 0 {
+        team.sums.has_threads(threads);
+    }
     block.region.set(IS_TOLD);
     block.region_waits.set([0; 3]);
     let share = TeamShare { team: number, task: task.addr(), index, ..TeamShare::NONE };
@@ -275,12 +277,10 @@ fn add_to_team(block: &ThreadBlock, now: u64) {
     let mut share = block.team_share.get();
     work_until(&mut share, now);
     if let Some(team) = Team::of(share.team) {
-        let TeamShare { inside, work, .. } = share;
-        team.sums.add(Share { inside, work, waits: block.region_waits.take() });
-        share.work_before += work;
-        team.sums.worked(share.work_before, share.index.into());
+        team.sums.add(Share { inside: share.inside, waits: block.region_waits.take() });
+        team.sums.worked(share.work, share.index.into());
     }
-    (share.inside, share.work) = (0, 0);
+    share.inside = 0;
     block.team_share.set(share);
 }
 

@@ -64,7 +64,7 @@ unsafe extern "C-unwind" fn take_part(team: *mut c_void) {
         None => NO_NUMBER,
     };
     team.sums.joined();
-    team.sums.add(Share { inside, work, waits });
+    team.sums.add(Share { inside, waits });
     team.sums.worked(work, number);
 }
 

@@ -35,20 +35,19 @@ const NUMBER_BITS: u32 = 14;
 /// That number if it is not known.
 pub(super) const NO_NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 
-/// Ticks of one thread: inside the region's code, of that at work, and waiting.
+/// Ticks of one thread: inside the region's code, and of that waiting; the rest is work.
 #[derive(Clone, Copy)]
 pub(super) struct Share {
     pub inside: u64,
-    pub work: u64,
     pub waits: [u64; 3],
 }
 
-/// Sums over the threads of a team.
+/// Sums over the threads of a team, apart from what these only read.
+#[repr(align(64))]
 pub(super) struct TeamSums {
     makes_tasks: AtomicBool,
     threads: AtomicU32,
     inside: AtomicU64,
-    work: AtomicU64,
     /// Ticks and number of the thread that worked longest: the number in the lower bits.
     longest: AtomicU64,
     /// By [`Waits`].
@@ -61,7 +60,6 @@ impl TeamSums {
             makes_tasks: AtomicBool::new(false),
             threads: AtomicU32::new(0),
             inside: AtomicU64::new(0),
-            work: AtomicU64::new(0),
             longest: AtomicU64::new(0),
             waits: [const { AtomicU64::new(0) }; 3],
         }
@@ -71,7 +69,7 @@ impl TeamSums {
     pub fn clear(&self) {
         self.makes_tasks.store(false, Relaxed);
         self.threads.store(0, Relaxed);
-        for sum in [&self.inside, &self.work, &self.longest].into_iter().chain(&self.waits) {
+        for sum in [&self.inside, &self.longest].into_iter().chain(&self.waits) {
             sum.store(0, Relaxed);
         }
     }
@@ -79,6 +77,11 @@ impl TeamSums {
     /// A thread takes part.
     pub fn joined(&self) {
         self.threads.fetch_add(1, Relaxed);
+    }
+
+    /// So many threads take part.
+    pub fn has_threads(&self, count: u32) {
+        self.threads.store(count, Relaxed);
     }
 
     /// The region makes tasks, which threads may run wherever they wait.
@@ -89,7 +92,6 @@ impl TeamSums {
     /// Adds time of a thread.
     pub fn add(&self, share: Share) {
         self.inside.fetch_add(share.inside, Relaxed);
-        self.work.fetch_add(share.work, Relaxed);
         for (sum, ticks) in self.waits.iter().zip(share.waits) {
             if ticks != 0 {
                 sum.fetch_add(ticks, Relaxed);
@@ -99,7 +101,10 @@ impl TeamSums {
 
     /// The thread with this number has worked so long in all.
     pub fn worked(&self, work: u64, number: u64) {
-        self.longest.fetch_max(work << NUMBER_BITS | number.min(NO_NUMBER), Relaxed);
+        let longest = work << NUMBER_BITS | number.min(NO_NUMBER);
+        if self.longest.load(Relaxed) < longest {
+            self.longest.fetch_max(longest, Relaxed);
+        }
     }
 }
 
@@ -123,13 +128,14 @@ pub(super) fn record(block: &ThreadBlock, team: &TeamSums, site: usize, (begin, 
 
 fn write(block: &ThreadBlock, team: &TeamSums, site: usize, (begin, end): (u64, u64)) {
     let longest = team.longest.load(Relaxed);
+    let inside = team.inside.load(Relaxed);
+    let [barriers, locks, tasks] = [0, 1, 2].map(|of: usize| team.waits[of].load(Relaxed));
     let parts = Team {
         span: end.wrapping_sub(begin),
-        inside: team.inside.load(Relaxed),
-        work: team.work.load(Relaxed),
+        inside,
+        work: inside.saturating_sub(barriers + locks + tasks),
         longest: longest >> NUMBER_BITS,
     };
-    let [barriers, locks, tasks] = [0, 1, 2].map(|of: usize| team.waits[of].load(Relaxed));
     let waits = match team.makes_tasks.load(Relaxed) {
         true => TeamWaits { barriers: 0, locks, tasks: tasks + barriers },
         false => TeamWaits { barriers, locks, tasks },

@@ -56,11 +56,10 @@ pub struct TeamShare {
     pub task: usize,
     /// Counter at the thread's last event there.
     pub since: u64,
-    /// Ticks in the region's code, and at work.
+    /// Ticks in the region's code that the team's sums do not have.
     pub inside: u64,
+    /// All ticks of work there.
     pub work: u64,
-    /// Ticks of work that the team's sums have.
-    pub work_before: u64,
     /// The thread's number in the team.
     pub index: u32,
     /// Waits inside waits that it is in, and whether the outermost is for a lock.
@@ -76,7 +75,6 @@ impl TeamShare {
         since: 0,
         inside: 0,
         work: 0,
-        work_before: 0,
         index: 0,
         depth: 0,
         waits_for_lock: false,
