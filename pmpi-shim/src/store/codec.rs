@@ -91,7 +91,7 @@ mod tests {
     use trace_format::layout::{Slot, bytes_of_all};
 
     use super::*;
-    use crate::store::trace_file::event_header;
+    use crate::store::chunk_headers::event_header;
 
     #[test]
     fn encodes_windows_in_few_bytes_that_decode_to_their_slots() {

@@ -6,9 +6,8 @@ use std::ops::{Range, RangeInclusive};
 
 use trace_format::layout::*;
 
-use crate::store::trace_file::{
-    TraceFile, archived_header, chunk_bytes, empty_chunk, lock, sealed,
-};
+use crate::store::chunk_headers::{archived_header, chunk_bytes, empty_chunk, sealed};
+use crate::store::trace_file::{TraceFile, lock};
 
 fn mark(
     file: &mut TraceFile,

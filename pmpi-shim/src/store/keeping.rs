@@ -10,6 +10,7 @@ use trace_format::header::{Keeping, KeepingPolicy};
 use trace_format::layout::ChunkHeader;
 
 use crate::host::counter;
+use crate::store::chunk_headers::chunk_bytes;
 use crate::store::codec::Codec;
 use crate::store::ring::{self, Ring};
 use crate::store::totals::ThreadTotals;
@@ -140,7 +141,7 @@ impl Archive {
             KeepingPolicy::Last => {
                 let (header, body) = self.codec.chunk(window, slots);
                 let thread = (window.thread, window.thread_os_id);
-                let bytes = trace_file::chunk_bytes(body);
+                let bytes = chunk_bytes(body);
                 while !self.ring.has_room(bytes, window.opened_ticks, thread)? {
                     let Some(oldest) = self.ring.oldest()? else {
                         return self.folded.add(window, slots, next_opened);

@@ -28,10 +28,12 @@
 //! | `sampling` | which threads are sampled, and how |
 //! | `stack_answers` | the stacks of threads, for whoever asks for them by the signal |
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
+//! | `chunk_headers` | headers of the file's chunks |
 //! | `free_space` | space of the file that a thread fills again and again |
 //! | `file_space` | space of a file, by its descriptor |
 //! | `stage` | the staging directory, from which the file is moved at the end |
 
+pub mod chunk_headers;
 pub mod codec;
 pub mod directories;
 pub mod due;

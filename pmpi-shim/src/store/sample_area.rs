@@ -15,6 +15,7 @@ use trace_format::plain::{bytes_of, bytes_of_all};
 use trace_format::samples::*;
 
 use crate::host::lock::Lock;
+use crate::store::chunk_headers::sample_area_header;
 use crate::store::mapping::Window;
 use crate::store::trace_file;
 
@@ -67,7 +68,7 @@ impl SampleArea {
         if memory.offset.is_none() {
             return Err("the file system does not support shared mappings".to_owned());
         }
-        let header = trace_file::sample_area_header(number, SAMPLE_AREA_BYTES);
+        let header = sample_area_header(number, SAMPLE_AREA_BYTES);
         let memory = Window::open(memory, header).memory;
         let area = Self {
             number,

@@ -21,6 +21,7 @@ use crate::host::handler_stack;
 use crate::host::own_stack;
 use crate::host::python_stack::Functions;
 use crate::host::sampled_stack::{self, Interrupted, Reading, Rules};
+use crate::store::chunk_headers::stacks_header;
 use crate::store::due;
 use crate::store::interpreted;
 use crate::store::mapping::Window;
@@ -50,7 +51,7 @@ impl Answerer {
         if memory.offset.is_none() {
             return Err("the file system does not support shared mappings".to_owned());
         }
-        let memory = Window::open(memory, trace_file::stacks_header(STACKS_BYTES)).memory;
+        let memory = Window::open(memory, stacks_header(STACKS_BYTES)).memory;
         let answerer = Self {
             area: memory.mapping,
             stack_end: handler_stack::make()?,

@@ -17,9 +17,10 @@ use trace_format::reader::{Event, RankFile, held};
 use trace_format::writer::header_area;
 
 use crate::state::thread_block::ThreadBlock;
+use crate::store::chunk_headers::event_header;
 use crate::store::mapping::Window;
 use crate::store::slots::{append, close, open, take_back};
-use crate::store::trace_file::{Memory, event_header};
+use crate::store::trace_file::Memory;
 
 /// A header, and the slots of two events.
 const WINDOW_BYTES: usize = 320;

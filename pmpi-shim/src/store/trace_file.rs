@@ -17,6 +17,7 @@ use trace_format::totals::TOTALS_CHUNK_BYTES;
 
 use crate::host::descriptors::{identity_of, move_up};
 use crate::host::lock::{Lock, Locked};
+use crate::store::chunk_headers::{archived_header, chunk_bytes, empty_chunk, frame_of, sealed};
 use crate::store::directories::CreateError;
 use crate::store::file_space::{
     allocate, may_grow_to, populate, refuse_copy_on_write, synchronise, write_all, write_zeros,
@@ -370,36 +371,6 @@ impl TraceFile {
     }
 }
 
-fn frame_of(payload: &[u8]) -> [u8; FRAME_BYTES] {
-    (u64::from(checksum(payload)) << 32 | payload.len() as u64).to_le_bytes()
-}
-
-/// Completes a header with its magic and checksum.
-pub(super) fn sealed(mut header: ChunkHeader) -> ChunkHeader {
-    header.magic = CHUNK_MAGIC;
-    let (from, to) = CHUNK_CRC_COVERS;
-    header.crc = checksum(&bytes_of(&header)[from..to]);
-    header
-}
-
-pub(super) fn empty_chunk(kind: u16, thread: u32, sequence: u32) -> ChunkHeader {
-    ChunkHeader {
-        magic: 0,
-        kind,
-        flags: 0,
-        thread,
-        sequence,
-        length: 0,
-        opened_ticks: 0,
-        thread_os_id: 0,
-        crc: 0,
-        previous_minor_faults: 0,
-        body_bytes: 0,
-        body_crc: 0,
-        clearing: 0,
-    }
-}
-
 /// Writes the header area.
 pub fn write_header(mut fixed: FixedHeader, header: &FileHeader) -> Result<(), String> {
     let payload = encode(header).ok_or("the header is too long")?;
@@ -433,46 +404,9 @@ pub fn window(bytes: usize) -> Result<Memory, String> {
     Ok(Memory { mapping: mapping.cast(), bytes, offset: None })
 }
 
-/// The header of an event chunk.
-pub fn event_header(
-    (thread, thread_os_id): (u32, u32),
-    sequence: u32,
-    opened_ticks: u64,
-    length: usize,
-    previous_minor_faults: u64,
-) -> ChunkHeader {
-    sealed(ChunkHeader {
-        flags: CHUNK_IS_WINDOW,
-        length: length as u64,
-        opened_ticks,
-        thread_os_id,
-        previous_minor_faults,
-        ..empty_chunk(CHUNK_EVENTS, thread, sequence)
-    })
-}
-
-pub(super) fn archived_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
-    sealed(ChunkHeader { flags: 0, length, ..*window })
-}
-
-/// Bytes of the file that a chunk takes.
-pub fn chunk_bytes(body: &[u8]) -> u64 {
-    ((CHUNK_HEADER_BYTES + body.len()) as u64).next_multiple_of(CHUNK_GRANULE)
-}
-
 /// Adds a chunk with a window's events. Returns its offset, or `None` if the file may not grow.
 pub fn append(window: &ChunkHeader, body: &[u8]) -> Result<Option<u64>, String> {
     append_to(lock().as_mut(), window, body)
-}
-
-/// The chunk of an area of samples, whose number is `area`.
-pub fn sample_area_header(area: u32, length: usize) -> ChunkHeader {
-    sealed(ChunkHeader { length: length as u64, ..empty_chunk(CHUNK_SAMPLE_AREA, area, 0) })
-}
-
-/// The chunk of the area for stacks.
-pub fn stacks_header(length: usize) -> ChunkHeader {
-    sealed(ChunkHeader { length: length as u64, ..empty_chunk(CHUNK_STACKS, 0, 0) })
 }
 
 /// Adds a half of an area of samples. Returns whether it is in the file; `None` if another thread

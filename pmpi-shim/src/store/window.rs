@@ -22,6 +22,7 @@ use crate::host::own_work::OwnWork;
 use crate::host::warn::warn;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
+use crate::store::chunk_headers::event_header;
 use crate::store::file_sums;
 use crate::store::keeping;
 use crate::store::mapping::{Window, acquire, forget_recycled, recycle};
@@ -71,7 +72,7 @@ impl Recorder {
     fn new(memory: Memory, mut record: ThreadRecord, opened_ticks: u64) -> Self {
         let opened_ticks = record.continues_since.unwrap_or(opened_ticks);
         let (thread, sequence) = (record.thread, record.sequence);
-        let header = trace_file::event_header(thread, sequence, opened_ticks, memory.bytes, 0);
+        let header = event_header(thread, sequence, opened_ticks, memory.bytes, 0);
         record.sequence += 1;
         Self {
             record,
@@ -110,7 +111,7 @@ impl Recorder {
             }
         };
         let faults = minor_faults();
-        let header = trace_file::event_header(
+        let header = event_header(
             self.record.thread,
             self.record.sequence,
             opened_ticks,
