@@ -149,7 +149,7 @@ fn wait_for_ends(
 
 /// Notes which processes have let go of their files.
 fn note_closed(processes: &mut [RankProcess], files: &mut ClosedFiles) {
-    for (path, closed) in files.take() {
+    for (path, closed) in files.take().0 {
         if let Some(of) = processes.iter_mut().find(|of| of.path == path) {
             of.closed = of.closed.or(Some(closed));
         }

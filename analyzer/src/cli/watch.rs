@@ -22,8 +22,8 @@ use super::watch_metrics::{MetricsPlace, Publisher};
 use super::watch_signals::WatchSignals;
 use super::watch_triggers::Triggers;
 use crate::live::{
-    Alarm, Alarms, Hosts, Iterations, LiveRun, Memory, Moment, NotTaken, Others, Snapshots, Taken,
-    WaitingAnalysis,
+    Alarm, Alarms, FirstDeath, Hosts, Iterations, LiveRun, Memory, Moment, NotTaken, Others,
+    Snapshots, Taken, WaitingAnalysis, first_death,
 };
 use crate::present::live::{Watched, alarm_text, memory_text, metrics, silent_text, slow_text};
 use crate::shell_word::shell_word;
@@ -149,6 +149,7 @@ pub(super) fn watch(arguments: &WatchArguments) -> Result<(), CommandError> {
             None
         }
     };
+    run.note_closings_at_once();
     Watcher::new(run, arguments, snapshots, limit, publisher).watch(&signals);
     Ok(())
 }
@@ -312,6 +313,7 @@ impl Watcher {
                 _ => true,
             });
             alarms.retain(|alarm| self.triggers.include(alarm.kind));
+            self.settle_deaths(&mut alarms);
             alarms.iter().for_each(|alarm| self.tell(alarm, moment.at_s));
             self.look_at_iterations();
             moment.iterations = self.iterations.as_ref().and_then(|of| of.now(&self.run));
@@ -322,9 +324,7 @@ impl Watcher {
             if ended {
                 let died = self.told.iter().any(|cause| cause.kind == Reason::Dead);
                 if !self.run.has_finished() && self.triggers.exit && !died {
-                    let alarm =
-                        Alarm { kind: Reason::Exit, rank: None, since_s: None, silent: None };
-                    self.tell(&alarm, moment.at_s);
+                    self.tell(&Alarm::new(Reason::Exit, None), moment.at_s);
                 }
             }
             self.add_to_snapshot_of_others();
@@ -356,13 +356,38 @@ impl Watcher {
         others
     }
 
+    /// Where ranks of several hosts may have died, finds out with the other watchers which one was the first.
+    fn settle_deaths(&mut self, alarms: &mut Vec<Alarm>) {
+        let death = Cause { kind: Reason::Dead, rank: None };
+        if !self.triggers.include(Reason::Dead) || self.told.contains(&death) {
+            return;
+        }
+        let Some(hosts) = &mut self.hosts else { return };
+        let own = alarms.iter().find(|alarm| alarm.kind == Reason::Dead).cloned();
+        if own.is_none() && !hosts.have_died() {
+            return;
+        }
+        alarms.retain(|alarm| alarm.kind != Reason::Dead);
+        let own_rank = own.as_ref().and_then(|own| own.rank);
+        let alarm = match first_death(&mut self.run, hosts, own_rank) {
+            FirstDeath::Rank(rank) => match own.filter(|own| own.rank == Some(rank)) {
+                Some(own) => own,
+                None => Alarm::new(Reason::Dead, Some(rank)),
+            },
+            FirstDeath::Unsure(unsure) => {
+                Alarm { unsure: Some(unsure), ..Alarm::new(Reason::Dead, None) }
+            }
+            FirstDeath::Told => return self.told.push(death),
+            FirstDeath::None => return,
+        };
+        alarms.insert(0, alarm);
+    }
+
     /// Gives the watcher of another host that keeps a snapshot what the ranks of this host have recorded.
     fn add_to_snapshot_of_others(&mut self) {
         while let Some((request, to)) = self.hosts.as_mut().and_then(Hosts::asked) {
             // What is told there need not be told here.
-            let alarm =
-                Alarm { kind: request.reason, rank: request.rank, since_s: None, silent: None };
-            let cause = Cause::of(&alarm);
+            let cause = Cause::of(&Alarm::new(request.reason, request.rank));
             if !self.told.contains(&cause) {
                 self.told.push(cause);
             }
@@ -440,8 +465,7 @@ impl Watcher {
             Ok(taken) => {
                 self.watched.snapshots += 1;
                 let other = (taken.reason, taken.rank) != (reason, rank);
-                let found =
-                    Alarm { kind: taken.reason, rank: taken.rank, since_s: None, silent: None };
+                let found = Alarm::new(taken.reason, taken.rank);
                 let found = match other {
                     true => format!(" ({})", alarm_text(&found, 0.0)),
                     false => String::new(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::first_death::Unsure;
 use super::hosts::{Others, Silent};
 use super::moment::{Moment, RankNow};
 use super::rank::{CoreUse, RankState};
@@ -18,6 +19,14 @@ pub struct Alarm {
     pub since_s: Option<f64>,
     /// The host that it is about, if that is not heard of.
     pub silent: Option<Silent>,
+    /// Who may have died first, if that is not certain.
+    pub unsure: Option<Unsure>,
+}
+
+impl Alarm {
+    pub fn new(kind: Reason, rank: Option<u32>) -> Self {
+        Self { kind, rank, since_s: None, silent: None, unsure: None }
+    }
 }
 
 /// How many times longer than ever before ranks wait for some that are outside MPI before that counts as a hang: these may
@@ -120,7 +129,7 @@ impl Alarms {
                     (None, [one]) => Some(*one),
                     _ => waiting.and_then(|waiting| waiting.cause),
                 };
-                Alarm { kind, rank, since_s: Some(self.moved_s), silent }
+                Alarm { since_s: Some(self.moved_s), silent, ..Alarm::new(kind, rank) }
             }));
         }
         alarms
@@ -197,7 +206,7 @@ const CHANCES: u64 = 100;
 const STARVED: f64 = 0.5;
 
 fn alarm_of(kind: Reason, of: &RankNow) -> Alarm {
-    Alarm { kind, rank: Some(of.rank), since_s: of.since_s, silent: None }
+    Alarm { since_s: of.since_s, ..Alarm::new(kind, Some(of.rank)) }
 }
 
 /// The ranks that died, the culprit first: the one that let go of its file before the others did. Where that is not known,
@@ -221,10 +230,8 @@ fn deadlocks(ranks: &[RankNow], waiting: Option<&Waiting>) -> Vec<Alarm> {
     let is_inside = |rank: &u32| ranks.iter().any(|of| of.rank == *rank && of.waits_for.is_some());
     let found = waiting.iter().flat_map(|waiting| &waiting.deadlocks);
     let found = found.filter(|cycle| cycle.ranks.iter().all(is_inside)).map(|cycle| Alarm {
-        kind: Reason::Deadlock,
-        rank: Some(cycle.named),
         since_s: cycle.ranks.iter().filter_map(since_s).max_by(f64::total_cmp),
-        silent: None,
+        ..Alarm::new(Reason::Deadlock, Some(cycle.named))
     });
     found.collect()
 }

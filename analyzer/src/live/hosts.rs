@@ -2,9 +2,10 @@
 //!
 //! Ranks of other hosts cannot be followed from here, so each watcher tells how its ranks stand, about once a second.
 //! The one that has the lowest rank judges whether all ranks stand still. Whoever keeps a snapshot asks the others for
-//! their parts of it. Clocks of hosts are never compared: a message counts from the moment at which it is seen.
+//! their parts of it. A message counts from the moment at which it is seen; only after a death clocks are compared.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use trace_format::files::rank_file_path;
 use trace_format::private_directory;
 
+use super::first_death::{Closing, Death, Lead, OnClock};
 use super::moment::Moment;
 use crate::trace::host_name;
 use crate::trace::snapshot::{Reason, Unanswered};
@@ -49,6 +51,15 @@ struct Message {
     ended: bool,
     /// The last snapshot that it takes.
     request: Option<Request>,
+    /// Its clock when it wrote this, in nanoseconds since some moment.
+    sent_ns: i64,
+    /// The host that judges who died first, and by how much the own clock is ahead of that one's at most.
+    ahead: Option<(String, i64)>,
+    /// Who died first of its ranks, and up to when it knows.
+    death: Option<Death>,
+    known_to_ns: i64,
+    /// Whether it has told a death.
+    told_death: bool,
 }
 
 /// A snapshot that a watcher takes, and for which it asks the others for their parts.
@@ -74,6 +85,8 @@ struct Heard {
     /// When it was seen first.
     at: Instant,
     answered: Option<String>,
+    /// By how much the own clock is ahead of its clock.
+    lead: Lead,
 }
 
 /// A host that is not heard of.
@@ -108,6 +121,8 @@ pub struct Hosts {
     written: Option<Instant>,
     others: BTreeMap<String, Heard>,
     requests: u64,
+    /// When the own clock began.
+    begun: Instant,
 }
 
 impl Hosts {
@@ -123,10 +138,16 @@ impl Hosts {
                 still_s: 0.0,
                 ended: false,
                 request: None,
+                sent_ns: 0,
+                ahead: None,
+                death: None,
+                known_to_ns: i64::MIN,
+                told_death: false,
             },
             written: None,
             others: BTreeMap::new(),
             requests: 0,
+            begun: Instant::now(),
         }
     }
 
@@ -165,7 +186,11 @@ impl Hosts {
     /// Writes the own message. If it cannot be written, this host is silent for the others.
     fn tell(&mut self) {
         self.own.number += 1;
-        self.written = Some(Instant::now());
+        let now = Instant::now();
+        self.written = Some(now);
+        self.own.sent_ns = self.on_clock(now);
+        self.own.ahead =
+            self.judge().map(|heard| (heard.message.host.clone(), heard.lead.ns_at(now)));
         let _ = fs::DirBuilder::new().mode(0o700).create(&self.folder);
         if let Ok(text) = serde_json::to_vec(&self.own) {
             let path = self.path(&self.own.host);
@@ -176,20 +201,39 @@ impl Hosts {
     fn hear(&mut self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for path in entries.map(|entry| entry.path()) {
-            if path.extension().is_none_or(|extension| extension != EXTENSION) {
-                continue;
+            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+                self.read_message(&path);
             }
-            let Some(message) = read_json::<Message>(&path) else { continue };
-            if message.host == self.own.host {
-                continue;
+        }
+    }
+
+    fn read_message(&mut self, path: &Path) {
+        let Some(message) = read_json::<Message>(path) else { return };
+        if message.host == self.own.host {
+            return;
+        }
+        let at = Instant::now();
+        let lead = Lead::of(self.on_clock(at), message.sent_ns, at);
+        match self.others.entry(message.host.clone()) {
+            Entry::Vacant(new) => {
+                new.insert(Heard { message, at, answered: None, lead });
             }
-            let at = Instant::now();
-            let heard = self.others.entry(message.host.clone());
-            let heard =
-                heard.or_insert_with(|| Heard { message: message.clone(), at, answered: None });
-            if heard.message.number != message.number {
-                (heard.message, heard.at) = (message, at);
+            Entry::Occupied(known) => {
+                let heard = known.into_mut();
+                if heard.message.number != message.number {
+                    (heard.message, heard.at) = (message, at);
+                    heard.lead = heard.lead.or(lead);
+                }
             }
+        }
+    }
+
+    /// A moment in nanoseconds of the own clock.
+    fn on_clock(&self, at: Instant) -> i64 {
+        let ns = |time: Duration| time.as_nanos() as i64;
+        match at.checked_duration_since(self.begun) {
+            Some(since) => ns(since),
+            None => -ns(self.begun.duration_since(at)),
         }
     }
 
@@ -222,8 +266,74 @@ impl Hosts {
         self.others.values().any(|heard| !heard.message.ended && heard.at.elapsed() <= SILENT)
     }
 
+    /// Tells what is known of deaths on this host: the first, with the moments between which it was, and up to when all are
+    /// known. Reads what those tell that this one needs to judge.
+    pub(super) fn compare_deaths(&mut self, closing: Option<Closing>, known_to: Instant) {
+        let death = |Closing { rank, after, before, is_over }| Death {
+            rank,
+            after_ns: after.map_or(i64::MIN, |after| self.on_clock(after)),
+            before_ns: self.on_clock(before),
+            is_over,
+        };
+        self.own.death = closing.map(death);
+        self.own.known_to_ns = self.on_clock(known_to);
+        match self.judge().map(|judge| self.path(&judge.message.host)) {
+            Some(judge) => self.read_message(&judge),
+            None => self.hear(),
+        }
+        self.tell();
+    }
+
+    /// The watcher that judges who died first, unless it is this one: that of the first host by name.
+    fn judge(&self) -> Option<&Heard> {
+        let mut heard = self.others.values().filter(|heard| !heard.message.ended);
+        heard
+            .find(|heard| heard.at.elapsed() <= SILENT)
+            .filter(|first| first.message.host < self.own.host)
+    }
+
+    pub(super) fn is_judge(&self) -> bool {
+        self.judge().is_none()
+    }
+
+    /// How many watchers are known.
+    pub(super) fn count(&self) -> u32 {
+        self.others.len() as u32 + 1
+    }
+
+    /// Whether a rank of another host has died.
+    pub fn have_died(&self) -> bool {
+        self.others.values().any(|heard| heard.message.death.is_some_and(|death| death.is_over))
+    }
+
+    /// Whether another watcher has told a death.
+    pub(super) fn have_told_death(&self) -> bool {
+        self.others.values().any(|heard| heard.message.told_death)
+    }
+
+    /// Whether a watcher was heard of on this host.
+    pub(super) fn has_heard_of(&self, host: &str) -> bool {
+        host == self.own.host || self.others.contains_key(host)
+    }
+
+    /// The first death on each host, on the own clock.
+    pub(super) fn deaths(&self) -> Vec<OnClock> {
+        let now = Instant::now();
+        let own = OnClock::own(self.own.death, self.own.known_to_ns);
+        // One that has ended without a death has none.
+        let counts = |heard: &&Heard| !heard.message.ended || heard.message.death.is_some();
+        let others = self.others.values().filter(counts).map(|heard| {
+            let Message { death, known_to_ns, ahead, .. } = &heard.message;
+            let ahead = ahead.as_ref().filter(|(of, _)| *of == self.own.host);
+            let ahead = ahead.map(|(_, ns)| Lead::of(*ns, 0, heard.at).ns_at(now));
+            OnClock::own(*death, *known_to_ns).seen_from(ahead, heard.lead.ns_at(now))
+        });
+        others.chain([own]).collect()
+    }
+
     /// Asks the others for their parts of a snapshot.
     pub fn ask(&mut self, reason: Reason, rank: Option<u32>) {
+        self.own.told_death |= reason == Reason::Dead;
         if self.are_heard() {
             self.requests += 1;
             let id = format!("{}-{}", file_name(&self.own.host), self.requests);
@@ -337,6 +447,24 @@ fn move_files(from: &Path, into: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+impl Hosts {
+    /// Takes the name of another host, whose clock is behind.
+    pub(super) fn pretend(&mut self, host: &str, behind: Duration) {
+        self.own.host = host.into();
+        self.begun += behind;
+    }
+
+    /// Waits until another watcher is heard of, and a death, unless there was one here.
+    pub(super) fn greet(&mut self, died_here: bool) {
+        while self.others.is_empty() || !died_here && !self.have_died() {
+            self.tell();
+            std::thread::sleep(LOOK);
+            self.hear();
+        }
+    }
 }
 
 #[cfg(test)]

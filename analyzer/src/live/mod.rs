@@ -5,7 +5,9 @@
 
 mod alarms;
 mod asking;
+mod closings;
 pub mod counter;
+mod first_death;
 mod hosts;
 mod iterations;
 mod memory;
@@ -13,12 +15,15 @@ mod moment;
 mod new_calls;
 mod rank;
 mod run;
+mod schedstat;
 mod seconds;
+mod settling;
 mod snapshots;
 mod totals;
 mod waiting;
 
 pub use alarms::{Alarm, Alarms};
+pub use first_death::Unsure;
 pub use hosts::{Hosts, Others, Silent};
 pub use iterations::{Iterations, IterationsNow, SlowIteration};
 pub use memory::{Memory, MemoryGrowth};
@@ -26,5 +31,6 @@ pub use moment::{Moment, RankNow};
 pub use rank::{LiveRank, RankState};
 pub use run::LiveRun;
 pub use seconds::{Place, SPAN_S};
+pub use settling::{FirstDeath, first_death};
 pub use snapshots::{NotTaken, Snapshots, Taken};
 pub use waiting::{Waiting, WaitingAnalysis};

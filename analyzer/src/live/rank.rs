@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use trace_format::reader::{Cut, LiveWindow, LiveWindows, OpenError, RankFile};
@@ -14,6 +13,7 @@ use crate::trace::{KnownProcess, ProcessState, RankFacts};
 
 use super::counter;
 use super::new_calls::{NewCall, NewCalls};
+use super::schedstat::schedstat;
 use super::seconds::{Place, RecentSeconds, SPAN_S, place, stretch};
 use super::totals::{CallCount, Totals};
 
@@ -354,14 +354,4 @@ impl LiveRank {
     pub fn efficiency(&self) -> Option<f64> {
         self.recent.efficiency().filter(|_| !self.has_ended())
     }
-}
-
-/// What the kernel says of a thread: nanoseconds on a core and waiting for one, and how often it was given one.
-fn schedstat(account: &File) -> Option<[u64; 3]> {
-    const BYTES: usize = 64;
-    let mut text = [0; BYTES];
-    let read = account.read_at(&mut text, 0).ok()?;
-    let text = std::str::from_utf8(&text[..read]).ok()?;
-    let mut fields = text.split_whitespace().map_while(|field| field.parse().ok());
-    Some([fields.next()?, fields.next()?, fields.next()?])
 }

@@ -6,7 +6,7 @@
 //! files have lost their last writer, however late somebody asks.
 
 use std::collections::HashMap;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, take};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,11 +16,13 @@ use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 /// A process that goes on for so long without its file records no more, but has not ended.
 const GOES_ON: Duration = Duration::from_secs(1);
 
-/// Place in the order, and when it was seen.
+/// Place in the order, and between which moments it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed {
     pub order: u64,
-    seen: Instant,
+    pub after: Instant,
+    /// When it was seen.
+    pub seen: Instant,
 }
 
 impl Closed {
@@ -36,13 +38,17 @@ pub struct ClosedFiles {
     /// `None`: this user watches too many files already.
     events: Option<OwnedFd>,
     paths: HashMap<i32, PathBuf>,
+    noted: Vec<(PathBuf, Closed)>,
     closed: u64,
+    /// What was closed before is noted.
+    noted_to: Instant,
 }
 
 impl ClosedFiles {
     pub fn new() -> Self {
         let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
-        Self { events, paths: HashMap::new(), closed: 0 }
+        let (paths, noted) = Default::default();
+        Self { events, paths, noted, closed: 0, noted_to: Instant::now() }
     }
 
     /// Watches a file that a process on this host writes.
@@ -58,22 +64,29 @@ impl ClosedFiles {
         self.events.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// The files that have been closed since the last time.
-    pub fn take(&mut self) -> Vec<(PathBuf, Closed)> {
+    /// Notes the files that have been closed since the last time; not before a moment, if that is known.
+    pub fn note(&mut self, after: Option<Instant>) {
         const BYTES: usize = 4096;
-        let Some(events) = &self.events else { return Vec::new() };
+        let Some(events) = &self.events else { return };
+        let begin = Instant::now();
         let mut buffer = [MaybeUninit::uninit(); BYTES];
         let mut reader = Reader::new(events, &mut buffer);
-        let seen = Instant::now();
-        let mut closed = Vec::new();
         // It ends with an error when there are no more.
         while let Ok(event) = reader.next() {
+            let seen = Instant::now();
+            let after = after.map_or(self.noted_to, |after| after.max(self.noted_to)).min(seen);
             if let Some(path) = self.paths.get(&event.wd()) {
-                closed.push((path.clone(), Closed { order: self.closed, seen }));
+                self.noted.push((path.clone(), Closed { order: self.closed, after, seen }));
                 self.closed += 1;
             }
         }
-        closed
+        self.noted_to = begin;
+    }
+
+    /// The files that have been closed since the last time, and up to when.
+    pub fn take(&mut self) -> (Vec<(PathBuf, Closed)>, Instant) {
+        self.note(None);
+        (take(&mut self.noted), self.noted_to)
     }
 }
 
@@ -93,14 +106,14 @@ mod tests {
         (0..3).for_each(|number| closed.add(&path(number)));
         // A reader is no writer.
         drop(File::open(path(0)));
-        assert_eq!(closed.take(), []);
+        assert_eq!(closed.take().0, []);
         for number in [1, 2, 0] {
             files[number] = None;
         }
         let order = |of: Vec<(PathBuf, Closed)>| {
             of.into_iter().map(|(path, closed)| (path, closed.order)).collect::<Vec<_>>()
         };
-        assert_eq!(order(closed.take()), [(path(1), 0), (path(2), 1), (path(0), 2)]);
-        assert_eq!(order(closed.take()), []);
+        assert_eq!(order(closed.take().0), [(path(1), 0), (path(2), 1), (path(0), 2)]);
+        assert_eq!(order(closed.take().0), []);
     }
 }

@@ -378,3 +378,22 @@ fn a_use_of_the_own_folder_is_found() {
     assert_eq!(circles(&uses), [""; 0]);
     assert_eq!(from_inside(&uses), ["a::b uses a (A)"]);
 }
+
+/// A clock that is stepped while a run is watched does not matter: only a snapshot's own moment is on it.
+#[test]
+fn watchers_read_no_wall_clock() {
+    let mut files = BTreeMap::new();
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
+    let watches = |file: &str| {
+        let named = ["cli/watch.rs", "cli/flight.rs", "cli/watch_signals.rs"].contains(&file);
+        named || file.starts_with("live/") || file == "trace/closed_files.rs"
+    };
+    let watching: Vec<_> = files.iter().filter(|(file, _)| watches(file)).collect();
+    assert!(watching.len() > 15, "only {} files were found", watching.len());
+    for (file, text) in watching {
+        let is_snapshot = file == "live/snapshots.rs";
+        for clock in ["SystemTime", "Realtime", "run_json::{Instant", "run_json::Instant"] {
+            assert!(is_snapshot || !text.contains(clock), "{file} reads {clock}");
+        }
+    }
+}

@@ -456,6 +456,17 @@ impl TwoHosts {
         beside.for_each(|process| signal(process as libc::pid_t, number));
     }
 
+    /// Waits until the watchers have met.
+    fn wait_for_watchers(&self) {
+        let end = Instant::now() + PATIENCE;
+        let is_there = |host: &str| self.out.join(".watch").join(host).exists();
+        while !(is_there("gca.json") && is_there("gcb.json")) {
+            assert!(Instant::now() < end, "the watchers do not meet");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_secs(2));
+    }
+
     /// A process on the second host.
     fn on_second_host(&self) -> Option<u32> {
         let rank = RankFile::open(&self.out.join(rank_file_path(0, 2)));
@@ -493,16 +504,24 @@ fn host_that_vanishes_is_named() {
     let folder = TempDir::new();
     let out = folder.join("run");
     let Some(job) = TwoHosts::start(&out, "is_slow_once") else { return };
-    let end = Instant::now() + PATIENCE;
-    let watched = || out.join(".watch/gca.json").exists() && out.join(".watch/gcb.json").exists();
-    while !watched() {
-        assert!(Instant::now() < end, "the watchers do not meet");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_secs(2));
+    job.wait_for_watchers();
     TwoHosts::signal_beside(job.on_second_host().expect("it has begun"), libc::SIGSTOP);
     let described = Watcher::wait_for(&out, 1);
     assert_eq!(reason(&described), ("vanished", Some(2)), "{described}");
+}
+
+/// The launcher kills the ranks of the first host, whose watcher judges.
+#[test]
+fn rank_that_died_before_those_of_another_host_is_named() {
+    let folder = TempDir::new();
+    let out = folder.join("run");
+    let Some(job) = TwoHosts::start(&out, "is_slow_once") else { return };
+    job.wait_for_watchers();
+    signal(job.on_second_host().expect("it has begun") as libc::pid_t, libc::SIGKILL);
+    let described = Watcher::wait_for(&out, 1);
+    assert_eq!(reason(&described), ("dead", Some(2)), "{described}");
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!out.join("flight-002").exists(), "it is one of both hosts");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::live::{
-    Alarm, LiveRun, MemoryGrowth, Moment, RankNow, RankState, Silent, SlowIteration,
+    Alarm, LiveRun, MemoryGrowth, Moment, RankNow, RankState, Silent, SlowIteration, Unsure,
 };
 use crate::present::blocks::Blocks;
 use crate::present::context::{number_list, plural};
@@ -80,7 +80,10 @@ pub fn alarm_text(alarm: &Alarm, at_s: f64) -> String {
         || lasted.as_ref().map_or(String::new(), |lasted| format!(", last seen {lasted} ago"));
     let long = || lasted.as_ref().map_or(String::new(), |lasted| format!(" for {lasted}"));
     match alarm.kind {
-        Reason::Dead => format!("{rank} died before MPI_Finalize{}", ago()),
+        Reason::Dead => match &alarm.unsure {
+            Some(unsure) => unsure_text(unsure),
+            None => format!("{rank} died before MPI_Finalize{}", ago()),
+        },
         Reason::Stopped => format!("{rank} is stopped by a signal{}", ago()),
         Reason::Deadlock => {
             format!("deadlock: {rank} and others have waited for each other{}", long())
@@ -102,6 +105,25 @@ pub fn alarm_text(alarm: &Alarm, at_s: f64) -> String {
             let cause = alarm.rank.map(|_| format!("; in the end all wait for {rank}"));
             format!("no rank has begun or ended a call{}{}", long(), cause.unwrap_or_default())
         }
+    }
+}
+
+/// Deaths on several hosts, of which the first is not known.
+fn unsure_text(unsure: &Unsure) -> String {
+    let first = match &unsure.ranks[..] {
+        [] => "a rank died before MPI_Finalize".to_owned(),
+        [one] => format!("rank {one} died before MPI_Finalize"),
+        ranks => format!(
+            "ranks died before MPI_Finalize, first one of {}",
+            number_list(ranks.iter().copied())
+        ),
+    };
+    match &unsure.hosts[..] {
+        [] => format!("{first}; who died before all others is not known"),
+        hosts => format!(
+            "{first}; nobody watches {}, whose ranks may have died before",
+            hosts.join(", ")
+        ),
     }
 }
 
