@@ -34,6 +34,8 @@ use crate::trace::snapshot::Reason;
 const LOOK: Duration = Duration::from_millis(100);
 const RARELY: Duration = Duration::from_secs(1);
 const SHARE: f64 = 0.005;
+/// Over so many looks their cost is averaged: not all of them ask for the state of processes.
+const LOOKS: f64 = 8.0;
 /// Ranks of other hosts that began or ended a call so many seconds ago move.
 const MOVES_S: f64 = 1.0;
 /// Time between two snapshots of slow iterations.
@@ -213,6 +215,8 @@ fn only_watcher(directory: &Path) -> io::Result<UnixDatagram> {
 /// Watches a job until it ends.
 struct Watcher {
     run: LiveRun,
+    /// CPU time of a look, on average.
+    look_costs_s: f64,
     /// A process during which ranks may come.
     while_process: Option<u32>,
     alarms: Alarms,
@@ -254,6 +258,7 @@ impl Watcher {
         let triggers = &arguments.on;
         Self {
             run,
+            look_costs_s: 0.0,
             while_process: arguments.while_process,
             alarms: Alarms::after(triggers.hang_s.unwrap_or(f64::INFINITY)),
             hosts: None,
@@ -285,7 +290,9 @@ impl Watcher {
             let begin = cpu_time();
             self.run.look();
             self.run.glance();
-            let pause = cpu_time().saturating_sub(begin).div_f64(SHARE).clamp(LOOK, RARELY);
+            let cost_s = cpu_time().saturating_sub(begin).as_secs_f64();
+            self.look_costs_s += (cost_s - self.look_costs_s) / LOOKS;
+            let pause = Duration::from_secs_f64(self.look_costs_s / SHARE).clamp(LOOK, RARELY);
             let moment = Moment::new(&self.run, None);
             if matches!(self.run.directory.try_exists(), Ok(false)) {
                 let gone = self.run.directory.display();

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use trace_format::reader::{Cut, LiveWindow, LiveWindows, OpenError, RankFile};
 
@@ -90,6 +91,8 @@ pub struct LiveRank {
     new_calls: Option<NewCalls>,
     /// The process that writes its file.
     process: Option<KnownProcess>,
+    /// When the kernel was asked for its state, and what that was.
+    asked: Option<(Instant, ProcessState)>,
     /// When that let go of it, if it has ended or is about to.
     pub closed: Option<Closed>,
     /// Counter at the last look.
@@ -118,6 +121,7 @@ impl LiveRank {
             waits_for_core: None,
             new_calls: None,
             process: None,
+            asked: None,
             closed: None,
             looked: 0,
         };
@@ -176,6 +180,11 @@ impl LiveRank {
 
     pub fn host(&self) -> &str {
         &self.file.header.host
+    }
+
+    /// How many ranks MPI_COMM_WORLD has.
+    pub fn world_size(&self) -> usize {
+        self.file.fixed.world_size as usize
     }
 
     pub fn program(&self) -> &str {
@@ -262,7 +271,8 @@ impl LiveRank {
         if self.has_ended() {
             return;
         }
-        let process = self.find_process();
+        let ran = self.note_queue(ticks_per_s);
+        let process = self.process_now(ran);
         if process.runs() {
             self.closed.take_if(|closed| closed.goes_on());
         }
@@ -279,7 +289,24 @@ impl LiveRank {
             (_, _, Some(Place::InMpi { .. })) => RankState::InMpi,
             _ => RankState::Computing,
         };
-        self.note_queue(ticks_per_s);
+    }
+
+    /// The state of its process. The kernel takes longer to tell it than all else, so it is asked only now and then: one that
+    /// had a core since the last glance was neither stopped nor dead.
+    fn process_now(&mut self, ran: bool) -> ProcessState {
+        const ASKED: Duration = Duration::from_millis(250);
+        const ASKED_RARELY: Duration = Duration::from_secs(2);
+        let is_known = self.closed.is_none() && self.accounts.len() == self.threads.len();
+        if let Some((at, state)) = self.asked.filter(|_| is_known) {
+            let state = if ran && state.runs() { ProcessState::Runs('R') } else { state };
+            self.asked = Some((at, state));
+            if at.elapsed() < if ran { ASKED_RARELY } else { ASKED } {
+                return state;
+            }
+        }
+        let state = self.find_process();
+        self.asked = Some((Instant::now(), state));
+        state
     }
 
     /// Notes that its process has let go of its file: it is about to end, or MPI_Finalize has returned.
@@ -314,10 +341,11 @@ impl LiveRank {
         }
     }
 
-    /// Reads how its threads used the cores, and how long they waited for one.
-    fn note_queue(&mut self, ticks_per_s: f64) {
+    /// Reads how its threads used the cores, and how long they waited for one. Returns whether one had a core since the last
+    /// time.
+    fn note_queue(&mut self, ticks_per_s: f64) -> bool {
         let process = self.file.fixed.pid;
-        self.cores = CoreUse::default();
+        let before = std::mem::take(&mut self.cores);
         self.accounts.retain(|thread, _| self.threads.contains(thread));
         self.queued.retain(|thread, _| self.threads.contains(thread));
         for thread in &self.threads {
@@ -330,17 +358,23 @@ impl LiveRank {
                     }
                 }
             };
-            let [on_core, waited, turns] = schedstat(account).unwrap_or_default();
+            let Some([on_core, waited, turns]) = schedstat(account) else {
+                // It has ended.
+                self.accounts.remove(thread);
+                continue;
+            };
             if turns > 0 {
                 self.queued.insert(*thread, waited);
                 self.cores.add(on_core, waited, turns);
             }
         }
+        let CoreUse { used_s, turns, .. } = self.cores;
+        let ran = used_s > before.used_s || turns > before.turns;
         let now = self.now();
         let (since, before) = &self.queued_before;
         let since_s = now.saturating_sub(*since) as f64 / ticks_per_s;
         if since_s < QUEUED_S {
-            return;
+            return ran;
         }
         let waited = self.queued.iter().filter_map(|(thread, now_ns)| {
             Some(now_ns.saturating_sub(*before.get(thread)?) as f64 * 1e-9)
@@ -348,6 +382,7 @@ impl LiveRank {
         let longest_s = waited.max_by(f64::total_cmp);
         self.waits_for_core = longest_s.map(|waited_s| (waited_s / since_s).clamp(0.0, 1.0));
         self.queued_before = (now, self.queued.clone());
+        ran
     }
 
     /// Share of the last seconds outside MPI and the recorder; `None` if it has ended, or nothing was seen of it.

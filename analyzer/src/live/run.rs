@@ -16,6 +16,8 @@ use super::seconds::SPAN_S;
 
 /// How long the counter is compared with the system's clock at least.
 const COMPARED: Duration = Duration::from_millis(20);
+/// How often new ranks are looked for once all are known: the program may start others.
+const SEARCH: Duration = Duration::from_secs(1);
 
 /// A run that is going on.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct LiveRun {
     /// Hosts of ranks that cannot be followed from here, and the number of these ranks.
     elsewhere: BTreeMap<PathBuf, String>,
     closed: Closings,
+    /// When ranks were looked for.
+    searched: Option<Instant>,
     /// Counter and time when it was opened.
     begun: (u64, Instant),
 }
@@ -42,6 +46,7 @@ impl LiveRun {
             ranks: BTreeMap::new(),
             elsewhere: BTreeMap::new(),
             closed: Closings::new(),
+            searched: None,
             begun: (counter::read(), Instant::now()),
         };
         let first = run.find_ranks()?;
@@ -90,7 +95,12 @@ impl LiveRun {
     /// Looks at the processes, and for new ranks.
     pub fn glance(&mut self) {
         // If the directory is gone, the ranks that are known go on.
-        let _ = self.find_ranks();
+        let known = self.ranks.len() + self.elsewhere.len();
+        let expected = self.ranks().next().map_or(0, LiveRank::world_size);
+        if known < expected || self.searched.is_none_or(|at| at.elapsed() >= SEARCH) {
+            let _ = self.find_ranks();
+            self.searched = Some(Instant::now());
+        }
         let ticks_per_s = self.ticks_per_s();
         self.ranks.values_mut().for_each(|rank| rank.glance(ticks_per_s));
         // Last, so that of ranks that have ended by now it is known.

@@ -9,6 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::event::BriefEvent;
 use super::head::Head;
@@ -20,6 +21,9 @@ use crate::slot::More;
 const BLOCK_BYTES: usize = 64 << 10;
 /// Slots that are read at first from where a window may have changed.
 const FEW_SLOTS: usize = 64;
+/// New windows are looked for so often, and at so many looks after the file grew.
+const SEARCH: Duration = Duration::from_millis(500);
+const LOOKS: u32 = 10;
 
 /// The windows of a rank file whose process may be running.
 #[derive(Debug)]
@@ -27,6 +31,11 @@ pub struct LiveWindows {
     pub(super) source: File,
     /// Up to where the chunks are known.
     known_to: u64,
+    /// Length when it was last asked for, and how many looks are left that follow its growth.
+    length: u64,
+    fresh: u32,
+    /// When windows were looked for.
+    searched: Option<Instant>,
     /// Granted before `known_to`, but without a chunk when it was looked at: a window that was being made, perhaps.
     empty: Vec<Range<u64>>,
     /// Where the windows lie.
@@ -52,8 +61,19 @@ pub struct LiveWindow {
     slots: Vec<Slot>,
     /// From which slot on it may differ from what the last look found.
     changed_from: usize,
-    /// What was read last of what can still change, with the header.
-    tail: Vec<u8>,
+    /// From which slot on it may differ at the next look.
+    settled_to: usize,
+    /// Whether it was read when the thread wrote to another one already, so that it changes no more until it is used again.
+    is_settled: bool,
+}
+
+/// What a window has since the last look.
+#[derive(Clone, Copy)]
+enum Found {
+    Same,
+    More,
+    /// It was used again.
+    Other,
 }
 
 impl LiveWindows {
@@ -64,7 +84,8 @@ impl LiveWindows {
     pub fn follow(path: &Path) -> io::Result<Self> {
         let source = regular_file::open(path)?;
         let (empty, windows, contents) = Default::default();
-        Ok(Self { source, known_to: HEADER_BYTES, empty, windows, stacks: None, contents })
+        let (known_to, length, fresh, searched, stacks) = (HEADER_BYTES, 0, 0, None, None);
+        Ok(Self { source, known_to, length, fresh, searched, empty, windows, stacks, contents })
     }
 
     /// The windows as they are now. One that is being reused at every attempt to read it is missing.
@@ -72,27 +93,85 @@ impl LiveWindows {
     /// # Errors
     /// The file cannot be read.
     pub fn look(&mut self) -> io::Result<impl Iterator<Item = &LiveWindow> + Clone> {
-        self.find_windows()?;
+        let is_newest = self.newest();
+        self.look_for_windows(&is_newest)?;
         self.contents.resize_with(self.windows.len(), || None);
-        for (at, known) in self.windows.iter().zip(&mut self.contents) {
-            let is_current = known.as_mut().is_some_and(|known| known.follow(&self.source, at));
-            if !is_current {
-                let bytes = (at.end - at.start) as usize;
-                let from = |bytes: &mut [u8]| self.source.read_exact_at(bytes, at.start);
-                let held = (0..HOLD_TRIES).find_map(|_| held::copy(bytes, from));
-                *known = held.map(|(header, bytes)| LiveWindow::new(&header, &bytes));
+        // A thread that goes on where it wrote before has not used its other window again.
+        let mut stay = Vec::new();
+        for of_newest in [true, false] {
+            let all = self.windows.iter().zip(&mut self.contents).enumerate();
+            for (number, (at, known)) in all {
+                let is_newest = is_newest.get(number).is_some_and(|is_newest| *is_newest);
+                if is_newest != of_newest {
+                    continue;
+                }
+                let found = match known {
+                    Some(known) if known.is_settled && stay.contains(&known.thread) => {
+                        known.changed_from = known.settled_to;
+                        Found::Same
+                    }
+                    Some(known) => known.follow(&self.source, at, is_newest),
+                    None => Found::Other,
+                };
+                match (found, &known) {
+                    (Found::More, Some(known)) if is_newest && known.has_room() => {
+                        stay.push(known.thread);
+                    }
+                    (Found::Other, _) => {
+                        let bytes = (at.end - at.start) as usize;
+                        let from = |bytes: &mut [u8]| self.source.read_exact_at(bytes, at.start);
+                        let held = (0..HOLD_TRIES).find_map(|_| held::copy(bytes, from));
+                        *known = held.map(|(header, bytes)| LiveWindow::new(&header, &bytes));
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(self.contents.iter().flatten())
     }
 
+    /// Looks for new windows if there may be some: threads fill theirs, or seldom. One is published right after the file grew
+    /// for it.
+    fn look_for_windows(&mut self, is_newest: &[bool]) -> io::Result<()> {
+        let has_room = |of: &Option<LiveWindow>| of.as_ref().is_some_and(LiveWindow::has_room);
+        let mut newest = self.contents.iter().zip(is_newest).filter(|(_, is_newest)| **is_newest);
+        let all_have_room = !is_newest.is_empty() && newest.all(|(of, _)| has_room(of));
+        let is_due = self.searched.is_none_or(|at| at.elapsed() >= SEARCH);
+        if is_due || !all_have_room {
+            let length = self.source.metadata()?.len();
+            if std::mem::replace(&mut self.length, length) != length {
+                self.fresh = LOOKS;
+            }
+        }
+        if is_due || self.fresh > 0 {
+            self.searched = Some(Instant::now());
+            self.fresh = self.fresh.saturating_sub(1);
+            self.find_windows_in(self.length)?;
+        }
+        Ok(())
+    }
+
+    /// Which windows are the newest of their threads, as far as the last look showed.
+    fn newest(&self) -> Vec<bool> {
+        let all = || self.contents.iter().flatten();
+        let is_newest = |of: &LiveWindow| {
+            !all().any(|other| other.thread == of.thread && other.sequence > of.sequence)
+        };
+        self.contents.iter().map(|of| of.as_ref().is_some_and(is_newest)).collect()
+    }
+
     pub(super) fn find_windows(&mut self) -> io::Result<()> {
+        let length = self.source.metadata()?.len();
+        self.find_windows_in(length)
+    }
+
+    fn find_windows_in(&mut self, length: u64) -> io::Result<()> {
         for empty in std::mem::take(&mut self.empty) {
             let end = empty.end;
             let behind_last = self.walk(empty)?;
             self.keep_empty(behind_last..end);
         }
-        let end = self.source.metadata()?.len() / CHUNK_GRANULE * CHUNK_GRANULE;
+        let end = length / CHUNK_GRANULE * CHUNK_GRANULE;
         self.known_to = self.walk(self.known_to..end)?.max(self.known_to);
         Ok(())
     }
@@ -154,7 +233,7 @@ impl LiveWindow {
     fn new(header: &ChunkHeader, bytes: &[u8]) -> Self {
         let ChunkHeader { thread, sequence, opened_ticks, thread_os_id: os_id, .. } = *header;
         let (header, slots) = (*header, slots(bytes));
-        Self {
+        let mut window = Self {
             thread,
             os_id,
             sequence,
@@ -162,49 +241,96 @@ impl LiveWindow {
             header,
             slots,
             changed_from: 0,
-            tail: Vec::new(),
-        }
+            settled_to: 0,
+            is_settled: false,
+        };
+        window.settled_to = window.may_change_from();
+        window
     }
 
-    /// Reads what has changed since the last look. `false` if it was reused meanwhile.
-    fn follow(&mut self, source: &File, at: &Range<u64>) -> bool {
-        let first = self.may_change_from();
+    /// Whether many events still fit in it.
+    fn has_room(&self) -> bool {
+        let most = (self.header.length as usize).saturating_sub(CHUNK_HEADER_BYTES) / SLOT_BYTES;
+        self.slots.len() + FEW_SLOTS < most
+    }
+
+    /// Reads what has changed since the last look.
+    fn follow(&mut self, source: &File, at: &Range<u64>, is_newest: bool) -> Found {
+        let first = self.settled_to;
         let begin = at.start + (CHUNK_HEADER_BYTES + first * SLOT_BYTES) as u64;
-        let read = |bytes: &mut [u8]| {
-            let (header, slots) = bytes.split_at_mut(CHUNK_HEADER_BYTES);
-            source.read_exact_at(header, at.start)?;
-            source.read_exact_at(slots, begin)
-        };
         let most = (at.end.saturating_sub(begin) as usize) / SLOT_BYTES;
-        // Reading once is enough to see that nothing has changed.
-        let mut once = vec![0; CHUNK_HEADER_BYTES + most.min(FEW_SLOTS) * SLOT_BYTES];
-        if read(&mut once).is_ok() && once == self.tail {
+        let is_settled = self.is_settled && !is_newest;
+        // Reading once is enough to see that nothing has changed: no two events begin at the same moment, so the same ones are
+        // those of the same window. What is read otherwise is the first of three readings.
+        let known = self.slots.len() - first;
+        let goes_on = self.changed_from < first;
+        let least = if goes_on { FEW_SLOTS } else { 0 };
+        let slots_read = least.max(known + 1).min(FEW_SLOTS + 1).min(most);
+        let mut once = [0; (FEW_SLOTS + 1) * SLOT_BYTES];
+        let once = &mut once[..slots_read * SLOT_BYTES];
+        let is_same = match is_settled {
+            true => self.has_same_header(source, at),
+            false => {
+                let is_read = source.read_exact_at(once, begin).is_ok();
+                let (before, behind) = once.split_at(once.len().min(known * SLOT_BYTES));
+                is_read
+                    && before == bytes_of_all(&self.slots[first..])
+                    && read_plain(behind).is_none_or(|next: Slot| next.word == 0)
+                    && (known > 0 || self.has_same_header(source, at))
+            }
+        };
+        if is_same {
             self.changed_from = first;
-            return true;
+            self.is_settled = self.can_settle(is_newest);
+            return Found::Same;
+        }
+        if is_settled {
+            return Found::Other;
         }
         let mut count = FEW_SLOTS;
         loop {
             let bytes = CHUNK_HEADER_BYTES + most.min(count) * SLOT_BYTES;
-            let Some((header, copy)) = (0..HOLD_TRIES).find_map(|_| held::copy(bytes, read)) else {
-                return false;
+            // Were it used again meanwhile, it would have another header in the end.
+            let mut readings = 0;
+            let read = |bytes: &mut [u8]| {
+                let (header, slots) = bytes.split_at_mut(CHUNK_HEADER_BYTES);
+                readings += 1;
+                match readings {
+                    1 if slots.len() == once.len() => slots.copy_from_slice(once),
+                    _ => source.read_exact_at(slots, begin)?,
+                }
+                match readings {
+                    3 => source.read_exact_at(header, at.start),
+                    _ => {
+                        header.copy_from_slice(bytes_of(&self.header));
+                        Ok(())
+                    }
+                }
             };
-            if header != self.header {
-                return false;
-            }
+            let Some((_, copy)) = held::copy(bytes, read) else { return Found::Other };
             let found = slots(&copy);
             if found.len() < count || count >= most {
                 self.slots.truncate(first);
                 self.slots.extend(found);
                 self.changed_from = first;
-                self.tail.clear();
-                if self.may_change_from() == first && bytes == once.len() {
-                    self.tail = copy;
-                    self.tail.resize(bytes, 0);
-                }
-                return true;
+                self.settled_to = self.may_change_from();
+                self.is_settled = self.can_settle(is_newest);
+                return Found::More;
             }
             count *= 8;
         }
+    }
+
+    fn has_same_header(&self, source: &File, at: &Range<u64>) -> bool {
+        let mut header = [0; CHUNK_HEADER_BYTES];
+        let is_read = source.read_exact_at(&mut header, at.start).is_ok();
+        is_read && read_plain(&header) == Some(self.header)
+    }
+
+    /// Whether it changes no more, as it was read when the thread wrote to another one, and has no call that goes on.
+    fn can_settle(&self, is_newest: bool) -> bool {
+        let is_open = |slot: &Slot| !slot.is_continuation() && Head(*slot).is_open();
+        !is_newest && !self.slots[self.settled_to..].iter().any(is_open)
     }
 
     /// The first of the last slots that the process may still change.
@@ -229,7 +355,7 @@ impl LiveWindow {
 
     /// Its events that the next look may find otherwise.
     pub fn unsettled_events(&self) -> impl Iterator<Item = BriefEvent> + Clone {
-        self.events_from(self.may_change_from())
+        self.events_from(self.settled_to)
     }
 
     fn events_from(&self, first: usize) -> impl Iterator<Item = BriefEvent> + Clone {
