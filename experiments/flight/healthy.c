@@ -1,8 +1,9 @@
 /* A program with which nothing is wrong.
- *   healthy KIND SECONDS
+ *   healthy KIND SECONDS [light]
  * KIND: uneven (steps of 1 to 200 ms, now and then 2 s), serial (rank 0 works alone for up to 6 s), checkpoint (rank 0
  * gathers and writes, or all write), input (rank 0 reads for 8 s, then again and again), shrinking (steps from 2 s down
- * to 1 ms, as of a factorisation) */
+ * to 1 ms, as of a factorisation). light: it computes a hundredth of the time only, and asks again and again whether a
+ * call is complete instead of waiting in it, so that many of these programs find room on a host. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,19 +23,61 @@ static double now_s(void)
     return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-/* A tenth of it computes; the rest sleeps, so that many of these programs find room on a host. */
+static int light;
+
+/* A tenth of it computes; the rest sleeps. */
 static void work(double s)
 {
     volatile double x = 1;
     double begin = now_s();
 
     while (now_s() < begin + s) {
-        struct timespec pause = {0, 900000};
+        struct timespec pause = {0, light ? 9900000 : 900000};
 
         for (double until = now_s() + 1e-4; now_s() < until;)
             x = x * 1.0000001;
         nanosleep(&pause, NULL);
     }
+}
+
+static void complete(int count, MPI_Request *requests)
+{
+    int done = 0;
+
+    if (!light)
+        MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    while (light && !done) {
+        struct timespec pause = {0, 5000000};
+
+        MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+        if (!done)
+            nanosleep(&pause, NULL);
+    }
+}
+
+static void broadcast(void *data, int bytes, int root)
+{
+    MPI_Request request;
+
+    if (!light) {
+        MPI_Bcast(data, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Ibcast(data, bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
+    complete(1, &request);
+}
+
+static void exchange(int *out, int to, int *in, int from)
+{
+    MPI_Request requests[2];
+
+    if (!light) {
+        MPI_Sendrecv(out, 1, MPI_INT, to, 1, in, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    MPI_Irecv(in, 1, MPI_INT, from, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, 1, MPI_INT, to, 1, MPI_COMM_WORLD, &requests[1]);
+    complete(2, requests);
 }
 
 static double between(double least, double most)
@@ -62,11 +105,14 @@ static void write_out(const char *data, size_t bytes, int rank)
 int main(int argc, char **argv)
 {
     int rank, size, in = 0, out = 0, goes_on = 1;
+    MPI_Request request;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *kind = argv[1];
+
+    light = argc > 3;
     double end = now_s() + atof(argv[2]), shrinking_s = 2;
 
     srand(rank + 1);
@@ -82,7 +128,8 @@ int main(int argc, char **argv)
         } else if (strcmp(kind, "checkpoint") == 0) {
             work(0.05);
             if (step % 40 == 20) {
-                MPI_Gather(buffer, BYTES / size, MPI_BYTE, all, BYTES / size, MPI_BYTE, 0, MPI_COMM_WORLD);
+                MPI_Igather(buffer, BYTES / size, MPI_BYTE, all, BYTES / size, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+                complete(1, &request);
                 if (rank == 0)
                     write_out(all, BYTES, rank);
             }
@@ -91,19 +138,21 @@ int main(int argc, char **argv)
         } else if (strcmp(kind, "input") == 0) {
             if (step % 200 == 0 && rank == 0)
                 sleep(8);
-            if (step % 200 == 0)
-                MPI_Scatter(all, BYTES / size, MPI_BYTE, buffer, BYTES / size, MPI_BYTE, 0, MPI_COMM_WORLD);
+            if (step % 200 == 0) {
+                MPI_Iscatter(all, BYTES / size, MPI_BYTE, buffer, BYTES / size, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+                complete(1, &request);
+            }
             work(0.02);
         } else {
             if (rank == step % size)
                 work(shrinking_s * 0.2);
-            MPI_Bcast(buffer, BYTES / 8, MPI_BYTE, step % size, MPI_COMM_WORLD);
+            broadcast(buffer, BYTES / 8, step % size);
             work(shrinking_s);
             shrinking_s = shrinking_s > 0.001 ? shrinking_s * 0.97 : 2;
         }
-        MPI_Sendrecv(&out, 1, MPI_INT, to, 1, &in, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        exchange(&out, to, &in, from);
         goes_on = rank != 0 || now_s() < end;
-        MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        broadcast(&goes_on, sizeof goes_on, 0);
     }
     MPI_Finalize();
     return 0;
