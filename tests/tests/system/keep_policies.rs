@@ -297,10 +297,10 @@ under_both! {
             let sites = metrics.sites.expect("sites");
             let barriers = sites.paths.iter().filter(|row| row.function == "MPI_Barrier");
             let barriers: Vec<&PathRow> = barriers.collect();
-            // Rank 1 is 2 ms late each time, so rank 0 waits.
+            // Rank 1 is 2 ms late each of 20 times, so rank 0 waits unless it has waited for a core.
             let count: u64 = barriers.iter().map(|row| row.count).sum();
             let time_s: f64 = barriers.iter().map(|row| row.time_s).sum();
-            assert!(count >= 19 && time_s > 0.02, "{barriers:?}");
+            assert!(count >= 10 && time_s > 0.01, "{barriers:?}");
             // The compiler may have made several copies of a loop or function
             // (`middle.constprop.0`).
             for row in barriers {
