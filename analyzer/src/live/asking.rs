@@ -71,6 +71,9 @@ impl LiveRank {
             return Ok(None);
         }
         let Some(thread) = self.threads().get(number).copied() else { return Ok(None) };
+        if number == 0 && self.find_stacks().is_err() {
+            return Ok(None);
+        }
         let Ok(Some(answers)) = self.windows().answers() else { return Ok(None) };
         let process = self.file().fixed.pid;
         if answers.signal == 0 || answers.process != process {

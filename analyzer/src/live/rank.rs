@@ -169,6 +169,11 @@ impl LiveRank {
         self.queued.get(self.threads.first()?).copied()
     }
 
+    /// Finds its area for stacks, which it may have made since a look last searched.
+    pub(super) fn find_stacks(&mut self) -> io::Result<()> {
+        self.windows.find_windows()
+    }
+
     pub(super) fn windows(&self) -> &LiveWindows {
         &self.windows
     }

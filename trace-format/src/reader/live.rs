@@ -160,7 +160,11 @@ impl LiveWindows {
         self.contents.iter().map(|of| of.as_ref().is_some_and(is_newest)).collect()
     }
 
-    pub(super) fn find_windows(&mut self) -> io::Result<()> {
+    /// Finds what the process has made since the last look, which does not always search.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn find_windows(&mut self) -> io::Result<()> {
         let length = self.source.metadata()?.len();
         self.find_windows_in(length)
     }
@@ -465,6 +469,14 @@ mod tests {
         file.write_all_at(&[0; 20_000], first).unwrap();
         file.write_all_at(bytes_of(&reused), first).unwrap();
         assert_eq!((events(&mut live, all), events(&mut live, changed)), (vec![], vec![]));
+        // The area for stacks is made between two searches.
+        let third = second + WINDOW_BYTES;
+        file.set_len(third + WINDOW_BYTES).unwrap();
+        let mut area = ChunkHeader { kind: CHUNK_STACKS, flags: 0, ..header(0) };
+        area.crc = checksum(&bytes_of(&area)[from..to]);
+        file.write_all_at(bytes_of(&area), third).unwrap();
+        live.find_windows().unwrap();
+        assert!(live.answers().unwrap().is_some());
         // What is cut off is not found again, and nothing fails.
         file.set_len(HEADER_BYTES).unwrap();
         assert_eq!(threads(&mut live), []);
