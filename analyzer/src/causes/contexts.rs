@@ -72,8 +72,8 @@ pub enum Context {
     /// The program's own code between two MPI calls; `None` is the begin or end of the run.
     Between(Option<CallSite>, Option<CallSite>),
     /// The program's own code in a BLAS, LAPACK or FFTW call, an OpenMP parallel region or calls on files, within a
-    /// region or between two MPI calls. Delays are found in whole stretches; if one call holds most of what makes a stretch longer, it is
-    /// named instead.
+    /// region or between two MPI calls. Delays are found in whole stretches; if one call holds most of what makes a
+    /// stretch longer, it is named instead.
     InCall(CallSite, Box<Context>),
     /// Inside an MPI call, without waiting.
     Transfer(CallSite),
@@ -90,7 +90,8 @@ pub const TOTALS: u32 = 3;
 const FIXED: usize = 4;
 
 impl Context {
-    /// The region or stretch in which a BLAS, LAPACK or FFTW call or a parallel region lies, else the context itself.
+    /// The region or stretch in which a BLAS, LAPACK or FFTW call, a parallel region or calls on files lie, else the
+    /// context itself.
     pub fn outer(&self) -> &Self {
         match self {
             Self::InCall(_, outer) => outer,

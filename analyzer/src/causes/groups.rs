@@ -54,8 +54,8 @@ impl<'l> GroupSums<'l> {
         Self { lines, numbers, groups, causes }
     }
 
-    /// Adds so many ticks of a wait in a call of this context. `parts` are the delays to which it goes back, `main_wait`
-    /// what its delaying rank had mostly waited for.
+    /// Adds so many ticks of a wait in a call of this context. `parts` are the delays to which it goes back,
+    /// `main_wait` what its delaying rank had mostly waited for.
     pub fn add(
         &mut self,
         (wait, context): (&Wait, u32),
