@@ -11,6 +11,7 @@ use std::path::Path;
 
 use trace_format::errors::ErrorClasses;
 use trace_format::functions::FIRST_FUNCTION;
+use trace_format::header::Definition;
 use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RequestState};
 
@@ -41,6 +42,12 @@ pub enum What {
     Call(u32),
     /// Time of the recorder.
     Tool(ToolReason),
+    /// A parallel region of OpenMP ends, or there were calls on a file: see [`super::beside`].
+    Beside,
+    /// A parallel region that begins at the place with this number begins: see [`super::beside::with_teams`].
+    TeamBegin(u32),
+    /// It ends.
+    TeamEnd(u32),
     /// The region with this number begins.
     RegionBegin(u32),
     /// The region with this number ends.
@@ -207,6 +214,18 @@ impl<'a> Content<'a> {
         window.is_none_or(|w| whole_ns(w.start) <= begin_ns && begin_ns < whole_ns(w.end))
     }
 
+    /// Whether calls on files were recorded.
+    pub fn has_file_calls(&self) -> bool {
+        let mut definitions = self.run.ranks.iter().flat_map(|rank| &rank.file.definitions);
+        definitions.any(|of| matches!(of, Definition::FileRecording(_)))
+    }
+
+    /// Whether parallel regions were recorded.
+    pub fn has_teams(&self) -> bool {
+        let mut definitions = self.run.ranks.iter().flat_map(|rank| &rank.file.definitions);
+        definitions.any(|of| matches!(of, Definition::OpenMp { .. }))
+    }
+
     /// The trace of an exported rank.
     pub fn trace(&self, rank: usize) -> &'a RankTrace {
         &self.run.ranks[self.head.ranks[rank].position]
@@ -267,6 +286,7 @@ impl<'a> Content<'a> {
         let head = &self.head.ranks[rank];
         let region = |id: u32| head.regions.get(&id).copied();
         let what = match self.reading(rank).record(&event) {
+            Record::Tool(Some(ToolReason::Team | ToolReason::FileCalls)) => What::Beside,
             Record::Tool(reason) => What::Tool(reason?),
             Record::Counter(_) => What::Tool(ToolReason::Counters),
             Record::RegionBegin(id) => What::RegionBegin(region(id)?),

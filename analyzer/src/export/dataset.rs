@@ -78,6 +78,8 @@ enum Task {
     Collectives,
     /// Calls, regions and the recorder's time of a part.
     Calls(usize),
+    /// Parallel regions or calls on files of a part.
+    Beside(&'static Schema<'static>, usize),
 }
 
 struct Writing<'w, 'a> {
@@ -97,7 +99,10 @@ pub fn write(export: Export, parts: &Parts, dataset: &dyn Dataset) -> Result<Wri
     let Export { content, scratch, progress } = export;
     let processes = &content.run.processes;
     let prepared = match processes.is_first() {
-        true => dataset.prepare(&DIVIDED, parts.count()),
+        true => {
+            let divided = DIVIDED.into_iter().chain(tables::beside::recorded(content));
+            dataset.prepare(&divided.collect::<Vec<_>>(), parts.count())
+        }
         false => Ok(()),
     };
     agreed(processes, prepared)?;
@@ -119,7 +124,9 @@ impl Writing<'_, '_> {
         let events = ranks.map(|rank| content.trace(rank).file.most_events()).sum::<u64>();
         progress.stage("tables", Some(events + matches.row_count()));
         let tasks = [Task::Messages, Task::Collectives, Task::Unmatched].into_iter();
-        let tasks: Vec<Task> = tasks.chain(parts.own().map(Task::Calls)).collect();
+        let beside = tables::beside::recorded(content);
+        let beside = beside.flat_map(|of| parts.own().map(move |part| Task::Beside(of, part)));
+        let tasks: Vec<Task> = tasks.chain(parts.own().map(Task::Calls)).chain(beside).collect();
         let calls = tasks.into_par_iter().with_max_len(1).map(|task| self.perform(task));
         let calls = calls.try_reduce(|| 0, |one, other| Ok(one + other))?;
         if content.run.processes.is_first() {
@@ -162,6 +169,12 @@ impl Writing<'_, '_> {
                 table.finish()?;
             }
             Task::Calls(part) => return self.calls_of(part),
+            Task::Beside(schema, part) => {
+                let mut table = PartTable::new(self.dataset, schema, part, self.parts.count());
+                let ranks = self.parts.ranks(part);
+                tables::beside::rows(content, ranks, schema, |cells| table.begun()?.row(cells))?;
+                table.finish()?;
+            }
         }
         Ok(0)
     }

@@ -6,6 +6,7 @@
 //! | [`traffic`] | messages and collective operations, in order of time |
 //! | [`steps`] | calls and regions as nested beginnings and ends |
 //! | [`linked`] | these steps with the messages that leave and arrive at them |
+//! | [`beside`] | parallel regions of OpenMP and calls on files |
 //! | [`samples`] | the stacks of sampled code |
 //! | [`tables`] | the run as tables |
 //! | [`parts`] | blocks of ranks, into which large tables are divided |
@@ -15,6 +16,7 @@
 //! Calls are read from the mapped files while the export is written; memory is bounded by ranks,
 //! threads, communicators and operations in flight during matching, not by events.
 
+pub mod beside;
 pub mod content;
 pub mod dataset;
 mod error;

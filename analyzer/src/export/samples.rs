@@ -207,7 +207,14 @@ pub mod test_run {
     pub fn exported(
         write: impl Fn(&Content, &Path, &dyn Progress) -> Result<Written, ExportError>,
     ) -> Vec<u8> {
-        let directory = directory();
+        exported_of(&directory(), write)
+    }
+
+    /// What a format writes of a run.
+    pub fn exported_of(
+        directory: &RunDirectory,
+        write: impl Fn(&Content, &Path, &dyn Progress) -> Result<Written, ExportError>,
+    ) -> Vec<u8> {
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let communicators = CommunicatorTable::new(&run);

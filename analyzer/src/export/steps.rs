@@ -26,6 +26,8 @@ pub enum Kind {
     Call,
     /// The region with this number.
     Region(u32),
+    /// A parallel region of OpenMP that begins at the place with this number.
+    Team(u32),
 }
 
 /// A beginning or end of a call or region.
@@ -54,6 +56,7 @@ pub fn step_name(content: &Content, step: &Step) -> String {
         (Kind::Call, What::Tool(reason)) => {
             format!("{RECORDER_PREFIX}{}", format!("{reason:?}").to_lowercase())
         }
+        (Kind::Team(_), _) => "parallel region".into(),
         _ => "?".into(),
     }
 }
@@ -132,7 +135,10 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
             What::RegionBegin(region) => {
                 self.push(Kind::Region(region), call, at_ns, last_ns, false);
             }
-            What::RegionEnd(region) => self.end_region(key, region, at_ns),
+            What::RegionEnd(region) => self.end_region(key, Kind::Region(region), at_ns),
+            What::TeamBegin(place) => self.push(Kind::Team(place), call, at_ns, last_ns, false),
+            What::TeamEnd(place) => self.end_region(key, Kind::Team(place), at_ns),
+            What::Beside => {}
             What::Call(_) | What::Tool(_) => {
                 let unreturned = call.end_ns.is_none() && !call.event.abandoned;
                 let end_ns = match call.end_ns {
@@ -156,8 +162,8 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
         }
     }
 
-    fn end_region(&mut self, key: (usize, u32), region: u32, at_ns: i64) {
-        let is_region = |open: &Open| open.kind == Kind::Region(region);
+    fn end_region(&mut self, key: (usize, u32), region: Kind, at_ns: i64) {
+        let is_region = |open: &Open| open.kind == region;
         let stack = self.open.get(&key);
         if !stack.is_some_and(|stack| stack.iter().any(is_region)) {
             // The program ends a region that it never began.
@@ -169,7 +175,7 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
             if is_region(&top) {
                 break;
             }
-            if matches!(top.kind, Kind::Region(_)) {
+            if top.kind != Kind::Call {
                 again.push(top);
             }
         }

@@ -1,6 +1,7 @@
 //! Writes a run's content and traffic as rows of [`Tables`]. The columns are explained in
 //! `docs/reference/export.md`.
 
+pub mod beside;
 pub mod causes;
 mod report;
 mod schemas;
@@ -41,6 +42,7 @@ pub fn write(export: Export, tables: &mut dyn Tables) -> Result<Written, ExportE
     progress.stage("regions and recorder", Some(content.most_events()));
     recorder(content, tables)?;
     regions(content, tables, progress)?;
+    beside::write(content, tables)?;
     progress.stage("messages", Some(matches.row_count()));
     messages(export, &matches, tables)?;
     collectives(export, &matches, tables)?;
@@ -96,6 +98,7 @@ pub fn write_one(
         }
         "recorder" => recorder(content, &mut only)?,
         "regions" => regions(content, &mut only, progress)?,
+        "parallel_regions" | "file_calls" => beside::write_one(content, schema, &mut only)?,
         "messages" | "unmatched" => {
             let matches = Matches::gather(export, &Parts::one(content))?;
             messages(export, &matches, &mut only)?;

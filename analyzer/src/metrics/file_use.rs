@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FileUse {
-    /// Its number in this run, counted from 1.
+    /// Its number in this run, counted from 1 in the order in which ranks meet files.
     pub number: u64,
     /// Its path; null: names were not kept, or it stands for all files beyond the first 4096 of a rank.
     pub name: Option<String>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use trace_format::file_calls::{FileCallKind, FileCalls};
-use trace_format::header::{Definition, File, FileRecording, ObjectKind, Phase};
+use trace_format::header::{Definition, FileRecording, ObjectKind, Phase};
 use trace_format::layout::TOOL;
 use trace_format::markers::ToolReason;
 use trace_format::meaning::Class;
@@ -16,6 +16,7 @@ use crate::timeline::RankTime;
 use crate::trace::{RankTrace, Run};
 
 use super::figures::RankMetrics;
+use super::file_numbers::FileNumbers;
 use super::file_use::{FileMetrics, FileUse, RankFiles, SlowestRank, Unseen};
 use super::resolve::{RankSelection, Resolved};
 
@@ -197,52 +198,6 @@ fn mpi_names(trace: &RankTrace) -> HashMap<u32, &str> {
     names.collect()
 }
 
-/// File systems whose files several hosts share: NFS, Lustre, GPFS, BeeGFS, Ceph, PanFS, OrangeFS, AFS, SMB.
-const SHARED: [u64; 11] = [
-    0x6969,
-    0x0bd0_0bd0,
-    0x4750_4653,
-    0x1983_0326,
-    0x00c3_6400,
-    0xaad7_aaea,
-    0x2003_0528,
-    0x5346_414f,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x6b41_4653,
-];
-
-/// What makes files of several ranks one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Identity {
-    Named {
-        host: Option<String>,
-        name: String,
-    },
-    Numbered {
-        host: Option<String>,
-        device: u64,
-        inode: u64,
-        born_ns: u64,
-    },
-    /// Files beyond the largest number.
-    Rest,
-}
-
-impl Identity {
-    fn of(file: &File, host: &str) -> Self {
-        let is_shared = SHARED.contains(&file.file_system);
-        let host = (!is_shared).then(|| host.to_owned());
-        let File { inode, born_ns, .. } = *file;
-        // Hosts number devices as they like.
-        let device = if is_shared { file.file_system } else { file.device };
-        match file.name.is_empty() {
-            false => Self::Named { host, name: file.name.clone() },
-            true => Self::Numbered { host, device, inode, born_ns },
-        }
-    }
-}
-
 /// A file on all ranks.
 #[derive(Default)]
 struct Gathered {
@@ -262,33 +217,23 @@ impl FileMetrics {
         if !is_recorded(run) || sums.len() != ranks.len() {
             return None;
         }
-        let mut numbers: BTreeMap<Identity, usize> = BTreeMap::new();
+        let numbers = FileNumbers::new(run);
         let mut files: Vec<Gathered> = Vec::new();
+        for index in 0..numbers.count() {
+            let (number, name) = (index as u64 + 1, numbers.name(index).map(str::to_owned));
+            let of = FileUse { number, name, ..FileUse::default() };
+            files.push(Gathered { of, ..Gathered::default() });
+        }
         let mut of_ranks = Vec::new();
         let mut below = Vec::new();
         let all_sums = sums;
-        for ((trace, time), (metrics, sums)) in
-            run.ranks.iter().zip(&analysis.timeline.ranks).zip(ranks.iter().zip(sums))
-        {
-            let host = &trace.file.header.host;
-            let known = trace.file.definitions.iter().filter_map(|definition| match definition {
-                Definition::File(file) => Some((file.number, file)),
-                _ => None,
-            });
-            let known: HashMap<u32, &File> = known.collect();
+        let times = analysis.timeline.ranks.iter().enumerate();
+        for ((position, time), (metrics, sums)) in times.zip(ranks.iter().zip(sums)) {
             let mut of_rank = RankFiles { rank: metrics.rank, ..RankFiles::default() };
             let mut rank_files: BTreeMap<usize, f64> = BTreeMap::new();
             let mut own_files: HashMap<u32, usize> = HashMap::new();
             for ((number, kind, place), sums) in &sums.sums {
-                let file = known.get(number);
-                let identity = file.map_or(Identity::Rest, |file| Identity::of(file, host));
-                let index = *numbers.entry(identity).or_insert(files.len());
-                if index == files.len() {
-                    let name = file.map(|file| &file.name).filter(|name| !name.is_empty());
-                    let number = index as u64 + 1;
-                    let of = FileUse { number, name: name.cloned(), ..FileUse::default() };
-                    files.push(Gathered { of, ..Gathered::default() });
-                }
+                let index = numbers.index(position, *number);
                 own_files.insert(*number, index);
                 let seconds = seconds(time, sums.ticks);
                 files[index].of.add(*kind, *sums, *place, seconds);
@@ -309,6 +254,7 @@ impl FileMetrics {
         add_mpi(run, &below, all_sums, &mut files);
         let mut files: Vec<FileUse> = files
             .into_iter()
+            .filter(|gathered| !gathered.ranks.is_empty())
             .map(|Gathered { of, ranks, slowest }| FileUse {
                 ranks: ranks.len() as u64,
                 slowest,

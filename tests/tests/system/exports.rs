@@ -10,6 +10,7 @@ use std::time::Duration;
 use system_tests::conformity::{PROGRAMS, program, record};
 use system_tests::directories::{TempDir, repository};
 use system_tests::kernels::command;
+use system_tests::library::io_library;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recorded, under_both, under_mpich, victim};
 use trace_format::settings::SAMPLE;
@@ -48,8 +49,22 @@ fn polls_in_turn(mpi: Mpi) -> Recorded {
     recorded
 }
 
+/// Programs with parallel regions and calls on files.
+fn works_in_teams_and_on_files(mpi: Mpi, folder: &Path) -> [Recorded; 2] {
+    let teams = Job::new(mpi, &built(mpi, "works_in_teams", Build::OpenMp)).ranks(2);
+    let files = Job::new(mpi, &victim(mpi, "works_on_files")).ranks(2).argument(folder);
+    let files = files.preload_after(&io_library()).environment("GAMMACHI_IO", "1");
+    let jobs = [teams.argument("2").environment("GAMMACHI_OPENMP", "1"), files];
+    jobs.map(|job| {
+        let recorded = job.record();
+        recorded.expect_code(0);
+        recorded
+    })
+}
+
 under_mpich! {
     fn other_readers_find_what_was_recorded(mpi) {
+        let folder = TempDir::new();
         let exported = if mpi == Mpi::OpenMpi { &EXPORTED[..] } else { &EXPORTED[..3] };
         let recorded: Vec<Recorded> = exported
             .iter()
@@ -58,6 +73,7 @@ under_mpich! {
                 record(Job::new(mpi, &program(mpi, name, Build::C)).ranks(ranks))
             })
             .chain([sends_sizes(mpi, 300), polls_in_turn(mpi)])
+            .chain(works_in_teams_and_on_files(mpi, folder.path()))
             .collect();
         let mut check = Command::new(repository().join("experiments/accuracy/check-exports"));
         check.arg("--command").arg(command());

@@ -7,7 +7,7 @@ use crate::layout::*;
 use crate::slot::{More, completion};
 
 /// An event as stored in the file: a call, a run of empty polls, or a marker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Function number: [`TOOL`], [`REGION_BEGIN`], [`REGION_END`] or an index into the names.
     pub function: u16,

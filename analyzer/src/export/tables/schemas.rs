@@ -146,6 +146,44 @@ pub const REGIONS: Schema = Schema {
         ("region", Name, false),
     ],
 };
+/// OpenMP's parallel regions.
+pub const PARALLEL_REGIONS: Schema = Schema {
+    name: "parallel_regions",
+    columns: &[
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, false),
+        ("threads", Int, false),
+        ("slowest_thread", Int, true),
+        ("work_ns", Long, false),
+        ("longest_ns", Long, false),
+        ("barriers_ns", Long, false),
+        ("locks_ns", Long, false),
+        ("tasks_ns", Long, false),
+        ("ends_ns", Long, false),
+        ("function", Name, true),
+        ("file", Name, true),
+        ("line", Int, true),
+    ],
+};
+/// Calls on files.
+pub const FILE_CALLS: Schema = Schema {
+    name: "file_calls",
+    columns: &[
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, false),
+        ("inside_mpi", Flag, false),
+        ("kind", Name, false),
+        ("file", Int, false),
+        ("name", Name, true),
+        ("calls", Long, false),
+        ("bytes", Long, false),
+        ("inside_ns", Long, false),
+    ],
+};
 pub const MESSAGES: Schema = Schema {
     name: "messages",
     columns: &[
@@ -303,7 +341,7 @@ pub const PATH_LABEL_SIZES: Schema = Schema {
 };
 
 /// All tables, in the order in which they are written.
-pub const TABLES: [&Schema; 16] = [
+pub const TABLES: [&Schema; 18] = [
     &RUN,
     &RANKS,
     &COMMUNICATORS,
@@ -311,6 +349,8 @@ pub const TABLES: [&Schema; 16] = [
     &CALLS,
     &RECORDER,
     &REGIONS,
+    &PARALLEL_REGIONS,
+    &FILE_CALLS,
     &MESSAGES,
     &UNMATCHED,
     &COLLECTIVES,

@@ -184,6 +184,14 @@ functions! {
     fn GlobalDefWriter_WriteComm(Object, u32, u32, u32, u32, u32) -> Code;
     /// Self, name, both groups, common communicator, flags.
     fn GlobalDefWriter_WriteInterComm(Object, u32, u32, u32, u32, u32, u32) -> Code;
+    /// Self, identification, name, class, flags, properties: count, names, types, values.
+    fn GlobalDefWriter_WriteIoParadigm(Object, u8, u32, u32, u8, u32, u8, *const u8, *const u8, *const u64) -> Code;
+    /// Self, name, scope.
+    fn GlobalDefWriter_WriteIoRegularFile(Object, u32, u32, u32) -> Code;
+    /// Self, name, file, paradigm, flags, communicator, parent.
+    fn GlobalDefWriter_WriteIoHandle(Object, u32, u32, u32, u8, u32, u32, u32) -> Code;
+    /// Handle, access mode, status flags.
+    fn GlobalDefWriter_WriteIoPreCreatedHandleState(Object, u32, u8, u32) -> Code;
     /// Attributes, time, region.
     fn EvtWriter_Enter(Object, Object, u64, u32) -> Code;
     /// Attributes, time, region.
@@ -214,6 +222,10 @@ functions! {
     fn EvtWriter_NonBlockingCollectiveRequest(Object, Object, u64, u64) -> Code;
     /// As MpiCollectiveEnd, and the request.
     fn EvtWriter_NonBlockingCollectiveComplete(Object, Object, u64, u8, u32, u32, u64, u64, u64) -> Code;
+    /// Attributes, time, handle, mode, flags, bytes, matching identifier.
+    fn EvtWriter_IoOperationBegin(Object, Object, u64, u32, u8, u32, u64, u64) -> Code;
+    /// Attributes, time, handle, bytes, matching identifier.
+    fn EvtWriter_IoOperationComplete(Object, Object, u64, u32, u64, u64) -> Code;
     /// Number of events written.
     fn EvtWriter_GetNumberOfEvents(Object, *mut u64) -> Code;
     /// Opens an archive by its anchor file.

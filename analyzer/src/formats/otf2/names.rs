@@ -5,14 +5,19 @@ pub use crate::export::steps::RECORDER_PREFIX;
 
 /// Name of the archive in its directory.
 pub const NAME: &str = "traces";
-/// Name and description of the attributes of Enter records, by number: the first two belong to a
-/// run of polls, the others to a compute call.
-pub const ATTRIBUTES: [(&str, &str); 4] = [
+/// Name and description of the attributes of records, by number: the first two belong to a run of polls, the next
+/// two to a compute call, the last two to an I/O operation.
+pub const ATTRIBUTES: [(&str, &str); 6] = [
     ("gammachi polls", "Consecutive calls of this function that found nothing, merged into one"),
     ("gammachi polls ns", "Nanoseconds inside those calls"),
     ("gammachi flops", "Floating-point operations of a compute call"),
     ("gammachi bytes", "Bytes of its arguments"),
+    ("gammachi calls", "Calls on a file that one operation stands for"),
+    ("gammachi calls ns", "Nanoseconds inside them"),
 ];
+/// Numbers of the last two.
+pub const CALLS_ATTRIBUTE: u32 = 4;
+pub const INSIDE_ATTRIBUTE: u32 = 5;
 /// Property of processes: path of the program.
 pub const PROGRAM_PROPERTY: &str = "program";
 /// Property of processes: what counts as computation.
@@ -30,6 +35,8 @@ pub const TYPE_UINT64: u8 = 4;
 pub const TYPE_STRING: u8 = 11;
 /// OTF2_Paradigm: the program.
 pub const PARADIGM_USER: u8 = 1;
+/// OTF2_Paradigm: OpenMP.
+pub const PARADIGM_OPENMP: u8 = 3;
 /// OTF2_Paradigm: MPI.
 pub const PARADIGM_MPI: u8 = 4;
 /// OTF2_Paradigm: the recorder.

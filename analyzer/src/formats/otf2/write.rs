@@ -2,6 +2,7 @@
 //! Leave of every call and region, and MPI's records in between.
 
 mod definitions;
+mod io;
 mod location;
 mod records;
 mod regions;
@@ -12,6 +13,7 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::export::beside::{self, Beside, with_teams};
 use crate::export::content::{Attributes, Call, Content, Export};
 use crate::export::samples::Samples;
 use crate::export::steps::{Kind, Steps};
@@ -22,6 +24,7 @@ use super::library::{FLUSH, FlushCallbacks, Object, Otf2Error, Otf2Library};
 use super::names::NAME;
 
 use definitions::{communicator_numbers, write_definitions};
+use io::Operations;
 use location::location;
 use records::{At, Records};
 use regions::{PROGRAM, Regions};
@@ -106,11 +109,13 @@ fn archive(
     };
     let mut calls = 0;
     progress.stage("calls", Some(content.most_events()));
+    let mut beside = Beside::new(content);
     let communicators = communicator_numbers(content);
     for rank in 0..content.head.ranks.len() {
         let of = (rank, communicators.as_slice());
         let sampled = samples.as_ref().map(|all| RankSamples::new(library, content, all, rank));
-        calls += events_of(library, content, object, of, sampled, &mut numbers, progress)?;
+        let others = (sampled, beside.as_mut());
+        calls += events_of(library, content, object, of, others, &mut numbers, progress)?;
     }
     let Numbers { regions, contexts, events } = numbers;
     // Ranks that are not exported may be members of communicators: their locations have files
@@ -153,23 +158,39 @@ struct Numbers {
     events: HashMap<u64, u64>,
 }
 
-/// Writes the samples of a thread before a time.
-fn samples_until(
-    library: &Otf2Library,
-    (sampled, contexts, regions): (&mut RankSamples, &mut Contexts, &mut Regions),
-    (writer, thread, until): (Object, u32, u64),
-    inside: &mut HashMap<u32, u64>,
-) -> Result<(), Otf2Error> {
-    while let Some(time) = sampled.next_before(thread, until) {
-        // A call that another one cut off may have ended later.
-        let time = inside.get(&thread).map_or(time, |last| time.max(*last));
-        let at = At { writer, time };
-        if inside.insert(thread, time).is_none() {
-            enter(library, at, PROGRAM, None)?;
+/// What a rank has beside calls and regions.
+struct Others<'a> {
+    sampled: Option<RankSamples<'a>>,
+    operations: Operations,
+    /// Threads that have entered the program, with the time of their last record.
+    inside: HashMap<u32, u64>,
+}
+
+impl Others<'_> {
+    /// Writes a thread's samples before a time, and I/O operations that begin or end until then.
+    fn write_until(
+        &mut self,
+        library: &Otf2Library,
+        (contexts, regions): (&mut Contexts, &mut Regions),
+        (writer, thread, until): (Object, u32, u64),
+    ) -> Result<(), Otf2Error> {
+        loop {
+            let sample = self.sampled.as_ref().and_then(|of| of.next_before(thread, until));
+            let operation = self.operations.next_until(thread, until);
+            let is_sample = sample.is_some_and(|at| operation.is_none_or(|other| at < other));
+            let Some(time) = (if is_sample { sample } else { operation }) else { return Ok(()) };
+            // A call that another one cut off may have ended later.
+            let time = self.inside.get(&thread).map_or(time, |last| time.max(*last));
+            let at = At { writer, time };
+            if self.inside.insert(thread, time).is_none() {
+                enter(library, at, PROGRAM, None)?;
+            }
+            match self.sampled.as_mut().filter(|_| is_sample) {
+                Some(sampled) => sampled.write_next(thread, at, contexts, regions)?,
+                None => self.operations.write_next(library, thread, at)?,
+            }
         }
-        sampled.write_next(thread, at, contexts, regions)?;
     }
-    Ok(())
 }
 
 /// Writes the events of a rank's threads; returns the number of calls.
@@ -178,7 +199,7 @@ fn events_of(
     content: &Content,
     archive: Object,
     (rank, communicators): (usize, &[u32]),
-    mut sampled: Option<RankSamples>,
+    (sampled, beside): (Option<RankSamples>, Option<&mut Beside>),
     numbers: &mut Numbers,
     progress: &dyn Progress,
 ) -> Result<u64, Otf2Error> {
@@ -196,21 +217,31 @@ fn events_of(
         writers.insert(thread, writer);
     }
     let mut records = Records::new(library, content, communicators, head.threads.len());
-    // Threads that have entered the program, with the time of their last record.
-    let mut inside: HashMap<u32, u64> = HashMap::new();
     let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
     let clock = &content.timeline.ranks[head.position].clock;
     let mut calls = 0;
-    for step in Steps::new(content, content.calls_of(rank), &passed) {
+    let (mut teams, mut operations) = (Vec::new(), Operations::new(content));
+    let beside = beside.map(|beside| {
+        let read = beside.of_ranks(rank..rank + 1, |_, record| {
+            match record {
+                beside::Record::Team(team) => teams.push(team),
+                beside::Record::FileCalls(calls) => operations.add(calls),
+            }
+            Ok::<(), Otf2Error>(())
+        });
+        operations.sort();
+        read.map(|()| &*beside)
+    });
+    let beside = beside.transpose()?;
+    let mut others = Others { sampled, operations, inside: HashMap::new() };
+    for step in Steps::new(content, with_teams(content.calls_of(rank), &teams), &passed) {
         let Some(&writer) = writers.get(&step.call.thread) else { continue };
         let time = (step.at_ns - content.head.first_ns).max(0) as u64;
-        if let Some(sampled) = &mut sampled {
-            let of = (sampled, &mut *contexts, &mut *regions);
-            samples_until(library, of, (writer, step.call.thread, time), &mut inside)?;
-        }
-        let region = regions.number(content, &step);
+        let of = (&mut *contexts, &mut *regions);
+        others.write_until(library, of, (writer, step.call.thread, time))?;
+        let region = regions.number(content, beside, &step);
         let at = At { writer, time };
-        if inside.insert(step.call.thread, time).is_none() {
+        if others.inside.insert(step.call.thread, time).is_none() {
             enter(library, at, PROGRAM, None)?;
         }
         let function = content.function(&step.call).filter(|_| step.kind == Kind::Call);
@@ -244,11 +275,9 @@ fn events_of(
         }
     }
     for (thread, writer) in writers {
-        if let Some(sampled) = &mut sampled {
-            let of = (sampled, &mut *contexts, &mut *regions);
-            samples_until(library, of, (writer, thread, u64::MAX), &mut inside)?;
-        }
-        if let Some(&last) = inside.get(&thread) {
+        let of = (&mut *contexts, &mut *regions);
+        others.write_until(library, of, (writer, thread, u64::MAX))?;
+        if let Some(&last) = others.inside.get(&thread) {
             let end = match thread {
                 // The rank's computation at its end belongs to the program, too.
                 0 if content.choice.window_s.is_none() => {

@@ -2,6 +2,9 @@
 
 mod encoded;
 #[cfg(test)]
+mod lane_tests;
+mod lanes;
+#[cfg(test)]
 mod sample_tests;
 mod samples;
 mod tracks;

@@ -10,7 +10,7 @@ use super::samples::{CALLSTACKS, FRAMES, FUNCTION_NAMES, SEQUENCE};
 use super::write::write;
 
 /// The fields of a message: numbers, and the bytes of the others.
-fn fields(mut message: &[u8]) -> Vec<(u32, u64, &[u8])> {
+pub(super) fn fields(mut message: &[u8]) -> Vec<(u32, u64, &[u8])> {
     fn varint(message: &mut &[u8]) -> u64 {
         let mut value = 0;
         for (at, byte) in message.iter().enumerate() {
@@ -39,7 +39,7 @@ fn fields(mut message: &[u8]) -> Vec<(u32, u64, &[u8])> {
     all
 }
 
-fn number(of: &[(u32, u64, &[u8])], field: u32) -> Option<u64> {
+pub(super) fn number(of: &[(u32, u64, &[u8])], field: u32) -> Option<u64> {
     of.iter().find(|(number, ..)| *number == field).map(|(_, value, _)| *value)
 }
 

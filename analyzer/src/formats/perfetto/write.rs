@@ -1,5 +1,5 @@
 //! Writes a run for <https://ui.perfetto.dev>: a process per rank, a track per thread, a slice per
-//! call, an arrow per message, and the samples of the program's code. The protocol buffers and field numbers are those of
+//! call, an arrow per message, lanes of parallel regions and of calls on files, and the samples of the program's code. The protocol buffers and field numbers are those of
 //! `protos/perfetto/trace`.
 
 use std::fs::File;
@@ -16,6 +16,7 @@ use super::encoded::{
     CLOCK_SNAPSHOT, Encoded, INTERNED_DATA, NEEDS_STATE, SEQUENCE_FLAGS, STATE_CLEARED, TIMESTAMP,
     TRACK_DESCRIPTOR, TRACK_EVENT,
 };
+use super::lanes::write_lanes;
 use super::samples::write_samples;
 use super::tracks::{pid, tid, track_of};
 
@@ -169,6 +170,7 @@ impl StepWriter for PerfettoWriter<'_> {
                 })?;
             }
         }
+        write_lanes(content, &mut self.file)?;
         if let Some(samples) = &self.samples {
             write_samples(content, samples, &mut self.file)?;
         }

@@ -14,6 +14,7 @@ use crate::formats::otf2::names::{
 };
 use crate::string_table::StringTable;
 
+use super::io;
 use super::location::location;
 use super::regions::{PROGRAM, Regions};
 use super::samples::{Contexts, define, further_locations};
@@ -160,7 +161,7 @@ pub(super) fn write_definitions(
         let write = library.GlobalDefWriter_WriteRegion;
         // SAFETY: see above.
         check(unsafe {
-            write(writer, number, name, name, description, role, paradigm, 0, file, 0, 0)
+            write(writer, number, name, name, description, role, paradigm, 0, file, region.line, 0)
         })?;
     }
     if let Some(sampled) = sampled {
@@ -172,6 +173,7 @@ pub(super) fn write_definitions(
         define(library, writer, sampled, name, &file_of)?;
     }
     communicators(library, content, writer, &mut strings)?;
+    io::define(library, writer, content, |text| strings.number(text))?;
     // SAFETY: it is open, and not used afterwards.
     check(unsafe { (library.Archive_CloseGlobalDefWriter)(archive, writer) })
 }

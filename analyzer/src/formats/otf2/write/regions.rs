@@ -7,12 +7,14 @@ use std::collections::HashMap;
 
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
+use crate::export::beside::Beside;
 use crate::export::content::{Content, Function, What};
 use crate::export::samples::Frame;
 use crate::export::steps::{Kind, Step, step_name};
 use crate::formats::otf2::names::{
-    PARADIGM_MEASUREMENT_SYSTEM, PARADIGM_MPI, PARADIGM_SAMPLING, PARADIGM_USER,
+    PARADIGM_MEASUREMENT_SYSTEM, PARADIGM_MPI, PARADIGM_OPENMP, PARADIGM_SAMPLING, PARADIGM_USER,
 };
+use crate::trace::symbols::SourceLocation;
 
 /// Number of the program's region, which contains all events of every location.
 pub(super) const PROGRAM: u32 = 0;
@@ -22,6 +24,7 @@ const MPI_FILE: &str = "MPI";
 // OTF2_RegionRole.
 const FUNCTION: u8 = 1;
 const CODE: u8 = 4;
+const PARALLEL: u8 = 5;
 const BARRIER: u8 = 15;
 const COLL_ONE2ALL: u8 = 23;
 const COLL_ALL2ONE: u8 = 24;
@@ -40,6 +43,8 @@ pub(super) struct Region {
     pub role: u8,
     pub paradigm: u8,
     pub source_file: Option<String>,
+    /// Line where it begins; 0: not known.
+    pub line: u32,
 }
 
 /// Regions, numbered in order of their first use.
@@ -47,6 +52,8 @@ pub(super) struct Regions {
     numbers: HashMap<usize, u32>,
     /// By the numbers of sampled functions.
     functions: HashMap<u32, u32>,
+    /// By the places where parallel regions begin.
+    teams: HashMap<u32, u32>,
     pub found: Vec<Region>,
 }
 
@@ -80,12 +87,17 @@ impl Regions {
             role: FUNCTION,
             paradigm: PARADIGM_USER,
             source_file: None,
+            line: 0,
         };
-        Self { numbers: HashMap::new(), functions: HashMap::new(), found: vec![program] }
+        let (numbers, functions, teams) = Default::default();
+        Self { numbers, functions, teams, found: vec![program] }
     }
 
     /// Number of the region that a step begins or ends.
-    pub fn number(&mut self, content: &Content, step: &Step) -> u32 {
+    pub fn number(&mut self, content: &Content, beside: Option<&Beside>, step: &Step) -> u32 {
+        if let (Kind::Team(place), Some(beside)) = (step.kind, beside) {
+            return self.team(beside, place);
+        }
         let head = &content.head;
         let (functions, regions) = (head.functions.len(), head.regions.len());
         let (index, role, paradigm) = match (step.kind, step.call.what) {
@@ -105,10 +117,26 @@ impl Regions {
         *self.numbers.entry(index).or_insert_with(|| {
             let source_file = (paradigm == PARADIGM_MPI).then(|| MPI_FILE.to_owned());
             let name = step_name(content, step);
-            self.found.push(Region { name, role, paradigm, source_file });
+            self.found.push(Region { name, role, paradigm, source_file, line: 0 });
             self.found.len() as u32 - 1
         })
     }
+
+    /// Number of the region of the parallel regions that begin at a place.
+    fn team(&mut self, beside: &Beside, place: u32) -> u32 {
+        *self.teams.entry(place).or_insert_with(|| {
+            let SourceLocation { file, line, .. } = beside.place(place);
+            self.found.push(Region {
+                name: beside.team_title(place),
+                role: PARALLEL,
+                paradigm: PARADIGM_OPENMP,
+                source_file: file.clone(),
+                line: line.unwrap_or(0),
+            });
+            self.found.len() as u32 - 1
+        })
+    }
+
     /// Number of the region of a sampled function.
     pub fn function(&mut self, frame: &Frame) -> u32 {
         *self.functions.entry(frame.number).or_insert_with(|| {
@@ -117,6 +145,7 @@ impl Regions {
                 role: FUNCTION,
                 paradigm: PARADIGM_SAMPLING,
                 source_file: frame.file().map(str::to_owned),
+                line: 0,
             });
             self.found.len() as u32 - 1
         })
