@@ -27,6 +27,8 @@ pub const DEADLINE: Duration = Duration::from_secs(240);
 const SAMPLE_ALL: &str = "SAMPLE_SYSTEM_TESTS";
 /// Variable for a person who runs tests: if it is set, every recorded program's calls on files are recorded, too.
 const IO_ALL: &str = "IO_SYSTEM_TESTS";
+/// Variable for a person who runs tests: if it is set, every recorded program's parallel regions are recorded, too.
+const OPENMP_ALL: &str = "OPENMP_SYSTEM_TESTS";
 /// Time that a launcher gets, after SIGTERM, to end its ranks.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -212,6 +214,9 @@ impl Job {
             command.env(trace_format::settings::OUT.name, out);
             if let Some(rate) = std::env::var_os(SAMPLE_ALL) {
                 command.env(trace_format::settings::SAMPLE.name, rate);
+            }
+            if std::env::var_os(OPENMP_ALL).is_some() {
+                command.env(trace_format::settings::OPENMP.name, "1");
             }
         }
         let io =
