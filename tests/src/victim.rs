@@ -35,6 +35,8 @@ pub enum Build {
     OpenMp,
     /// C with OpenMP, by Clang: its runtime tells tools what it does.
     OpenMpClang,
+    /// C with OpenMP, shared library to be opened.
+    OpenMpShared,
     /// C++ with OpenMP.
     OpenMpCpp,
     /// Fortran with OpenMP.
@@ -64,6 +66,7 @@ impl Build {
             Self::Blas => "-blas",
             Self::OpenMp => "-openmp",
             Self::OpenMpClang => "-openmp-clang",
+            Self::OpenMpShared => "-openmp.so",
             Self::OpenMpCpp => "-openmp-cpp",
             Self::OpenMpFortran => "-openmp-fortran",
             Self::WithoutMpi => "-without-mpi",
@@ -88,6 +91,7 @@ impl Build {
             Self::Optimised => &["-fPIE", "-pie", "-O2"],
             Self::FramePointers => &["-fPIE", "-pie", "-O2", "-fno-omit-frame-pointer"],
             Self::Shared => &["-fPIC", "-shared"],
+            Self::OpenMpShared => &["-fPIC", "-shared", "-fopenmp"],
             Self::Asan => &["-fPIE", "-pie", "-fsanitize=address"],
             Self::Ubsan => &["-fPIE", "-pie", "-fsanitize=undefined"],
             Self::Tsan => &["-fPIE", "-pie", "-fsanitize=thread"],
@@ -110,6 +114,7 @@ impl Build {
             | Self::Shared
             | Self::Blas
             | Self::OpenMp
+            | Self::OpenMpShared
             | Self::Asan
             | Self::Ubsan
             | Self::Tsan => mpi.compiler(Language::C),

@@ -23,9 +23,10 @@ pub(super) const ALPHA: f64 = 0.01;
 /// Part of a delay that lies in a function at least if the delay is named after it.
 const MAIN_PART: f64 = 0.5;
 /// Functions from which every program starts: that most of its time lies in them says nothing.
-const OUTERMOST: [&str; 8] = [
+const OUTERMOST: [&str; 9] = [
     "main",
     "MAIN__",
+    "_QQmain",
     "_start",
     "__libc_start_main",
     "__libc_start_main_impl",

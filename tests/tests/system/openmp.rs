@@ -131,6 +131,15 @@ under_both! {
         check_odd_uses(mpi, Build::OpenMp, "libgomp");
         check_odd_uses(mpi, Build::OpenMpClang, "libomp");
     }
+
+    fn runtime_that_is_loaded_again_elsewhere_is_recorded_each_time(mpi) {
+        let plugin = built(mpi, "team_plugin", Build::OpenMpShared);
+        let job = job(mpi, "reopens_runtime", Build::C).argument(&plugin);
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(&job.bare());
+        let count: u64 = openmp(&recorded).regions.iter().map(|of| of.count).sum();
+        assert_eq!(count, 4 * 5);
+    }
 }
 
 under_mpich! {
