@@ -29,9 +29,11 @@ const EXTENSION: &str = "json";
 const PART: &str = "part.json";
 /// Time between two messages at least.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Time between two looks for a message that is due: so late it is seen at most.
+const DUE: Duration = Duration::from_millis(250);
 /// A message that is later than this is overdue; a host from which none came for so long is not heard of.
 const OVERDUE: Duration = Duration::from_millis(2500);
-const SILENT: Duration = Duration::from_secs(5);
+const SILENT: Duration = Duration::from_secs(4);
 /// How long others may take for their parts of a snapshot.
 const GATHER: Duration = Duration::from_secs(4);
 const LOOK: Duration = Duration::from_millis(20);
@@ -117,10 +119,13 @@ pub struct Others {
 pub struct Hosts {
     folder: PathBuf,
     own: Message,
-    /// When the last message was written.
+    /// When the last message was written, and when others were last looked for.
     written: Option<Instant>,
+    heard: Option<Instant>,
     others: BTreeMap<String, Heard>,
     requests: u64,
+    /// Hosts that have not given their part of the last snapshot.
+    awaited: Vec<String>,
     /// When the own clock began.
     begun: Instant,
 }
@@ -145,8 +150,10 @@ impl Hosts {
                 told_death: false,
             },
             written: None,
+            heard: None,
             others: BTreeMap::new(),
             requests: 0,
+            awaited: Vec::new(),
             begun: Instant::now(),
         }
     }
@@ -162,6 +169,8 @@ impl Hosts {
         if self.written.is_none_or(|at| at.elapsed() >= PERIOD) {
             self.tell();
             self.hear();
+        } else if self.heard.is_none_or(|at| at.elapsed() >= DUE) {
+            self.hear_what_is_due();
         }
         self.others()
     }
@@ -199,11 +208,22 @@ impl Hosts {
     }
 
     fn hear(&mut self) {
+        self.heard = Some(Instant::now());
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for path in entries.map(|entry| entry.path()) {
             if path.extension().is_some_and(|extension| extension == EXTENSION) {
                 self.read_message(&path);
             }
+        }
+    }
+
+    /// Reads messages that should have come since the last ones.
+    fn hear_what_is_due(&mut self) {
+        self.heard = Some(Instant::now());
+        let due = |heard: &&Heard| !heard.message.ended && heard.at.elapsed() >= PERIOD;
+        let due = self.others.values().filter(due).map(|heard| self.path(&heard.message.host));
+        for path in due.collect::<Vec<_>>() {
+            self.read_message(&path);
         }
     }
 
@@ -259,11 +279,6 @@ impl Hosts {
             others.may_not_judge |= own.is_none_or(|own| alive[0] < *own);
         }
         others
-    }
-
-    /// Whether other hosts were heard of that watch on.
-    fn are_heard(&self) -> bool {
-        self.others.values().any(|heard| !heard.message.ended && heard.at.elapsed() <= SILENT)
     }
 
     /// Tells what is known of deaths on this host: the first, with the moments between which it was, and up to when all are
@@ -334,7 +349,10 @@ impl Hosts {
     /// Asks the others for their parts of a snapshot.
     pub fn ask(&mut self, reason: Reason, rank: Option<u32>) {
         self.own.told_death |= reason == Reason::Dead;
-        if self.are_heard() {
+        let heard = |heard: &&Heard| !heard.message.ended && heard.at.elapsed() <= SILENT;
+        let heard = self.others.values().filter(heard);
+        self.awaited = heard.map(|heard| heard.message.host.clone()).collect();
+        if !self.awaited.is_empty() {
             self.requests += 1;
             let id = format!("{}-{}", file_name(&self.own.host), self.requests);
             self.own.request = Some(Request { id, reason, rank });
@@ -347,16 +365,19 @@ impl Hosts {
     ///
     /// `own` is this host's part, which is there already: who asks for it meanwhile gets a copy.
     pub fn gather(&mut self, into: &Path, own: &Part) -> Vec<Part> {
-        let Some(Request { id, .. }) = self.own.request.take() else { return Vec::new() };
+        let Some(id) = self.own.request.as_ref().map(|request| request.id.clone()) else {
+            return Vec::new();
+        };
         let end = Instant::now() + GATHER;
         let mut parts = Vec::new();
-        let heard = |heard: &&Heard| !heard.message.ended && heard.at.elapsed() <= SILENT + GATHER;
-        let hosts = self.others.values().filter(heard).map(|heard| heard.message.host.clone());
-        let mut awaited: Vec<String> = hosts.collect();
+        let mut awaited = std::mem::take(&mut self.awaited);
         let own_files = |rank: &u32| rank_file_path(0, *rank);
         let own_files: Vec<PathBuf> = own.processes.keys().map(own_files).collect();
         while !awaited.is_empty() && Instant::now() < end {
             self.hear();
+            if self.written.is_none_or(|at| at.elapsed() >= PERIOD) {
+                self.tell();
+            }
             if let Some((_, to)) = self.asked() {
                 // Without it, that snapshot lacks these ranks.
                 let _ = give_copy(into, &own_files, own, &to);
@@ -372,6 +393,7 @@ impl Hosts {
             });
             std::thread::sleep(LOOK);
         }
+        self.own.request = None;
         parts
     }
 
@@ -505,6 +527,47 @@ mod tests {
         assert_eq!(seen.silent.unwrap().ranks, [2, 3]);
         second.end();
         assert_eq!(meets(&mut first, &[0, 1], &[], 6.0), Others::default());
+    }
+
+    #[test]
+    fn message_is_looked_for_as_soon_as_it_is_due() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut first, mut second) = (hosts(folder.path(), "a"), hosts(folder.path(), "b"));
+        meets(&mut second, &[2], &[], 1.0);
+        meets(&mut first, &[0], &[], 1.0);
+        second.tell();
+        first.hear_what_is_due();
+        assert_eq!(first.others["b"].message.number, 1, "the next one is not due");
+        first.others.get_mut("b").unwrap().at -= PERIOD;
+        first.hear_what_is_due();
+        assert_eq!(first.others["b"].message.number, 2);
+    }
+
+    #[test]
+    fn host_that_is_not_heard_of_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut first, mut second) = (hosts(folder.path(), "a"), hosts(folder.path(), "b"));
+        meets(&mut second, &[2], &[], 1.0);
+        meets(&mut first, &[0], &[], 1.0);
+        first.others.get_mut("b").unwrap().at -= SILENT;
+        let begin = Instant::now();
+        first.ask(Reason::Vanished, Some(2));
+        assert_eq!(first.gather(folder.path(), &Part::default()), []);
+        assert!(begin.elapsed() < GATHER);
+    }
+
+    #[test]
+    fn host_that_waits_for_parts_is_heard_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut first, mut second) = (hosts(folder.path(), "a"), hosts(folder.path(), "b"));
+        meets(&mut second, &[2], &[], 1.0);
+        meets(&mut first, &[0], &[], 1.0);
+        first.ask(Reason::Stopped, Some(0));
+        let asked = first.own.number;
+        assert_eq!(first.gather(folder.path(), &Part::default()), [], "the second one is silent");
+        second.hear();
+        let message = &second.others["a"].message;
+        assert!(message.number > asked && message.request.is_some(), "{message:?}");
     }
 
     #[test]
