@@ -32,6 +32,9 @@ impl Alarm {
 /// How many times longer than ever before ranks wait for some that are outside MPI before that counts as a hang: these may
 /// read input, write a checkpoint or compute alone.
 const TIMES_LONGER: f64 = 3.0;
+/// So many times longer than others may all ranks be in MPI_Finalize: there they wait for the launcher, too, and nobody
+/// sees whether that has a core.
+const ENDING_LONGER: f64 = 3.0;
 
 /// Watches a run for alarms, from one moment to the next.
 #[derive(Debug)]
@@ -180,7 +183,8 @@ impl Alarms {
             || inside > 0 && !others.outside.is_empty();
         let still_s = (at_s - self.moved_s - self.excused_s).min(at_s - self.ended_s);
         let still_s = others.still_s.map_or(still_s, |elsewhere| elsewhere.min(still_s));
-        if inside == 0 || still_s <= self.patience_s || others.may_not_judge {
+        let patience_s = self.patience_s * if all_end { ENDING_LONGER } else { 1.0 };
+        if inside == 0 || still_s <= patience_s || others.may_not_judge {
             return None;
         }
         // Others have the cores: it cannot move.
@@ -390,9 +394,20 @@ mod tests {
             moment.ranks[0].call = Some("MPI_Finalize".to_owned());
             assert_eq!(kinds(&mut alarms, &moment), [], "{at_s}");
         }
-        let mut moment = moment(102.0, &[(true, 1.0), (true, 1.5)]);
-        moment.ranks.iter_mut().for_each(|of| of.call = Some("MPI_Finalize".to_owned()));
-        assert_eq!(kinds(&mut alarms, &moment), [(Reason::NoProgress, None)], "all are in it");
+    }
+
+    #[test]
+    fn ranks_that_are_all_in_finalize_have_longer_time() {
+        let mut alarms = Alarms::after(PATIENCE_S);
+        let mut at = |at_s| {
+            let mut moment = moment(at_s, &[(true, 1.0), (true, 1.5)]);
+            moment.ranks.iter_mut().for_each(|of| of.call = Some("MPI_Finalize".to_owned()));
+            kinds(&mut alarms, &moment)
+        };
+        for at_s in [2.0, 6.0, 10.0, 14.0, 18.0, 22.0, 26.0, 30.0, 31.4] {
+            assert_eq!(at(at_s), [], "{at_s}");
+        }
+        assert_eq!(at(31.6), [(Reason::NoProgress, None)]);
     }
 
     #[test]
