@@ -1,8 +1,9 @@
 /* A program with which nothing is wrong.
  *   healthy KIND SECONDS [light]
- * KIND: uneven (steps of 1 to 200 ms, now and then 2 s), serial (rank 0 works alone for up to 6 s), checkpoint (rank 0
- * gathers and writes, or all write), input (rank 0 reads for 8 s, then again and again), shrinking (steps from 2 s down
- * to 1 ms, as of a factorisation). light: it computes a hundredth of the time only, and asks again and again whether a
+ * KIND: stencil (even steps of 20 ms, halos, a norm now and then), uneven (steps of 1 to 200 ms, now and then 2 s), serial
+ * (rank 0 works alone for up to 6 s), checkpoint (rank 0 gathers and writes, or all write), input (rank 0 reads for 8 s,
+ * then again and again), shrinking (steps from 2 s down to 1 ms, as of HPL's factorisation), oversubscribed (uneven steps
+ * without a pause, unless light). light: it computes a hundredth of the time only, and asks again and again whether a
  * call is complete instead of waiting in it, so that many of these programs find room on a host. */
 #include <mpi.h>
 #include <stdio.h>
@@ -25,17 +26,23 @@ static double now_s(void)
 
 static int light;
 
+static void compute(double s)
+{
+    volatile double x = 1;
+
+    for (double until = now_s() + s; now_s() < until;)
+        x = x * 1.0000001;
+}
+
 /* A tenth of it computes; the rest sleeps. */
 static void work(double s)
 {
-    volatile double x = 1;
     double begin = now_s();
 
     while (now_s() < begin + s) {
         struct timespec pause = {0, light ? 9900000 : 900000};
 
-        for (double until = now_s() + 1e-4; now_s() < until;)
-            x = x * 1.0000001;
+        compute(1e-4);
         nanosleep(&pause, NULL);
     }
 }
@@ -80,6 +87,30 @@ static void exchange(int *out, int to, int *in, int from)
     complete(2, requests);
 }
 
+static void norm(double *own, double *all)
+{
+    MPI_Request request;
+
+    if (!light) {
+        MPI_Allreduce(own, all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Iallreduce(own, all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    complete(1, &request);
+}
+
+static void halos(int right, int left)
+{
+    MPI_Request requests[4];
+    enum { HALO = 16384 };
+
+    MPI_Irecv(all, HALO, MPI_BYTE, left, 2, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(all + HALO, HALO, MPI_BYTE, right, 3, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(buffer, HALO, MPI_BYTE, right, 2, MPI_COMM_WORLD, &requests[2]);
+    MPI_Isend(buffer, HALO, MPI_BYTE, left, 3, MPI_COMM_WORLD, &requests[3]);
+    complete(4, requests);
+}
+
 static double between(double least, double most)
 {
     return least + (most - least) * (rand() / (double)RAND_MAX);
@@ -119,7 +150,20 @@ int main(int argc, char **argv)
     for (int step = 0; goes_on; step++) {
         int to = (rank + 1) % size, from = (rank + size - 1) % size;
 
-        if (strcmp(kind, "uneven") == 0)
+        if (strcmp(kind, "stencil") == 0) {
+            double own = 1, sum;
+
+            work(0.02);
+            halos(to, from);
+            if (step % 10 == 0)
+                norm(&own, &sum);
+        } else if (strcmp(kind, "oversubscribed") == 0) {
+            if (light)
+                work(between(0.001, 0.1));
+            else
+                compute(between(0.001, 0.05));
+            halos(to, from);
+        } else if (strcmp(kind, "uneven") == 0)
             work(rand() % 50 == 0 ? 2 : between(0.001, 0.2));
         else if (strcmp(kind, "serial") == 0) {
             work(0.05);
