@@ -1,8 +1,8 @@
 //! Finds out whether the process that writes a rank's file is still running.
 //!
 //! The process is identified by its id, on the same kernel and host, and by the file: the recorder
-//! keeps the window that it writes mapped, so a process with that id that has not mapped the file
-//! is another one.
+//! keeps the window that it writes mapped, and before it has one, the file open. A process with that
+//! id that has neither is another one.
 
 use std::fs::{self, File};
 use std::os::linux::fs::MetadataExt;
@@ -41,10 +41,12 @@ impl ProcessState {
             return Self::Unknown;
         };
         match (fs::read_to_string(process.join("maps")), fs::metadata(&file.path)) {
-            (Ok(maps), Ok(metadata)) => match maps_file(&maps, metadata.st_ino()) {
-                true => Self::Runs(state),
-                false => Self::Gone,
-            },
+            (Ok(maps), Ok(metadata)) => {
+                match maps_file(&maps, metadata.st_ino()) || has_open(&process, &metadata) {
+                    true => Self::Runs(state),
+                    false => Self::Gone,
+                }
+            }
             _ => Self::Unknown,
         }
     }
@@ -152,9 +154,34 @@ fn maps_file(maps: &str, inode: u64) -> bool {
     })
 }
 
+/// Whether a process has a file open.
+fn has_open(process: &Path, file: &fs::Metadata) -> bool {
+    let is_it = |of: fs::Metadata| (of.st_dev(), of.st_ino()) == (file.st_dev(), file.st_ino());
+    let descriptors = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    descriptors.map(|entry| entry.path()).any(|path| fs::metadata(path).is_ok_and(is_it))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+    #[test]
+    fn process_that_has_not_mapped_its_file_yet_runs() {
+        let directory = RunDirectory::new();
+        let mut rank = SyntheticRank::complete(0, 1, 1000, 2000);
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        (rank.header.host, rank.header.boot_id) = (host_name(), boot_id.trim().to_owned());
+        rank.fixed.pid = std::process::id();
+        directory.write(rank.killed());
+        let path = directory.file(0);
+        let file = RankFile::open(&path).unwrap();
+        assert_eq!(ProcessState::detect(&file), ProcessState::Gone);
+        let open = File::open(&path).unwrap();
+        assert!(ProcessState::detect(&file).runs());
+        drop(open);
+        assert_eq!(ProcessState::detect(&file), ProcessState::Gone);
+    }
 
     #[test]
     fn reads_state_and_mappings() {
