@@ -1,7 +1,10 @@
 //! Where tests build and record: below the cargo target directory.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::skip;
 
 /// The cargo target directory that contains this test program.
 ///
@@ -74,5 +77,41 @@ impl Drop for TempDir {
         if !std::thread::panicking() {
             let _ = std::fs::remove_dir_all(&self.0);
         }
+    }
+}
+
+/// A small file system, unmounted when dropped.
+#[derive(Debug)]
+pub struct SmallFileSystem(TempDir);
+
+impl SmallFileSystem {
+    /// Mounts one of this size; `None` if mounting is not permitted, which [`skip`](crate::skip()) reports.
+    ///
+    /// # Panics
+    /// If there is no `mount`.
+    pub fn mount(kilobytes: u32) -> Option<Self> {
+        let temp = TempDir::new();
+        let size = format!("size={kilobytes}k");
+        let output = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(temp.path())
+            .output()
+            .expect("mount can be started");
+        if !output.status.success() {
+            skip("small-file-system", String::from_utf8_lossy(&output.stderr).trim());
+            return None;
+        }
+        Some(Self(temp))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallFileSystem {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
     }
 }

@@ -3,49 +3,17 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use system_tests::directories::TempDir;
+use system_tests::directories::{SmallFileSystem, TempDir};
 use system_tests::trace::{Named, Trace};
 use system_tests::victim::{Build, built};
-use system_tests::{Job, skip, under_both, victim};
+use system_tests::{Job, under_both, victim};
 use trace_format::files::rank_file_path;
 use trace_format::markers::ToolReason;
 
 /// Multiplies the counter's rate by 2 · 10⁷: 215 ticks exceed 32 bits, and two minutes of a counter
 /// at 4 GHz still fit in 63.
 const FAST_COUNTER: &str = "0,2e13";
-
-/// A small file system, unmounted when dropped.
-struct SmallFileSystem(TempDir);
-
-impl SmallFileSystem {
-    /// Mounts one of this size; `None` if mounting is not permitted, which [`skip`] reports.
-    fn mount(kilobytes: u32) -> Option<Self> {
-        let temp = TempDir::new();
-        let size = format!("size={kilobytes}k");
-        let output = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
-            .arg(temp.path())
-            .output()
-            .expect("mount can be started");
-        if !output.status.success() {
-            skip("small-file-system", String::from_utf8_lossy(&output.stderr).trim());
-            return None;
-        }
-        Some(Self(temp))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for SmallFileSystem {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
-    }
-}
 
 fn mode(path: &Path) -> u32 {
     let status = path.metadata().unwrap_or_else(|error| panic!("{}: {error}", path.display()));

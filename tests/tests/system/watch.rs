@@ -6,8 +6,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use system_tests::directories::{TempDir, repository};
+use system_tests::directories::{SmallFileSystem, TempDir, repository};
 use system_tests::library::library;
+use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recording, command, skip, under_mpich, victim};
 use trace_format::files::rank_file_path;
 use trace_format::header::{Definition, Keeping, KeepingPolicy};
@@ -78,6 +79,13 @@ impl Watcher {
         let mut command = Command::new(command());
         command.arg("watch").arg(run).args(arguments).stderr(Stdio::piped());
         Self(command.spawn().expect("it starts"))
+    }
+
+    /// The same, with a preloaded library.
+    fn start_with_library(run: &Path, arguments: &[&str], library: &Path) -> Self {
+        let mut command = Command::new(command());
+        command.arg("watch").arg(run).args(arguments).env("LD_PRELOAD", library);
+        Self(command.stderr(Stdio::piped()).spawn().expect("it starts"))
     }
 
     /// The same, with a size that no file it writes may exceed.
@@ -330,21 +338,22 @@ fn memory_that_is_used_up_is_told_with_the_rank_that_grows() {
 
 /// A program under `gammachi run --flight`, which stands still after a while.
 fn flight(mpi: Mpi, folder: &TempDir, arguments: &[&str]) -> (Child, PathBuf) {
-    flight_of(mpi, folder, arguments, (3, "never_reaches_barrier"))
+    flight_of(mpi, folder.path(), arguments, (3, "never_reaches_barrier"), &[])
 }
 
 /// A program with so many ranks under `gammachi run --flight`.
 fn flight_of(
     mpi: Mpi,
-    folder: &TempDir,
+    folder: &Path,
     arguments: &[&str],
     (ranks, program): (u32, &str),
+    words: &[&str],
 ) -> (Child, PathBuf) {
     let (out, launcher) = (folder.join("run"), mpi.launcher());
     let mut run = Command::new(command());
     run.args(["run", "--flight"]).args(arguments).arg("--out").arg(&out).arg("--");
     run.arg(launcher.get_program()).args(launcher.get_args()).arg("-n").arg(ranks.to_string());
-    run.arg(victim(mpi, program));
+    run.arg(victim(mpi, program)).args(words);
     run.env("GAMMACHI_LIBRARY", library());
     run.envs(mpi.environment().iter().copied()).stdin(Stdio::null()).stderr(Stdio::piped());
     (run.spawn().expect("it starts"), out)
@@ -368,10 +377,68 @@ under_mpich! {
         assert!(definitions.contains(&Definition::Keeping(keeping)), "{definitions:?}");
     }
 
+    fn clock_that_is_stepped_changes_no_judgement(mpi) {
+        let clock = built(mpi, "steps_clock", Build::Shared);
+        let folder = TempDir::new();
+        let ends = folder.join("ends");
+        let job = Job::new(mpi, &victim(mpi, "sleeps_in_turn")).ranks(2).argument(&ends);
+        let mut running = job.preload_before(&clock).start_recording();
+        let process = process_of(&mut running, 1);
+        let directory = running.directory();
+        let watcher = Watcher::start_with_library(&directory, &["--on", "hang=2s,exit"], &clock);
+        std::thread::sleep(Duration::from_secs(6));
+        assert!(!directory.join("flight-001").exists(), "nothing is wrong");
+        signal(process, libc::SIGSTOP);
+        assert_eq!(reason(&Watcher::wait_for(&directory, 1)), ("stopped", Some(1)));
+        signal(process, libc::SIGCONT);
+        std::thread::sleep(Duration::from_secs(3));
+        std::fs::write(&ends, "").expect("it can be written");
+        let recorded = running.end();
+        recorded.expect_code(0);
+        let printed = watcher.end();
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        let report = json(&["report", "--json", text(&directory)]);
+        let elapsed_s = report["elapsed_s"].as_f64().expect("a number");
+        assert!(elapsed_s > 9.0 && elapsed_s < 3600.0, "{elapsed_s} s");
+    }
+
+    fn full_disk_is_told_once_and_harms_no_program(mpi) {
+        let Some(small) = SmallFileSystem::mount(16 * 1024) else { return };
+        let elsewhere = TempDir::new();
+        let ends = elsewhere.join("ends");
+        let program = (2, "calls_until_told");
+        let (mut run, out) =
+            flight_of(mpi, small.path(), &["--last", "8M", "--on", "hang=5s"], program, &[text(&ends)]);
+        let end = Instant::now() + PATIENCE;
+        let process = loop {
+            if let Ok(file) = RankFile::open(&out.join(rank_file_path(0, 1))) {
+                break file.fixed.pid as libc::pid_t;
+            }
+            assert!(Instant::now() < end, "rank 1 has no file");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let mut filler = std::fs::File::create(small.path().join("filler")).expect("there is room yet");
+        let full = std::io::copy(&mut std::io::repeat(0), &mut filler).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+        std::thread::sleep(Duration::from_secs(1));
+        for _ in 0..2 {
+            signal(process, libc::SIGSTOP);
+            std::thread::sleep(Duration::from_secs(4));
+            signal(process, libc::SIGCONT);
+            std::thread::sleep(Duration::from_secs(2));
+        }
+        std::fs::write(&ends, "").expect("that folder is on another disk");
+        let mut printed = String::new();
+        run.stderr.take().expect("a pipe").read_to_string(&mut printed).expect("UTF-8");
+        assert_eq!(run.wait().expect("it is our child").code(), Some(0), "{printed}");
+        assert_eq!(printed.matches("no snapshot").count(), 2, "{printed}");
+        assert_eq!(printed.matches("cannot be written").count(), 1, "{printed}");
+    }
+
     fn stuck_ranks_are_asked_for_their_stacks_unless_they_would_notice(mpi) {
         let folder = TempDir::new();
         let (mut run, out) =
-            flight_of(mpi, &folder, &["--on", "hang=2s"], (5, "is_asked_for_stacks"));
+            flight_of(mpi, folder.path(), &["--on", "hang=2s"], (5, "is_asked_for_stacks"), &[]);
         let described = Watcher::wait_for(&out, 1);
         assert_eq!(reason(&described).0, "outside");
         let run_directory = out.join("flight-001");
