@@ -1,6 +1,6 @@
 //! Threads of ranks and parallel regions (OpenMP).
 
-use crate::metrics::{OpenMpMetrics, ParallelRegion, RankTeams};
+use crate::metrics::{Hybrid, OpenMpMetrics, ParallelRegion, RankTeams};
 
 use super::table::{Cell, Table};
 
@@ -20,6 +20,24 @@ pub fn threads(ranks: &[RankTeams]) -> Table {
     add("ends_s", "ends", |of| Cell::Seconds(of.idle.ends_s));
     add("tasks_s", "tasks", |of| Cell::Seconds(of.tasks_s));
     add("mpi_s", "MPI", |of| Cell::Seconds(of.mpi_s));
+    table
+}
+
+/// The efficiency of all threads and its factors, each with the seconds of threads that belong to it.
+pub fn hybrid(of: &Hybrid) -> Table {
+    let Hybrid { parallel, mpi, openmp, .. } = of;
+    let idle_s = openmp.idle.seconds();
+    let rows = [
+        ("all threads", *parallel, mpi.lost_s + openmp.serial_s + idle_s),
+        ("MPI (of all)", mpi.efficiency, mpi.lost_s),
+        ("OpenMP (of all)", openmp.efficiency, openmp.serial_s + idle_s),
+        ("serial parts (of OpenMP)", openmp.serial, openmp.serial_s),
+        ("parallel regions (of OpenMP)", openmp.regions, idle_s),
+    ];
+    let mut table = Table::default();
+    table.add("factor", "factor", rows.iter().map(|(name, ..)| Cell::Text((*name).to_owned())));
+    table.add("efficiency", "efficiency", rows.iter().map(|(_, of, _)| Cell::Factor(*of)));
+    table.add("lost_s", "lost", rows.iter().map(|(.., lost_s)| Cell::Seconds(*lost_s)));
     table
 }
 

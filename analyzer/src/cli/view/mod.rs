@@ -365,6 +365,10 @@ fn answer(
             let body = serde_json::to_vec(view.parts(MAX_CALLS_FOR_SUMMARY)?).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
+        "lanes" => {
+            let body = serde_json::to_vec(&view.lanes()).ok()?;
+            Some(Answer { media: "application/json", body, nonce: None })
+        }
         "causes" => {
             let body = serde_json::to_vec(&view.causes(MAX_CALLS_FOR_SUMMARY)).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })

@@ -10,6 +10,7 @@ mod detail_event;
 pub mod index;
 pub mod index_file;
 mod kind;
+pub mod lanes;
 mod rows;
 
 use crate::analysis::segments::{Functions, Segment, Segmenter};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::metrics::ComputeMode;
 use crate::metrics::activity::detail::Detail;
-use crate::metrics::activity::{Activity, Kind};
+use crate::metrics::activity::{self, Activity, Kind};
 use crate::metrics::code::SampledPaths;
 use crate::present::shown::Report;
 use crate::string_table::StringTable;
@@ -17,6 +17,7 @@ use crate::trace::Run;
 
 use super::super::dump::Dump;
 use super::communication::Writer;
+use super::lanes::Lanes;
 use super::names::{TOOL_NAME, kinds};
 use super::packed;
 use super::samples::{PAGE_LIMITS, Samples};
@@ -48,6 +49,7 @@ struct Data {
     computing: Option<Vec<usize>>,
     causes: Option<super::causes::Causes>,
     samples: Option<Samples>,
+    lanes: Option<Lanes>,
 }
 
 /// Single calls as columns, in nanoseconds. A begin is relative to the call before it in the same row. A call that
@@ -165,7 +167,15 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         computing: computing_kinds(report.metrics.compute),
         causes: report.why().map(|why| super::causes::data(&why, &row_of)),
         samples: samples(report, activity.length_s),
+        lanes: lanes(report, activity),
     }
+}
+
+/// Parallel regions and calls on files.
+fn lanes(report: &Report, activity: &Activity) -> Option<Lanes> {
+    let rows: Vec<_> = activity.rows.iter().map(|row| (row.position, row.thread)).collect();
+    let lanes = activity::lanes::Lanes::new(report.run, report.timeline, &rows)?;
+    Some(Lanes::new(&lanes))
 }
 
 /// The samples of the report's selection.

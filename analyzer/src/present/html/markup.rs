@@ -14,11 +14,12 @@ pub(in crate::present) fn safe(text: String) -> Value {
 }
 
 /// Scripts that the page and the viewer share, in the order in which they run.
-pub(super) const SHARED_SCRIPT: [&str; 24] = [
+pub(super) const SHARED_SCRIPT: [&str; 25] = [
     include_str!("words.js"),
     include_str!("painter.js"),
     include_str!("marks.js"),
     include_str!("waits.js"),
+    include_str!("lanes.js"),
     include_str!("timeline.js"),
     include_str!("walk.js"),
     include_str!("pointers.js"),

@@ -12,6 +12,7 @@
 mod causes;
 mod communication;
 mod data;
+mod lanes;
 mod markup;
 mod names;
 mod packed;
@@ -57,6 +58,7 @@ pub fn page(
         kinds_used => kinds_used(data::kinds_used(activity)),
         detail_note => detail_note(activity, detail),
         totals_only => totals_only,
+        lanes => sections::lanes(report.run),
         timeline_data => safe(data::json(report, activity, detail)),
         script => safe(script.collect::<Vec<_>>().join("\n")),
         ..parts::parts(report, activity, roofline)

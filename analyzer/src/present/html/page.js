@@ -20,7 +20,7 @@ function start() {
     const strip = byId("iterations");
     root?.querySelectorAll("[data-do=waits], [data-do=delayed_by], [data-do=path]").forEach(button => { button.hidden = !source.waits.length; });
     if (strip && source.iterations.length) timeline.iterations = new Iterations(strip, timeline);
-    timeline?.redraw();
+    timeline?.resize();
   };
   const panels = () => {
     const created = new Panels(byId("panels"), source, selection, timeline);

@@ -13,6 +13,7 @@ class Painter {
     this.context = canvas.getContext("2d", { alpha: false });
     this.waits = new WaitPainter(this);
     this.marks = new MarkPainter(this);
+    this.lanes = new LanePainter(this);
     this.readColours();
   }
 
@@ -20,6 +21,7 @@ class Painter {
     const style = getComputedStyle(document.documentElement);
     const read = name => style.getPropertyValue(name).trim();
     this.colours = this.source.kinds.map((_, kind) => read(`--kind-${kind}`));
+    this.laneColours = { teams: read("--lane-teams"), files: read("--lane-files") };
     this.ground = read("--panel");
     this.soft = read("--soft");
     this.ink = read("--ink");
@@ -74,6 +76,7 @@ class Painter {
     c.textBaseline = "middle";
     this.marks.open(view, first, last);
     const waits = this.waits.draw(view, first, last);
+    this.lanes.draw(view, first, last);
     this.arrowStep = 1;
     if (this.source.covers(view.from, view.to)) {
       this.bands(view);
@@ -99,7 +102,7 @@ class Painter {
     if (columns <= 0) return;
     const out = new Float32Array(columns * K);
     const gap = view.rowHeight >= 8 ? 2 : view.rowHeight >= 4 ? 1 : 0;
-    const height = Math.max(1, Math.round((view.rowHeight - gap) * ratio));
+    const height = Math.max(1, Math.round((view.rowHeight - gap - this.lanes.room(view)) * ratio));
     if (!this.image || this.image.width !== columns || this.image.height !== height) {
       this.image = new ImageData(columns, height);
     }
@@ -151,7 +154,7 @@ class Painter {
     for (let index = first; index < last; index++) {
       const row = view.rows[index];
       if (row.fold) continue;
-      const top = this.rowTop(view, index) + 1, height = view.rowHeight - 2;
+      const top = this.rowTop(view, index) + 1, height = view.rowHeight - 2 - this.lanes.room(view);
       for (const event of this.source.events(row.index, view.from, view.to)) {
         const x0 = Math.max(GUTTER, this.x(view, event.begin)), x1 = Math.min(this.width, this.x(view, event.end));
         if (x1 - x0 < 4) continue;

@@ -75,6 +75,8 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
         calls => sections::calls(report.metrics),
         code => sections::code(report.diagnosis),
+        openmp => sections::openmp(report.metrics),
+        files => sections::files(report.metrics),
         sites => sites,
         sites_left_out => sites_left_out,
         roofline => roofline.map(sections::roofline),

@@ -3,15 +3,18 @@
 
 use minijinja::context;
 use minijinja::value::Value;
+use trace_format::header::Definition;
 
 use crate::causes::Group;
 use crate::diagnosis::{CodePart, Diagnosis, Why};
 use crate::metrics::code::{Code, CodeRow};
-use crate::metrics::{CallMetrics, Metrics, Unfinished};
+use crate::metrics::{CallMetrics, Metrics, RankFiles, Unfinished};
 use crate::models::roofline::Findings;
+use crate::present::report::{file_sentences, openmp_sentences};
 use crate::present::{roofline, unfinished};
 use crate::tables::code::CodeTable;
-use crate::tables::{Cell, Table, calls, code_parts, waits};
+use crate::tables::{Cell, Table, calls, code_parts, files, openmp, waits};
+use crate::trace::Run;
 
 use super::markup::safe;
 use super::table::{by_key, laid_out};
@@ -102,6 +105,43 @@ pub(super) fn code(diagnosis: &Diagnosis) -> Option<Value> {
         lines => not_empty(&lines),
         lines_left_out => all_lines.len() - shown_lines.len(),
         parts => not_empty(&parts),
+    })
+}
+
+/// Which lanes the timeline may have.
+pub(super) fn lanes(run: &Run) -> Value {
+    let mut definitions = run.ranks.iter().flat_map(|rank| &rank.file.definitions);
+    let teams = definitions.clone().any(|of| matches!(of, Definition::OpenMp { .. }));
+    let files = definitions.any(|of| matches!(of, Definition::FileRecording(_)));
+    context! { teams, files }
+}
+
+/// A table of the first rows, and how many are left out.
+fn first_rows<T>(rows: &[T], table: impl FnOnce(&[T]) -> Table) -> Option<Value> {
+    let shown = &rows[..rows.len().min(MAX_SITES)];
+    let left_out = rows.len() - shown.len();
+    (!rows.is_empty()).then(|| context! { table => laid_out(&table(shown)), left_out })
+}
+
+/// Threads and parallel regions of OpenMP.
+pub(super) fn openmp(metrics: &Metrics) -> Option<Value> {
+    let of = metrics.openmp.as_ref()?;
+    Some(context! {
+        sentences => openmp_sentences(of, metrics.elapsed_s),
+        tree => of.hybrid.as_ref().map(|hybrid| laid_out(&openmp::hybrid(hybrid))),
+        threads => first_rows(&of.ranks, openmp::threads),
+        regions => first_rows(&of.regions, |shown| openmp::regions(of, shown)),
+    })
+}
+
+/// Files, and what ranks do with them.
+pub(super) fn files(metrics: &Metrics) -> Option<Value> {
+    let of = metrics.files.as_ref()?;
+    let ranks: &[RankFiles] = if of.files.is_empty() { &[] } else { &of.ranks };
+    Some(context! {
+        sentences => file_sentences(of, metrics),
+        files => first_rows(&of.files, files::files),
+        ranks => first_rows(ranks, files::ranks),
     })
 }
 

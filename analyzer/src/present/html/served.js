@@ -12,6 +12,7 @@ async function loadLaterParts(source, { causes, panels, link }) {
     return answer.json();
   };
   try {
+    readLanes(source, await get("lanes"));
     readCauses(source, await get("causes"));
     source.hasCauses = true;
     causes();

@@ -14,6 +14,7 @@
 //   computing                                 kinds that count as computing; null if regions decide that
 //   waits[{row, delaying rank, begin, until, ended, state, reason, group}], path[{row, from, to}],
 //   iterations[{index, begin, length, waiting, delaying rank}]   rows; -1 if unknown
+//   lanes[{name, rows[[{begin, end, count, part}]]}]   what lies beside the rows
 //   samplesIn([from_s, to_s] or null)         its samples between two moments or of the whole run (Samples); null while
 //                                             they load
 //   hint                                      text for where no single calls are loaded
@@ -43,6 +44,7 @@ class EmbeddedSource {
     this.summed = data.summed;
     this.samples = data.samples && new Samples(data.samples);
     readCauses(this, data.causes);
+    readLanes(this, data.lanes);
     this.unpack(data.packed);
     this.readEvents(data.events);
     const m = data.messages;

@@ -20,6 +20,7 @@ class TileSource {
     this.samples = new Map();
     this.windows = [];
     readCauses(this, data.causes);
+    readLanes(this, null);
     this.hint = "shares of time per column; zoom in for single calls";
     this.onchange = () => {};
     this.tiles = new Map();

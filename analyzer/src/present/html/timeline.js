@@ -71,7 +71,7 @@ class Timeline {
     if (!width) return;
     const rows = this.view.rows.length;
     const most = this.onPaper ? PAPER.height : Math.max(160, Math.min(620, innerHeight * 0.65));
-    this.view.rowHeight = Math.max(3, Math.min(26, Math.floor((most - RULER - BAND) / Math.max(1, rows))));
+    this.view.rowHeight = Math.max(3, Math.min(26 + 8 * this.painter.lanes.lanes.length, Math.floor((most - RULER - BAND) / Math.max(1, rows))));
     const height = Math.min(most, RULER + BAND + Math.max(1, rows) * this.view.rowHeight + 4);
     this.painter.resize(width, height);
     // Resizing empties the canvas: draw before the browser shows it.
@@ -226,6 +226,12 @@ class Timeline {
     this.view.focus = position;
     const row = this.view.rows[position], at = this.painter.time(this.view, x);
     const pixel = (this.view.to - this.view.from) / (this.painter.width - GUTTER);
+    const beside = this.painter.lanes.at(this.view, position, y, at, pixel);
+    if (beside) {
+      this.view.selected = this.view.wait = null;
+      this.say(beside);
+      return this.redraw();
+    }
     if (!row.fold && this.source.windows.some(([a, b]) => a <= at && at <= b)) {
       const near = this.source.events(row.index, at - 2 * pixel, at + 2 * pixel);
       const distance = e => at < e.begin ? e.begin - at : at > e.end ? at - e.end : 0;

@@ -36,6 +36,7 @@ use super::markup::{PageError, SHARED_SCRIPT, environment, is_totals_only, kinds
 use super::names::{TOOL_NAME, kinds};
 use super::parts;
 use super::samples::{Samples, VIEW_LIMITS};
+use super::sections;
 
 /// Bins of a tile; equals `BINS` in `tiles.js`.
 pub const TILE_BINS: usize = 256;
@@ -140,6 +141,7 @@ impl<'a> View<'a> {
             kinds_used => kinds_used(used),
             detail_note => self.detail_note(),
             totals_only => is_totals_only(run, calls),
+            lanes => sections::lanes(run),
             note => self.note(),
             every_s => self.every.map(|every| every.as_secs_f64()),
             as_of => seconds(self.length_s()),
@@ -338,6 +340,14 @@ impl<'a> View<'a> {
         let (ideal, rank) = (Err(NoIdeal::NotAsked), None);
         let why = Why { run, timeline, causes, ideal, rank };
         json!(super::causes::data(&why, &self.row_of))
+    }
+
+    /// Parallel regions and calls on files, as the page embeds them; null if they were not recorded.
+    pub fn lanes(&self) -> Value {
+        let (run, timeline) = (self.look.run, self.look.timeline);
+        let rows = self.look.index.rows.iter().map(|row| (row.position, row.thread));
+        let lanes = activity::lanes::Lanes::new(run, timeline, &rows.collect::<Vec<_>>());
+        json!(lanes.map(|lanes| super::lanes::Lanes::new(&lanes)))
     }
 
     /// Summary and panels as the page holds them, computed at the first request; `None` if the run cannot be reported.

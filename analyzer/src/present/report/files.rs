@@ -17,7 +17,7 @@ fn bytes(number: u64) -> String {
 }
 
 /// How much is read and written, and how long that takes.
-pub(super) fn sentences(files: &FileMetrics, metrics: &Metrics) -> Vec<String> {
+pub(in crate::present) fn sentences(files: &FileMetrics, metrics: &Metrics) -> Vec<String> {
     if !files.is_loaded {
         return vec![
             "calls on files were asked for, but libgammachi_io.so, which sees them, was not loaded \

@@ -34,6 +34,8 @@ mod message_tests;
 mod tests;
 
 pub use document::json;
+pub(in crate::present) use files::sentences as file_sentences;
+pub(in crate::present) use openmp::sentences as openmp_sentences;
 pub use screen::screen;
 
 pub(crate) use counters::counter_sentences;

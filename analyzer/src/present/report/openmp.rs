@@ -15,7 +15,7 @@ const MAX_ROWS: usize = 8;
 const NOTABLE: f64 = 0.005;
 
 /// How efficient the threads are, and where they have no work; or why that is not known.
-pub(super) fn sentences(metrics: &OpenMpMetrics, elapsed_s: f64) -> Vec<String> {
+pub(in crate::present) fn sentences(metrics: &OpenMpMetrics, elapsed_s: f64) -> Vec<String> {
     match (&metrics.hybrid, metrics.unknown) {
         (Some(hybrid), _) => of_hybrid(hybrid, elapsed_s),
         (None, Some(why)) if why == NO_REGION => vec![nothing_recorded(metrics)],
