@@ -30,6 +30,7 @@ use super::remember::{NewPrediction, remember};
 use super::unfinished_output::UnfinishedOutput;
 
 use amount::Amount;
+use arguments::Threads;
 pub use arguments::WhatIfArguments;
 use network::Network;
 
@@ -273,6 +274,24 @@ fn changes(
             _ => Some(known("--balance", name)?),
         };
         changes.push(Change::Balance(region));
+    }
+    let beside = &what_if.graph.beside;
+    if let Some(Threads::Balanced) = arguments.threads {
+        if !beside.has_threads() {
+            return Err(CommandError::usage(format!(
+                "--threads balanced: {path} has no parallel region outside MPI with threads that work unequally \
+                 long (gammachi run --openmp records regions)"
+            )));
+        }
+        changes.push(Change::BalancedThreads);
+    }
+    if let Some(speed) = arguments.io {
+        if !beside.has_files() {
+            return Err(CommandError::usage(format!(
+                "--io x{speed}: {path} has no calls on files outside MPI (gammachi run --io records them)"
+            )));
+        }
+        changes.push(Change::FileSpeed(speed));
     }
     if arguments.speed.is_some()
         && arguments.rank.is_empty()

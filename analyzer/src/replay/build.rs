@@ -17,10 +17,12 @@ use crate::causes::semantics::CallSemantics;
 use crate::causes::{IntegerTimeline, Lines, Part};
 use crate::timeline::mpi_constants::MpiConstants;
 
+use super::beside::Beside;
 use super::find::{LinkedCall, MatchCollector, Matches};
 use super::graph::{
     Collective, Graph, GraphLine, Link, LinkKind, Member, Message, NO_OP, Op, OpNumber, Recorded,
 };
+use super::read_beside::read_beside;
 
 /// Why a run cannot be replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -544,6 +546,7 @@ impl<'s, 'a> GraphSearch<'s, 'a> {
             elapsed_s: clock.seconds(end - begin),
             axis: (clock.ticks_per_s, begin),
             fixed_s: 0.0,
+            beside: Beside::default(),
         };
         Ok(graph.with_operations(ranks, &numbers, (clock, lines, begin)))
     }
@@ -599,7 +602,8 @@ impl<'a> Graph<'a> {
                 let ops = from..first + *end as u32;
                 from = ops.end;
                 let begin_s = clock.seconds(line.begin - begin);
-                self.lines.push(GraphLine { position: line.position, ops, begin_s });
+                let (position, thread) = (line.position, line.thread);
+                self.lines.push(GraphLine { position, thread, ops, begin_s });
             }
         }
         let (mut ops, mut own) = (Vec::new(), Vec::new());
@@ -615,6 +619,7 @@ impl<'a> Graph<'a> {
         ((self.links, self.recorded), (self.ops, self.own)) =
             rayon::join(|| (joined(links), joined(recorded)), || (joined_ops(ops), joined(own)));
         self.calls = self.ops.len();
+        self.beside = read_beside(&self, clock);
         self
     }
 

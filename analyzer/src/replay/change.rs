@@ -28,6 +28,10 @@ pub enum Change {
     /// Stretches of computation that were much longer than others of their kind take the median of
     /// these.
     NoNoise,
+    /// The work of each parallel region is divided evenly among its threads.
+    BalancedThreads,
+    /// Calls on files outside MPI are faster by a factor.
+    FileSpeed(f64),
 }
 
 impl Change {
@@ -44,7 +48,9 @@ impl Change {
             | Self::RegionSpeed(..)
             | Self::Balance(_)
             | Self::MedianRank
-            | Self::NoNoise => false,
+            | Self::NoNoise
+            | Self::BalancedThreads
+            | Self::FileSpeed(_) => false,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::causes::contexts::Contexts;
 use crate::trace::Run;
 
 use super::algorithm::Algorithm;
+use super::beside::Beside;
 use super::movement::{Movement, Needs};
 
 /// The number of an operation in the graph.
@@ -130,6 +131,8 @@ pub(super) struct Member {
 pub struct GraphLine {
     /// Position of its rank in the run.
     pub position: usize,
+    /// Its number in the rank's file.
+    pub thread: u32,
     /// Its operations; the last one is its end.
     pub(super) ops: Range<u32>,
     /// When it begins.
@@ -164,6 +167,8 @@ pub struct Graph<'a> {
     /// Time in calls whose partners are unknown, which is replayed unchanged; sum over all ranks,
     /// seconds.
     pub fixed_s: f64,
+    /// Parts of the computation.
+    pub beside: Beside,
 }
 
 /// Operations from the begin of a run on.

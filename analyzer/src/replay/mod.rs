@@ -24,12 +24,14 @@
 //! | `questions` | the effect of changes |
 //! | `uncertainty` | how far an answer may be off |
 //! | `balance` | computation divided over all ranks |
+//! | `beside`, `read_beside` | parallel regions with balanced threads, faster calls on files |
 //! | `curves` | the run's time against one parameter |
 
 mod algorithm;
 mod assembled;
 mod backward;
 mod balance;
+mod beside;
 mod build;
 mod calibrate;
 mod change;
@@ -47,6 +49,7 @@ mod movement;
 mod network;
 mod part;
 mod questions;
+mod read_beside;
 mod uncertainty;
 mod what_if;
 
@@ -57,6 +60,7 @@ use crate::causes::Part;
 
 pub use assembled::{Assembled, Origin};
 pub use backward::{PARAMETERS, Path, critical_path};
+pub use beside::Beside;
 pub use build::{GraphSearch, NotReplayable};
 pub use calibrate::{Calibration, MAX_ERROR, MAX_OFF_S, Samples, calibrate};
 pub use change::Change;

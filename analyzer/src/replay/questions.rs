@@ -9,6 +9,7 @@ use crate::causes::{Context, Part};
 use crate::statistics::median;
 
 use super::backward::{Path, critical_path};
+use super::beside::shorten;
 use super::calibrate::{MAX_ERROR, MAX_OFF_S, calibrate};
 use super::change::Change;
 use super::forward::{Conditions, Replayed, replay, replay_part};
@@ -257,6 +258,10 @@ impl<'a> WhatIf<'a> {
                     }
                 }
                 Change::NoNoise => self.remove_noise(own.to_mut()),
+                Change::BalancedThreads => shorten(own.to_mut(), &graph.beside.threads, 1.0),
+                Change::FileSpeed(speed) => {
+                    shorten(own.to_mut(), &graph.beside.files, 1.0 - 1.0 / speed);
+                }
             }
         }
         let is_ideal = changes.contains(&Change::IdealNetwork);
@@ -437,6 +442,12 @@ impl<'a> WhatIf<'a> {
         questions.push(vec![Change::Balance(None)]);
         for region in self.regions() {
             questions.push(vec![Change::Balance(Some(region.to_owned()))]);
+        }
+        if self.graph.beside.has_threads() {
+            questions.push(vec![Change::BalancedThreads]);
+        }
+        if self.graph.beside.has_files() {
+            questions.push(vec![Change::FileSpeed(2.0)]);
         }
         questions.push(vec![Change::NoNoise]);
         questions

@@ -1,6 +1,7 @@
 //! Replays of synthetic runs, whose times on a network are known by formula.
 
 mod balance;
+mod beside;
 mod cm5;
 mod divided;
 mod partners;

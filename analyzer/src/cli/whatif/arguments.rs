@@ -2,10 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::amount::{Amount, bandwidth, factor, time};
 use super::ledger::LedgerOptions;
+
+/// How threads work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Threads {
+    /// All threads of a parallel region work equally long.
+    Balanced,
+}
 
 /// Predicts how long a run would take if something were different.
 ///
@@ -75,6 +82,16 @@ pub struct WhatIfArguments {
     /// Balance this region, so that every rank spends the mean time in it (`all`: all computation)
     #[arg(long, value_name = "REGION")]
     pub(super) balance: Vec<String>,
+
+    /// Divide the work of each parallel region evenly among its threads; needs a run recorded with
+    /// --openmp
+    #[arg(long, value_name = "balanced")]
+    pub(super) threads: Option<Threads>,
+
+    /// Speed factor of calls on files outside MPI (x2: twice as fast); needs a run recorded with
+    /// --io
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub(super) io: Option<f64>,
 
     /// Record the answer in the ledger beside the run, for --ledger
     #[arg(long)]

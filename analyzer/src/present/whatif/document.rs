@@ -130,7 +130,7 @@ struct AskedHopPart {
 struct AnswerPart {
     /// `ideal_network`, `latency_xF`, `bandwidth_xF`, `overhead_xF`, `network` (values in units), `map_block_N`,
     /// `map_cyclic_N`, `map_file`, `rank_R_xF`, `region_NAME_xF`, `balance`, `balance_NAME`, `ranks_as_median`,
-    /// `no_noise`; joined by `+`.
+    /// `no_noise`, `threads_balanced`, `io_xF`; joined by `+`.
     question: String,
     /// Null if the run tells only the interval.
     elapsed_s: Option<f64>,

@@ -28,6 +28,8 @@ fn key(change: &Change) -> String {
         Change::Balance(Some(region)) => format!("balance_{region}"),
         Change::MedianRank => "ranks_as_median".to_owned(),
         Change::NoNoise => "no_noise".to_owned(),
+        Change::BalancedThreads => "threads_balanced".to_owned(),
+        Change::FileSpeed(factor) => format!("io_x{factor}"),
     }
 }
 
@@ -62,6 +64,10 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::Balance(Some(region)) => format!("region {region} divided evenly"),
         Change::MedianRank => "no rank computes longer than the median rank".to_owned(),
         Change::NoNoise => "no interruptions of computation".to_owned(),
+        Change::BalancedThreads => {
+            "work of each parallel region divided evenly among its threads".to_owned()
+        }
+        Change::FileSpeed(factor) => format!("calls on files outside MPI {factor} times as fast"),
     }
 }
 
