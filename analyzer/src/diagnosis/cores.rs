@@ -1,9 +1,11 @@
 //! Whether ranks lacked cores, and how much that explains.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::metrics::{Competitor, Metrics, Oversubscription, Pinning};
 
 use super::evidence::Evidence;
-use super::finding::{Finding, NOTABLE_SHARE};
+use super::finding::{Finding, NOTABLE_SHARE, ThreadsShareCores};
 
 /// Share of the ranks' time off the CPU from which a lack of cores explains more than anything else.
 const LACKING_CORES: f64 = 0.25;
@@ -47,6 +49,57 @@ pub fn longest(shown_by: &[Oversubscription]) -> Option<(u32, f64, &Competitor)>
         _ => None,
     });
     waited.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Threads of parallel regions that have to share cores, if their ranks spend a notable part of the time in regions:
+/// those of a rank whose largest team has more threads than it may use cores, else those of a host. The one that is
+/// worst.
+pub(super) fn threads_share_cores(of: &Evidence) -> Option<Finding> {
+    let openmp = of.metrics.openmp.as_ref()?;
+    let span_s: f64 = openmp.regions.iter().filter(|of| of.threads > 1).map(|of| of.span_s).sum();
+    let ranks = of.metrics.participants().count() as f64;
+    if span_s < NOTABLE_SHARE * ranks * of.metrics.elapsed_s {
+        return None;
+    }
+    let mut hosts: BTreeMap<(&str, &str), ThreadsOfHost> = BTreeMap::new();
+    let mut own: Option<ThreadsShareCores> = None;
+    for team in &openmp.ranks {
+        let trace = &of.run.ranks[of.run.position_of(team.rank)?];
+        let header = &trace.file.header;
+        if header.affinity.is_empty() {
+            return None;
+        }
+        let (threads, cores) = (u64::from(team.threads), header.affinity.len());
+        let is_worse =
+            |known: &ThreadsShareCores| threads * known.cores as u64 > known.threads * cores as u64;
+        if threads > cores as u64 && own.as_ref().is_none_or(is_worse) {
+            let (host, ranks) = (header.host.clone(), vec![team.rank]);
+            own = Some(ThreadsShareCores { host, ranks, threads, cores });
+        }
+        let host = hosts.entry((&header.host, &header.boot_id)).or_default();
+        host.threads += threads;
+        host.ranks.push(team.rank);
+        host.cores.extend(&header.affinity);
+    }
+    let shared = hosts.into_iter().filter(|(_, of)| of.threads > of.cores.len() as u64);
+    let shared = shared.map(|((host, _), of)| ThreadsShareCores {
+        host: host.to_owned(),
+        ranks: of.ranks,
+        threads: of.threads,
+        cores: of.cores.len(),
+    });
+    let worst = |one: &ThreadsShareCores, other: &ThreadsShareCores| {
+        (one.threads * other.cores as u64).cmp(&(other.threads * one.cores as u64))
+    };
+    own.or(shared.max_by(worst)).map(Finding::ThreadsShareCores)
+}
+
+/// The threads of parallel regions on a host.
+#[derive(Debug, Default)]
+struct ThreadsOfHost {
+    ranks: Vec<u32>,
+    threads: u64,
+    cores: BTreeSet<u32>,
 }
 
 /// Ranks that may use more cores than others.

@@ -220,6 +220,8 @@ pub enum Finding {
     FileOfAll(FileOfAll),
     /// A rank spends longer in calls on files than the others, which wait for it as far as that is known.
     SlowFiles(SlowFiles),
+    /// The threads of parallel regions have fewer cores than there are of them.
+    ThreadsShareCores(ThreadsShareCores),
     /// Ranks slept in what counts as computing.
     Asleep(Asleep),
     /// Something is wrong with the measurement itself.
@@ -251,6 +253,7 @@ impl Finding {
             | Self::SmallFileCalls(_)
             | Self::FileOfAll(_)
             | Self::SlowFiles(_)
+            | Self::ThreadsShareCores(_)
             | Self::Asleep(_) => &[Figures::Efficiency],
             Self::Transfer { .. }
             | Self::SmallMessages { .. }
@@ -600,6 +603,20 @@ pub struct SlowFiles {
     pub file: u64,
     /// Its path; null: names were not kept.
     pub name: Option<String>,
+}
+
+/// Threads of parallel regions that share cores, because the cores that their ranks may use are fewer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ThreadsShareCores {
+    /// The host.
+    pub host: String,
+    /// The ranks.
+    pub ranks: Vec<u32>,
+    /// Threads of their largest teams, together.
+    pub threads: u64,
+    /// Distinct cores that they may use.
+    pub cores: usize,
 }
 
 /// A rank that is asleep or blocked where others wait for it. On what is not recorded.

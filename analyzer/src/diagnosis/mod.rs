@@ -88,6 +88,7 @@ impl<'a> Diagnosis<'a> {
             findings.extend(files::costs(of));
             findings.extend(later);
             findings.extend(cores::unequal_pinning(of));
+            findings.extend(cores::threads_share_cores(of));
             findings.extend(computation::asleep(of).filter(|asleep| !is_told(asleep, &findings)));
         }
         let mut diagnosis = Self { of: evidence, findings };

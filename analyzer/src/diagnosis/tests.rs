@@ -11,7 +11,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-use super::finding::{NoOverlap, Placement, SerialIo, SlowHost};
+use super::finding::{NoOverlap, Placement, SerialIo, SlowHost, ThreadsShareCores};
 use super::*;
 
 mod functions;

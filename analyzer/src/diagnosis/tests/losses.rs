@@ -3,6 +3,7 @@
 
 use trace_format::file_calls::{FileCallKind, FileCalls};
 use trace_format::header::{File, FileRecording, Phase};
+use trace_format::layout::{Team, TeamWaits};
 
 use super::*;
 use crate::causes::Context;
@@ -213,4 +214,39 @@ fn calls_on_files_are_found_if_they_cost_much() {
     let found = of(FileCallKind::Open, (1, 0, 30));
     let of_all = |finding: &Finding| matches!(finding, Finding::FileOfAll(of) if of.opens == 2);
     assert!(found.iter().any(of_all) && slow(&found).is_none(), "{found:?}");
+}
+
+/// Ranks whose parallel regions take 60 of 100 ms, with teams of so many threads and the cores that they may use.
+fn teams_of(ranks: &[(u16, &[u32])]) -> Option<ThreadsShareCores> {
+    const MS: u64 = 1_000_000;
+    let count = ranks.len() as u32;
+    let ranks = ranks.iter().zip(0..).map(|((threads, cores), rank)| {
+        let mut rank = SyntheticRank::level_1(rank, count, 100 * MS);
+        rank.header.affinity = cores.to_vec();
+        rank.definitions.push(Definition::OpenMp { runtimes: vec!["libgomp.so.1".into()] });
+        let all = u64::from(*threads) * 60 * MS;
+        let team = Team { span: 60 * MS, inside: all, work: all, longest: 60 * MS };
+        rank.team((*threads, 0), BEGIN + 80 * MS, (team, TeamWaits::default()));
+        let end = BEGIN + 90 * MS;
+        rank.call_with("MPI_Allreduce", end - 10, end, on_world(0, 8, 8));
+        rank.finalize(BEGIN + 99 * MS, BEGIN + 100 * MS);
+        rank
+    });
+    let found = findings_of(&ranks.collect::<Vec<_>>());
+    found.into_iter().find_map(|finding| match finding {
+        Finding::ThreadsShareCores(found) => Some(found),
+        _ => None,
+    })
+}
+
+#[test]
+fn threads_that_have_too_few_cores_are_found() {
+    let short = |of: Option<ThreadsShareCores>| of.map(|of| (of.ranks, of.threads, of.cores));
+    assert_eq!(short(teams_of(&[(4, &[0, 1, 2, 3]), (4, &[4, 5, 6, 7])])), None);
+    // The second rank is pinned to one core.
+    assert_eq!(short(teams_of(&[(4, &[0, 1, 2, 3]), (4, &[4])])), Some((vec![1], 4, 1)));
+    // Each could have its cores, both together cannot.
+    let all: &[u32] = &[0, 1, 2, 3];
+    assert_eq!(short(teams_of(&[(4, all), (4, all)])), Some((vec![0, 1], 8, 4)));
+    assert_eq!(short(teams_of(&[(2, all), (2, all)])), None);
 }

@@ -1,5 +1,6 @@
 //! Sentences on cores.
 
+use crate::diagnosis::finding::ThreadsShareCores;
 use crate::diagnosis::{NOTABLE_SHARE, cores};
 use crate::metrics::{Competitor, CoreUse, Oversubscription};
 use crate::present::context::{number_list, plural};
@@ -39,6 +40,20 @@ fn behind_others_alone(shown_by: &[Oversubscription]) -> Option<&CoreUse> {
         _ => None,
     });
     others.collect::<Option<Vec<_>>>()?.first().copied()
+}
+
+/// Threads of parallel regions that share cores.
+pub(super) fn threads_share_cores(found: &ThreadsShareCores) -> String {
+    let ThreadsShareCores { host, ranks, threads, cores } = found;
+    let of = match ranks[..] {
+        [rank] => format!("rank {rank}"),
+        _ => format!("{} on {host}", plural(ranks.len(), "rank")),
+    };
+    format!(
+        "The parallel regions of {of} have {} but only {}: they share them, and waits inside regions may be for cores.",
+        plural(*threads as usize, "thread"),
+        plural(*cores, "core")
+    )
 }
 
 /// Which ranks share which cores; `None` for a rank that waited for a core.

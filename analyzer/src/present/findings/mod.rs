@@ -144,6 +144,7 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         Finding::SmallFileCalls(found) => files::small_calls(found),
         Finding::FileOfAll(found) => files::file_of_all(found),
         Finding::SlowFiles(found) => files::slow_files(found),
+        Finding::ThreadsShareCores(found) => cores::threads_share_cores(found),
         Finding::Asleep(asleep) => computation::asleep(asleep),
     })
 }
