@@ -1,6 +1,7 @@
 //! Two sets of runs, and how they differ.
 
 use super::basis::Basis;
+use super::beside::BesideDifference;
 use super::cause::Cause;
 use super::code::CodeComparison;
 use super::counts::{Change, CountKind};
@@ -40,6 +41,8 @@ pub struct Comparison {
     pub basis: Basis,
     /// Own time of functions, if the runs were sampled.
     pub code: CodeComparison,
+    /// Times of parallel regions and calls on files, as far as both sides recorded them.
+    pub beside: Vec<BesideDifference>,
     /// The cause of the difference.
     pub cause: Option<Cause>,
     /// Factor by which all computation changed alike while counts did not change.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::beside::{self, TeamPlace};
 use super::place::CodeLocation;
 use super::record::RunRecord;
 
@@ -34,6 +35,12 @@ pub enum CountKind {
     Region(String),
     /// Iterations of the longest loop.
     Iterations,
+    /// Times that parallel regions of a place were entered.
+    ParallelRegion(TeamPlace),
+    /// Calls on files that do this: `open`, `read`, `write`.
+    FileCalls(&'static str),
+    /// Bytes that these move.
+    FileBytes(&'static str),
 }
 
 /// A count that differs.
@@ -77,6 +84,16 @@ fn counts_of(record: &RunRecord) -> BTreeMap<CountKind, u64> {
     }
     if let Some(of) = &record.iterations {
         add(CountKind::Iterations, of.count);
+    }
+    for (place, count) in beside::counts_of(record) {
+        add(CountKind::ParallelRegion(place), count);
+    }
+    if let Some(of) = &record.files {
+        add(CountKind::FileCalls("open"), of.opens);
+        add(CountKind::FileCalls("read"), of.reads);
+        add(CountKind::FileCalls("write"), of.writes);
+        add(CountKind::FileBytes("read"), of.read_bytes);
+        add(CountKind::FileBytes("write"), of.written_bytes);
     }
     if let Some(partners) = record.partners.as_ref().filter(|_| record.machine.host_count > 1) {
         add(CountKind::BetweenHosts, partners.between_hosts);
@@ -140,6 +157,9 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<C
     let mut varying = Vec::new();
     let has_messages = knows_messages(before) && knows_messages(after);
     let has_bytes = knows_bytes(before) && knows_bytes(after);
+    let all = || before.iter().chain(after);
+    let has_teams = all().all(|record| record.parallel_regions.is_some());
+    let has_files = all().all(|record| record.files.is_some());
     let has_iterations = knows_iterations(before) && knows_iterations(after);
     for what in names {
         let of_messages = matches!(
@@ -152,7 +172,11 @@ pub fn changes(before: &[RunRecord], after: &[RunRecord]) -> (Vec<Change>, Vec<C
         );
         let of_bytes = matches!(what, CountKind::Bytes(_));
         let of_iterations = matches!(what, CountKind::Iterations);
+        let of_teams = matches!(what, CountKind::ParallelRegion(_));
+        let of_files = matches!(what, CountKind::FileCalls(_) | CountKind::FileBytes(_));
         if of_messages && !has_messages
+            || of_teams && !has_teams
+            || of_files && !has_files
             || of_bytes && !has_bytes
             || of_iterations && !has_iterations
         {

@@ -14,7 +14,9 @@
 //! | `configurations` | which runs belong together where there are several configurations |
 //! | `counts` | compares what does not vary |
 //! | `parts` | differences of time that add up |
+//! | `teams_and_files` | what a record keeps of parallel regions and calls on files |
 //! | `sampled` | what a record keeps of the samples of the program's code |
+//! | `beside` | parallel regions and calls on files |
 //! | `code` | differences of functions, from samples |
 //! | `statistics` | intervals, and how many runs they require |
 //! | `quantities` | times that are tested for differences |
@@ -31,6 +33,7 @@
 mod alignment;
 pub mod baseline;
 pub mod basis;
+pub mod beside;
 pub mod cause;
 pub mod code;
 mod compared;
@@ -51,6 +54,7 @@ pub mod reduce;
 pub mod sampled;
 pub mod statistics;
 pub mod subject;
+pub mod teams_and_files;
 
 #[cfg(test)]
 mod basis_tests;
@@ -106,6 +110,7 @@ impl Comparison {
             basis: Basis::Scatter,
             cause: None,
             code: CodeComparison::new(before, after, same_ranks),
+            beside: if same_ranks { beside::differences(before, after) } else { Vec::new() },
             drift,
             before: own_before,
             after: own_after,
@@ -129,6 +134,7 @@ impl Comparison {
         let phases = self.phases.iter_mut().map(|phase| &mut phase.estimate);
         let of_iteration = self.of_iteration.iter_mut().map(|(_, estimate)| estimate);
         let all = tested.chain(phases).chain(of_iteration).chain(&mut self.iteration);
+        self.beside.iter_mut().for_each(|of| of.is_significant = false);
         self.code.withdraw_assumed();
         for estimate in all.chain([&mut self.elapsed]).filter(|estimate| estimate.is_assumed) {
             *estimate = estimate.of_unknown_scatter();

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::partners::Partners;
 use super::place::{Place, Site};
 use super::sampled::{SampledCode, SampledRow};
+use super::teams_and_files::{FilesRecord, TeamRecord};
 use crate::diagnosis::Finding;
 use crate::statistics::median;
 
@@ -76,6 +77,12 @@ pub struct RunRecord {
     /// Own time of functions, if the program's code was sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<SampledCode>,
+    /// Parallel regions, if they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_regions: Option<Vec<TeamRecord>>,
+    /// Calls on files, if they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FilesRecord>,
     /// What the run's figures mean. Kinds that this version does not know are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_findings")]
     pub findings: Vec<Finding>,

@@ -169,6 +169,8 @@ impl RunGenerator {
             partners: Some(self.partners()),
             lacked_cores: Some(self.lacked_cores),
             code: None,
+            parallel_regions: None,
+            files: None,
             findings: self.lack().into_iter().collect(),
             simulated: false,
         };

@@ -5,8 +5,10 @@
 //! | `time` | where the ranks' time went, in whole nanoseconds |
 //! | `iterations` | the loops |
 //! | `code` | the samples of its code |
+//! | `beside` | parallel regions and calls on files |
 //! | `exchanged` | messages and collective operations |
 
+mod beside;
 mod code;
 mod exchanged;
 mod iterations;
@@ -145,6 +147,8 @@ impl RunRecord {
             partners,
             lacked_cores: metrics.as_ref().and_then(Metrics::share_off_cpu),
             code: sampled.map(|code| code::sampled(run, code, ranks_per_group)),
+            parallel_regions: metrics.as_ref().and_then(|of| of.openmp.as_ref()).map(beside::teams),
+            files: metrics.as_ref().and_then(|of| of.files.as_ref()).and_then(beside::files),
             findings: findings.unwrap_or_default(),
             simulated: run.is_simulated(),
         })

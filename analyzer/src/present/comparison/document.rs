@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::comparison::basis::{Basis, lacked_cores};
+use crate::comparison::beside::{BesideDifference, What};
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::code::FunctionDifference;
 use crate::comparison::parts::Key;
@@ -66,6 +67,8 @@ pub(crate) struct Document<'a> {
     tested: Vec<TestedPart>,
     /// Own CPU time of functions over all ranks, from samples; empty if runs were not sampled or rank counts differ.
     code: Vec<CodePart<'a>>,
+    /// Times of parallel regions and of calls on files, of the mean rank; empty if they were not recorded in all runs.
+    threads_and_files: Vec<BesidePart<'a>>,
     /// What differs without varying.
     counts: Vec<CountPart>,
     /// How many counts vary.
@@ -243,6 +246,26 @@ struct CodePart<'a> {
     explains: bool,
 }
 
+/// Time of parallel regions or of calls on files.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct BesidePart<'a> {
+    /// `parallel_region` (of the thread that begins it), `idle_threads` (in it), or `files`.
+    what: &'static str,
+    /// Where regions begin: function; null: not known, or files.
+    function: Option<&'a str>,
+    /// Source file, without its path.
+    file: Option<&'a str>,
+    /// Line.
+    line: Option<u32>,
+    #[serde(flatten)]
+    change: Change,
+    /// Two-sided; 1 if nothing tells how much it varies.
+    p: f64,
+    /// It is significant among all.
+    found: bool,
+}
+
 /// A count that differs.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -326,6 +349,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
             .collect(),
         tested: of.tested.iter().map(tested).collect(),
         code: of.code.functions.iter().map(|function| code_part(of, function)).collect(),
+        threads_and_files: of.beside.iter().map(beside_part).collect(),
         counts: of.changes.iter().map(count).collect(),
         counts_varying: of.varying.len(),
         machine_factor: of.drift,
@@ -439,6 +463,23 @@ fn tested(of: &crate::comparison::quantities::Tested) -> TestedPart {
         name: words::spot(&of.spot),
         of: if of.most { "longest_rank" } else { "mean_rank" },
         per: if of.of_iteration { "iteration" } else { "run" },
+        change: Change::new(&of.estimate),
+        p: of.estimate.p,
+        found: of.is_significant,
+    }
+}
+
+fn beside_part(of: &BesideDifference) -> BesidePart<'_> {
+    let (what, place) = match &of.what {
+        What::Region(place) => ("parallel_region", Some(place)),
+        What::Idle(place) => ("idle_threads", Some(place)),
+        What::Files => ("files", None),
+    };
+    BesidePart {
+        what,
+        function: place.and_then(|of| of.function.as_deref()),
+        file: place.and_then(|of| of.file.as_deref()),
+        line: place.and_then(|of| of.line),
         change: Change::new(&of.estimate),
         p: of.estimate.p,
         found: of.is_significant,

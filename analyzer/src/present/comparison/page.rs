@@ -45,6 +45,7 @@ pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, Pa
         elapsed => seconds(of.elapsed.difference() * 1e-9),
         each => each,
         times => laid_out(&tables::times(of)),
+        beside => (!of.beside.is_empty()).then(|| laid_out(&tables::beside(&of.beside))),
         factors => laid_out(&tables::factors(of)),
         shares => laid_out(&tables::shares(of)),
         parts => same_ranks.then(|| laid_out(&tables::kinds(of))),

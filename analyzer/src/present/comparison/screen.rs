@@ -46,6 +46,7 @@ pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
     } else {
         block("SHARES", Figures::Waits, table::lines(&tables::shares(of)));
     }
+    block("THREADS, FILES", Figures::Waits, beside(of));
     block("EFFICIENCY", Figures::Efficiency, table::lines(&tables::factors(of)));
     blocks.block("CODE", functions(of));
     verdict::notes(of).iter().for_each(|note| blocks.note(note));
@@ -60,6 +61,17 @@ fn counts(of: &Comparison) -> Vec<String> {
     let shown = &of.changes[..of.changes.len().min(MAX_ROWS)];
     let mut lines = table::lines(&tables::counts(shown));
     lines.extend(table::more(of.changes.len() - shown.len(), "count"));
+    lines
+}
+
+/// Times of parallel regions and of calls on files.
+fn beside(of: &Comparison) -> Vec<String> {
+    let shown = &of.beside[..of.beside.len().min(MAX_ROWS)];
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = table::lines(&tables::beside(shown));
+    lines.extend(table::more(of.beside.len() - shown.len(), "time"));
     lines
 }
 

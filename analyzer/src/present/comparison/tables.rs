@@ -1,6 +1,7 @@
 //! The tables of a comparison, for the terminal and the page.
 
 use crate::comparison::Comparison;
+use crate::comparison::beside::BesideDifference;
 use crate::comparison::cause::WhichRanks;
 use crate::comparison::code::FunctionDifference;
 use crate::comparison::counts::Change;
@@ -160,6 +161,25 @@ pub(super) fn functions(of: &Comparison, rows: &[FunctionDifference]) -> Table {
     table.add("difference_s", &title, differences);
     table.detail("interval", "98 % interval", rows().map(|of| interval(&of.estimate, over)));
     table.add("ranks", "ranks", rows().map(|of| Cell::Text(on(of))));
+    table
+}
+
+/// Times of parallel regions and of calls on files.
+pub(super) fn beside(rows: &[BesideDifference]) -> Table {
+    let mark = |of: &BesideDifference| match of.is_significant {
+        true if of.estimate.difference() > 0.0 => text("longer"),
+        true => text("shorter"),
+        false => text(""),
+    };
+    let rows = || rows.iter();
+    let mut table = Table::default();
+    table.add("what", "mean rank", rows().map(|of| Cell::Text(words::beside(&of.what))));
+    table.add("before_s", "before", rows().map(|of| s(of.estimate.before)));
+    table.add("after_s", "after", rows().map(|of| s(of.estimate.after)));
+    let differences = rows().map(|of| Cell::Difference(of.estimate.difference() * 1e-9));
+    table.add("difference_s", "difference", differences);
+    table.add("interval", "98 % interval", rows().map(|of| interval(&of.estimate, 1.0)));
+    table.add("change", "", rows().map(mark));
     table
 }
 

@@ -1,5 +1,6 @@
 //! Words for places, counts, machines and the differences between runs.
 
+use crate::comparison::beside::{TeamPlace, What};
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::guard::Verdict;
 use crate::comparison::place::{CodeLocation, Site};
@@ -123,6 +124,30 @@ pub(super) fn what(of: &CountKind) -> String {
         CountKind::PollLines(function) => format!("lines that call {function}"),
         CountKind::Region(name) => format!("occurrences of region {name}"),
         CountKind::Iterations => "iterations".to_owned(),
+        CountKind::ParallelRegion(place) => format!("parallel regions {}", team(place)),
+        CountKind::FileCalls(kind) => format!("calls that {kind} files"),
+        CountKind::FileBytes(kind) => format!("bytes of calls that {kind} files"),
+    }
+}
+
+/// Where parallel regions begin.
+pub(super) fn team(place: &TeamPlace) -> String {
+    match (&place.file, place.line, &place.function) {
+        (Some(file), Some(line), _) => format!("at {file}:{line}"),
+        (_, _, Some(function)) => match place.number {
+            0 => format!("in {function}"),
+            number => format!("in {function} (number {})", number + 1),
+        },
+        _ => "of unknown code".to_owned(),
+    }
+}
+
+/// A time of parallel regions or calls on files.
+pub(super) fn beside(of: &What) -> String {
+    match of {
+        What::Region(place) => format!("parallel region {}", team(place)),
+        What::Idle(place) => format!("threads without work {}", team(place)),
+        What::Files => "calls on files".to_owned(),
     }
 }
 
