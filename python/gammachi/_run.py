@@ -331,6 +331,71 @@ class Run:
         """
         return self.table("regions", ranks=ranks, window=window, columns=columns)
 
+    def parallel_regions(self, ranks: Ranks = None, window: Window = None, columns: Names = None) -> Table:
+        """Parallel regions of OpenMP (``gammachi run --openmp``), each time that they ran.
+
+        Parameters
+        ----------
+        ranks, window, columns : optional
+            Parameters of :meth:`calls`.
+
+        Returns
+        -------
+        Table
+            Without rows if they were not recorded.
+        """
+        return self.table("parallel_regions", ranks=ranks, window=window, columns=columns)
+
+    def file_calls(self, ranks: Ranks = None, window: Window = None, columns: Names = None) -> Table:
+        """Calls on files (``gammachi run --io``): a row for calls of one kind on one file, one after the other.
+
+        Parameters
+        ----------
+        ranks, window, columns : optional
+            Parameters of :meth:`calls`.
+
+        Returns
+        -------
+        Table
+            Without rows if they were not recorded.
+        """
+        return self.table("file_calls", ranks=ranks, window=window, columns=columns)
+
+    def threads(self) -> list[dict[str, Any]]:
+        """What the OpenMP threads of each rank do, in seconds of threads.
+
+        Returns
+        -------
+        list of dict
+            As ``threads`` of docs/reference/report-json.md; empty if that is not known.
+        """
+        told: list[dict[str, Any]] = self.report().get("threads") or []
+        return told
+
+    def files(self, by: Literal["file", "rank"] = "file") -> list[dict[str, Any]]:
+        """Files that the program works on: calls, bytes, seconds.
+
+        Parameters
+        ----------
+        by : {"file", "rank"}
+            One for each file, or for each rank.
+
+        Returns
+        -------
+        list of dict
+            As ``files`` and ``rank_files`` of docs/reference/report-json.md; empty if they were not recorded.
+
+        Raises
+        ------
+        ValueError
+            If `by` is neither.
+        """
+        keys = {"file": "files", "rank": "rank_files"}
+        if by not in keys:
+            raise ValueError(f"by is {by!r}; it can be {', '.join(map(repr, keys))}")
+        told: list[dict[str, Any]] = self.report().get(keys[by]) or []
+        return told
+
     def ranks(self) -> Table:
         """Ranks: host, process, begin, end, how well the clock is known.
 
@@ -446,6 +511,12 @@ class Run:
     def efficiency(self) -> Optional[float]:
         """Parallel efficiency of the whole run; None where it cannot be told."""
         told: Optional[float] = self.report()["efficiency"]["parallel"]
+        return told
+
+    @property
+    def hybrid(self) -> Optional[dict[str, Any]]:
+        """Efficiency of all OpenMP threads and its factors; None where it cannot be told."""
+        told: Optional[dict[str, Any]] = self.report().get("hybrid")
         return told
 
     @property

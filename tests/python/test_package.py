@@ -104,6 +104,22 @@ class Tables(unittest.TestCase):
         path = run.critical_path().to_polars()
         self.assertTrue((path["end_ns"][:-1] == path["begin_ns"][1:]).all())
 
+    def test_threads_and_files_are_empty_unless_recorded(self):
+        self.assertEqual((run.threads(), run.files(), run.files("rank"), run.hybrid), ([], [], [], None))
+        self.assertEqual((len(run.parallel_regions()), len(run.file_calls())), (0, 0))
+        with self.assertRaisesRegex(ValueError, "'rank'"):
+            run.files("thread")
+
+    def test_files_are_those_of_the_report(self):
+        recorded = record("io.gammachi", "iterations=2", io=True, file_names=True)
+        report = recorded.report()
+        self.assertEqual((recorded.files(), recorded.files("rank")), (report["files"], report["rank_files"]))
+        self.assertEqual(len(recorded.files("rank")), RANKS)
+        rows = recorded.file_calls().to_polars()
+        reads = rows.filter(polars.col("kind").cast(polars.String) == "read")
+        # Other threads have no rows.
+        self.assertLessEqual(reads["bytes"].sum(), sum(rank["read_bytes"] for rank in recorded.files("rank")))
+
     def test_tables_of_the_report_have_its_figures_and_units(self):
         tables, document = run.tables(), run.report()
         self.assertLessEqual({"report_ranks", "report_calls", "report_waits", "report_delays"}, set(tables))

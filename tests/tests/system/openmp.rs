@@ -1,19 +1,31 @@
 //! Parallel regions of OpenMP programs: their threads' work and waits, in C, C++ and Fortran, with the runtimes of GCC and
 //! Clang; nothing changes for the program.
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use gammachi_analyzer::metrics::{Metrics, OpenMpMetrics, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use system_tests::delays::record_until;
+use system_tests::kernels::command;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recorded, under_both, under_mpich};
 
 /// Times that each rank of `works_in_teams` repeats its regions.
 const TIMES: f64 = 3.0;
+fn gammachi(arguments: &[&str], paths: &[&Path]) -> Output {
+    let mut command = Command::new(command());
+    command.args(arguments).args(paths).output().expect("the command starts")
+}
+
+fn json(arguments: &[&str], paths: &[&Path]) -> serde_json::Value {
+    let output = gammachi(arguments, paths);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
 /// How far a part may be from the truth before the recording is repeated: a share of it, and milliseconds.
 const UNDISTURBED: (f64, f64) = (0.02, 1.5);
 /// The same on a machine that stays busy, after so long.
@@ -181,6 +193,31 @@ under_mpich! {
         let [region] = openmp.regions.as_slice() else { panic!("{openmp:?}") };
         assert_eq!((region.count, region.threads), (3, 4));
         assert!(region.work_s >= 0.3 && region.idle.ends_s >= 0.1, "{region:?}");
+    }
+
+    // Of 4 threads one works 45 ms and the mean 30, of 2 one 30 and the mean 20, three times on each rank.
+    fn all_that_shows_a_run_knows_its_regions(mpi) {
+        let job = job(mpi, "works_in_teams", Build::OpenMp).ranks(2);
+        let [recorded, again] = [job.record(), job.record()];
+        recorded.expect_code(0);
+        let (run, again) = (recorded.directory(), again.directory());
+        let asked = json(&["whatif", "--json", "--threads", "balanced"], &[&run]);
+        let [answer] = asked["answers"].as_array().expect("a list").as_slice() else { panic!("{asked}") };
+        assert_eq!(answer["question"], "threads_balanced");
+        let recorded_s = asked["self_replay"]["recorded_s"].as_f64().expect("a time");
+        let saved_s = recorded_s - answer["hi_s"].as_f64().expect("a time");
+        assert!(saved_s > 0.0, "{asked}");
+        let compared = json(&["compare", "--json"], &[&again, &run]);
+        let times = compared["threads_and_files"].as_array().expect("a list");
+        let is_first = |of: &&serde_json::Value| of["what"] == "parallel_region" && of["file"] == "works_in_teams.c";
+        assert!(times.iter().any(|of| is_first(&of) && of["found"] == false), "{times:?}");
+        let page = run.join("page.html");
+        let made = gammachi(&["report", "--html"], &[&page, &run]);
+        assert!(made.status.success(), "{made:?}");
+        let page = std::fs::read_to_string(page).expect("it was written");
+        for part in ["id=\"team-table\"", "id=\"hybrid-table\"", "\"lanes\":{\"teams\":[["] {
+            assert!(page.contains(part), "{part}");
+        }
     }
 
     fn regions_are_not_recorded_unless_wanted(mpi) {
