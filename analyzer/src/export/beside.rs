@@ -1,7 +1,7 @@
 //! What the recorder notes beside calls: parallel regions of OpenMP and calls on files.
 //!
-//! Both are records with sums. Of a region it is known when it began and ended, not when which of its threads waited; of
-//! calls on a file, when the first of them began and the last one ended, or inside which call of MPI they were made.
+//! Both are records with sums. Of a region it is known when it began and ended, not when which of its threads waited;
+//! of calls on a file, when the first of them began and the last one ended, or inside which call of MPI they were made.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -294,8 +294,9 @@ pub mod test_run {
     const MS: u64 = 1_000_000;
     const B: u64 = 5_000_000 * MS;
 
-    /// A rank that runs for 100 ms: a parallel region from 10 to 30 with a barrier of MPI from 15 to 20; from 40 on reads
-    /// of file 1 until 50 and writes of file 2 from 45 to 60; a call of MPI from 70 to 80 inside which file 2 is written.
+    /// A rank that runs for 100 ms: a parallel region from 10 to 30 with a barrier of MPI from 15 to 20; from 40 on
+    /// reads of file 1 until 50 and writes of file 2 from 45 to 60; a call of MPI from 70 to 80 inside which file 2 is
+    /// written.
     pub fn directory() -> RunDirectory {
         let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
         rank.definitions.push(Definition::OpenMp { runtimes: vec!["libgomp.so.1".into()] });

@@ -1,5 +1,5 @@
-//! What balanced threads and faster files would take off the computation of a run: its parallel regions, and its calls on
-//! files outside MPI.
+//! What balanced threads and faster files would take off the computation of a run: its parallel regions, and its calls
+//! on files outside MPI.
 //!
 //! A region with balanced threads takes as long as their mean work instead of the longest. What threads wait for each
 //! other inside of it, so that each is the longest in turn, is not known and stays.

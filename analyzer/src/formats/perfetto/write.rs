@@ -1,6 +1,6 @@
-//! Writes a run for <https://ui.perfetto.dev>: a process per rank, a track per thread, a slice per
-//! call, an arrow per message, lanes of parallel regions and of calls on files, and the samples of the program's code. The protocol buffers and field numbers are those of
-//! `protos/perfetto/trace`.
+//! Writes a run for <https://ui.perfetto.dev>: a process per rank, a track per thread, a slice per call, an arrow per
+//! message, lanes of parallel regions and of calls on files, and the samples of the program's code. The protocol
+//! buffers and field numbers are those of `protos/perfetto/trace`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
