@@ -55,7 +55,7 @@ pub struct FileCalls {
     /// Whether they were made inside a call of MPI.
     pub is_inside_mpi: bool,
     pub kind: FileCallKind,
-    /// Index of the file: [`Beside::files`].
+    /// Index of the file among those of the run.
     pub file: usize,
     pub calls: u64,
     pub bytes: u64,
