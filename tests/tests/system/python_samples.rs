@@ -100,6 +100,21 @@ impl<'r> Functions<'r> {
         let is_it = |names: &Vec<&str>| names.ends_with(&[name, "burn"]);
         self.of_samples(thread).iter().filter(|names| is_it(names)).count()
     }
+
+    /// File and line of a function where it has called `burn`. A sample may also meet it before or after that, at
+    /// another line.
+    fn callers_of_burn<'s>(
+        &'s self,
+        thread: &'s SampledThread,
+        name: &'s str,
+    ) -> impl Iterator<Item = (&'s str, u64)> {
+        thread.paths.iter().filter_map(move |path| {
+            let mut python = path.iter().filter(|address| *address & INTERPRETED != 0);
+            let is_burn = self.at(*python.next()?)?.0 == "burn";
+            let (function, file, line) = self.at(*python.next()?)?;
+            (is_burn && function == name).then_some((file, line))
+        })
+    }
 }
 
 fn first(threads: &[SampledThread]) -> &SampledThread {
@@ -116,11 +131,8 @@ fn check_shares(rank: &RankTrace, thread: &SampledThread) {
     assert!((heavy as f64 - 0.75 * n).abs() < 4.0 * deviation, "{heavy} and {light}");
     let complete = thread.samples.iter().filter(|of| of.complete).count();
     assert!(complete * 1000 >= thread.samples.len() * 995, "{complete} complete");
-    let all = thread.paths.iter().flatten().filter(|address| *address & INTERPRETED != 0);
-    let at = all.filter_map(|address| functions.at(*address));
-    let lines: BTreeSet<u64> =
-        at.filter(|of| (of.0, of.1) == ("heavy", SCRIPT)).map(|of| of.2).collect();
-    assert_eq!(lines, BTreeSet::from([line_of("line of heavy")]));
+    let lines: BTreeSet<(&str, u64)> = functions.callers_of_burn(thread, "heavy").collect();
+    assert_eq!(lines, BTreeSet::from([(SCRIPT, line_of("line of heavy"))]));
 }
 
 under_both! {
@@ -161,11 +173,8 @@ under_both! {
                 let count = found.iter().filter(is_it).count();
                 assert!(count >= 10, "{count} of {expected}, {found:?}");
             }
-            let made = functions.0.iter().find(|of| of.path == "made.py").expect("exec's code is met");
-            let lines: BTreeSet<u64> = first(&threads).paths.iter().flatten()
-                .filter(|address| (made.begin..made.end).contains(address))
-                .map(|address| address - made.base).collect();
-            assert_eq!(lines, BTreeSet::from([3]));
+            let lines: BTreeSet<(&str, u64)> = functions.callers_of_burn(first(&threads), "made").collect();
+            assert_eq!(lines, BTreeSet::from([("made.py", 3)]));
             let sort_is_between = first(&threads).paths.iter().any(|path| {
                 let name = |address: &u64| functions.at(*address).map_or("", |of| of.0);
                 let python: Vec<usize> = (0..path.len()).filter(|at| !name(&path[*at]).is_empty()).collect();
