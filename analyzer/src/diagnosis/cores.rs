@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::metrics::{Competitor, Metrics, Oversubscription, Pinning};
+use crate::metrics::{Competitor, Metrics, Oversubscription, Pinning, cores_of};
 
 use super::evidence::Evidence;
 use super::finding::{Finding, NOTABLE_SHARE, ThreadsShareCores};
@@ -64,12 +64,14 @@ pub(super) fn threads_share_cores(of: &Evidence) -> Option<Finding> {
     let mut hosts: BTreeMap<(&str, &str), ThreadsOfHost> = BTreeMap::new();
     let mut own: Option<ThreadsShareCores> = None;
     for team in &openmp.ranks {
-        let trace = &of.run.ranks[of.run.position_of(team.rank)?];
+        let position = of.run.position_of(team.rank)?;
+        let trace = &of.run.ranks[position];
         let header = &trace.file.header;
-        if header.affinity.is_empty() {
+        let used = cores_of(trace, &of.timeline.ranks[position]);
+        if used.is_empty() {
             return None;
         }
-        let (threads, cores) = (u64::from(team.threads), header.affinity.len());
+        let (threads, cores) = (u64::from(team.threads), used.len());
         let is_worse =
             |known: &ThreadsShareCores| threads * known.cores as u64 > known.threads * cores as u64;
         if threads > cores as u64 && own.as_ref().is_none_or(is_worse) {
@@ -79,7 +81,7 @@ pub(super) fn threads_share_cores(of: &Evidence) -> Option<Finding> {
         let host = hosts.entry((&header.host, &header.boot_id)).or_default();
         host.threads += threads;
         host.ranks.push(team.rank);
-        host.cores.extend(&header.affinity);
+        host.cores.extend(used);
     }
     let shared = hosts.into_iter().filter(|(_, of)| of.threads > of.cores.len() as u64);
     let shared = shared.map(|((host, _), of)| ThreadsShareCores {

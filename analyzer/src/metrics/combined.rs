@@ -224,7 +224,7 @@ impl Metrics {
             counters,
             lost_events: lost.fold(0, u64::saturating_add),
             oversubscription: system::oversubscription(run, timeline),
-            pinning: system::pinning(run),
+            pinning: system::pinning(run, timeline),
             diagnoses,
             notes,
         }

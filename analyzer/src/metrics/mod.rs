@@ -23,6 +23,7 @@ pub mod exchanges;
 
 mod calls;
 mod combined;
+mod competitor;
 mod compute_mode;
 mod counters;
 mod cpu_time;
@@ -57,6 +58,7 @@ use crate::trace::Run;
 
 pub use answer::{Answer, Page, Question};
 pub use calls::CallMetrics;
+pub use competitor::{Competitor, CoreUse, cores_of};
 pub use counters::{Count, CounterMetrics, NoCount, RankCount};
 pub use cpu_time::{CpuTime, OwnTime};
 pub use figures::{Efficiency, Metrics, PollMetrics, RankMetrics, RankState, ThreadMetrics};
@@ -71,7 +73,7 @@ pub(crate) use paths::{FrameKey, keys_of_paths};
 pub use resolve::{EmptyWindow, SelectionError};
 pub use selection::{Bound, Iteration, Selection, WindowError};
 pub use sites::{SiteMetrics, SiteRow};
-pub use system::{Competitor, CoreUse, Oversubscription, Pinning};
+pub use system::{Oversubscription, Pinning};
 pub(crate) use teams::NO_REGION;
 pub use teams::{
     Hybrid, IdleThreads, MpiPart, OpenMpMetrics, OpenMpPart, ParallelRegion, RankTeams,

@@ -1,6 +1,6 @@
 //! Known traces, with 1 GHz counters and times in milliseconds since the rank's start at `B`.
 
-use trace_format::header::{Definition, Phase};
+use trace_format::header::{Definition, Phase, ThreadCores};
 use trace_format::markers::ToolReason;
 
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -423,7 +423,7 @@ fn reports_ranks_that_waited_for_cores() {
         rank.header.affinity = vec![3];
         rank.usage(Phase::Init, 1_000_000, 5);
     }
-    ranks[0].usage(Phase::Finalize, 1_500_000, 6);
+    ranks[0].thread_usage(0, Phase::Finalize, 30 * MS, 1_500_000, 6);
     ranks[1].thread_usage(0, Phase::Finalize, 60 * MS, 9 * MS, 25);
     let metrics = whole(&ranks);
     let waited: Vec<_> = metrics.ranks.iter().map(|r| r.off_cpu_s.map(ms)).collect();
@@ -462,7 +462,9 @@ fn distinguishes_what_occupied_the_cores() {
     assert!(matches!(competitor(&ranks), Competitor::OtherPrograms(CoreUse { cores: 1, .. })));
     // Each has a second thread that calls no MPI and takes as much of the rank's core.
     add(&mut ranks, u32::MAX, 40 * MS, 40 * MS);
-    let Competitor::Threads(CoreUse { used, cores: 1 }) = competitor(&ranks) else { panic!() };
+    let Competitor::Threads(CoreUse { used, cores: 1, threads: 2 }) = competitor(&ranks) else {
+        panic!()
+    };
     assert!((used - 0.8).abs() < 1e-9, "{used}");
     // The threads of both ranks hardly run: that many of them wait is not their own doing.
     let mut ranks = two_ranks();
@@ -470,6 +472,59 @@ fn distinguishes_what_occupied_the_cores() {
     add(&mut ranks, u32::MAX, MS, 75 * MS);
     let Competitor::OtherPrograms(CoreUse { used, .. }) = competitor(&ranks) else { panic!() };
     assert!((used - 0.02).abs() < 1e-9, "{used}");
+}
+
+#[test]
+fn threads_bound_to_fewer_cores_than_their_rank_compete() {
+    const BOTH: &[u32] = &[0, 1];
+    // One rank that might use two cores at its start, with threads that each ran and waited for so many ms of 100, and
+    // the cores on which they may run in the end.
+    let behind = |threads: &[(u64, u64, Option<&[u32]>)]| {
+        let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+        rank.header.affinity = BOTH.to_vec();
+        rank.thread_usage(0, Phase::Init, 0, 0, 0);
+        for ((ran, waited, cores), number) in threads.iter().zip(0..) {
+            let thread = if number == 0 { 0 } else { u32::MAX - number };
+            if let Some(cores) = cores {
+                let thread_os_ids = vec![thread + 1];
+                let cores = ThreadCores { cores: cores.to_vec(), thread_os_ids };
+                rank.definitions.push(Definition::ThreadCores(cores));
+            }
+            rank.thread_usage(thread, Phase::Finalize, ran * MS, waited * MS, 5);
+        }
+        let metrics = whole(&[finish(rank, 100)]);
+        let mut found = metrics.oversubscription.into_iter();
+        let waited = found.find_map(|one| match one {
+            Oversubscription::Waited { competitor, .. } => Some(competitor),
+            _ => None,
+        });
+        let cores = |of: &CoreUse| (of.threads, of.cores);
+        match waited.expect("it waited for a core") {
+            Competitor::Threads(of) => ("threads", cores(&of)),
+            Competitor::OtherPrograms(of) => ("others", cores(&of)),
+            Competitor::Unknown(of) => ("unknown", cores(&of)),
+            Competitor::Ranks => ("ranks", (0, 0)),
+        }
+    };
+    let one: Option<&[u32]> = Some(&[0]);
+    let other: Option<&[u32]> = Some(&[1]);
+    let both = Some(BOTH);
+    assert_eq!(behind(&[(50, 50, one), (50, 50, one)]), ("threads", (2, 1)));
+    // With another program on the core, too, which cannot be told from a thread that waits.
+    assert_eq!(behind(&[(33, 66, one), (33, 66, one)]), ("threads", (2, 1)));
+    // They have a core each, or could have.
+    assert_eq!(behind(&[(50, 50, one), (50, 50, other)]), ("others", (1, 1)));
+    assert_eq!(behind(&[(50, 50, both), (50, 50, both)]), ("others", (2, 2)));
+    // The second may have been on either core.
+    assert_eq!(behind(&[(50, 50, one), (90, 10, both)]), ("unknown", (2, 1)));
+    assert_eq!(behind(&[(66, 33, both), (66, 33, both), (66, 33, both)]), ("threads", (3, 2)));
+    // Three threads, a part of the time.
+    assert_eq!(behind(&[(40, 20, both), (20, 10, both), (20, 10, both)]), ("unknown", (3, 2)));
+    // Readings that cannot be right.
+    assert_eq!(behind(&[(98, 9, one)]), ("unknown", (1, 1)));
+    // Recorded before the cores of threads were.
+    assert_eq!(behind(&[(50, 50, None), (50, 50, None)]), ("unknown", (2, 2)));
+    assert_eq!(behind(&[(50, 50, None), (1, 1, None)]).0, "others");
 }
 
 #[test]

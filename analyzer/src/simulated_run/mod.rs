@@ -167,6 +167,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::ClockBound(_)
         | Definition::SystemClock(_)
         | Definition::ThreadUsage(_)
+        | Definition::ThreadCores(_)
         | Definition::ProcessUsage(_)
         | Definition::UsageReading(_)
         | Definition::Counter(_)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace_format::header::{
     ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, Phase,
-    ProcessLife, ProcessUsage, SystemClock, ThreadUsage, UsageReading,
+    ProcessLife, ProcessUsage, SystemClock, ThreadCores, ThreadUsage, UsageReading,
 };
 
 /// The facts that a rank's definitions state.
@@ -30,6 +30,8 @@ pub struct RankFacts {
     pub system_clock: Option<SystemClock>,
     /// Resource usage of the threads, from the operating system.
     pub usages: Vec<ThreadUsage>,
+    /// Cores on which threads may run that were read at the end.
+    pub thread_cores: Vec<ThreadCores>,
     /// CPU time of the whole process.
     pub process_usages: Vec<ProcessUsage>,
     /// What the process had used at its begin, at its end and now and then between.
@@ -72,6 +74,12 @@ impl RankFacts {
         end.map(|end| end.run_queue_ns).or_else(last)?.checked_sub(start?)
     }
 
+    /// Cores on which a thread may run, as it was at the end; `None` if that was not recorded.
+    pub fn cores_of(&self, thread_os_id: u32) -> Option<&[u32]> {
+        let mut all = self.thread_cores.iter().rev();
+        all.find(|of| of.thread_os_ids.contains(&thread_os_id)).map(|of| of.cores.as_slice())
+    }
+
     /// The counter at the first thread's readings between which [`Self::off_cpu_ns`] counts.
     pub fn read_stretch(&self) -> Option<(u64, u64)> {
         let of = |phase| {
@@ -111,6 +119,7 @@ impl RankFacts {
     fn resume(&mut self) {
         (self.end_ticks, self.lost_events) = (None, None);
         self.usages.retain(|of| of.phase != Phase::Finalize);
+        self.thread_cores.clear();
         self.process_usages.retain(|of| of.phase != Phase::Finalize);
         self.counter_readings.retain(|of| of.phase != Phase::Finalize);
         for reading in &mut self.usage_readings {
@@ -141,6 +150,7 @@ impl RankFacts {
                 self.regions.insert(*id, name.clone());
             }
             Definition::ThreadUsage(usage) => self.usages.push(*usage),
+            Definition::ThreadCores(of) => self.thread_cores.push(of.clone()),
             Definition::ProcessUsage(usage) => self.process_usages.push(*usage),
             Definition::UsageReading(reading) => self.usage_readings.push(*reading),
             Definition::RankBegin { .. } if self.end_ticks.is_some() => self.resume(),

@@ -1,12 +1,15 @@
 //! What the operating system knows about the process and the host.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::environment::is_kept;
-use trace_format::header::{Phase, ProcessLife, ProcessUsage, ThreadUsage, UsageReading};
+use trace_format::header::{
+    Phase, ProcessLife, ProcessUsage, ThreadCores, ThreadUsage, UsageReading,
+};
 
 use crate::host::counter;
 use crate::host::loader::for_each_object;
@@ -116,12 +119,17 @@ pub fn environment() -> Vec<(String, String)> {
     found
 }
 
-/// Cores that this process may run on.
+/// Cores that the calling thread may run on.
 pub fn affinity() -> Vec<u32> {
+    affinity_of(0)
+}
+
+/// Cores that a thread may run on; empty if that is not known. 0 is the calling thread.
+fn affinity_of(os_id: u32) -> Vec<u32> {
     // SAFETY: a zeroed set is valid; the call writes at most the set's size.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+        if libc::sched_getaffinity(os_id as i32, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
             return Vec::new();
         }
         (0..libc::CPU_SETSIZE as usize)
@@ -219,6 +227,17 @@ pub fn thread_usages(recorded: &[u32], phase: Phase) -> Vec<ThreadUsage> {
             thread_usage(os_id, number.map_or(u32::MAX, |n| n as u32), phase)
         })
         .collect()
+}
+
+/// Cores on which threads may run now: those that may run on the same ones together.
+pub fn thread_cores(os_ids: impl Iterator<Item = u32>) -> Vec<ThreadCores> {
+    let mut by_cores: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+    for os_id in os_ids {
+        by_cores.entry(affinity_of(os_id)).or_default().push(os_id);
+    }
+    by_cores.remove(&Vec::new());
+    let of = by_cores.into_iter();
+    of.map(|(cores, thread_os_ids)| ThreadCores { cores, thread_os_ids }).collect()
 }
 
 /// CPU time of recorded threads that have ended, in nanoseconds.

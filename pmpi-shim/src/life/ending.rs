@@ -48,7 +48,11 @@ pub fn before_finalize(block: &ThreadBlock, begin: u64) {
         if file_recording::is_attached() {
             let _ = file_recording::write(Phase::Finalize);
         }
-        for usage in machine::thread_usages(&thread_records::os_ids(), Phase::Finalize) {
+        let usages = machine::thread_usages(&thread_records::os_ids(), Phase::Finalize);
+        for of in machine::thread_cores(usages.iter().map(|usage| usage.thread_os_id)) {
+            let _ = define(&Definition::ThreadCores(of));
+        }
+        for usage in usages {
             let _ = define(&Definition::ThreadUsage(usage));
         }
         let process = machine::process_usage(Phase::Finalize);

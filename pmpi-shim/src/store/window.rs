@@ -389,6 +389,9 @@ fn end_thread(block: &ThreadBlock) {
             // Resource usage is queried for threads that did much; for the others it costs too
             // much.
             if many && let Some(usage) = machine::thread_usage(id, number, Phase::Finalize) {
+                for of in machine::thread_cores([id].into_iter()) {
+                    let _ = define(&Definition::ThreadCores(of));
+                }
                 let _ = define(&Definition::ThreadUsage(usage));
             }
             if all {

@@ -1,8 +1,9 @@
 //! Parallel regions of OpenMP programs: their threads' work and waits, in C, C++ and Fortran, with the runtimes of GCC and
 //! Clang; nothing changes for the program.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
 use gammachi_analyzer::metrics::{Metrics, OpenMpMetrics, Selection};
@@ -136,6 +137,96 @@ fn runtime_of_clang() -> PathBuf {
     let path = PathBuf::from(String::from_utf8(path).expect("a path of letters").trim());
     assert!(path.is_absolute(), "there is no libomp: {}", path.display());
     path
+}
+
+/// Cores that this process may use.
+fn cores() -> Vec<usize> {
+    // SAFETY: a zeroed set is valid; the call writes at most the set's size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), 0);
+        (0..libc::CPU_SETSIZE as usize).filter(|core| libc::CPU_ISSET(*core, &set)).collect()
+    }
+}
+
+/// A program that keeps a core busy until it is dropped.
+struct Busy(Child);
+
+impl Busy {
+    fn on(core: usize) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]);
+        // SAFETY: the child makes one system call between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                let mut set: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(core, &mut set);
+                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+                Ok(())
+            });
+        }
+        Self(command.spawn().expect("a shell starts"))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Behind whom the first thread of `spins_in_teams` waited for a core, and on how many cores it might run; recorded again
+/// if something else uses the machine.
+fn competitor(job: &Job, expected: &str) -> (String, u64) {
+    let found = |recorded: &Recorded| {
+        let report = json(&["report", "--json"], &[&recorded.directory()]);
+        let findings = report["findings"].as_array().expect("a list").clone();
+        let waited = findings.iter().filter_map(|of| of["shown_by"].as_array()).flatten();
+        let behind = waited.filter_map(|of| of["waited"]["competitor"].as_object()).next();
+        let (kind, use_of) = behind.and_then(|of| of.iter().next()).expect("it waited for a core");
+        (kind.clone(), use_of["cores"].as_u64().expect("a number"))
+    };
+    let record = || {
+        let recorded = job.record();
+        recorded.expect_code(0);
+        recorded
+    };
+    found(&record_until(record, |recorded| found(recorded).0 == expected))
+}
+
+under_mpich! {
+    fn threads_bound_to_one_core_wait_behind_each_other(mpi) {
+        let core = cores()[0].to_string();
+        for build in [Build::OpenMp, Build::OpenMpClang] {
+            let job = || job(mpi, "spins_in_teams", build).environment("OMP_NUM_THREADS", "2");
+            let bound = job().environment("OMP_PLACES", format!("{{{core}}}"));
+            for job in [bound, job().argument(&core)] {
+                let (kind, cores) = competitor(&job, "threads");
+                // Where others take most of the core all the time, they are named.
+                assert!(cores == 1 && (kind == "threads" || was_busy()), "{kind} on {cores} cores");
+            }
+        }
+    }
+
+    fn other_programs_on_the_core_of_a_thread_are_named(mpi) {
+        let cores = cores();
+        let _busy = [Busy::on(cores[0]), Busy::on(cores[0])];
+        for build in [Build::OpenMp, Build::OpenMpClang] {
+            let job = job(mpi, "spins_in_teams", build).argument(cores[0].to_string());
+            let job = job.environment("OMP_NUM_THREADS", "1");
+            assert_eq!(competitor(&job, "other_programs"), ("other_programs".into(), 1));
+        }
+        if let [first, second, ..] = cores[..] {
+            // Each thread has a core of its own, one of them with other programs.
+            let places = format!("{{{first}}},{{{second}}}");
+            for build in [Build::OpenMp, Build::OpenMpClang] {
+                let job = job(mpi, "spins_in_teams", build).environment("OMP_NUM_THREADS", "2");
+                let job = job.environment("OMP_PLACES", &places);
+                assert_eq!(competitor(&job, "other_programs"), ("other_programs".into(), 1));
+            }
+        }
+    }
 }
 
 under_both! {

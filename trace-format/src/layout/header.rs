@@ -183,6 +183,8 @@ pub enum Definition {
     File(File),
     /// Calls on files are recorded. Written at the begin and the end.
     FileRecording(FileRecording),
+    /// Threads that may run on the same cores. Written where their usage is, when they end.
+    ThreadCores(ThreadCores),
 }
 
 /// A file that the program works on, by [`crate::markers::ToolReason::FileCalls`].
@@ -542,6 +544,15 @@ pub struct ThreadUsage {
     pub minor_faults: u64,
     /// Core that it ran on.
     pub core: u32,
+}
+
+/// Cores on which threads may run, when their usage is read at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCores {
+    /// The cores, ascending.
+    pub cores: Vec<u32>,
+    /// Operating system's ids of the threads.
+    pub thread_os_ids: Vec<u32>,
 }
 
 /// Whether a rank's file is complete, according to its definitions in their order.

@@ -99,10 +99,24 @@ fn waited_for_cores(of: &Lack) -> Option<String> {
     let waited = format!("rank {rank} waited for a core for {share} of the run{others}");
     let sentence = match behind {
         Competitor::Ranks => format!("Oversubscribed: {waited}."),
+        Competitor::Threads(core_use) if core_use.threads > core_use.cores => format!(
+            "Oversubscribed: {} of this job share {}, of which they used {:.2} on average, and {waited}.",
+            plural(core_use.threads, "thread"),
+            plural(core_use.cores, "core"),
+            core_use.used
+        ),
         Competitor::Threads(core_use) => format!(
             "Oversubscribed: the ranks' threads used {} on average, and {waited}.",
             used_cores(core_use)
         ),
+        Competitor::Unknown(core_use) => {
+            let waited = waited.replacen("rank", "Rank", 1);
+            let used = match core_use.cores {
+                0 => String::new(),
+                _ => format!(" (this job used {} on average)", used_cores(core_use)),
+            };
+            format!("{waited}. What used the cores then is not known{used}.")
+        }
         Competitor::OtherPrograms(core_use) => {
             let waited = waited.replacen("rank", "Rank", 1);
             let used = match core_use.cores {
@@ -116,7 +130,7 @@ fn waited_for_cores(of: &Lack) -> Option<String> {
 }
 
 /// `0.09 of 2 cores`.
-fn used_cores(CoreUse { used, cores }: &CoreUse) -> String {
+fn used_cores(CoreUse { used, cores, .. }: &CoreUse) -> String {
     format!("{used:.2} of {}", plural(*cores, "core"))
 }
 

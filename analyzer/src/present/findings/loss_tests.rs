@@ -141,7 +141,7 @@ fn ranks_beyond_the_cores_are_named_before_other_programs() {
             ranks_missing: true,
         })
     };
-    let others = || Competitor::OtherPrograms(CoreUse { used: 0.5, cores: 2 });
+    let others = || Competitor::OtherPrograms(CoreUse { used: 0.5, cores: 2, threads: 6 });
     let text = lack(2, others());
     assert_short(&text);
     assert_eq!(
