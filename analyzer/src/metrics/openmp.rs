@@ -261,7 +261,10 @@ impl OpenMpMetrics {
         }
         let regions = by_place(analysis, &sums);
         let has_totals = |rank: &RankTrace| rank.file.threads.iter().any(|of| of.totals.is_some());
-        let unknown = if run.ranks.iter().any(has_totals) {
+        let missed = missed(run);
+        let unknown = if missed > 0 {
+            Some("regions are missing")
+        } else if run.ranks.iter().any(has_totals) {
             Some("calls are kept only as totals")
         } else if regions.is_empty() {
             Some(NO_REGION)
@@ -283,13 +286,23 @@ impl OpenMpMetrics {
             }
         };
         let hybrid = unknown.is_none().then(|| Hybrid::new(&of_ranks, ranks, elapsed_s)).flatten();
-        Some(Self { runtimes: runtimes(run), hybrid, unknown, ranks: of_ranks, regions })
+        Some(Self { runtimes: runtimes(run), hybrid, unknown, ranks: of_ranks, missed, regions })
     }
 }
 
 /// Ticks of a rank's counter as seconds.
 fn seconds(time: &RankTime, ticks: f64) -> f64 {
     time.clock.duration_s(ticks.round() as u64)
+}
+
+/// Number of regions that could not be recorded.
+fn missed(run: &Run) -> u64 {
+    let definitions = run.ranks.iter().flat_map(|rank| &rank.file.definitions);
+    let of = definitions.filter_map(|definition| match definition {
+        Definition::MissedTeams { regions } => Some(*regions),
+        _ => None,
+    });
+    of.fold(0, u64::saturating_add)
 }
 
 fn runtimes(run: &Run) -> Vec<String> {

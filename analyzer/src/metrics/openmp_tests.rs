@@ -112,6 +112,12 @@ fn says_why_the_efficiency_is_not_known() {
     let openmp = openmp_of(rank(), "");
     assert_eq!((openmp.hybrid, openmp.regions.len()), (None, 0));
     assert!(openmp.unknown.is_some());
+    let mut missing = rank();
+    missing.team((4, 3), B + 60 * MS, region());
+    missing.definitions.push(Definition::MissedTeams { regions: 7 });
+    let openmp = openmp_of(missing, "");
+    assert_eq!((openmp.hybrid, openmp.missed), (None, 7));
+    assert_eq!(openmp.unknown, Some("regions are missing"));
     let mut several = rank();
     several.team((4, 3), B + 60 * MS, region());
     several.threads.push(Vec::new());

@@ -150,6 +150,8 @@ pub struct OpenMpMetrics {
     pub unknown: Option<&'static str>,
     /// The threads of each participating rank; empty without an efficiency.
     pub ranks: Vec<RankTeams>,
+    /// Number of regions of the whole run that the recorder had no room for.
+    pub missed: u64,
     /// By place, the most idle time first.
     pub regions: Vec<ParallelRegion>,
 }

@@ -174,6 +174,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::CounterReading(_)
         | Definition::Sampling(_)
         | Definition::OpenMp { .. }
+        | Definition::MissedTeams { .. }
         | Definition::File(_)
         | Definition::FileRecording(_)
         | Definition::Unmapped => return None,

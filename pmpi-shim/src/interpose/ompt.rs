@@ -201,7 +201,10 @@ unsafe extern "C" fn parallel_begin(
     }
     let mut free = TEAMS.iter().enumerate();
     let taken = free.find_map(|(at, team)| Some((team, team.take(at)?)));
-    let Some((team, number)) = taken else { return };
+    let Some((team, number)) = taken else {
+        state::miss_team();
+        return;
+    };
     team.sums.clear();
     team.site.store(site.addr(), Relaxed);
     team.begin.store(counter::now(), Relaxed);

@@ -44,6 +44,10 @@ pub fn before_finalize(block: &ThreadBlock, begin: u64) {
         write_counters(counted, Phase::Finalize, begin);
         if state::chose_openmp() {
             write_openmp();
+            let regions = state::missed_teams();
+            if regions > 0 {
+                let _ = define(&Definition::MissedTeams { regions });
+            }
         }
         if file_recording::is_attached() {
             let _ = file_recording::write(Phase::Finalize);

@@ -33,6 +33,7 @@ static COMPUTE: AtomicU8 = AtomicU8::new(0);
 static OPENMP: AtomicBool = AtomicBool::new(false);
 /// Whether another tool observes an OpenMP runtime.
 static OTHER_OPENMP_TOOL: AtomicBool = AtomicBool::new(false);
+static MISSED_TEAMS: AtomicU64 = AtomicU64::new(0);
 
 /// BLAS 3 and trsv, LAPACK, FFTW.
 pub const LARGER: u8 = 1;
@@ -153,6 +154,16 @@ pub fn found_other_openmp_tool() {
 /// Whether another tool observes one.
 pub fn has_other_openmp_tool() -> bool {
     OTHER_OPENMP_TOOL.load(Relaxed)
+}
+
+/// A parallel region could not be recorded.
+pub fn miss_team() {
+    MISSED_TEAMS.fetch_add(1, Relaxed);
+}
+
+/// Number of parallel regions that could not be recorded.
+pub fn missed_teams() -> u64 {
+    MISSED_TEAMS.load(Relaxed)
 }
 
 /// Whether OpenMP parallel regions were chosen.

@@ -185,6 +185,12 @@ pub enum Definition {
     FileRecording(FileRecording),
     /// Threads that may run on the same cores. Written where their usage is, when they end.
     ThreadCores(ThreadCores),
+    /// Parallel regions that could not be recorded, written at the end if there were any: more threads than the
+    /// recorder has room for had one at once.
+    MissedTeams {
+        /// Number of regions.
+        regions: u64,
+    },
 }
 
 /// A file that the program works on, by [`crate::markers::ToolReason::FileCalls`].

@@ -102,6 +102,10 @@ pub(crate) struct Document<'a> {
     /// Parallel regions by place, the most idle time first; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parallel_regions: Vec<RegionDocument<'a>>,
+    /// Parallel regions of the whole run that are not recorded, because more than 256 threads of a rank had one at once;
+    /// absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed_parallel_regions: Option<u64>,
     /// Files that the program works on, most time first; absent if calls on files were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<&'a [FileUse]>,
@@ -285,6 +289,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         hybrid: metrics.openmp.as_ref().map(|openmp| openmp.hybrid.as_ref()),
         threads: metrics.openmp.iter().flat_map(|openmp| &openmp.ranks).collect(),
         parallel_regions: metrics.openmp.as_ref().map(RegionDocument::all).unwrap_or_default(),
+        missed_parallel_regions: metrics.openmp.as_ref().map(|of| of.missed).filter(|of| *of > 0),
         files: metrics.files.as_ref().map(|of| of.files.as_slice()),
         rank_files: metrics.files.as_ref().map(|of| of.ranks.as_slice()),
         files_unseen: metrics.files.as_ref().map(|of| of.unseen),

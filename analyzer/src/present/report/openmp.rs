@@ -17,6 +17,10 @@ const NOTABLE: f64 = 0.005;
 /// How efficient the threads are, and where they have no work; or why that is not known.
 pub(in crate::present) fn sentences(metrics: &OpenMpMetrics, elapsed_s: f64) -> Vec<String> {
     match (&metrics.hybrid, metrics.unknown) {
+        _ if metrics.missed > 0 => vec![format!(
+            "{} of the run not recorded: more than 256 threads of a rank had one at once",
+            plural(metrics.missed as usize, "parallel region")
+        )],
         (Some(hybrid), _) => of_hybrid(hybrid, elapsed_s),
         (None, Some(why)) if why == NO_REGION => vec![nothing_recorded(metrics)],
         (None, Some(why)) => vec![format!("efficiency of the threads not known: {why}")],

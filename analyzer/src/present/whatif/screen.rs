@@ -228,6 +228,19 @@ pub(super) fn notes(results: &WhatIfResults) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let with_mpi = what_if.graph.beside.with_mpi;
+    let balances = |answer: &Answer| answer.changes.contains(&Change::BalancedThreads);
+    if with_mpi > 0 && results.answers.iter().any(balances) {
+        let (regions, call, take) = match with_mpi {
+            1 => ("parallel region", "calls", "takes"),
+            _ => ("parallel regions", "call", "take"),
+        };
+        notes.push(format!(
+            "{} {regions} that {call} MPI inside {take} as long as before with balanced threads: how long each thread \
+             works there is not known.",
+            count(with_mpi)
+        ));
+    }
     notes.extend(results.notes.iter().cloned());
     let released = what_if.replayed.released
         + results.answers.iter().map(|answer| answer.released).max().unwrap_or(0);
