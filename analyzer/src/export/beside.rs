@@ -244,22 +244,48 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Adds the begins and ends of parallel regions of one rank to its calls, which are in order of their beginning.
-pub fn with_teams(calls: impl Iterator<Item = Call>, teams: &[Team]) -> impl Iterator<Item = Call> {
-    let mut marks: Vec<(i64, u32, What)> = Vec::with_capacity(2 * teams.len());
-    for team in teams {
-        marks.push((team.begin_ns, team.thread, What::TeamBegin(team.place)));
-        marks.push((team.end_ns, team.thread, What::TeamEnd(team.place)));
+/// Where a parallel region begins or ends: all that is kept of those of a rank while its events are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    at_ns: i64,
+    thread: u32,
+    /// With [`Mark::END`], if it ends.
+    place: u32,
+}
+
+impl Mark {
+    const END: u32 = 1 << 31;
+
+    /// The begin and the end of a region.
+    pub fn both(team: &Team) -> [Self; 2] {
+        let Team { thread, place, begin_ns, end_ns, .. } = *team;
+        let end = Self { at_ns: end_ns, thread, place: place | Self::END };
+        [Self { at_ns: begin_ns, thread, place }, end]
     }
-    // Those of a thread are in order already, also where a region has no length.
-    marks.sort_by_key(|(at_ns, ..)| *at_ns);
-    let rank = teams.first().map_or(0, |team| team.rank);
-    let marks = marks.into_iter().map(move |(begin_ns, thread, what)| Call {
+
+    fn what(&self) -> What {
+        match self.place & Self::END {
+            0 => What::TeamBegin(self.place),
+            _ => What::TeamEnd(self.place & !Self::END),
+        }
+    }
+}
+
+/// Adds the begins and ends of parallel regions of one rank to its calls, which are in order of their beginning. The
+/// marks of a thread are in order.
+pub fn with_teams(
+    calls: impl Iterator<Item = Call>,
+    rank: usize,
+    mut marks: Vec<Mark>,
+) -> impl Iterator<Item = Call> {
+    // Those of a thread stay in order, also where a region has no length.
+    marks.sort_by_key(|mark| mark.at_ns);
+    let marks = marks.into_iter().map(move |mark| Call {
         rank,
-        thread,
-        what,
-        begin_ns,
-        end_ns: Some(begin_ns),
+        thread: mark.thread,
+        what: mark.what(),
+        begin_ns: mark.at_ns,
+        end_ns: Some(mark.at_ns),
         event: Event::default(),
     });
     let (mut calls, mut marks) = (calls.peekable(), marks.peekable());
@@ -401,8 +427,8 @@ mod tests {
                 Record::Team(team) => Some(team),
                 Record::FileCalls(_) => None,
             });
-            let teams: Vec<Team> = teams.collect();
-            let steps = Steps::new(content, with_teams(content.calls_of(0), &teams), &|_| {});
+            let marks: Vec<Mark> = teams.flat_map(|team| Mark::both(&team)).collect();
+            let steps = Steps::new(content, with_teams(content.calls_of(0), 0, marks), &|_| {});
             let steps: Vec<(bool, i64)> = steps
                 .filter(|step| step.at_ns > 0 && step.at_ns < 70 * MS)
                 .map(|step| (matches!(step.kind, Kind::Team(_)), step.at_ns / MS))

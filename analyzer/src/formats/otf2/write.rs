@@ -220,11 +220,11 @@ fn events_of(
     let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
     let clock = &content.timeline.ranks[head.position].clock;
     let mut calls = 0;
-    let (mut teams, mut operations) = (Vec::new(), Operations::new(content));
+    let (mut marks, mut operations) = (Vec::new(), Operations::new(content));
     let beside = beside.map(|beside| {
         let read = beside.of_ranks(rank..rank + 1, |_, record| {
             match record {
-                beside::Record::Team(team) => teams.push(team),
+                beside::Record::Team(team) => marks.extend(beside::Mark::both(&team)),
                 beside::Record::FileCalls(calls) => operations.add(calls),
             }
             Ok::<(), Otf2Error>(())
@@ -234,7 +234,7 @@ fn events_of(
     });
     let beside = beside.transpose()?;
     let mut others = Others { sampled, operations, inside: HashMap::new() };
-    for step in Steps::new(content, with_teams(content.calls_of(rank), &teams), &passed) {
+    for step in Steps::new(content, with_teams(content.calls_of(rank), rank, marks), &passed) {
         let Some(&writer) = writers.get(&step.call.thread) else { continue };
         let time = (step.at_ns - content.head.first_ns).max(0) as u64;
         let of = (&mut *contexts, &mut *regions);
