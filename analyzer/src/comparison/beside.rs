@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::quantities::RATE;
 use super::record::RunRecord;
 use super::statistics::{self, Estimate, Location};
-use super::teams_and_files::TeamRecord;
+use super::teams_and_files::{FileRecord, TeamRecord};
 
 /// Minimum share of elapsed time for a time to be compared.
 const MIN_PART: f64 = 0.01;
@@ -30,6 +30,17 @@ pub enum What {
     Idle(TeamPlace),
     /// Calls on files.
     Files,
+    /// Calls on one file.
+    File(FilePlace),
+}
+
+/// A file that is the same in all runs: by its name, or else by its number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FilePlace {
+    /// Its path.
+    Named(String),
+    /// Its number, in runs with as many files.
+    Numbered(u64),
 }
 
 /// A time before and after, of the mean rank, nanoseconds.
@@ -56,6 +67,26 @@ fn by_place(record: &RunRecord) -> Option<BTreeMap<TeamPlace, &TeamRecord>> {
         places.insert(TeamPlace { function, file, number, line: None }, of);
     }
     Some(places)
+}
+
+/// The nanoseconds of each file, if all runs have the same files.
+fn by_file<'r>(
+    runs: impl Iterator<Item = &'r RunRecord> + Clone,
+) -> Option<Vec<BTreeMap<FilePlace, i64>>> {
+    let is_named = runs.clone().flat_map(|run| &run.each_file).all(|of| of.name.is_some());
+    let place = |of: &FileRecord| match &of.name {
+        Some(name) if is_named => FilePlace::Named(name.clone()),
+        _ => FilePlace::Numbered(of.number),
+    };
+    let of_run = |run: &RunRecord| {
+        let files = run.each_file.iter().map(|of| (place(of), of.ns));
+        files.collect::<BTreeMap<FilePlace, i64>>()
+    };
+    let all: Vec<BTreeMap<FilePlace, i64>> = runs.map(of_run).collect();
+    let first = all.first()?;
+    let are_same = all.iter().all(|run| run.keys().eq(first.keys()));
+    // Of one file alone the sum tells.
+    (are_same && first.len() > 1).then_some(all)
 }
 
 /// Times entered of each region, if they were recorded.
@@ -103,6 +134,15 @@ pub fn differences(before: &[RunRecord], after: &[RunRecord]) -> Vec<BesideDiffe
     if before.iter().chain(after).all(|record| record.files.is_some()) {
         let of = |_: usize, _: usize, record: &RunRecord| mean(record, files(record).unwrap_or(0));
         found.push((What::Files, compared(&of)));
+        if let Some(all) = by_file(before.iter().chain(after)) {
+            let at = |side: usize, run: usize| &all[side * before.len() + run];
+            for place in all.first().into_iter().flat_map(BTreeMap::keys) {
+                let of = |side: usize, run: usize, record: &RunRecord| {
+                    mean(record, at(side, run).get(place).copied().unwrap_or(0))
+                };
+                found.push((What::File(place.clone()), compared(&of)));
+            }
+        }
     }
     let elapsed = before.iter().map(|record| record.elapsed_ns as f64).fold(0.0, f64::max);
     found.retain(|(_, of)| of.before.max(of.after) >= MIN_PART * elapsed);
@@ -185,6 +225,39 @@ mod tests {
         let [files] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((files.what.clone(), files.is_significant), (What::Files, false));
         assert_eq!(files.estimate.interval, None);
+    }
+
+    #[test]
+    fn files_that_are_the_same_are_compared_one_by_one() {
+        let run = |names: [Option<&str>; 2], ns: [i64; 2]| {
+            let mut record = record(None, Some(ns.iter().sum()));
+            let files = names.iter().zip(ns).zip(1..);
+            let of = |((name, ns), number): ((&Option<&str>, i64), u64)| FileRecord {
+                number,
+                name: name.map(str::to_owned),
+                ns,
+            };
+            record.each_file = files.map(of).collect();
+            record
+        };
+        let ms = 1_000_000;
+        let sides = |before: [Option<&str>; 2], after: [Option<&str>; 2]| {
+            let before: Vec<RunRecord> =
+                (0..4).map(|at| run(before, [100 * ms + at, 200 * ms + at])).collect();
+            // In another order.
+            let after: Vec<RunRecord> =
+                (0..4).map(|at| run(after, [400 * ms + at, 50 * ms + at])).collect();
+            let found = differences(&before, &after);
+            let slower = found.into_iter().filter(|of| of.is_significant);
+            let slower = slower.filter(|of| of.estimate.difference() > 0.0);
+            slower.map(|of| of.what).collect::<Vec<What>>()
+        };
+        let named = |name: &str| What::File(FilePlace::Named(name.into()));
+        let (mesh, log) = (Some("/mesh"), Some("/log"));
+        assert_eq!(sides([mesh, log], [log, mesh]), [named("/log"), What::Files]);
+        let first = What::File(FilePlace::Numbered(1));
+        assert_eq!(sides([None, None], [None, None]), [first, What::Files]);
+        assert_eq!(sides([mesh, log], [mesh, Some("/log.2")]), [What::Files]);
     }
 
     #[test]

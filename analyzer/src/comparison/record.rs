@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::partners::Partners;
 use super::place::{Place, Site};
 use super::sampled::{SampledCode, SampledRow};
-use super::teams_and_files::{FilesRecord, TeamRecord};
+use super::teams_and_files::{FileRecord, FilesRecord, TeamRecord};
 use crate::diagnosis::Finding;
 use crate::statistics::median;
 
@@ -83,6 +83,9 @@ pub struct RunRecord {
     /// Calls on files, if they were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesRecord>,
+    /// Each file by its number, if there are not too many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_file: Vec<FileRecord>,
     /// What the run's figures mean. Kinds that this version does not know are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_findings")]
     pub findings: Vec<Finding>,

@@ -171,6 +171,7 @@ impl RunGenerator {
             code: None,
             parallel_regions: None,
             files: None,
+            each_file: Vec::new(),
             findings: self.lack().into_iter().collect(),
             simulated: false,
         };

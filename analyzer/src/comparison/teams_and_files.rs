@@ -39,3 +39,15 @@ pub struct FilesRecord {
     /// Inside all calls on files, nanoseconds.
     pub ns: i64,
 }
+
+/// Calls on one file, of all ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FileRecord {
+    /// Its number in the run.
+    pub number: u64,
+    /// Its path; null: names were not kept.
+    pub name: Option<String>,
+    /// Inside calls on it, nanoseconds.
+    pub ns: i64,
+}

@@ -1,7 +1,10 @@
 //! What a record keeps of parallel regions and of calls on files.
 
-use crate::comparison::teams_and_files::{FilesRecord, TeamRecord};
+use crate::comparison::teams_and_files::{FileRecord, FilesRecord, TeamRecord};
 use crate::metrics::{FileMetrics, OpenMpMetrics, ParallelRegion, RankFiles};
+
+/// Files of a run beyond which only their sum is kept.
+const MAX_FILES: usize = 256;
 
 fn ns(seconds: f64) -> i64 {
     (seconds * 1e9).round() as i64
@@ -39,4 +42,18 @@ pub fn files(metrics: &FileMetrics) -> Option<FilesRecord> {
         written_bytes: sum(|of| of.written_bytes),
         ns: ns(metrics.ranks.iter().map(|of| of.seconds).sum()),
     })
+}
+
+/// Each file by its number; empty if some calls are missing, or there are too many files.
+pub fn each_file(metrics: &FileMetrics) -> Vec<FileRecord> {
+    if files(metrics).is_none() || metrics.files.len() > MAX_FILES {
+        return Vec::new();
+    }
+    let mut all: Vec<FileRecord> = metrics
+        .files
+        .iter()
+        .map(|of| FileRecord { number: of.number, name: of.name.clone(), ns: ns(of.seconds) })
+        .collect();
+    all.sort_by_key(|of| of.number);
+    all
 }

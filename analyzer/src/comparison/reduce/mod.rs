@@ -149,6 +149,10 @@ impl RunRecord {
             code: sampled.map(|code| code::sampled(run, code, ranks_per_group)),
             parallel_regions: metrics.as_ref().and_then(|of| of.openmp.as_ref()).map(beside::teams),
             files: metrics.as_ref().and_then(|of| of.files.as_ref()).and_then(beside::files),
+            each_file: metrics
+                .as_ref()
+                .and_then(|of| of.files.as_ref())
+                .map_or_else(Vec::new, beside::each_file),
             findings: findings.unwrap_or_default(),
             simulated: run.is_simulated(),
         })

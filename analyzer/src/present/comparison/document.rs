@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::comparison::basis::{Basis, lacked_cores};
-use crate::comparison::beside::{BesideDifference, What};
+use crate::comparison::beside::{BesideDifference, FilePlace, What};
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
 use crate::comparison::code::FunctionDifference;
 use crate::comparison::parts::Key;
@@ -250,7 +250,8 @@ struct CodePart<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct BesidePart<'a> {
-    /// `parallel_region` (of the thread that begins it), `idle_threads` (in it), or `files`.
+    /// `parallel_region` (of the thread that begins it), `idle_threads` (in it), `files` (all), or `file` (one of several
+    /// that all runs have).
     what: &'static str,
     /// Where regions begin: function; null: not known, or files.
     function: Option<&'a str>,
@@ -258,6 +259,12 @@ struct BesidePart<'a> {
     file: Option<&'a str>,
     /// Line.
     line: Option<u32>,
+    /// Path of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    /// Its number, if names were not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
     #[serde(flatten)]
     change: Change,
     /// Two-sided; 1 if nothing tells how much it varies.
@@ -474,12 +481,20 @@ fn beside_part(of: &BesideDifference) -> BesidePart<'_> {
         What::Region(place) => ("parallel_region", Some(place)),
         What::Idle(place) => ("idle_threads", Some(place)),
         What::Files => ("files", None),
+        What::File(_) => ("file", None),
+    };
+    let (name, number) = match &of.what {
+        What::File(FilePlace::Named(name)) => (Some(name.as_str()), None),
+        What::File(FilePlace::Numbered(number)) => (None, Some(*number)),
+        _ => (None, None),
     };
     BesidePart {
         what,
         function: place.and_then(|of| of.function.as_deref()),
         file: place.and_then(|of| of.file.as_deref()),
         line: place.and_then(|of| of.line),
+        name,
+        number,
         change: Change::new(&of.estimate),
         p: of.estimate.p,
         found: of.is_significant,

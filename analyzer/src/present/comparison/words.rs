@@ -1,6 +1,6 @@
 //! Words for places, counts, machines and the differences between runs.
 
-use crate::comparison::beside::{TeamPlace, What};
+use crate::comparison::beside::{FilePlace, TeamPlace, What};
 use crate::comparison::counts::{Change, CountKind};
 use crate::comparison::guard::Verdict;
 use crate::comparison::place::{CodeLocation, Site};
@@ -148,6 +148,8 @@ pub(super) fn beside(of: &What) -> String {
         What::Region(place) => format!("parallel region {}", team(place)),
         What::Idle(place) => format!("threads without work {}", team(place)),
         What::Files => "calls on files".to_owned(),
+        What::File(FilePlace::Named(name)) => format!("calls on {name}"),
+        What::File(FilePlace::Numbered(number)) => format!("calls on file {number}"),
     }
 }
 
