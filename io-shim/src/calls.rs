@@ -85,20 +85,20 @@ macro_rules! entries {
 pub(crate) use entries;
 
 /// Forwards a call on a descriptor, and has it recorded if that is a file. `call` returns the function's result and the
-/// bytes that it moved.
+/// bytes that it moved, and is told whether it is recorded.
 #[inline(always)]
 pub fn on_descriptor(
     descriptor: c_int,
     field: u16,
     caller: Caller,
-    call: impl FnOnce() -> (usize, u64),
+    call: impl FnOnce(bool) -> (usize, u64),
 ) -> usize {
-    let Some(recorder) = recorder() else { return call().0 };
+    let Some(recorder) = recorder() else { return call(false).0 };
     let is_own = is_recorders(caller.site);
     let file = if is_own { None } else { file_of(recorder, descriptor) };
     let Some(file) = file else { return elsewhere(field, call) };
     let begin = (recorder.begin)();
-    let (result, bytes) = call();
+    let (result, bytes) = call(begin != 0);
     if begin != 0 {
         // SAFETY: the function that was entered there returns only after this one.
         unsafe { (recorder.record)(file, field, bytes, begin, caller.here, caller.site) };
@@ -108,10 +108,10 @@ pub fn on_descriptor(
 
 /// Forwards a call that is not recorded, and counts its bytes.
 #[inline(always)]
-fn elsewhere(field: u16, call: impl FnOnce() -> (usize, u64)) -> usize {
+fn elsewhere(field: u16, call: impl FnOnce(bool) -> (usize, u64)) -> usize {
     const READ: u16 = FileCallKind::Read as u16;
     const WRITE: u16 = FileCallKind::Write as u16;
-    let (result, bytes) = call();
+    let (result, bytes) = call(false);
     if bytes != 0 {
         match field {
             READ => _ = ELSEWHERE[0].fetch_add(bytes, Relaxed),

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use trace_format::preload::{FileRecorder, NOT_RECORDED};
 
+use crate::positions;
+
 /// Larger descriptors are not recorded.
 const MAX_DESCRIPTORS: usize = 1 << 16;
 
@@ -52,6 +54,7 @@ fn look(recorder: &FileRecorder, descriptor: c_int) -> Option<u32> {
 /// Forgets a descriptor. Any number may be passed.
 #[inline(always)]
 pub fn forget(descriptor: c_int) {
+    positions::forget(descriptor);
     if let Some(state) = STATES.get(descriptor as usize) {
         state.store(UNKNOWN, Relaxed);
     }
@@ -60,6 +63,7 @@ pub fn forget(descriptor: c_int) {
 /// Forgets the descriptors from `first` to `last`.
 pub fn forget_all(first: u32, last: u32) {
     let end = (last as usize).saturating_add(1).min(MAX_DESCRIPTORS);
+    (first as usize..end).for_each(|descriptor| positions::forget(descriptor as c_int));
     let states = STATES.get(first as usize..end).unwrap_or_default();
     for state in states {
         // A page that was never written stays so.

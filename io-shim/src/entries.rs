@@ -11,6 +11,7 @@ use trace_format::file_calls::FileCallKind;
 
 use crate::calls::{Caller, begin, entries, on_descriptor, opened};
 use crate::descriptors::{forget, forget_all, known_file_of};
+use crate::positions;
 use crate::real::{Arguments, Real};
 use crate::recorder::recorder;
 
@@ -22,22 +23,78 @@ const OPEN: c_long = libc::SYS_open;
 const OPEN: c_long = NONE;
 
 unsafe fn reads(real: &Real, caller: Caller, arguments: Arguments) -> usize {
+    let [descriptor, ..] = arguments;
     // SAFETY: the caller vouches for the arguments.
-    unsafe { moves(FileCallKind::Read, real, caller, arguments) }
+    unsafe {
+        moves(FileCallKind::Read, real, caller, arguments, |bytes, is_recorded| {
+            positions::has_read(descriptor as c_int, bytes, is_recorded);
+        })
+    }
+}
+
+unsafe fn reads_at(real: &Real, caller: Caller, arguments: Arguments) -> usize {
+    let [descriptor, _, _, offset, _] = arguments;
+    // SAFETY: the caller vouches for the arguments.
+    unsafe {
+        moves(FileCallKind::Read, real, caller, arguments, |bytes, is_recorded| {
+            // An offset of -1 (preadv2) stands for where the descriptor is.
+            match offset as isize {
+                ..0 => positions::has_read(descriptor as c_int, bytes, is_recorded),
+                _ => {
+                    positions::has_read_at(descriptor as c_int, offset as u64, bytes, is_recorded);
+                }
+            }
+        })
+    }
 }
 
 unsafe fn writes(real: &Real, caller: Caller, arguments: Arguments) -> usize {
+    let [descriptor, ..] = arguments;
     // SAFETY: the caller vouches for the arguments.
-    unsafe { moves(FileCallKind::Write, real, caller, arguments) }
+    unsafe {
+        moves(FileCallKind::Write, real, caller, arguments, |_, _| {
+            positions::moved(descriptor as c_int);
+        })
+    }
 }
 
+unsafe fn writes_at(real: &Real, caller: Caller, arguments: Arguments) -> usize {
+    // SAFETY: the caller vouches for the arguments.
+    unsafe { moves(FileCallKind::Write, real, caller, arguments, |_, _| {}) }
+}
+
+/// `then` is told how many bytes were moved, and whether the call is recorded.
 #[inline(always)]
-unsafe fn moves(kind: FileCallKind, real: &Real, caller: Caller, arguments: Arguments) -> usize {
-    on_descriptor(arguments[0] as c_int, kind as u16, caller, || {
+unsafe fn moves(
+    kind: FileCallKind,
+    real: &Real,
+    caller: Caller,
+    arguments: Arguments,
+    then: impl FnOnce(u64, bool),
+) -> usize {
+    on_descriptor(arguments[0] as c_int, kind as u16, caller, |is_recorded| {
         // SAFETY: the caller vouches for the arguments.
         let result = unsafe { real.call(arguments) };
-        (result, (result as isize).max(0) as u64)
+        let bytes = (result as isize).max(0) as u64;
+        then(bytes, is_recorded);
+        (result, bytes)
     })
+}
+
+unsafe fn seeks(real: &Real, _caller: Caller, arguments: Arguments) -> usize {
+    // SAFETY: the caller vouches for the arguments.
+    let result = unsafe { real.call(arguments) };
+    positions::moved_to(arguments[0] as c_int, result as isize);
+    result
+}
+
+/// `sendfile`, whose second argument is the file that it reads.
+unsafe fn sends(real: &Real, _caller: Caller, arguments: Arguments) -> usize {
+    // SAFETY: the caller vouches for the arguments.
+    let result = unsafe { real.call(arguments) };
+    positions::moved(arguments[0] as c_int);
+    positions::moved(arguments[1] as c_int);
+    result
 }
 
 unsafe fn synchronises(real: &Real, caller: Caller, arguments: Arguments) -> usize {
@@ -58,7 +115,7 @@ unsafe fn without_bytes(
     arguments: Arguments,
 ) -> usize {
     // SAFETY: the caller vouches for the arguments.
-    let call = || (unsafe { real.call(arguments) }, 0);
+    let call = |_| (unsafe { real.call(arguments) }, 0);
     on_descriptor(arguments[0] as c_int, kind as u16, caller, call)
 }
 
@@ -67,11 +124,14 @@ unsafe fn opens(real: &Real, caller: Caller, arguments: Arguments) -> usize {
     // SAFETY: the caller vouches for the arguments.
     let result = unsafe { real.call(arguments) };
     forget(result as c_int);
+    positions::at_start(result as c_int);
     opened(result as c_int, begin, FileCallKind::Open as u16, caller);
     result
 }
 
 unsafe fn makes_descriptor(real: &Real, _caller: Caller, arguments: Arguments) -> usize {
+    // Both have one offset.
+    positions::shared(arguments[0] as c_int);
     // SAFETY: the caller vouches for the arguments.
     let result = unsafe { real.call(arguments) };
     forget(result as c_int);
@@ -123,24 +183,28 @@ unsafe fn closes_from(real: &Real, _caller: Caller, arguments: Arguments) -> usi
 
 entries! {
     read as read_inner, libc::SYS_read => reads;
-    pread as pread_inner, libc::SYS_pread64 => reads;
-    pread64 as pread64_inner, libc::SYS_pread64 => reads;
+    pread as pread_inner, libc::SYS_pread64 => reads_at;
+    pread64 as pread64_inner, libc::SYS_pread64 => reads_at;
     readv as readv_inner, libc::SYS_readv => reads;
-    preadv as preadv_inner, libc::SYS_preadv => reads;
-    preadv64 as preadv64_inner, libc::SYS_preadv => reads;
-    preadv2 as preadv2_inner, NONE => reads;
-    preadv64v2 as preadv64v2_inner, NONE => reads;
+    preadv as preadv_inner, libc::SYS_preadv => reads_at;
+    preadv64 as preadv64_inner, libc::SYS_preadv => reads_at;
+    preadv2 as preadv2_inner, NONE => reads_at;
+    preadv64v2 as preadv64v2_inner, NONE => reads_at;
     __read_chk as read_chk, NONE => reads;
-    __pread_chk as pread_chk, NONE => reads;
-    __pread64_chk as pread64_chk, NONE => reads;
+    __pread_chk as pread_chk, NONE => reads_at;
+    __pread64_chk as pread64_chk, NONE => reads_at;
     write as write_inner, libc::SYS_write => writes;
-    pwrite as pwrite_inner, libc::SYS_pwrite64 => writes;
-    pwrite64 as pwrite64_inner, libc::SYS_pwrite64 => writes;
+    pwrite as pwrite_inner, libc::SYS_pwrite64 => writes_at;
+    pwrite64 as pwrite64_inner, libc::SYS_pwrite64 => writes_at;
     writev as writev_inner, libc::SYS_writev => writes;
-    pwritev as pwritev_inner, libc::SYS_pwritev => writes;
-    pwritev64 as pwritev64_inner, libc::SYS_pwritev => writes;
+    pwritev as pwritev_inner, libc::SYS_pwritev => writes_at;
+    pwritev64 as pwritev64_inner, libc::SYS_pwritev => writes_at;
     pwritev2 as pwritev2_inner, NONE => writes;
     pwritev64v2 as pwritev64v2_inner, NONE => writes;
+    lseek as lseek_inner, libc::SYS_lseek => seeks;
+    lseek64 as lseek64_inner, libc::SYS_lseek => seeks;
+    sendfile as sendfile_inner, libc::SYS_sendfile => sends;
+    sendfile64 as sendfile64_inner, libc::SYS_sendfile => sends;
     fsync as fsync_inner, libc::SYS_fsync => synchronises;
     fdatasync as fdatasync_inner, libc::SYS_fdatasync => synchronises;
     ftruncate as ftruncate_inner, libc::SYS_ftruncate => resizes;

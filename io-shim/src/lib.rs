@@ -10,6 +10,7 @@
 //! | `streams` | those of the C library's streams |
 //! | `calls` | forwards a call and has it recorded |
 //! | `descriptors` | what is known of each open descriptor |
+//! | `positions` | where reads begin and end |
 //! | `real` | the functions behind ours |
 //! | `recorder` | `libgammachi.so`, if it is there |
 //!
@@ -25,6 +26,7 @@
 mod calls;
 mod descriptors;
 mod entries;
+mod positions;
 mod real;
 mod recorder;
 #[cfg(target_env = "gnu")]
@@ -41,4 +43,6 @@ extern "C" fn begin() {
     #[cfg(target_env = "gnu")]
     streams::find_all();
     recorder::find();
+    // SAFETY: the handler takes no arguments.
+    unsafe { libc::pthread_atfork(None, Some(positions::all_shared), None) };
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
+use crate::positions::of_file;
 use trace_format::preload::{FileRecorder, SYMBOL};
 
 static RECORDER: AtomicPtr<FileRecorder> = AtomicPtr::new(null_mut());
@@ -26,7 +27,7 @@ pub fn find() {
     let code = object_around(found.addr());
     CODE.0.store(code.start, Relaxed);
     CODE.1.store(code.end - code.start, Relaxed);
-    (recorder.attach)(&ELSEWHERE);
+    (recorder.attach)(&ELSEWHERE, of_file);
     RECORDER.store(found, Release);
 }
 

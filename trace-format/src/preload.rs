@@ -6,8 +6,10 @@
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::AtomicU64;
 
+use crate::file_calls::FileReads;
+
 /// Name of the [`FileRecorder`] in `libgammachi.so`. Another layout gets another name.
-pub const SYMBOL: &CStr = c"gammachi_io_v1";
+pub const SYMBOL: &CStr = c"gammachi_io_v2";
 
 /// What [`FileRecorder::number`] returns for a descriptor whose calls are not recorded: it is no regular file, or a
 /// file of the kernel (/proc, /sys).
@@ -17,8 +19,12 @@ pub const NOT_RECORDED: u32 = u32::MAX;
 #[repr(C)]
 pub struct FileRecorder {
     /// Says that calls are seen from now on, and where the bytes are counted that the process reads (first) and writes
-    /// (second) by calls that are seen but not recorded.
-    pub attach: extern "C" fn(elsewhere: &'static [AtomicU64; 2]),
+    /// (second) by calls that are seen but not recorded; and by which function it is asked for the reads of a file, with
+    /// its number.
+    pub attach: extern "C" fn(
+        elsewhere: &'static [AtomicU64; 2],
+        reads: extern "C" fn(file: u32) -> FileReads,
+    ),
     /// The counter, before a call; 0 if nothing is recorded now.
     pub begin: extern "C" fn() -> u64,
     /// The number of an open descriptor's file, or [`NOT_RECORDED`].

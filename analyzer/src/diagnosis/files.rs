@@ -4,7 +4,7 @@ use crate::metrics::{FileMetrics, FileUse, RankFiles};
 use crate::statistics::median;
 
 use super::evidence::Evidence;
-use super::finding::{FileOfAll, Finding, SlowFiles, SmallFileCalls};
+use super::finding::{FileOfAll, Finding, ReadAgain, SlowFiles, SmallFileCalls, UnalignedReads};
 
 /// Share of the ranks' time, or of τ, from which calls on files are mentioned.
 const NOTABLE_FILES: f64 = 0.05;
@@ -18,7 +18,13 @@ const MUCH_LONGER: f64 = 2.0;
 /// What calls on files cost, in order.
 pub(super) fn costs(of: &Evidence) -> Vec<Finding> {
     let Some(files) = &of.metrics.files else { return Vec::new() };
-    let all = [slow_rank(of, files), small_calls(of, files), opened_by_all(of, files)];
+    let all = [
+        slow_rank(of, files),
+        small_calls(of, files),
+        read_again(of, files),
+        unaligned_reads(of, files),
+        opened_by_all(of, files),
+    ];
     all.into_iter().flatten().collect()
 }
 
@@ -47,6 +53,51 @@ fn small_calls(of: &Evidence, files: &FileMetrics) -> Option<Finding> {
             calls,
             mean_bytes: bytes as f64 / calls as f64,
             seconds,
+            share,
+        })
+    })
+}
+
+/// The file that takes most time to read again. Of one that is written, too, its contents may have been new.
+fn read_again(of: &Evidence, files: &FileMetrics) -> Option<Finding> {
+    let again_s = |file: &FileUse| {
+        file.read_s * (file.read_again_bytes as f64 / file.read_bytes.max(1) as f64).min(1.0)
+    };
+    let is_again =
+        |file: &&FileUse| file.written_bytes == 0 && 2 * file.read_again_bytes >= file.read_bytes;
+    let again = files.files.iter().filter(is_again);
+    let file = again.max_by(|a, b| again_s(a).total_cmp(&again_s(b)))?;
+    let (seconds, share) = (again_s(file), again_s(file) / all_s(of));
+    (share >= NOTABLE_FILES).then(|| {
+        Finding::ReadAgain(ReadAgain {
+            file: file.number,
+            name: file.name.clone(),
+            bytes: file.read_bytes,
+            again_bytes: file.read_again_bytes,
+            seconds,
+            share,
+        })
+    })
+}
+
+/// The file that takes most time to read, if most of many reads begin inside a page and are no small ones, which are
+/// another finding.
+fn unaligned_reads(of: &Evidence, files: &FileMetrics) -> Option<Finding> {
+    let is_unaligned = |file: &&FileUse| {
+        file.placed_reads >= MANY_CALLS
+            && 2 * file.unaligned_reads >= file.reads
+            && file.read_bytes >= file.reads * FEW_BYTES
+    };
+    let unaligned = files.files.iter().filter(is_unaligned);
+    let file = unaligned.max_by(|a, b| a.read_s.total_cmp(&b.read_s))?;
+    let share = file.read_s / all_s(of);
+    (share >= NOTABLE_FILES).then(|| {
+        Finding::UnalignedReads(UnalignedReads {
+            file: file.number,
+            name: file.name.clone(),
+            reads: file.placed_reads,
+            unaligned: file.unaligned_reads,
+            seconds: file.read_s,
             share,
         })
     })

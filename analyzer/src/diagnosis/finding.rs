@@ -216,6 +216,10 @@ pub enum Finding {
     LosesMost(Loss),
     /// Many small reads or writes of a file take a notable part (at least 5 %) of the ranks' time.
     SmallFileCalls(SmallFileCalls),
+    /// Ranks read most of a file again, which takes a notable part of their time.
+    ReadAgain(ReadAgain),
+    /// Most reads of a file begin inside a page, and reading it takes a notable part of the ranks' time.
+    UnalignedReads(UnalignedReads),
     /// All ranks open one file by themselves, and that takes a notable part of their time.
     FileOfAll(FileOfAll),
     /// A rank spends longer in calls on files than the others, which wait for it as far as that is known.
@@ -251,6 +255,8 @@ impl Finding {
             Self::Efficiency(_)
             | Self::LosesMost(_)
             | Self::SmallFileCalls(_)
+            | Self::ReadAgain(_)
+            | Self::UnalignedReads(_)
             | Self::FileOfAll(_)
             | Self::SlowFiles(_)
             | Self::ThreadsShareCores(_)
@@ -541,6 +547,42 @@ pub struct SerialIo {
     pub share: f64,
     /// Number of ranks of the run.
     pub ranks: usize,
+}
+
+/// Bytes of a file that ranks had read before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReadAgain {
+    /// The file's number.
+    pub file: u64,
+    /// Its path; null: names were not kept.
+    pub name: Option<String>,
+    /// Bytes read, on all ranks.
+    pub bytes: u64,
+    /// At least so many of them the same rank had read before.
+    pub again_bytes: u64,
+    /// Their part of the time of all ranks in reads of the file, seconds.
+    pub seconds: f64,
+    /// Share of the ranks' time.
+    pub share: f64,
+}
+
+/// Reads of a file that begin inside a page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct UnalignedReads {
+    /// The file's number.
+    pub file: u64,
+    /// Its path; null: names were not kept.
+    pub name: Option<String>,
+    /// Reads whose offset is known, on all ranks.
+    pub reads: u64,
+    /// Those that begin at no multiple of 4096.
+    pub unaligned: u64,
+    /// Time of all ranks in all reads of the file, seconds.
+    pub seconds: f64,
+    /// Share of the ranks' time.
+    pub share: f64,
 }
 
 /// Many reads or writes of few bytes on a file.

@@ -30,6 +30,14 @@ pub struct FileUse {
     pub mpi_bytes: u64,
     /// Times that it was mapped into memory, where it is read and written without calls.
     pub mappings: u64,
+    /// Reads that returned bytes from a known offset: by a descriptor of one thread, opened by the program and not
+    /// duplicated; known of the whole run only.
+    pub placed_reads: u64,
+    /// Those of them that begin at no multiple of 4096.
+    pub unaligned_reads: u64,
+    /// Of what these read at least so many bytes are at offsets that the same rank had read before: what it read beyond
+    /// its largest offset.
+    pub read_again_bytes: u64,
     /// Seconds inside all these calls.
     pub seconds: f64,
     /// The part of it in calls that open.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
-use trace_format::file_calls::{FileCallKind, FileCalls};
+use trace_format::file_calls::{FileCallKind, FileCalls, FileReads};
 use trace_format::header::{Definition, FileRecording, ObjectKind, Phase};
 use trace_format::layout::TOOL;
 use trace_format::markers::ToolReason;
@@ -241,6 +241,14 @@ impl FileMetrics {
                 of_rank.add(*kind, *sums, *place, seconds);
                 *rank_files.entry(index).or_default() += seconds;
             }
+            for (number, reads) in placed_reads(run, position).filter(|_| is_whole) {
+                if let Some(index) = own_files.get(&number) {
+                    let of = &mut files[*index].of;
+                    of.placed_reads += reads.calls;
+                    of.unaligned_reads += reads.unaligned;
+                    of.read_again_bytes += reads.bytes.saturating_sub(reads.end);
+                }
+            }
             for (index, seconds) in &rank_files {
                 let slowest = &mut files[*index].slowest;
                 if slowest.is_none_or(|of| *seconds > of.seconds) {
@@ -269,6 +277,19 @@ impl FileMetrics {
         let is_partial = run.ranks.iter().any(has_totals);
         Some(Self { is_loaded, is_partial, files, ranks: of_ranks, unseen })
     }
+}
+
+/// The reads of a rank's files whose offsets are known, by the files' numbers.
+fn placed_reads(run: &Run, position: usize) -> impl Iterator<Item = (u32, FileReads)> {
+    let definitions = run.ranks[position].file.definitions.iter();
+    // Another session has those before, too.
+    let last: BTreeMap<u32, FileReads> = definitions
+        .filter_map(|definition| match definition {
+            Definition::FileReads { file, reads } => Some((*file, *reads)),
+            _ => None,
+        })
+        .collect();
+    last.into_iter()
 }
 
 /// For the files of MPI on a rank, the file on which most calls were made inside.

@@ -177,6 +177,7 @@ fn moved_definition(definition: &Definition, moved: &impl Fn(u64) -> u64) -> Opt
         | Definition::MissedTeams { .. }
         | Definition::File(_)
         | Definition::FileRecording(_)
+        | Definition::FileReads { .. }
         | Definition::Unmapped => return None,
         Definition::RankBegin { ticks } => Definition::RankBegin { ticks: moved(ticks) },
         Definition::RankEnd { ticks } => Definition::RankEnd { ticks: moved(ticks) },

@@ -15,6 +15,12 @@ pub fn files(rows: &[FileUse]) -> Table {
     add("opens", "opens", &|of| Cell::Count(of.opens));
     add("reads", "reads", &|of| Cell::Count(of.reads));
     add("read_bytes", "read", &|of| Cell::Bytes(of.read_bytes as f64));
+    if rows.iter().any(|of| of.unaligned_reads > 0) {
+        add("unaligned_reads", "unaligned", &|of| Cell::Count(of.unaligned_reads));
+    }
+    if rows.iter().any(|of| of.read_again_bytes > 0) {
+        add("read_again_bytes", "read again", &|of| Cell::Bytes(of.read_again_bytes as f64));
+    }
     add("writes", "writes", &|of| Cell::Count(of.writes));
     add("written_bytes", "written", &|of| Cell::Bytes(of.written_bytes as f64));
     if rows.iter().any(|of| of.mpi_calls > 0) {

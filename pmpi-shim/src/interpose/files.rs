@@ -56,5 +56,5 @@ unsafe extern "C" fn record(
 /// Found by `libgammachi_io.so`.
 #[allow(non_upper_case_globals)] // A symbol's name.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub static gammachi_io_v1: FileRecorder =
+pub static gammachi_io_v2: FileRecorder =
     FileRecorder { attach: file_recording::attach, begin, number, record };

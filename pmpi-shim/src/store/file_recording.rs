@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use trace_format::file_calls::FileReads;
 use trace_format::header::{Definition, FileRecording, Phase};
 
 use crate::host::machine;
@@ -12,9 +13,16 @@ use crate::store::{file_sums, known_files};
 /// Where the other library counts what it sees, but is not recorded: bytes read and written.
 static ELSEWHERE: OnceLock<&'static [AtomicU64; 2]> = OnceLock::new();
 
+/// Whom to ask for the reads of a file.
+static READS: OnceLock<extern "C" fn(u32) -> FileReads> = OnceLock::new();
+
 /// Called by the other library when it is loaded.
-pub extern "C" fn attach(elsewhere: &'static [AtomicU64; 2]) {
+pub extern "C" fn attach(
+    elsewhere: &'static [AtomicU64; 2],
+    reads: extern "C" fn(u32) -> FileReads,
+) {
     let _ = ELSEWHERE.set(elsewhere);
+    let _ = READS.set(reads);
 }
 
 /// Whether the library that sees calls on files is loaded.
@@ -27,7 +35,10 @@ pub fn write(phase: Phase) -> Result<(), String> {
     let elsewhere =
         ELSEWHERE.get().map(|[read, written]| (read.load(Relaxed), written.load(Relaxed)));
     let sums = match phase {
-        Phase::Finalize => file_sums::take_all(known_files::last_number()),
+        Phase::Finalize => {
+            write_reads()?;
+            file_sums::take_all(known_files::last_number())
+        }
         _ => Vec::new(),
     };
     define(&Definition::FileRecording(FileRecording {
@@ -37,4 +48,16 @@ pub fn write(phase: Phase) -> Result<(), String> {
         elsewhere: elsewhere.unwrap_or_default(),
         sums,
     }))
+}
+
+/// Writes what is known of where the files were read.
+fn write_reads() -> Result<(), String> {
+    let Some(of_file) = READS.get() else { return Ok(()) };
+    for file in 1..=known_files::last_number() {
+        let reads = of_file(file);
+        if reads.calls > 0 {
+            define(&Definition::FileReads { file, reads })?;
+        }
+    }
+    Ok(())
 }

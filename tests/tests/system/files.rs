@@ -83,6 +83,11 @@ under_both! {
         assert_eq!((shared.ranks, shared.written_bytes), (2, 20_000));
         assert_eq!((shared.mpi_calls, shared.mpi_bytes), (20, 20_000));
         assert!(shared.inside_mpi_s > 0.0 && shared.inside_mpi_s <= shared.seconds);
+        // Eight reads from the start return bytes, then 77 B from 5 on and 300 B from 0 on.
+        for plain in [found["plain.0"], found["plain.1"]] {
+            let placed = (plain.placed_reads, plain.unaligned_reads, plain.read_again_bytes);
+            assert_eq!(placed, (10, 1, 377), "{plain:?}");
+        }
         // Libraries of the MPI may replace mmap.
         assert!(found["child.0"].mappings <= 1);
         let thread = found["thread.0"];

@@ -50,6 +50,23 @@ pub struct FileCalls {
     pub span: u64,
 }
 
+/// A read is aligned if it begins at a multiple of so many bytes.
+pub const PAGE: u64 = 4096;
+
+/// Reads of a file whose offsets are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[repr(C)]
+pub struct FileReads {
+    /// Those that returned bytes.
+    pub calls: u64,
+    /// Those of them that began inside a [`PAGE`].
+    pub unaligned: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Offset behind the last byte that was read.
+    pub end: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -191,6 +191,13 @@ pub enum Definition {
         /// Number of regions.
         regions: u64,
     },
+    /// Reads of a file, as far as their offsets are known. Written at the end, after another session again.
+    FileReads {
+        /// Its number.
+        file: u32,
+        /// All of them so far.
+        reads: crate::file_calls::FileReads,
+    },
 }
 
 /// A file that the program works on, by [`crate::markers::ToolReason::FileCalls`].

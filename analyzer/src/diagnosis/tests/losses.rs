@@ -1,7 +1,7 @@
 //! Transfers that are not hidden, ranks on the wrong hosts, one rank that accesses files or sleeps: found where they are,
 //! with what they cost, and nowhere else.
 
-use trace_format::file_calls::{FileCallKind, FileCalls};
+use trace_format::file_calls::{FileCallKind, FileCalls, FileReads};
 use trace_format::header::{File, FileRecording, Phase};
 use trace_format::layout::{Team, TeamWaits};
 
@@ -150,7 +150,16 @@ fn nothing_is_promised_without_a_replay() {
 }
 
 /// Two ranks that meet after 90 ms; rank 0 makes these calls on a file, of so many ms in all.
-fn files_of(kind: FileCallKind, (calls, bytes, ms): (u64, u64, u64)) -> Vec<Finding> {
+fn files_of(kind: FileCallKind, calls: (u64, u64, u64)) -> Vec<Finding> {
+    files_read(kind, calls, FileReads::default())
+}
+
+/// The same, with what is known of where it reads.
+fn files_read(
+    kind: FileCallKind,
+    (calls, bytes, ms): (u64, u64, u64),
+    reads: FileReads,
+) -> Vec<Finding> {
     const MS: u64 = 1_000_000;
     let mut ranks: Vec<SyntheticRank> =
         (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
@@ -172,6 +181,7 @@ fn files_of(kind: FileCallKind, (calls, bytes, ms): (u64, u64, u64)) -> Vec<Find
         };
         rank.definitions.extend([Definition::FileRecording(recording), Definition::File(file)]);
     }
+    ranks[0].definitions.push(Definition::FileReads { file: 1, reads });
     let calls = FileCalls { calls, bytes, inside: ms * MS, span: ms * MS };
     ranks[0].file_calls((kind as u16, 1), BEGIN + MS, calls);
     if kind == FileCallKind::Open {
@@ -214,6 +224,28 @@ fn calls_on_files_are_found_if_they_cost_much() {
     let found = of(FileCallKind::Open, (1, 0, 30));
     let of_all = |finding: &Finding| matches!(finding, Finding::FileOfAll(of) if of.opens == 2);
     assert!(found.iter().any(of_all) && slow(&found).is_none(), "{found:?}");
+}
+
+#[test]
+fn reads_of_the_same_bytes_or_inside_pages_are_found() {
+    let of = |calls: u64, unaligned: u64, bytes: u64, end: u64| {
+        let reads = FileReads { calls, unaligned, bytes, end };
+        let found = files_read(FileCallKind::Read, (calls, bytes, 60), reads);
+        let again = found.iter().find_map(|finding| match finding {
+            Finding::ReadAgain(of) => Some(of.again_bytes),
+            _ => None,
+        });
+        let unaligned = found.iter().find_map(|finding| match finding {
+            Finding::UnalignedReads(of) => Some(of.unaligned),
+            _ => None,
+        });
+        (again, unaligned)
+    };
+    assert_eq!(of(100, 0, 100 << 20, 10 << 20), (Some(90 << 20), None));
+    assert_eq!(of(100, 99, 100 << 20, 100 << 20), (None, None), "once each, and few");
+    assert_eq!(of(2000, 1500, 20 << 20, 20 << 20), (None, Some(1500)));
+    assert_eq!(of(2000, 900, 20 << 20, 20 << 20), (None, None));
+    assert_eq!(of(2000, 1500, 2 << 20, 2 << 20), (None, None), "small reads are told");
 }
 
 /// Ranks whose parallel regions take 60 of 100 ms, with teams of so many threads and the cores that they may use.

@@ -1,6 +1,6 @@
 //! Sentences on calls on files.
 
-use crate::diagnosis::finding::{FileOfAll, SlowFiles, SmallFileCalls};
+use crate::diagnosis::finding::{FileOfAll, ReadAgain, SlowFiles, SmallFileCalls, UnalignedReads};
 use crate::present::quantity::{count, in_unit, percent, seconds, significant};
 
 /// A file by its name, or by its number in the table FILES.
@@ -14,6 +14,27 @@ pub(super) fn small_calls(found: &SmallFileCalls) -> String {
         if found.writes { "writes" } else { "reads" },
         count(found.calls),
         significant(found.mean_bytes, 2),
+        file(found.file, found.name.as_ref()),
+        percent(found.share)
+    )
+}
+
+pub(super) fn read_again(found: &ReadAgain) -> String {
+    let bytes = |number: u64| in_unit(number as f64, 3, "B");
+    format!(
+        "Of {} read from {}, at least {} had been read before by the same rank: that takes {} of the ranks' time.",
+        bytes(found.bytes),
+        file(found.file, found.name.as_ref()),
+        bytes(found.again_bytes),
+        percent(found.share)
+    )
+}
+
+pub(super) fn unaligned_reads(found: &UnalignedReads) -> String {
+    format!(
+        "Unaligned reads: {} of {} reads of {} begin inside a page of 4 KiB; reading it takes {} of the ranks' time.",
+        count(found.unaligned),
+        count(found.reads),
         file(found.file, found.name.as_ref()),
         percent(found.share)
     )
@@ -77,6 +98,36 @@ mod tests {
         assert_eq!(
             text,
             "Many small writes: 20,000 calls averaging 16 B on file 3 take 25 % of the ranks' time."
+        );
+        let again = ReadAgain {
+            file: 3,
+            name: None,
+            bytes: 4 << 30,
+            again_bytes: 3 << 30,
+            seconds: 1.0,
+            share: 0.25,
+        };
+        let text = read_again(&again);
+        assert_short(&text);
+        assert_eq!(
+            text,
+            "Of 4.29 GB read from file 3, at least 3.22 GB had been read before by the same rank: that takes 25 % of \
+             the ranks' time."
+        );
+        let unaligned = UnalignedReads {
+            file: 3,
+            name: None,
+            reads: 2000,
+            unaligned: 1999,
+            seconds: 1.0,
+            share: 0.25,
+        };
+        let text = unaligned_reads(&unaligned);
+        assert_short(&text);
+        assert_eq!(
+            text,
+            "Unaligned reads: 1,999 of 2,000 reads of file 3 begin inside a page of 4 KiB; reading it takes 25 % of \
+             the ranks' time."
         );
         let all = FileOfAll {
             file: 1,

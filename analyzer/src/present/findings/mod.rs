@@ -142,6 +142,8 @@ pub(crate) fn sentence(finding: &Finding, unfinished: Option<&Unfinished>) -> Op
         Finding::Overlap(saves) => transfer::overlap(saves),
         Finding::LosesMost(loss) => computation::loses_most(loss),
         Finding::SmallFileCalls(found) => files::small_calls(found),
+        Finding::ReadAgain(found) => files::read_again(found),
+        Finding::UnalignedReads(found) => files::unaligned_reads(found),
         Finding::FileOfAll(found) => files::file_of_all(found),
         Finding::SlowFiles(found) => files::slow_files(found),
         Finding::ThreadsShareCores(found) => cores::threads_share_cores(found),
