@@ -93,6 +93,10 @@ pub struct LiveRank {
     process: Option<KnownProcess>,
     /// When the kernel was asked for its state, and what that was.
     asked: Option<(Instant, ProcessState)>,
+    /// Whether one of its threads had a core since the last glance.
+    ran: bool,
+    /// Whether its only thread has slept since before the last look.
+    sleeps: bool,
     /// When that let go of it, if it has ended or is about to.
     pub closed: Option<Closed>,
     /// Counter at the last look.
@@ -122,6 +126,8 @@ impl LiveRank {
             new_calls: None,
             process: None,
             asked: None,
+            ran: false,
+            sleeps: false,
             closed: None,
             looked: 0,
         };
@@ -221,14 +227,16 @@ impl LiveRank {
     }
 
     /// Notes what its windows show since the last look; efficiency is that of the last `span` ticks.
-    pub(super) fn look(&mut self, span: u64) {
+    pub(super) fn look(&mut self, span: u64, ticks_per_s: f64) {
         // Of one that had died before it was looked at, the windows show the last moment.
         if self.state == RankState::Finished
             || self.state == RankState::Dead && self.place.is_some()
         {
             return;
         }
-        let Ok(windows) = self.windows.look() else { return };
+        // Before the windows are read: whatever is written later shows in the next account.
+        self.note_queue(ticks_per_s);
+        let Ok(windows) = self.windows.look(self.sleeps) else { return };
         let now = counter::read_kind(self.file.counter);
         self.looked = now;
         // Two windows of a thread take turns.
@@ -259,6 +267,12 @@ impl LiveRank {
                 self.recent.add(stretch, now.saturating_sub(span));
             }
         }
+        self.sleeps &= self.is_alone();
+    }
+
+    /// Whether it has no threads that call MPI but that of which the kernel tells the state.
+    fn is_alone(&self) -> bool {
+        self.threads == [self.file.fixed.pid]
     }
 
     /// What it did since it was first looked at.
@@ -272,12 +286,11 @@ impl LiveRank {
     }
 
     /// Looks at its process, and at the definitions if they may have changed.
-    pub(super) fn glance(&mut self, ticks_per_s: f64) {
+    pub(super) fn glance(&mut self) {
         if self.has_ended() {
             return;
         }
-        let ran = self.note_queue(ticks_per_s);
-        let process = self.process_now(ran);
+        let process = self.process_now();
         if process.runs() {
             self.closed.take_if(|closed| closed.goes_on());
         }
@@ -290,27 +303,34 @@ impl LiveRank {
         self.state = match (self.state, process, self.place) {
             (RankState::Finished, ..) => RankState::Finished,
             (_, ProcessState::Gone, _) => RankState::Dead,
-            (_, ProcessState::Runs('T' | 't'), _) => RankState::Stopped,
+            (_, process, _) if is_stopped(process) => RankState::Stopped,
             (_, _, Some(Place::InMpi { .. })) => RankState::InMpi,
             _ => RankState::Computing,
         };
     }
 
     /// The state of its process. The kernel takes longer to tell it than all else, so it is asked only now and then: one that
-    /// had a core since the last glance was neither stopped nor dead.
-    fn process_now(&mut self, ran: bool) -> ProcessState {
+    /// had a core since the last glance was neither stopped nor dead, and one that sleeps needs a core to be.
+    fn process_now(&mut self) -> ProcessState {
         const ASKED: Duration = Duration::from_millis(250);
         const ASKED_RARELY: Duration = Duration::from_secs(2);
+        let ran = std::mem::take(&mut self.ran);
         let is_known = self.closed.is_none() && self.accounts.len() == self.threads.len();
         if let Some((at, state)) = self.asked.filter(|_| is_known) {
             let state = if ran && state.runs() { ProcessState::Runs('R') } else { state };
             self.asked = Some((at, state));
-            if at.elapsed() < if ran { ASKED_RARELY } else { ASKED } {
+            // A stopped one that goes on is stopped until it has a core.
+            let rarely = ran || self.sleeps && !is_stopped(state);
+            if at.elapsed() < if rarely { ASKED_RARELY } else { ASKED } {
                 return state;
             }
         }
         let state = self.find_process();
         self.asked = Some((Instant::now(), state));
+        // Not every kernel keeps accounts, and that of a thread that runs may be an old one.
+        let has_account = is_known && self.cores.turns > 0;
+        let is_running = !state.runs() || state == ProcessState::Runs('R');
+        self.sleeps = has_account && self.is_alone() && !is_running;
         state
     }
 
@@ -346,9 +366,8 @@ impl LiveRank {
         }
     }
 
-    /// Reads how its threads used the cores, and how long they waited for one. Returns whether one had a core since the last
-    /// time.
-    fn note_queue(&mut self, ticks_per_s: f64) -> bool {
+    /// Reads how its threads used the cores, and how long they waited for one.
+    fn note_queue(&mut self, ticks_per_s: f64) {
         let process = self.file.fixed.pid;
         let before = std::mem::take(&mut self.cores);
         self.accounts.retain(|thread, _| self.threads.contains(thread));
@@ -374,12 +393,13 @@ impl LiveRank {
             }
         }
         let CoreUse { used_s, turns, .. } = self.cores;
-        let ran = used_s > before.used_s || turns > before.turns;
+        self.ran |= used_s > before.used_s || turns > before.turns;
+        self.sleeps &= (used_s, turns) == (before.used_s, before.turns);
         let now = self.now();
         let (since, before) = &self.queued_before;
         let since_s = now.saturating_sub(*since) as f64 / ticks_per_s;
         if since_s < QUEUED_S {
-            return ran;
+            return;
         }
         let waited = self.queued.iter().filter_map(|(thread, now_ns)| {
             Some(now_ns.saturating_sub(*before.get(thread)?) as f64 * 1e-9)
@@ -387,11 +407,108 @@ impl LiveRank {
         let longest_s = waited.max_by(f64::total_cmp);
         self.waits_for_core = longest_s.map(|waited_s| (waited_s / since_s).clamp(0.0, 1.0));
         self.queued_before = (now, self.queued.clone());
-        ran
     }
 
     /// Share of the last seconds outside MPI and the recorder; `None` if it has ended, or nothing was seen of it.
     pub fn efficiency(&self) -> Option<f64> {
         self.recent.efficiency().filter(|_| !self.has_ended())
+    }
+}
+
+fn is_stopped(process: ProcessState) -> bool {
+    matches!(process, ProcessState::Runs('T' | 't'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::FileExt;
+    use std::process::{Child, Command};
+
+    use rustix::process::{Pid, Signal, kill_process};
+    use trace_format::encoding::checksum;
+    use trace_format::layout::*;
+
+    use super::super::run::LiveRun;
+    use super::*;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank, number_of};
+    use crate::trace::host_name;
+
+    struct Sleeper(Child);
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    impl Sleeper {
+        fn signal(&self, signal: Signal) {
+            kill_process(Pid::from_child(&self.0), signal).unwrap();
+        }
+    }
+
+    /// Adds an empty window of a process's first thread to a file. Returns where its first slot lies.
+    fn add_window(file: &File, process: u32) -> u64 {
+        let at = file.metadata().unwrap().len().next_multiple_of(CHUNK_GRANULE);
+        let mut header: ChunkHeader = read_plain(&[0; CHUNK_HEADER_BYTES]).unwrap();
+        (header.magic, header.kind, header.flags) = (CHUNK_MAGIC, CHUNK_EVENTS, CHUNK_IS_WINDOW);
+        (header.length, header.opened_ticks) = (MAPPING_GRANULE, 3000);
+        header.thread_os_id = process;
+        let (from, to) = CHUNK_CRC_COVERS;
+        header.crc = checksum(&bytes_of(&header)[from..to]);
+        file.set_len(at + MAPPING_GRANULE).unwrap();
+        file.write_all_at(bytes_of(&header), at).unwrap();
+        at + CHUNK_HEADER_BYTES as u64
+    }
+
+    /// Looks until the rank is as expected.
+    fn look_until(run: &mut LiveRun, what: &str, is_so: impl Fn(&LiveRank) -> bool) {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let end = Instant::now() + PATIENCE;
+        while !run.ranks().all(&is_so) {
+            assert!(Instant::now() < end, "not {what}: {:?}", run.ranks().next());
+            std::thread::sleep(Duration::from_millis(20));
+            run.look();
+            run.glance();
+        }
+    }
+
+    /// The process is another program, so that what it writes is known.
+    #[test]
+    fn windows_of_a_thread_that_sleeps_are_not_read_until_it_has_a_core() {
+        let directory = RunDirectory::new();
+        let mut rank = SyntheticRank::complete(0, 1, 1000, 2000);
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        (rank.header.host, rank.header.boot_id) = (host_name(), boot_id.trim().to_owned());
+        directory.write(&rank);
+        let file = OpenOptions::new().read(true).write(true).open(directory.file(0)).unwrap();
+        let mut command = Command::new("sleep");
+        let child = command.arg("1000").stdin(file.try_clone().unwrap()).spawn().unwrap();
+        let process = Sleeper(child);
+        rank.fixed.pid = process.0.id();
+        directory.write(rank.killed());
+        let slot = add_window(&file, rank.fixed.pid);
+
+        let mut run = LiveRun::open(directory.path()).unwrap();
+        look_until(&mut run, "asleep", |rank| rank.sleeps);
+        let call = slot_word(0, number_of("MPI_Recv") | FUNCTION_OPEN, 0);
+        let call = Slot { begin: 4000, word: call, ..Slot::default() };
+        file.write_all_at(bytes_of(&call), slot).unwrap();
+        for _ in 0..20 {
+            run.look();
+            run.glance();
+        }
+        let is_inside = |rank: &LiveRank| matches!(rank.place, Some(Place::InMpi { .. }));
+        assert!(run.ranks().all(|rank| rank.sleeps && !is_inside(rank)));
+        process.signal(Signal::STOP);
+        look_until(&mut run, "stopped", |rank| rank.state == RankState::Stopped);
+        assert!(run.ranks().all(is_inside), "it had a core to stop");
+        process.signal(Signal::CONT);
+        look_until(&mut run, "in MPI", |rank| rank.state == RankState::InMpi);
+        look_until(&mut run, "asleep again", |rank| rank.sleeps);
+        drop(process);
+        look_until(&mut run, "dead", |rank| rank.state == RankState::Dead);
     }
 }

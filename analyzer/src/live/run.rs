@@ -88,8 +88,9 @@ impl LiveRun {
 
     /// Notes what the windows show. To be called several times a second: a window has the last 3,200 calls.
     pub fn look(&mut self) {
-        let span = (SPAN_S * self.ticks_per_s()) as u64;
-        self.ranks.values_mut().for_each(|rank| rank.look(span));
+        let ticks_per_s = self.ticks_per_s();
+        let span = (SPAN_S * ticks_per_s) as u64;
+        self.ranks.values_mut().for_each(|rank| rank.look(span, ticks_per_s));
     }
 
     /// Looks at the processes, and for new ranks.
@@ -101,8 +102,7 @@ impl LiveRun {
             let _ = self.find_ranks();
             self.searched = Some(Instant::now());
         }
-        let ticks_per_s = self.ticks_per_s();
-        self.ranks.values_mut().for_each(|rank| rank.glance(ticks_per_s));
+        self.ranks.values_mut().for_each(LiveRank::glance);
         // Last, so that of ranks that have ended by now it is known.
         self.note_closed();
     }
@@ -127,9 +127,8 @@ impl LiveRun {
     /// nothing is known of files.
     pub(super) fn look_for_deaths(&mut self, otherwise: Option<u32>) -> (Option<Closing>, Instant) {
         let known_to = self.note_closed();
-        let ticks_per_s = self.ticks_per_s();
         let ranks = self.ranks.values_mut().filter(|rank| rank.closed.is_some());
-        ranks.for_each(|rank| rank.glance(ticks_per_s));
+        ranks.for_each(LiveRank::glance);
         let is_dead = |rank: &LiveRank| rank.state == RankState::Dead;
         let dying = self.ranks().filter(|rank| {
             is_dead(rank) || rank.closed.is_some() && rank.state != RankState::Finished

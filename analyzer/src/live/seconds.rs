@@ -23,6 +23,12 @@ pub struct Stretch {
     pub recorder: u64,
 }
 
+impl Stretch {
+    fn lost(&self) -> u64 {
+        self.in_mpi + self.recorder
+    }
+}
+
 /// Where a thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -36,6 +42,9 @@ pub enum Place {
 #[derive(Debug, Default)]
 pub struct RecentSeconds {
     stretches: VecDeque<Stretch>,
+    /// Their sums.
+    seen: u64,
+    lost: u64,
     /// Up to where its time was counted.
     counted_to: u64,
 }
@@ -45,8 +54,13 @@ impl RecentSeconds {
     pub fn add(&mut self, stretch: Stretch, from: u64) {
         self.counted_to = stretch.until;
         self.stretches.push_back(stretch);
-        while self.stretches.front().is_some_and(|first| first.until <= from) {
+        self.seen += stretch.seen;
+        self.lost += stretch.lost();
+        let is_past = |first: &&Stretch| first.until <= from;
+        while let Some(first) = self.stretches.front().filter(is_past).copied() {
             self.stretches.pop_front();
+            self.seen -= first.seen;
+            self.lost -= first.lost();
         }
     }
 
@@ -55,19 +69,14 @@ impl RecentSeconds {
         self.counted_to
     }
 
-    fn sum(&self, of: fn(&Stretch) -> u64) -> u64 {
-        self.stretches.iter().map(of).sum()
-    }
-
     /// Ticks that the windows showed.
     pub fn seen(&self) -> u64 {
-        self.sum(|of| of.seen)
+        self.seen
     }
 
     /// Share of its time outside MPI and the recorder (γ over τ); `None` if nothing was seen of it.
     pub fn efficiency(&self) -> Option<f64> {
-        let seen = self.seen();
-        let lost = self.sum(|of| of.in_mpi) + self.sum(|of| of.recorder);
+        let Self { seen, lost, .. } = *self;
         (seen > 0).then(|| seen.saturating_sub(lost) as f64 / seen as f64)
     }
 }

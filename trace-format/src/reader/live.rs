@@ -88,13 +88,26 @@ impl LiveWindows {
         Ok(Self { source, known_to, length, fresh, searched, empty, windows, stacks, contents })
     }
 
-    /// The windows as they are now. One that is being reused at every attempt to read it is missing.
+    /// The windows as they are now. One that is being reused at every attempt to read it is missing. If the threads that
+    /// the last look found have slept since before it, what it found is not read again.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn look(&mut self) -> io::Result<impl Iterator<Item = &LiveWindow> + Clone> {
+    pub fn look(
+        &mut self,
+        have_slept: bool,
+    ) -> io::Result<impl Iterator<Item = &LiveWindow> + Clone> {
         let is_newest = self.newest();
-        self.look_for_windows(&is_newest)?;
+        self.look_for_windows(&is_newest, have_slept)?;
+        if have_slept && self.contents.iter().flatten().count() == self.windows.len() {
+            self.contents.iter_mut().flatten().for_each(LiveWindow::stay);
+        } else {
+            self.read_windows(&is_newest);
+        }
+        Ok(self.contents.iter().flatten())
+    }
+
+    fn read_windows(&mut self, is_newest: &[bool]) {
         self.contents.resize_with(self.windows.len(), || None);
         // A thread that goes on where it wrote before has not used its other window again.
         let mut stay = Vec::new();
@@ -107,7 +120,7 @@ impl LiveWindows {
                 }
                 let found = match known {
                     Some(known) if known.is_settled && stay.contains(&known.thread) => {
-                        known.changed_from = known.settled_to;
+                        known.stay();
                         Found::Same
                     }
                     Some(known) => known.follow(&self.source, at, is_newest),
@@ -127,17 +140,16 @@ impl LiveWindows {
                 }
             }
         }
-        Ok(self.contents.iter().flatten())
     }
 
     /// Looks for new windows if there may be some: threads fill theirs, or seldom. One is published right after the file grew
     /// for it.
-    fn look_for_windows(&mut self, is_newest: &[bool]) -> io::Result<()> {
+    fn look_for_windows(&mut self, is_newest: &[bool], have_slept: bool) -> io::Result<()> {
         let has_room = |of: &Option<LiveWindow>| of.as_ref().is_some_and(LiveWindow::has_room);
         let mut newest = self.contents.iter().zip(is_newest).filter(|(_, is_newest)| **is_newest);
         let all_have_room = !is_newest.is_empty() && newest.all(|(of, _)| has_room(of));
         let is_due = self.searched.is_none_or(|at| at.elapsed() >= SEARCH);
-        if is_due || !all_have_room {
+        if is_due || !(all_have_room || have_slept) {
             let length = self.source.metadata()?.len();
             if std::mem::replace(&mut self.length, length) != length {
                 self.fresh = LOOKS;
@@ -258,6 +270,11 @@ impl LiveWindow {
         self.slots.len() + FEW_SLOTS < most
     }
 
+    /// Nothing has changed since the last look.
+    fn stay(&mut self) {
+        self.changed_from = self.settled_to;
+    }
+
     /// Reads what has changed since the last look.
     fn follow(&mut self, source: &File, at: &Range<u64>, is_newest: bool) -> Found {
         let first = self.settled_to;
@@ -284,7 +301,7 @@ impl LiveWindow {
             }
         };
         if is_same {
-            self.changed_from = first;
+            self.stay();
             self.is_settled = self.can_settle(is_newest);
             return Found::Same;
         }
@@ -426,7 +443,7 @@ mod tests {
         file.set_len(first + WINDOW_BYTES).unwrap();
         let mut live = LiveWindows::follow(&path).unwrap();
         let threads = |live: &mut LiveWindows| {
-            live.look().unwrap().map(|window| window.thread).collect::<Vec<_>>()
+            live.look(false).unwrap().map(|window| window.thread).collect::<Vec<_>>()
         };
         assert_eq!(threads(&mut live), []);
         file.set_len(second + WINDOW_BYTES).unwrap();
@@ -442,7 +459,7 @@ mod tests {
             file.write_all_at(bytes_of(&slot), at).unwrap();
         }
         let events = |live: &mut LiveWindows, of: fn(&LiveWindow) -> Vec<(u64, bool)>| {
-            of(live.look().unwrap().nth(1).unwrap())
+            of(live.look(false).unwrap().nth(1).unwrap())
         };
         let all = |window: &LiveWindow| {
             window.events().map(|of| (of.end, of.head.is_open())).collect::<Vec<_>>()
@@ -450,7 +467,7 @@ mod tests {
         let changed = |window: &LiveWindow| {
             window.changed_events().map(|of| (of.end, of.head.is_open())).collect::<Vec<_>>()
         };
-        assert_eq!(live.look().unwrap().nth(1).unwrap().opened_ticks, 5);
+        assert_eq!(live.look(false).unwrap().nth(1).unwrap().opened_ticks, 5);
         let open = vec![(17, false), (20, true)];
         assert_eq!((events(&mut live, all), events(&mut live, changed)), (open.clone(), open));
         // It returns, and more calls than are read at first follow.
