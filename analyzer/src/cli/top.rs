@@ -7,14 +7,14 @@ use clap::Args;
 
 use super::error::{CommandError, print, print_alone, rendered};
 use super::newest_run::named_or_newest;
-use crate::live::{Alarms, Iterations, LiveRun, Moment, WaitingAnalysis};
+use crate::live::{Alarms, Iterations, LiveRun, Moment, Waiting, WaitingAnalysis};
 use crate::present::live::{json, screen};
 
 /// Time between two looks at the windows. At 3,200 calls in it, a rank's figures begin to miss calls.
 const LOOK: Duration = Duration::from_millis(250);
 /// With `--once`, how long the ranks are observed.
 const OBSERVED: Duration = Duration::from_secs(2);
-/// Who waits for whom is looked for in at most this share of the time.
+/// Finding out who waits for whom takes at most this share of a core.
 const SHARE: f64 = 0.05;
 /// If no rank has begun or ended a call for so many seconds, the run makes no progress.
 const PATIENCE_S: f64 = 30.0;
@@ -71,26 +71,32 @@ pub(super) fn top(arguments: &TopArguments) -> Result<(), CommandError> {
     iterations.look(&mut run);
     // A rank has to be seen stopped twice, also for a single screen.
     run.look();
-    alarms.look(&Moment::new(&run, None), None);
+    alarms.look(&Moment::new(&run), None);
     loop {
         if run.has_ended() {
             run.look();
         } else {
             observe(&mut run, &mut iterations, every);
         }
-        let longest_s = Moment::new(&run, None).longest_wait_s();
-        let waiting = analysis.waiting(&run, longest_s, arguments.once);
-        if waiting.is_some() {
+        // The last screen waits for it.
+        let is_last = arguments.once || run.has_ended();
+        let found = if is_last { Waiting::find(&run.directory) } else { None };
+        if found.is_some() {
             run.look();
             run.glance();
         }
-        let mut moment = Moment::new(&run, waiting);
+        let mut moment = Moment::new(&run);
+        let waiting = match is_last {
+            true => found.as_ref(),
+            false => analysis.waiting(&run.directory, moment.longest_wait_s()),
+        };
+        waiting.into_iter().for_each(|waiting| moment.note_waiting(waiting));
         moment.iterations = iterations.now(&run);
-        let found = alarms.look(&moment, waiting);
+        let alarms = alarms.look(&moment, waiting);
         let text = rendered(
             arguments.json,
-            || json(&run, &moment, &found),
-            |colour| screen(&run, &moment, &found, colour),
+            || json(&run, &moment, &alarms),
+            |colour| screen(&run, &moment, &alarms, colour),
         )?;
         if arguments.once {
             return print(&text);

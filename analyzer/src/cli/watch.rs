@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use trace_format::settings::byte_size;
 
 use super::batch_limit::before_end;
@@ -21,6 +21,7 @@ use super::newest_run::named_or_newest;
 use super::watch_metrics::{MetricsPlace, Publisher};
 use super::watch_signals::WatchSignals;
 use super::watch_triggers::Triggers;
+use crate::live::counter::time_by;
 use crate::live::{
     Alarm, Alarms, FirstDeath, Hosts, Iterations, LiveRun, Memory, Moment, NotTaken, Others,
     Snapshots, Taken, WaitingAnalysis, first_death,
@@ -287,13 +288,13 @@ impl Watcher {
     pub fn watch(&mut self, signals: &WatchSignals) {
         loop {
             let is_last = signals.asked_to_end();
-            let begin = cpu_time();
+            let begin = time_by(ClockId::ThreadCPUTime);
             self.run.look();
             self.run.glance();
-            let cost_s = cpu_time().saturating_sub(begin).as_secs_f64();
-            self.look_costs_s += (cost_s - self.look_costs_s) / LOOKS;
+            let cost = time_by(ClockId::ThreadCPUTime).saturating_sub(begin);
+            self.look_costs_s += (cost.as_secs_f64() - self.look_costs_s) / LOOKS;
             let pause = Duration::from_secs_f64(self.look_costs_s / SHARE).clamp(LOOK, RARELY);
-            let moment = Moment::new(&self.run, None);
+            let mut moment = Moment::new(&self.run);
             if matches!(self.run.directory.try_exists(), Ok(false)) {
                 let gone = self.run.directory.display();
                 return eprint_message(&format!(
@@ -306,9 +307,9 @@ impl Watcher {
             let ended = self.run.has_ended() && (some_here || !self.is_expected());
             let waiting = match ended || self.triggers.hang_s.is_none() {
                 true => None,
-                false => self.analysis.waiting(&self.run, moment.longest_wait_s(), false),
+                false => self.analysis.waiting(&self.run.directory, moment.longest_wait_s()),
             };
-            let mut moment = Moment::new(&self.run, waiting);
+            waiting.into_iter().for_each(|waiting| moment.note_waiting(waiting));
             let mut alarms = self.alarms.look_with(&moment, waiting, &others);
             let moves = self.alarms.moved() > self.moved
                 || others.still_s.is_some_and(|still_s| still_s < MOVES_S);
@@ -489,12 +490,6 @@ impl Watcher {
             }
         }
     }
-}
-
-/// CPU time of this thread.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// What alarms have in common that tell the same.

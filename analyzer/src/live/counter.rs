@@ -8,6 +8,8 @@ pub const NAME: &str = "cntvct_el0";
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const NAME: &str = "CLOCK_MONOTONIC_RAW";
 
+use std::time::Duration;
+
 use rustix::time::{ClockId, clock_gettime};
 use trace_format::counter_kind::CounterKind;
 
@@ -40,6 +42,11 @@ pub fn read_kind(kind: CounterKind) -> u64 {
 
 /// CLOCK_MONOTONIC_RAW in nanoseconds.
 pub fn clock_ns() -> u64 {
-    let time = clock_gettime(ClockId::MonotonicRaw);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    time_by(ClockId::MonotonicRaw).as_nanos() as u64
+}
+
+/// Time by a clock of the kernel that is never before zero.
+pub fn time_by(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }

@@ -39,8 +39,8 @@ pub struct RankNow {
 }
 
 impl Moment {
-    /// A run at the last look. `waiting` is what is known of who waits for whom.
-    pub fn new(run: &LiveRun, waiting: Option<&Waiting>) -> Self {
+    /// A run at the last look.
+    pub fn new(run: &LiveRun) -> Self {
         let ticks_per_s = run.ticks_per_s();
         let begin = run.begin_ticks();
         let seconds = |ticks: u64| match begin {
@@ -50,10 +50,19 @@ impl Moment {
         let looked = run.ranks().filter_map(LiveRank::looked).max();
         let now = looked.or_else(|| run.ranks().map(LiveRank::now).max()).unwrap_or_default();
         let at_s = seconds(now);
-        let ranks = run.ranks().map(|rank| RankNow::new(rank, waiting, seconds, ticks_per_s));
+        let ranks = run.ranks().map(|rank| RankNow::new(rank, seconds, ticks_per_s));
         let mut ranks: Vec<RankNow> = ranks.collect();
         ranks.sort_by_key(|of| of.rank);
         Self { at_s, is_over: run.has_finished(), ranks, iterations: None }
+    }
+
+    /// Notes who waits for whom, where the ranks are still in the calls of which that is known.
+    pub fn note_waiting(&mut self, waiting: &Waiting) {
+        for of in &mut self.ranks {
+            let awaited = waiting.for_ranks.get(&of.rank);
+            let awaited = awaited.filter(|(function, _)| of.call.as_ref() == Some(function));
+            of.waits_for = awaited.map(|(_, ranks)| ranks.clone());
+        }
     }
 
     /// Mean share of the last seconds outside MPI; `None` if nothing was seen.
@@ -94,20 +103,12 @@ impl RankNow {
         self.call.as_deref() == Some("MPI_Finalize")
     }
 
-    fn new(
-        rank: &LiveRank,
-        waiting: Option<&Waiting>,
-        seconds: impl Fn(u64) -> f64,
-        ticks_per_s: f64,
-    ) -> Self {
+    fn new(rank: &LiveRank, seconds: impl Fn(u64) -> f64, ticks_per_s: f64) -> Self {
         let (call, since) = match rank.place {
             Some(Place::InMpi { function, since }) => (Some(rank.function(function)), Some(since)),
             Some(Place::Outside { since }) => (None, Some(since)),
             None => (None, None),
         };
-        // It may have gone on since the whole trace was read.
-        let awaited = waiting.and_then(|waiting| waiting.for_ranks.get(&rank.rank));
-        let awaited = awaited.filter(|(function, _)| Some(function.as_str()) == call);
         Self {
             rank: rank.rank,
             state: rank.state,
@@ -115,7 +116,7 @@ impl RankNow {
             since_s: since.map(seconds),
             since,
             closed: rank.closed.map(|closed| closed.order),
-            waits_for: awaited.map(|(_, ranks)| ranks.clone()),
+            waits_for: None,
             efficiency: rank.efficiency(),
             observed_s: rank.seen() as f64 / ticks_per_s,
             waits_for_core: rank.waits_for_core,
