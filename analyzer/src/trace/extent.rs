@@ -159,3 +159,41 @@ impl EventObserver for Scan {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+    fn rank_with_calls_of(ticks: u64) -> SyntheticRank {
+        let mut rank = SyntheticRank::complete(0, 1, 1000, 100_000);
+        (1..50).for_each(|at| _ = rank.call(0, "MPI_Barrier", 1000 * at, 1000 * at + ticks));
+        rank
+    }
+
+    /// As with `--keep last`, by a process that runs while its file is read.
+    #[test]
+    fn chunk_whose_place_newer_calls_took_is_not_damaged() {
+        let directory = RunDirectory::of_encoded(&[rank_with_calls_of(7)]);
+        let scan = |file: &RankFile| ThreadExtent::scan(file, &file.threads[0]);
+        let what = |extent: &ThreadExtent| extent.damage.as_ref().map(|of| of.what.clone());
+        let file = RankFile::open(&directory.file(0)).unwrap();
+        let whole = scan(&file);
+        assert_eq!((whole.calls, what(&whole)), (50, None));
+
+        let newer = RunDirectory::of_encoded(&[rank_with_calls_of(8)]);
+        let mut bytes = std::fs::read(newer.file(0)).unwrap();
+        std::fs::write(directory.file(0), &bytes).unwrap();
+        let told = "newer calls took the place of a chunk of events while it was read";
+        assert_eq!(what(&scan(&file)).as_deref(), Some(told));
+        let file = RankFile::open(&directory.file(0)).unwrap();
+        assert_eq!((scan(&file).calls, what(&scan(&file))), (50, None));
+
+        // The same header with other contents is no newer chunk.
+        let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+        bytes[last] ^= 1;
+        std::fs::write(directory.file(0), &bytes).unwrap();
+        let told = "a chunk of events is damaged (checksum)";
+        assert_eq!(what(&scan(&file)).as_deref(), Some(told));
+    }
+}
