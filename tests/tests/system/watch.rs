@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use gammachi_analyzer::metrics::{Metrics, Selection};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
 use serde_json::Value;
 use system_tests::directories::{SmallFileSystem, TempDir, repository};
 use system_tests::library::library;
@@ -375,6 +378,35 @@ under_mpich! {
         let definitions = file.expect("a rank file").definitions;
         let keeping = Keeping { policy: KeepingPolicy::Last, max_bytes: 8 << 20 };
         assert!(definitions.contains(&Definition::Keeping(keeping)), "{definitions:?}");
+    }
+
+    fn calls_of_the_last_seconds_are_kept_and_others_are_totals(mpi) {
+        const LAST_S: f64 = 5.0;
+        let folder = TempDir::new();
+        let ends = folder.join("ends");
+        let program = (2, "calls_until_told");
+        let arguments = ["--last", "5s", "--on", "exit"];
+        let (mut run, out) = flight_of(mpi, folder.path(), &arguments, program, &[text(&ends)]);
+        // Long enough for calls that are no longer kept: space is given back in pieces of some seconds.
+        std::thread::sleep(Duration::from_secs(20));
+        std::fs::write(&ends, "").expect("it can be written");
+        assert_eq!(run.wait().expect("it is our child").code(), Some(0));
+        let run = Run::open(&out).expect("the run can be read");
+        assert_eq!(run.diagnoses, []);
+        let timeline = GlobalTimeline::new(&run);
+        let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("figures of the run");
+        let totals = metrics.totals.as_ref().expect("totals");
+        let calls: u64 = metrics.calls.iter().map(|call| call.count).sum();
+        assert_eq!(totals.calls + totals.kept_calls, calls);
+        for rank in &run.ranks {
+            let ticks = |moment: Option<u64>| moment.expect("it ran to its end") as f64;
+            let (begin, end) = (ticks(rank.facts.begin_ticks), ticks(rank.facts.end_ticks));
+            let first = rank.file.events_behind_totals(&rank.file.threads[0]).next();
+            let first = ticks(first.map(|event| event.begin));
+            let kept_s = (end - first) / (end - begin) * metrics.elapsed_s;
+            assert!(kept_s >= LAST_S, "{kept_s} s");
+            assert!(metrics.elapsed_s - kept_s > 1.0, "{kept_s} of {} s", metrics.elapsed_s);
+        }
     }
 
     fn clock_that_is_stepped_changes_no_judgement(mpi) {
