@@ -1,7 +1,43 @@
-// How long messages take between the first and the last rank: prints bytes and seconds, half a round trip, of each size.
+// How long messages take between the first and the last rank: prints bytes, seconds of half a round trip, and seconds
+// from one message to the next where several are under way, of each size.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { AT_ONCE = 8 };
+
+// All ranks run in one process on one clock: the first reads when the last has received all.
+static double received;
+
+static double one_message(int rank, int last, char *data, int bytes) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    if (rank == 0) {
+        MPI_Send(data, bytes, MPI_BYTE, last, 0, MPI_COMM_WORLD);
+        MPI_Recv(data, bytes, MPI_BYTE, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == last) {
+        MPI_Recv(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+    return (MPI_Wtime() - begin) / 2;
+}
+
+static double many_messages(int rank, int last, char *data, int bytes) {
+    MPI_Request requests[AT_ONCE];
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    for (int i = 0; i < AT_ONCE && (rank == 0 || rank == last); i++)
+        if (rank == 0)
+            MPI_Isend(data, bytes, MPI_BYTE, last, 1, MPI_COMM_WORLD, &requests[i]);
+        else
+            MPI_Irecv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[i]);
+    if (rank == 0 || rank == last)
+        MPI_Waitall(AT_ONCE, requests, MPI_STATUSES_IGNORE);
+    if (rank == last)
+        received = MPI_Wtime();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return received - begin;
+}
 
 int main(int argc, char **argv) {
     int rank, size, largest = 1 << 26;
@@ -12,16 +48,10 @@ int main(int argc, char **argv) {
     // Powers of two and what lies halfway between them.
     for (int power = 1; power <= largest; power *= 2)
         for (int bytes = power; bytes <= power + power / 2 && bytes <= largest; bytes += power < 2 ? 2 : power / 2) {
-            MPI_Barrier(MPI_COMM_WORLD);
-            double begin = MPI_Wtime();
-            if (rank == 0) {
-                MPI_Send(data, bytes, MPI_BYTE, size - 1, 0, MPI_COMM_WORLD);
-                MPI_Recv(data, bytes, MPI_BYTE, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                printf("%d,%.9g\n", bytes, (MPI_Wtime() - begin) / 2);
-            } else if (rank == size - 1) {
-                MPI_Recv(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                MPI_Send(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
-            }
+            double one = one_message(rank, size - 1, data, bytes), many = many_messages(rank, size - 1, data, bytes);
+            double gap = (many - one) / (AT_ONCE - 1);
+            if (rank == 0)
+                printf("%d,%.9g,%.9g\n", bytes, one, gap < 1e-9 ? 1e-9 : gap);
         }
     free(data);
     MPI_Finalize();

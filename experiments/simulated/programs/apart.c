@@ -94,8 +94,8 @@ static void cholesky(const struct job *job) {
     int extents[2], mine[2], rows[2] = {0, 1}, columns[2] = {1, 0};
     MPI_Comm grid = grid_of(job->p, 2, extents), row, column;
     MPI_Cart_coords(grid, job->rank, 2, mine);
-    MPI_Cart_sub(grid, rows, &row);
-    MPI_Cart_sub(grid, columns, &column);
+    row = part_of(grid, rows);
+    column = part_of(grid, columns);
     double n = sqrt(job->bytes / 8);
     int panels = 24;
     for (int k = 0; k < panels; k++) {
@@ -157,7 +157,7 @@ static void collected(const struct job *job) {
 static void coupled(const struct job *job) {
     int upper = job->rank >= (job->p + 1) / 2, size;
     MPI_Comm half;
-    MPI_Comm_split(MPI_COMM_WORLD, upper, job->rank, &half);
+    half = split_by(upper, job->rank);
     MPI_Comm_size(half, &size);
     for (int i = 0; i < 4; i++) {
         for (int step = 0; step < 2; step++) {

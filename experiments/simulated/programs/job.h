@@ -36,12 +36,16 @@ int whole_log2(int p);
 // A communicator of a grid as square as p allows (or a cube), periodic.
 MPI_Comm grid_of(int p, int dimensions, int *extents);
 
+// Of a grid the part along some dimensions; of all ranks those with one colour. Made once.
+MPI_Comm part_of(MPI_Comm grid, const int *remain);
+MPI_Comm split_by(int colour, int rank);
+
 typedef void (*Kind)(const struct job *);
 struct entry {
     const char *name;
     Kind run;
 };
 extern const struct entry collectives[], halos[], transposes[], sweeps[], farms[], factorisations[],
-    uneven[], later[], apart[];
+    uneven[], later[], apart[], judges[];
 
 #endif

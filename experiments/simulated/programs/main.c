@@ -1,7 +1,7 @@
 // Runs one kind of program once and prints p, tau, the sum of gamma and the largest gamma (seconds).
 //
-// Usage: simulated KIND strong-small|strong-large|weak|N [REPETITIONS], where N is the order of a matrix or the
-// edge of a grid
+// Usage: simulated KIND strong-small|strong-large|warm-large|weak|N [REPETITIONS], where N is the order of a matrix or
+// the edge of a grid. warm-large is strong-large after a run without work, so that communicators are there.
 #include "job.h"
 
 #include <math.h>
@@ -71,12 +71,40 @@ static void factorise(int p, int dimensions, int *extents) {
         extents[0] = p;
 }
 
+// Communicators that a rank has made, in order: when the program is repeated, it gets them again.
+enum { MAX_MADE = 8 };
+static MPI_Comm made[8192][MAX_MADE];
+static int asked_for[8192];
+
+static MPI_Comm *next_made(void) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (asked_for[rank] == MAX_MADE)
+        abort();
+    return &made[rank][asked_for[rank]++];
+}
+
 MPI_Comm grid_of(int p, int dimensions, int *extents) {
     int periodic[3] = {1, 1, 1};
-    MPI_Comm grid;
+    MPI_Comm *grid = next_made();
     factorise(p, dimensions, extents);
-    MPI_Cart_create(MPI_COMM_WORLD, dimensions, extents, periodic, 0, &grid);
-    return grid;
+    if (!*grid)
+        MPI_Cart_create(MPI_COMM_WORLD, dimensions, extents, periodic, 0, grid);
+    return *grid;
+}
+
+MPI_Comm part_of(MPI_Comm grid, const int *remain) {
+    MPI_Comm *part = next_made();
+    if (!*part)
+        MPI_Cart_sub(grid, remain, part);
+    return *part;
+}
+
+MPI_Comm split_by(int colour, int rank) {
+    MPI_Comm *part = next_made();
+    if (!*part)
+        MPI_Comm_split(MPI_COMM_WORLD, colour, rank, part);
+    return *part;
 }
 
 // What trace.c replaces: SMPI's own ends the program.
@@ -87,7 +115,7 @@ __attribute__((weak)) int MPI_Pcontrol(const int level, ...) {
 
 int main(int argc, char **argv) {
     const struct entry *families[] = {collectives, halos,          transposes, sweeps,
-                                      farms,       factorisations, uneven,    later,  apart};
+                                      farms,       factorisations, uneven,    later,  apart, judges};
     Kind run = NULL;
     struct job job;
     MPI_Init(&argc, &argv);
@@ -98,11 +126,12 @@ int main(int argc, char **argv) {
             if (strcmp(entry->name, argv[1]) == 0)
                 run = entry->run;
     if (!run) {
-        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|weak|N [REPETITIONS]\n");
+        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|warm-large|weak|N [REPETITIONS]\n");
         return 2;
     }
     // On hosts of 4 Gflop/s: 50 ms and 800 ms of computing in all, or 4 ms per rank.
-    int weak = strcmp(argv[2], "weak") == 0, large = strcmp(argv[2], "strong-large") == 0;
+    int weak = strcmp(argv[2], "weak") == 0, warm = strcmp(argv[2], "warm-large") == 0;
+    int large = warm || strcmp(argv[2], "strong-large") == 0;
     job.flops = weak ? 1.6e7 * job.p : large ? 3.2e9 : 2e8;
     job.bytes = weak ? 262144.0 * job.p : large ? 134217728.0 : 8388608.0;
     double n = atof(argv[2]);
@@ -118,10 +147,19 @@ int main(int argc, char **argv) {
         MPI_Op_create(no_operation, 1, &nothing);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    if (warm) {
+        struct job without_work = job;
+        without_work.flops = without_work.bytes = 0;
+        run(&without_work);
+        gamma_of[job.rank] = 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
     MPI_Pcontrol(1);
     double begin = MPI_Wtime();
-    for (int times = argc > 3 ? atoi(argv[3]) : 1; times > 0; times--)
+    for (int times = argc > 3 ? atoi(argv[3]) : 1; times > 0; times--) {
+        asked_for[job.rank] = 0;
         run(&job);
+    }
     double end = MPI_Wtime();
     MPI_Pcontrol(0);
     first_begin = fmin(first_begin, begin);
