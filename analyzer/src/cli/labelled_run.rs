@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use trace_format::meaning::{Class, Meaning, Movement};
+use trace_format::meaning::{Class, Meaning, Movement, Peer};
 
 use crate::analysis::Analysis;
-use crate::causes::path_labels::PathLabel;
+use crate::causes::path_labels::{OfSize, PathLabel};
 use crate::causes::{Causes, Context, MAX_CALLS_FOR_SUMMARY};
 use crate::models::structure::{
-    Abstains, Group, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread,
+    Abstains, Group, Kind, Label, Library, Pattern, PlaceCounts, RunLabels, Spread,
 };
 use crate::present::causes::name_of;
 use crate::timeline::GlobalTimeline;
@@ -61,6 +61,7 @@ fn labels_up_to(directory: &Path, most: u64) -> Result<RunLabels, Abstains> {
         tau_s,
         uncertain: uncertain_s / (tau_s * run.ranks.len() as f64),
         per_host: on_hosts.into_values().max().unwrap_or(1),
+        library: run.ranks.first().and_then(|of| Library::named(&of.file.header.mpi_library)),
         counts_only: false,
         labels,
         places,
@@ -72,7 +73,7 @@ fn label_of(causes: &Causes, label: &PathLabel, ranks: usize) -> Label {
     let each = |sum: u64| sum as f64 / path.count.max(1) as f64;
     let group =
         label.group.map(|of| Group { ranks: of.ranks.into(), per_host: of.per_host.into() });
-    Label {
+    let whole = Label {
         name: name_of(&label.context),
         kind: kind_of(&label.context),
         first_use: label.first_use,
@@ -92,6 +93,27 @@ fn label_of(causes: &Causes, label: &PathLabel, ranks: usize) -> Label {
         all_seconds: causes.clock.seconds(all.ticks),
         max_count: all.max_count as f64,
         ranks: all.ticks_of_ranks.len() as f64,
+        size: None,
+        by_size: Vec::new(),
+    };
+    let by_size = label.by_size.iter().map(|of| of_size(causes, &whole, of)).collect();
+    Label { by_size, ..whole }
+}
+
+/// The events of one size of a label.
+fn of_size(causes: &Causes, whole: &Label, of: &OfSize) -> Label {
+    let (path, count) = (&of.on_path, of.count as f64);
+    let each = |sum: u64| sum as f64 / path.count.max(1) as f64;
+    Label {
+        count: path.count as f64,
+        seconds: causes.clock.seconds(path.ticks),
+        messages: each(path.messages),
+        bytes: each(path.bytes),
+        all_bytes: of.bytes as f64 * count,
+        all_count: count,
+        all_seconds: causes.clock.seconds(of.ticks),
+        max_count: of.max_count as f64,
+        ..whole.clone()
     }
 }
 
@@ -113,7 +135,13 @@ fn kind_of(context: &Context) -> Kind {
             let meaning = Meaning::by_name(&site.function);
             match meaning.class {
                 Class::PointToPoint | Class::Completion => Kind::Messages,
-                Class::Collective => meaning.movement.map_or(Kind::Other, kind_of_collective),
+                Class::Collective => {
+                    let is_rooted = meaning.fields.peer == Peer::Root;
+                    let kind = |movement| kind_of_collective(movement, is_rooted);
+                    meaning.movement.map_or(Kind::Other, kind)
+                }
+                // All members agree on it.
+                Class::Communicators => Kind::Collective(Pattern::Synchronise),
                 _ => Kind::Other,
             }
         }
@@ -121,11 +149,12 @@ fn kind_of(context: &Context) -> Kind {
     }
 }
 
-fn kind_of_collective(movement: Movement) -> Kind {
+fn kind_of_collective(movement: Movement, is_rooted: bool) -> Kind {
     Kind::Collective(match movement {
         Movement::Nothing => Pattern::Synchronise,
         Movement::FromRoot => Pattern::FromRoot,
         Movement::Combined => Pattern::Combine,
+        Movement::Collected if is_rooted => Pattern::ToRoot,
         Movement::Collected => Pattern::Collect,
         Movement::Exchanged => Pattern::Exchange,
         Movement::Neighbours => return Kind::Messages,

@@ -50,6 +50,18 @@ pub struct OnRanks {
     pub ticks_of_ranks: Vec<i64>,
 }
 
+/// Events of exactly one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfSize {
+    /// Of each.
+    pub bytes: u64,
+    pub on_path: OnPath,
+    /// Of all ranks, as in [`OnRanks`].
+    pub count: u64,
+    pub ticks: i64,
+    pub max_count: u64,
+}
+
 /// Everything with one label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathLabel {
@@ -60,4 +72,6 @@ pub struct PathLabel {
     pub first_use: bool,
     pub on_path: OnPath,
     pub on_ranks: OnRanks,
+    /// By size, ascending; empty outside calls, and where there are more than 32.
+    pub by_size: Vec<OfSize>,
 }

@@ -2,14 +2,16 @@
 //! the same calls.
 
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::causes::contexts::{Contexts, LocalContext};
+use crate::causes::contexts::{Context, Contexts, LocalContext};
 use crate::timeline::communicators::{CommunicatorTable, Members};
 use crate::trace::Run;
 
-use super::label::{Group, OnPath, OnRanks, PathLabel, SizeClass};
+use super::label::{Group, OfSize, OnRanks, PathLabel, SizeClass};
 use super::of_rank::{LabelSums, LocalLabel};
+use super::sizes::{EventSums, Sizes};
 
 /// What was found on a rank.
 type OfRank = (Vec<LocalContext>, Vec<(LocalLabel, LabelSums)>);
@@ -20,9 +22,12 @@ type Key = (u32, Option<Group>, bool);
 /// Sums over all ranks so far.
 #[derive(Default)]
 struct Sums {
-    on_path: OnPath,
-    on_ranks: OnRanks,
-    sizes: BTreeMap<u64, (u64, u64)>,
+    all: EventSums,
+    sizes: Sizes,
+    /// Most events of one rank, in all and of each size.
+    max_count: u64,
+    max_of_size: BTreeMap<u64, u64>,
+    ticks_of_ranks: Vec<i64>,
 }
 
 pub(super) fn merged(
@@ -39,57 +44,65 @@ pub(super) fn merged(
     let mut all: BTreeMap<Key, Sums> = BTreeMap::new();
     for ((_, of_rank), numbers) in of_ranks.into_iter().zip(numbers) {
         // A rank may be in several communicators of one shape.
-        let mut own: BTreeMap<Key, (u64, i64)> = BTreeMap::new();
+        let mut own: BTreeMap<Key, LabelSums> = BTreeMap::new();
         for (label, sums) in of_rank {
             let group = label.communicator.map(|number| groups[number as usize]);
             let key = (numbers[label.context as usize], group, label.first_use);
-            let of_label = all.entry(key).or_default();
-            of_label.add(&sums);
-            let of_rank = own.entry(key).or_default();
-            *of_rank = (of_rank.0 + sums.count, of_rank.1 + sums.ticks);
+            match own.entry(key) {
+                Entry::Vacant(first) => {
+                    first.insert(sums);
+                }
+                Entry::Occupied(mut known) => {
+                    known.get_mut().all.add(&sums.all);
+                    known.get_mut().sizes.merge(&sums.sizes);
+                }
+            }
         }
-        for (key, (count, ticks)) in own {
-            let of_label = &mut all.entry(key).or_default().on_ranks;
-            of_label.max_count = of_label.max_count.max(count);
-            of_label.ticks_of_ranks.push(ticks);
+        for (key, sums) in own {
+            all.entry(key).or_default().add(&sums);
         }
     }
-    let labels = all.into_iter().map(
-        |((context, group, first_use), Sums { on_path, mut on_ranks, sizes })| {
-            on_ranks.ticks_of_ranks.sort_unstable();
-            let sizes = sizes.into_iter();
-            on_ranks.sizes =
-                sizes.map(|(from, (count, bytes))| SizeClass { from, count, bytes }).collect();
-            PathLabel {
-                context: contexts.get(context).clone(),
-                group,
-                first_use,
-                on_path,
-                on_ranks,
-            }
-        },
-    );
+    let labels = all.into_iter().map(|((context, group, first_use), sums)| {
+        sums.label(contexts.get(context).clone(), group, first_use)
+    });
     let mut labels: Vec<PathLabel> = labels.collect();
     labels.sort_by_key(|label| Reverse((label.on_path.ticks, label.on_ranks.ticks)));
     labels
 }
 
 impl Sums {
-    fn add(&mut self, of: &LabelSums) {
-        let path = &mut self.on_path;
-        path.count += of.on_path.count;
-        path.ticks += of.on_path.ticks;
-        path.messages += of.on_path.messages;
-        path.bytes += of.on_path.bytes;
-        let ranks = &mut self.on_ranks;
-        ranks.count += of.count;
-        ranks.ticks += of.ticks;
-        ranks.messages += of.messages;
-        ranks.bytes += of.bytes;
-        for (from, (count, bytes)) in &of.sizes {
-            let size = self.sizes.entry(*from).or_default();
-            *size = (size.0 + count, size.1 + bytes);
+    fn add(&mut self, of_rank: &LabelSums) {
+        self.all.add(&of_rank.all);
+        self.sizes.merge(&of_rank.sizes);
+        self.max_count = self.max_count.max(of_rank.all.count);
+        for (bytes, sums) in of_rank.sizes.each().into_iter().flatten() {
+            let most = self.max_of_size.entry(bytes).or_default();
+            *most = (*most).max(sums.count);
         }
+        self.ticks_of_ranks.push(of_rank.all.ticks);
+    }
+
+    fn label(mut self, context: Context, group: Option<Group>, first_use: bool) -> PathLabel {
+        self.ticks_of_ranks.sort_unstable();
+        let classes = self.sizes.classes().into_iter();
+        let on_ranks = OnRanks {
+            count: self.all.count,
+            ticks: self.all.ticks,
+            messages: self.all.messages,
+            bytes: self.all.bytes,
+            sizes: classes.map(|(from, (count, bytes))| SizeClass { from, count, bytes }).collect(),
+            max_count: self.max_count,
+            ticks_of_ranks: self.ticks_of_ranks,
+        };
+        let of_size = |(bytes, sums): (u64, &EventSums)| OfSize {
+            bytes,
+            on_path: sums.on_path,
+            count: sums.count,
+            ticks: sums.ticks,
+            max_count: self.max_of_size.get(&bytes).copied().unwrap_or(0),
+        };
+        let by_size = self.sizes.each().into_iter().flatten().map(of_size).collect();
+        PathLabel { context, group, first_use, on_path: self.all.on_path, on_ranks, by_size }
     }
 }
 

@@ -8,11 +8,13 @@
 //! |---|---|
 //! | `label` | a label and its sums |
 //! | `of_rank` | sums of one rank |
+//! | `sizes` | sums by size |
 //! | `merged` | labels over all ranks |
 
 mod label;
 mod merged;
 mod of_rank;
+mod sizes;
 
 use crate::analysis::Analysis;
 use crate::causes::critical_path::PathStretch;
@@ -20,7 +22,7 @@ use crate::causes::integer_timeline::IntegerTimeline;
 use crate::causes::lines::Lines;
 use crate::causes::wait::Wait;
 
-pub use label::{Group, OnPath, OnRanks, PathLabel, SizeClass};
+pub use label::{Group, OfSize, OnPath, OnRanks, PathLabel, SizeClass};
 use of_rank::LabelReader;
 
 /// What is known of a run when its events are read for labels.

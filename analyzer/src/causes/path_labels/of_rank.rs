@@ -1,7 +1,5 @@
 //! Reads the events of one rank once more, when the critical path is known.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Class, Meaning, Operation};
@@ -19,6 +17,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::RankTrace;
 
 use super::label::OnPath;
+use super::sizes::{EventSums, Sizes};
 
 /// A label with the numbers of its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,13 +31,9 @@ pub(super) struct LocalLabel {
 /// What a rank did with a label.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LabelSums {
-    pub on_path: OnPath,
-    pub count: u64,
-    pub ticks: i64,
-    pub messages: u64,
-    pub bytes: u64,
-    /// By the smallest number of bytes of a class: events and bytes.
-    pub sizes: BTreeMap<u64, (u64, u64)>,
+    pub all: EventSums,
+    /// Of calls.
+    pub sizes: Sizes,
 }
 
 /// Messages and bytes of a call.
@@ -146,11 +141,11 @@ impl LabelsOfRank<'_> {
         let (ticks, on_path) = self.line.go_on(stretch.to);
         let label = LocalLabel { context: stretch.context, communicator: None, first_use: false };
         let sums = self.sums.entry(label).or_default();
-        sums.count += 1;
-        sums.ticks += ticks;
+        sums.all.count += 1;
+        sums.all.ticks += ticks;
         if on_path > 0 {
-            sums.on_path.count += 1;
-            sums.on_path.ticks += on_path;
+            sums.all.on_path.count += 1;
+            sums.all.on_path.ticks += on_path;
         }
     }
 
@@ -162,20 +157,15 @@ impl LabelsOfRank<'_> {
             own += if stretch.wait.is_none() { ticks } else { 0 };
             on_path += of_path;
         }
+        let Moved { messages, bytes } = moved;
+        let on_path = match on_path > 0 {
+            true => OnPath { count: 1, ticks: on_path, messages, bytes },
+            false => OnPath::default(),
+        };
+        let one = EventSums { on_path, count: 1, ticks: own, messages, bytes };
         let sums = self.sums.entry(label).or_default();
-        sums.count += 1;
-        sums.ticks += own;
-        sums.messages += moved.messages;
-        sums.bytes += moved.bytes;
-        let class = moved.bytes.checked_ilog2().map_or(0, |power| 1 << power);
-        let size = sums.sizes.entry(class).or_default();
-        *size = (size.0 + 1, size.1 + moved.bytes);
-        if on_path > 0 {
-            sums.on_path.count += 1;
-            sums.on_path.ticks += on_path;
-            sums.on_path.messages += moved.messages;
-            sums.on_path.bytes += moved.bytes;
-        }
+        sums.all.add(&one);
+        sums.sizes.add(bytes, &one);
     }
 
     /// What a call moves. A completion moves what was begun since the one before.

@@ -70,5 +70,8 @@ fn a_completion_moves_what_was_begun() {
         let sizes = [(0, 4, 0), (128, 4, 512)];
         let sizes = sizes.map(|(from, count, bytes)| SizeClass { from, count, bytes });
         assert_eq!(waits.sizes, sizes);
+        let each = of(&labels, "MPI_Wait", false).by_size.iter();
+        let each: Vec<_> = each.map(|of| (of.bytes, of.count, of.max_count)).collect();
+        assert_eq!(each, [(0, 4, 2), (128, 4, 2)]);
     });
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measured::{Conditions, Measured};
-use crate::models::structure::{MachineTimes, MessageTimes};
+use crate::models::structure::{Library, MachineTimes, MessageTime, MessageTimes};
 
 /// The document of `kernels network`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,11 +31,21 @@ impl Network {
     /// Times of messages within and between hosts.
     pub fn message_times(&self) -> MachineTimes {
         let times = |class: &PairClass| {
-            let sizes = class.sizes.iter().map(|of| (of.bytes as f64, of.half_rtt_s.median));
-            MessageTimes::new(sizes.collect())
+            let sizes = class.sizes.iter().map(|of| MessageTime {
+                bytes: of.bytes as f64,
+                half_rtt_s: of.half_rtt_s.median,
+                gap_s: of.gap_s.median,
+            });
+            let EagerLimit { bytes, at_least } = class.eager_limit;
+            let limit = (!at_least).then_some(bytes as f64);
+            MessageTimes::new(sizes.collect()).map(|times| times.with_eager_limit(limit))
         };
         let of = |name| self.class(name).and_then(times);
-        MachineTimes { same_host: of("same-host"), other_host: of("other-host") }
+        MachineTimes {
+            same_host: of("same-host"),
+            other_host: of("other-host"),
+            library: Library::named(&self.mpi),
+        }
     }
 }
 

@@ -80,11 +80,14 @@ mod tests {
                 all_seconds: tau_s * f64::from(p),
                 max_count: 1.0,
                 ranks: f64::from(p),
+                size: None,
+                by_size: Vec::new(),
             };
             RunLabels {
                 p,
                 tau_s,
                 per_host: 1,
+                library: None,
                 uncertain: 0.0,
                 counts_only: false,
                 places: Vec::new(),

@@ -19,8 +19,13 @@ fn grid(p: f64) -> (f64, f64) {
     ((p / smaller) as f64, smaller as f64)
 }
 
+/// Steps of rounds that have one step more than the one before: merging in a bitonic sort.
+fn triangle(rounds: f64) -> f64 {
+    rounds * (rounds + 1.0) / 2.0
+}
+
 /// The simplest first: of several laws that fit, the first one counts.
-pub(super) const TERMS: [Term; 25] = [
+pub(super) const TERMS: [Term; 26] = [
     Term { name: "1", at: |_, _| 1.0 },
     Term { name: "p", at: |p, _| p },
     Term { name: "√p", at: |p, _| p.sqrt() },
@@ -28,6 +33,7 @@ pub(super) const TERMS: [Term; 25] = [
     Term { name: "1/p", at: |p, _| 1.0 / p },
     Term { name: "1/√p", at: |p, _| 1.0 / p.sqrt() },
     Term { name: "⌈log₂p⌉", at: |p, _| p.log2().ceil() },
+    Term { name: "⌈log₂p⌉·(⌈log₂p⌉ + 1)/2", at: |p, _| triangle(p.log2().ceil()) },
     Term { name: "p²", at: |p, _| p * p },
     Term { name: "p²·log₂p", at: |p, _| p * p * p.log2() },
     Term { name: "p·log₂p", at: |p, _| p * p.log2() },

@@ -130,6 +130,7 @@ mod tests {
             p,
             tau_s: 1.0,
             per_host: p,
+            library: None,
             uncertain: 0.0,
             counts_only: true,
             labels: Vec::new(),

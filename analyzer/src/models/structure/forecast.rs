@@ -1,9 +1,12 @@
 //! The time at a rank count, as a sum over the labels of the critical path.
 
+use super::alternatives::join_alternatives;
 use super::first_use::join_first_uses;
 use super::labels::{Key, RunLabels, ranks_per_host};
 use super::price::MachineTimes;
 use super::quantities::Asked;
+use super::regimes::Regime;
+use super::sizes::separate_sizes;
 
 /// Why the structure of the runs says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -111,6 +114,8 @@ pub struct Part {
     /// Bytes of a message in the run that is nearest, and of those asked for, if libraries may send these
     /// in another way.
     pub leaves_sizes: Option<(f64, f64)>,
+    /// Where its calls begin to be carried out in another way than in any run.
+    pub regime: Option<Regime>,
     /// Standard deviation of its logarithm.
     pub(super) sd: f64,
 }
@@ -122,12 +127,14 @@ impl Structure {
     ///
     /// # Errors
     /// See [`Abstains`].
-    pub fn new(mut runs: Vec<RunLabels>, machine: MachineTimes) -> Result<Self, Abstains> {
+    pub fn new(mut runs: Vec<RunLabels>, mut machine: MachineTimes) -> Result<Self, Abstains> {
         runs.sort_by(|a, b| {
             (a.p, a.tau_s).partial_cmp(&(b.p, b.tau_s)).unwrap_or(std::cmp::Ordering::Equal)
         });
         let (mut counted, mut runs): (Vec<RunLabels>, Vec<RunLabels>) =
             runs.into_iter().partition(|run| run.counts_only);
+        // The library of the runs, not that of the measurement.
+        machine.library = runs.iter().find_map(|run| run.library).or(machine.library);
         runs.dedup_by_key(|run| run.p);
         counted.retain(|counted| runs.iter().all(|run| run.p != counted.p));
         counted.dedup_by_key(|run| run.p);
@@ -149,7 +156,9 @@ impl Structure {
         let timed = runs.len();
         runs.append(&mut counted);
         join_first_uses(&mut runs);
+        separate_sizes(&mut runs);
         counted = runs.split_off(timed);
+        join_alternatives(&mut runs);
         let Some((last, others)) = runs.split_last() else {
             return Err(Abstains::FewRankCounts(0));
         };

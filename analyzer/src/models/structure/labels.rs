@@ -1,5 +1,7 @@
 //! What a run did, by label, as far as predictions use it.
 
+use super::algorithms::Library;
+
 /// What an event is, and so how its time is continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -22,8 +24,10 @@ pub enum Pattern {
     FromRoot,
     /// Of all members, combined to as much as each of them has.
     Combine,
-    /// Between one member and the others or among all, put together to as much as all of them have.
+    /// Of all members, put together for all to as much as all of them have.
     Collect,
+    /// The same, for one of them, or from one to each its own.
+    ToRoot,
     /// From every member to every other.
     Exchange,
 }
@@ -55,6 +59,8 @@ pub struct Key<'l> {
     pub name: &'l str,
     pub first_use: bool,
     pub spread: Spread,
+    /// Which of several sizes, the smallest first.
+    pub size: Option<usize>,
 }
 
 /// Everything with one label in one run.
@@ -82,16 +88,25 @@ pub struct Label {
     pub max_count: f64,
     /// Number of ranks with such events.
     pub ranks: f64,
+    /// Which of several sizes of one label these are.
+    pub size: Option<usize>,
+    /// Events of each size, the smallest first; empty where sizes are not told apart.
+    pub by_size: Vec<Self>,
 }
 
 impl Label {
     pub fn key(&self) -> Key<'_> {
-        Key { name: &self.name, first_use: self.first_use, spread: self.spread }
+        Key { name: &self.name, first_use: self.first_use, spread: self.spread, size: self.size }
+    }
+
+    /// Bytes of an event, on average over all ranks.
+    pub fn each_bytes(&self) -> f64 {
+        self.all_bytes / self.all_count.max(1.0)
     }
 
     /// Bytes of a call of a collective operation: what each member contributes, or the root.
     pub fn bytes_of_operation(&self) -> f64 {
-        let each = self.all_bytes / self.all_count.max(1.0);
+        let each = self.each_bytes();
         match (self.kind, self.group) {
             (Kind::Collective(Pattern::FromRoot), Some(group)) => each * group.ranks,
             (Kind::Collective(_), _) => each,
@@ -103,12 +118,13 @@ impl Label {
     pub fn mean_bytes(&self) -> f64 {
         match self.kind {
             Kind::Collective(_) => self.bytes_of_operation(),
-            _ => self.all_bytes / self.all_count.max(1.0),
+            _ => self.each_bytes(),
         }
     }
 
     /// Adds what has the same label, as calls on communicators of other sizes.
     pub fn join(&mut self, other: &Self) {
+        self.join_sizes(other);
         let count = self.count + other.count;
         let mean = |own: f64, others: f64| match count > 0.0 {
             true => (own * self.count + others * other.count) / count,
@@ -127,6 +143,25 @@ impl Label {
         self.all_seconds += other.all_seconds;
         self.max_count = self.max_count.max(other.max_count);
         self.ranks = self.ranks.max(other.ranks);
+    }
+}
+
+impl Label {
+    /// Events of the other, by size, become part of these.
+    fn join_sizes(&mut self, other: &Self) {
+        if other.by_size.is_empty() {
+            self.by_size.clear();
+        }
+        if self.by_size.is_empty() {
+            return;
+        }
+        for of in &other.by_size {
+            match self.by_size.iter_mut().find(|own| own.each_bytes() == of.each_bytes()) {
+                Some(own) => own.join(of),
+                None => self.by_size.push(of.clone()),
+            }
+        }
+        self.by_size.sort_by(|a, b| a.each_bytes().total_cmp(&b.each_bytes()));
     }
 }
 
@@ -150,6 +185,8 @@ pub struct RunLabels {
     pub tau_s: f64,
     /// Most ranks on one host.
     pub per_host: u32,
+    /// The MPI library, if its rules are known.
+    pub library: Option<Library>,
     /// Share of the ranks' time in waits that are shorter than the error of their clocks.
     pub uncertain: f64,
     /// Whether its times say nothing, because its ranks may have shared cores.

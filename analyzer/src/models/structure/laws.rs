@@ -57,7 +57,7 @@ pub struct Law {
 }
 
 /// Runs that one term, a constant and a term, and two terms need: more than they have coefficients
-/// by two, for with 24 terms one run more is sometimes met by chance.
+/// by two, for with 26 terms one run more is sometimes met by chance.
 const LEAST_RUNS: [usize; 3] = [3, 4, 5];
 
 /// Terms of what happens inside a grid and along its sides, and the runs that all three together need.
@@ -107,8 +107,13 @@ impl Law {
                 pairs.collect()
             },
         ];
-        let allowed = stages.iter().zip(LEAST_RUNS).filter(|(_, least)| runs >= *least);
-        allowed.map(|(stage, _)| stage()).find_map(found)
+        // What is the same in all runs but one meets a step of any kind.
+        let most_coefficients = different(series.values, tolerance).saturating_sub(1);
+        let allowed =
+            stages.iter().zip(LEAST_RUNS).zip([1, 2, 2]).filter(|((_, least), coefficients)| {
+                runs >= *least && *coefficients <= most_coefficients
+            });
+        allowed.map(|((stage, _), _)| stage()).find_map(found)
     }
 
     /// Its value at a rank count; `None` if it is not positive there.
@@ -144,6 +149,17 @@ fn number(value: f64) -> String {
             format!("{value:.digits$}")
         }
     }
+}
+
+/// How many different values a series has.
+fn different(values: &[f64], tolerance: Tolerance) -> usize {
+    let mut found: Vec<f64> = Vec::new();
+    for value in values {
+        if !found.iter().any(|known| tolerance.allows(*known, *value)) {
+            found.push(*value);
+        }
+    }
+    found.len()
 }
 
 /// One term times a coefficient.

@@ -6,7 +6,10 @@
 //! Everything here is a pure function of the labels of some runs. The largest run is held back to
 //! see whether the others predict it ([`Structure::held_back`]).
 
+mod algorithms;
+mod alternatives;
 mod basis;
+mod calls;
 mod counts;
 mod first_use;
 mod forecast;
@@ -15,11 +18,15 @@ mod laws;
 mod parts;
 mod price;
 mod quantities;
+mod regimes;
+mod sizes;
 mod smooth;
 #[cfg(test)]
 mod tests;
 
+pub use algorithms::Library;
 pub use counts::{Checked, Counts, Place, Quantity};
 pub use forecast::{Abstains, Forecast, HeldBack, Part, Structure};
 pub use labels::{Group, Key, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread};
-pub use price::{MachineTimes, MessageTimes};
+pub use price::{MachineTimes, MessageTime, MessageTimes};
+pub use regimes::{Change, Regime};

@@ -6,7 +6,18 @@ const NOISE: f64 = 0.01;
 /// A formula that is tried: one or two columns, each with its value in every run and where it is asked.
 pub(super) struct Tried<'c> {
     pub columns: Vec<&'c Column>,
+    /// The runs do not tell it from another formula that is likelier: it only makes the estimate less certain.
+    pub is_doubt: bool,
 }
+
+impl<'c> Tried<'c> {
+    pub fn new(columns: Vec<&'c Column>) -> Self {
+        Self { columns, is_doubt: false }
+    }
+}
+
+/// Weight of a formula that is only a doubt.
+const DOUBT: f64 = 0.25;
 
 /// A quantity that is known in every run and where it is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +29,13 @@ pub(super) struct Column {
 impl Column {
     pub fn new(p: &[f64], asked: f64, of: impl Fn(f64) -> f64) -> Self {
         Self { at_runs: p.iter().map(|p| of(*p)).collect(), asked: of(asked) }
+    }
+
+    /// Whether the runs do not tell it from another one.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let ratios = || self.at_runs.iter().zip(&other.at_runs).map(|(own, other)| own / other);
+        let first = ratios().next().unwrap_or(1.0);
+        ratios().all(|ratio| (ratio / first - 1.0).abs() < 1e-6)
     }
 }
 
@@ -41,7 +59,11 @@ struct Fitted {
 /// What formulas say, weighed. Runs with `values` that are not positive do not count. `None` if there is
 /// none.
 pub(super) fn weighed(values: &[f64], tried: &[Tried]) -> Option<Estimate> {
-    let fitted: Vec<Fitted> = tried.iter().filter_map(|tried| fit(values, tried)).collect();
+    let found = |doubts: bool| {
+        let tried = tried.iter().filter(move |tried| tried.is_doubt == doubts);
+        tried.filter_map(|tried| fit(values, tried)).collect::<Vec<Fitted>>()
+    };
+    let (fitted, doubts) = (found(false), found(true));
     let best = fitted.iter().map(|of| of.score).fold(f64::INFINITY, f64::min);
     let (mut weights, mut mean, mut squares, mut inside, mut residual) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for of in &fitted {
@@ -57,7 +79,11 @@ pub(super) fn weighed(values: &[f64], tried: &[Tried]) -> Option<Estimate> {
         return None;
     }
     let mean = mean / weights;
-    let between = (squares / weights - mean * mean).max(0.0);
+    let doubt = |of: &Fitted| {
+        DOUBT * (-0.5 * (of.score - best)).exp() / weights * (of.value.ln() - mean).powi(2)
+    };
+    let between =
+        (squares / weights - mean * mean).max(0.0) + doubts.iter().map(doubt).sum::<f64>();
     let sd = (between + inside / weights).sqrt();
     Some(Estimate { value: mean.exp(), sd, residual: residual / weights })
 }
@@ -117,8 +143,8 @@ fn fit(values: &[f64], tried: &Tried) -> Option<Fitted> {
 
 /// All formulas of one or two of these columns.
 pub(super) fn up_to_two(columns: &[Column]) -> Vec<Tried<'_>> {
-    let one = columns.iter().map(|column| Tried { columns: vec![column] });
+    let one = columns.iter().map(|column| Tried::new(vec![column]));
     let pairs = (0..columns.len()).flat_map(|of| (of + 1..columns.len()).map(move |to| (of, to)));
-    let two = pairs.map(|(of, to)| Tried { columns: vec![&columns[of], &columns[to]] });
+    let two = pairs.map(|(of, to)| Tried::new(vec![&columns[of], &columns[to]]));
     one.chain(two).collect()
 }

@@ -4,7 +4,9 @@ use super::labels::{Group, Kind, Label, Pattern, RunLabels, Spread};
 use super::laws::{Law, Series, Tolerance};
 use super::price::{Sharing, ways};
 use super::smooth::{Column, up_to_two, weighed};
-use super::{Abstains, MachineTimes, MessageTimes, Part, Structure};
+use super::{
+    Abstains, Forecast, Library, MachineTimes, MessageTime, MessageTimes, Part, Structure,
+};
 
 const SQUARES: [f64; 5] = [4.0, 9.0, 16.0, 25.0, 36.0];
 const DOUBLINGS: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
@@ -82,6 +84,8 @@ fn label(name: &str, kind: Kind, count: f64, seconds: f64) -> Label {
         all_seconds: seconds,
         max_count: count,
         ranks: 1.0,
+        size: None,
+        by_size: Vec::new(),
     }
 }
 
@@ -123,6 +127,7 @@ fn stencil(p: f64) -> RunLabels {
         p: p as u32,
         tau_s,
         per_host: 1,
+        library: None,
         uncertain: 0.0,
         counts_only: false,
         labels,
@@ -157,6 +162,7 @@ fn a_master_is_not_continued() {
             p: p as u32,
             tau_s: 1.0,
             per_host: 1,
+            library: None,
             uncertain: 0.0,
             counts_only: false,
             places: Vec::new(),
@@ -238,6 +244,155 @@ fn first_calls_are_kept_apart_only_where_they_take_longer() {
     assert_eq!((parts(1.0), parts(50.0)), (0, 1));
 }
 
+/// All ranks exchange blocks that shrink as 1/p², which MPICH sends one after another down to 32 KiB.
+fn transpose(p: f64) -> RunLabels {
+    let block = 64e6 / (p * p);
+    let seconds = match block > 32_768.0 {
+        true => (p - 1.0) * message_s(block),
+        false => message_s(block) + (p - 1.0) * message_s(block) / 2.0,
+    };
+    let exchange = Label {
+        bytes: p * block,
+        all_bytes: 10.0 * p * p * block,
+        all_count: 10.0 * p,
+        ranks: p,
+        group: Some(Group { ranks: p, per_host: 1.0 }),
+        ..label("transpose", Kind::Collective(Pattern::Exchange), 10.0, 10.0 * seconds)
+    };
+    RunLabels { labels: vec![exchange], tau_s: 10.0 * seconds, ..stencil(p) }
+}
+
+fn machine(library: Option<Library>) -> MachineTimes {
+    let sizes = (0..27).map(|power| 2f64.powi(power)).chain([32_767.0]);
+    let other_host =
+        MessageTimes::new(sizes.map(|bytes| message(bytes, message_s(bytes))).collect());
+    MachineTimes { other_host, library, ..MachineTimes::default() }
+}
+
+#[test]
+fn a_known_library_tells_what_it_does_at_other_sizes() {
+    let runs = || DOUBLINGS.map(transpose).to_vec();
+    let at_256 = |library| Structure::new(runs(), machine(library)).unwrap().at(256);
+    let truth = transpose(256.0).tau_s;
+    let known = at_256(Some(Library::Mpich));
+    assert!((known.tau_s / truth - 1.0).abs() < 0.05, "{}, not {truth}", known.tau_s);
+    let change = known.parts[0].regime.unwrap();
+    // 64 MB among 45 ranks are blocks of 31.6 kB.
+    assert_eq!(change.p, 45, "{change:?}");
+    // No run shows what that takes, and without the library it may be anything that libraries do.
+    let width = |of: &Forecast| of.interval_s.1 / of.tau_s;
+    let unknown = at_256(None);
+    assert!(width(&known) > 1.5 && width(&unknown) > 1.2, "{known:?} {unknown:?}");
+    assert!(unknown.tau_s / truth > 1.5, "{}, not {truth}", unknown.tau_s);
+}
+
+#[test]
+fn libraries_are_known_by_their_names() {
+    let named = |name| Library::named(name);
+    assert_eq!(named("Open MPI v4.1.4, package: Debian"), Some(Library::OpenMpi));
+    assert_eq!(named("MPICH Version:      4.0.2"), Some(Library::Mpich));
+    // These come from MPICH and choose otherwise.
+    for other in
+        ["CRAY MPICH version 8.1", "Intel(R) MPI Library 2021.9", "MVAPICH2 Version: 2.3.7", ""]
+    {
+        assert_eq!(named(other), None, "{other}");
+    }
+}
+
+#[test]
+fn messages_that_leave_a_host_at_once_follow_each_other() {
+    let ranks = |per_host| {
+        let ways = ways(Kind::Messages, 1.0, 1_000.0, 64.0, per_host);
+        let machine = machine(None);
+        [Sharing::Alone, Sharing::Host].map(|of| ways[0].seconds(&machine, of).unwrap())
+    };
+    let one = message_s(1_000.0);
+    let near = |found: f64, truth: f64| {
+        assert!((found / truth - 1.0).abs() < 0.01, "{found}, not {truth}")
+    };
+    let [alone, sharing] = ranks(4.0);
+    near(alone, one);
+    near(sharing, one + 3.0 * one / 2.0);
+    let [alone, sharing] = ranks(1.0);
+    assert_eq!(alone, sharing);
+}
+
+/// A pipeline whose path meets one place or the other, as ranks happen to be late.
+fn pipeline(p: f64) -> RunLabels {
+    let all = 11.0 + 2.0 * p.sqrt();
+    let one = if p == 16.0 || p == 36.0 { all - 1.0 } else { 5.0 };
+    let stretches = [("one", one), ("other", all - one)];
+    let labels =
+        stretches.map(|(name, count)| label(name, Kind::Computation, count, count * 1e-3 / p));
+    RunLabels { tau_s: all * 1e-3 / p, labels: labels.to_vec(), ..stencil(p) }
+}
+
+#[test]
+fn places_that_the_path_meets_in_turn_are_continued_together() {
+    let runs = SQUARES.map(pipeline).to_vec();
+    let forecast = Structure::new(runs, MachineTimes::default()).unwrap().at(256);
+    assert_eq!(forecast.parts.len(), 1, "{forecast:?}");
+    let part = &forecast.parts[0];
+    assert_eq!(part.count_law.as_deref(), Some("11 + 2·√p"), "{part:?}");
+    assert!(part.name == "one, other" || part.name == "other, one", "{part:?}");
+    assert!((forecast.tau_s / pipeline(256.0).tau_s - 1.0).abs() < 0.01, "{forecast:?}");
+}
+
+/// Levels of a search that exchange few or many bytes: `levels(p)` of them.
+fn search(p: f64, levels: usize) -> RunLabels {
+    let of_level = |level: usize| {
+        let bytes = 1e6 * 10f64.powi(level as i32) / p;
+        let seconds = message_s(bytes) * p.log2();
+        Label {
+            bytes,
+            all_bytes: p * bytes,
+            all_count: p,
+            group: Some(Group { ranks: p, per_host: 1.0 }),
+            ..label("sum", Kind::Collective(Pattern::Combine), 1.0, seconds)
+        }
+    };
+    let by_size: Vec<Label> = (0..levels).map(of_level).collect();
+    let mut sum = by_size[0].clone();
+    by_size[1..].iter().for_each(|of| sum.join(of));
+    let tau_s = sum.seconds;
+    RunLabels { labels: vec![Label { by_size, ..sum }], tau_s, ..stencil(p) }
+}
+
+#[test]
+fn sizes_are_continued_each_by_itself_where_runs_have_the_same() {
+    let forecast = |levels: fn(f64) -> usize| {
+        let runs = DOUBLINGS.map(|p| search(p, levels(p))).to_vec();
+        Structure::new(runs, MachineTimes::default()).unwrap().at(64)
+    };
+    let three = forecast(|_| 3);
+    let laws: Vec<_> = three.parts.iter().filter_map(|part| part.bytes_law.as_deref()).collect();
+    assert_eq!(laws, ["100000000·1/p", "10000000·1/p", "1000000·1/p"]);
+    let more_and_more = forecast(|p| 1 + p.log2() as usize);
+    assert_eq!(more_and_more.parts.len(), 1);
+}
+
+#[test]
+fn a_step_in_one_run_is_no_law() {
+    // Ranks on one host, but for the last run.
+    let hosts = |p: f64| if p > 16.0 { 24.0 } else { 12.0 };
+    assert!(law(&DOUBLINGS, hosts, Tolerance::Count).is_none());
+    // Two steps are.
+    assert!(law(&DOUBLINGS, |p| 12.0 * (p / 4.0).ceil(), Tolerance::Count).is_some());
+}
+
+#[test]
+fn stretches_that_are_not_alike_are_continued_by_their_sum() {
+    // Of 2√p − 3 stretches the first takes twice as long as each other.
+    let run = |p: f64| {
+        let count = 2.0 * p.sqrt() - 3.0;
+        let compute = label("compute", Kind::Computation, count, (count + 1.0) * 0.05 / p);
+        RunLabels { tau_s: compute.seconds, labels: vec![compute], ..stencil(p) }
+    };
+    let forecast =
+        Structure::new(SQUARES.map(run).to_vec(), MachineTimes::default()).unwrap().at(256);
+    assert!((forecast.tau_s / run(256.0).tau_s - 1.0).abs() < 1e-3, "{forecast:?}");
+}
+
 /// Exchanges that ask before they send from 32 KiB on, so that runs never show what is below.
 fn asking(p: f64) -> RunLabels {
     let mut run = stencil(p);
@@ -271,11 +426,16 @@ fn messages_that_leave_the_measured_sizes_are_doubted() {
     assert!(width(&structure) > width(&known));
 }
 
+fn message(bytes: f64, seconds: f64) -> MessageTime {
+    MessageTime { bytes, half_rtt_s: seconds, gap_s: seconds / 2.0 }
+}
+
 #[test]
 fn a_measured_machine_tells_what_smaller_messages_take() {
     let sizes = (0..24).map(|power| 2f64.powi(power)).chain([32_767.0]);
-    let other_host = MessageTimes::new(sizes.map(|bytes| (bytes, message_s(bytes))).collect());
-    let machine = MachineTimes { same_host: None, other_host };
+    let other_host =
+        MessageTimes::new(sizes.map(|bytes| message(bytes, message_s(bytes))).collect());
+    let machine = MachineTimes { other_host, ..MachineTimes::default() };
     let structure = Structure::new(DOUBLINGS.map(asking).to_vec(), machine).unwrap();
     let part = exchange(&structure, 256);
     assert_eq!(part.leaves_sizes, None);
@@ -284,8 +444,10 @@ fn a_measured_machine_tells_what_smaller_messages_take() {
 
 #[test]
 fn rounds_within_a_host_take_what_messages_take_there() {
-    let times = |seconds: f64| MessageTimes::new(vec![(1.0, seconds), (1e6, 2.0 * seconds)]);
-    let machine = MachineTimes { same_host: times(1e-6), other_host: times(1e-5) };
+    let times =
+        |seconds: f64| MessageTimes::new(vec![message(1.0, seconds), message(1e6, 2.0 * seconds)]);
+    let (same_host, other_host) = (times(1e-6), times(1e-5));
+    let machine = MachineTimes { same_host, other_host, library: None };
     let sum = |ranks, per_host| {
         let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, ranks, per_host);
         let seconds = ways[0].seconds(&machine, Sharing::Alone).unwrap();

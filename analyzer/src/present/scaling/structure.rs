@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::models::scaling::{ByStructure, Fit, Speaks};
-use crate::models::structure::{Forecast, Part};
+use crate::models::structure::{Change, Forecast, Part, Regime};
 use crate::tables::scaling as tables;
 
 use super::super::paragraph::wrapped;
@@ -77,6 +77,18 @@ struct PartDocument {
     /// Bytes of the nearest message that was measured, if libraries may send these, which are smaller or
     /// larger, in another way.
     nearest_bytes: Option<f64>,
+    /// Where its calls begin to be carried out in another way than in any run; null where nothing says so.
+    regime: Option<RegimeDocument>,
+}
+
+/// Another way to carry out calls.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RegimeDocument {
+    /// The first rank count.
+    from_p: u32,
+    /// The algorithm that the library chooses from there on, or `eager` or `rendezvous` of messages.
+    way: &'static str,
 }
 
 fn speaks(speaks: Speaks) -> &'static str {
@@ -119,6 +131,14 @@ fn forecast(of: &Forecast, who: Speaks) -> ForecastDocument {
         bytes: part.bytes,
         bytes_law: part.bytes_law.clone(),
         nearest_bytes: part.leaves_sizes.map(|(nearest, _)| nearest),
+        regime: part.regime.map(|Regime { p, change }| RegimeDocument {
+            from_p: p,
+            way: match change {
+                Change::Algorithm { to, .. } => to,
+                Change::Eager { is_below: true, .. } => "eager",
+                Change::Eager { is_below: false, .. } => "rendezvous",
+            },
+        }),
     };
     ForecastDocument {
         p: of.p,
@@ -182,19 +202,38 @@ fn found(ByStructure { held_back, one_host, forecasts }: &ByStructure) -> Vec<St
     let parts = &largest.parts[..largest.parts.len().min(MAX_PARTS)];
     let parts = table::lines(&tables::structural_parts(parts, largest.tau_s));
     lines.extend(parts.into_iter().map(|line| format!("  {line}")));
-    for part in largest.parts.iter().take(MAX_PARTS) {
-        // What takes little of the time is not worth a doubt.
-        let Some((nearest, asked)) =
-            part.leaves_sizes.filter(|_| part.seconds > 0.1 * largest.tau_s)
-        else {
-            continue;
-        };
-        let doubt = format!(
-            "{}: messages of {asked:.0} bytes, where runs have {nearest:.0}. Libraries change how they send \
-             between these sizes; the interval allows for it.",
-            part.name
-        );
-        lines.extend(wrapped("  ", &doubt));
+    // What takes little of the time is not worth a doubt.
+    let worth = |part: &&Part| part.seconds > 0.1 * largest.tau_s;
+    for part in largest.parts.iter().take(MAX_PARTS).filter(worth) {
+        if let Some(regime) = part.regime {
+            lines.extend(wrapped("  ", &format!("{}: {}", part.name, words(regime))));
+        }
+        if let Some((nearest, asked)) = part.leaves_sizes {
+            let doubt = format!(
+                "{}: messages of {asked:.0} bytes, where runs have {nearest:.0}. Libraries change how they \
+                 send between these sizes; the interval allows for it.",
+                part.name
+            );
+            lines.extend(wrapped("  ", &doubt));
+        }
     }
     lines
+}
+
+/// What a regime is, after the name of what it is about.
+fn words(Regime { p, change }: Regime) -> String {
+    match change {
+        Change::Algorithm { library, from, to } => format!(
+            "from p = {p} on {} chooses another algorithm ({to} instead of {from}), which no run shows; the interval \
+             allows for it.",
+            library.name()
+        ),
+        Change::Eager { limit, is_below } => {
+            let now = if is_below { "at most" } else { "more than" };
+            format!(
+                "from p = {p} on messages have {now} {limit:.0} bytes, up to which they are sent at once; in the \
+                 largest run they have not."
+            )
+        }
+    }
 }
