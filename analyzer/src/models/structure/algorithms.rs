@@ -1,38 +1,11 @@
 //! How libraries carry out collective operations, by size and number of members: what they do where nothing else was
 //! asked of them. Beside the ways that stay the same at every size, these change where the libraries do.
 
-use super::labels::Pattern;
+use super::labels::{Kind, Pattern};
+use super::library::Library;
 use super::price::{Messages, Shape, Work};
 
-/// Libraries whose rules are known: MPICH 4 and those made from it, Open MPI 4 (`coll_tuned_decision_fixed.c`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Library {
-    Mpich,
-    OpenMpi,
-}
-
 impl Library {
-    pub(super) const ALL: [Self; 2] = [Self::Mpich, Self::OpenMpi];
-
-    /// As it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mpich => "MPICH",
-            Self::OpenMpi => "Open MPI",
-        }
-    }
-
-    /// By what a library says of itself, as in `MPI_Get_library_version`. Those of vendors have rules of their own.
-    pub fn named(name: &str) -> Option<Self> {
-        let vendors = ["CRAY", "Cray", "Intel", "MVAPICH", "IBM", "Fujitsu"];
-        match name {
-            name if vendors.iter().any(|vendor| name.contains(vendor)) => None,
-            name if name.contains("Open MPI") => Some(Self::OpenMpi),
-            name if name.contains("MPICH") => Some(Self::Mpich),
-            _ => None,
-        }
-    }
-
     /// How the library carries out an operation; `None` where its rule is not known.
     pub(super) fn way(self, pattern: Pattern, shape: Shape, bytes: f64) -> Option<Work> {
         match pattern {
@@ -96,6 +69,20 @@ impl Library {
             _ => shape.ring(block),
         }
     }
+}
+
+/// What libraries do, where their rules are known, as [`super::price::ways`].
+pub(super) fn by_rule(
+    library: Option<Library>,
+    kind: Kind,
+    bytes: f64,
+    members: f64,
+    per_host: f64,
+) -> Vec<Work> {
+    let Kind::Collective(pattern) = kind else { return Vec::new() };
+    let shape = Shape { members: members.max(2.0), per_host };
+    let libraries = library.map_or(Library::ALL.to_vec(), |known| vec![known]);
+    libraries.into_iter().filter_map(|library| library.way(pattern, shape, bytes)).collect()
 }
 
 impl Shape {

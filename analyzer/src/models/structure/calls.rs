@@ -1,7 +1,8 @@
 //! The time of a call, from what it communicates.
 
+use super::algorithms::by_rule;
 use super::labels::{Key, Kind, Label, Pattern, RunLabels};
-use super::price::{MachineTimes, Sharing, Work, by_rule, ways};
+use super::price::{MachineTimes, Sharing, Work, ways};
 use super::quantities::{Asked, Continued, continued};
 use super::smooth::{Column, Estimate, Tried, weighed};
 

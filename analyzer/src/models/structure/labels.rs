@@ -1,6 +1,6 @@
 //! What a run did, by label, as far as predictions use it.
 
-use super::algorithms::Library;
+use super::library::Library;
 
 /// What an event is, and so how its time is continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ mod first_use;
 mod forecast;
 mod labels;
 mod laws;
+mod library;
 mod parts;
 mod price;
 mod quantities;
@@ -24,9 +25,9 @@ mod smooth;
 #[cfg(test)]
 mod tests;
 
-pub use algorithms::Library;
 pub use counts::{Checked, Counts, Place, Quantity};
 pub use forecast::{Abstains, Forecast, HeldBack, Part, Structure};
 pub use labels::{Group, Key, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread};
+pub use library::Library;
 pub use price::{MachineTimes, MessageTime, MessageTimes};
 pub use regimes::{Change, Regime};

@@ -1,6 +1,6 @@
 //! How much a call communicates, and what messages cost on a machine that was measured.
 
-use super::algorithms::Library;
+use super::library::Library;
 use super::labels::{Kind, Pattern};
 
 /// Messages of one size.
@@ -281,18 +281,4 @@ pub(super) fn ways(
         }
         Kind::Computation | Kind::Other => Vec::new(),
     }
-}
-
-/// What libraries do, where their rules are known, as [`ways`].
-pub(super) fn by_rule(
-    library: Option<Library>,
-    kind: Kind,
-    bytes: f64,
-    members: f64,
-    per_host: f64,
-) -> Vec<Work> {
-    let Kind::Collective(pattern) = kind else { return Vec::new() };
-    let shape = Shape { members: members.max(2.0), per_host };
-    let libraries = library.map_or(Library::ALL.to_vec(), |known| vec![known]);
-    libraries.into_iter().filter_map(|library| library.way(pattern, shape, bytes)).collect()
 }

@@ -1,8 +1,8 @@
 //! Where calls begin to be carried out in another way than in any run.
 
-use super::algorithms::Library;
+use super::algorithms::by_rule;
 use super::labels::{Key, Kind};
-use super::price::by_rule;
+use super::library::Library;
 use super::quantities::Asked;
 
 /// From a rank count on, a call is carried out in another way than in the largest run.
