@@ -162,7 +162,7 @@ fn kind_of_collective(movement: Movement, is_rooted: bool) -> Kind {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::models::structure::{MachineTimes, Structure};
     use crate::synthetic_messages::on_world;
     use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     /// Two steps that divide 64 ms of work and end with a sum over all ranks.
-    fn run(p: u32) -> RunDirectory {
+    pub(in crate::cli) fn run(p: u32) -> RunDirectory {
         let (begin, work, sum) =
             (1_000_000, 64_000_000 / u64::from(p), 20_000 * u64::from(p.ilog2()));
         let rank = |rank| {

@@ -57,6 +57,7 @@ mod schema;
 mod selection_arguments;
 mod several_processes;
 mod shell_files;
+mod structural_runs;
 mod sweep;
 mod terminal;
 mod top;

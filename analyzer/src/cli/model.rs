@@ -5,6 +5,7 @@ mod fitting;
 pub(super) mod input;
 mod predictions;
 mod request;
+mod structure;
 
 use std::path::Path;
 
@@ -28,13 +29,16 @@ use request::Request;
 /// Wrong usage for options that contradict each other or name something the table does not have;
 /// failure for a table that cannot be read or does not support a model.
 pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
-    let Observed { table, notes, subjects, .. } = input::read(arguments)?;
+    let observed = input::read(arguments)?;
+    let Observed { table, notes, subjects, .. } = &observed;
     notes.iter().for_each(|note| eprint_message(note));
-    let request = Request::new(arguments, &table)?;
+    let request = Request::new(arguments, table)?;
     if let Some(path) = &arguments.write_extra_p {
-        write_extra_p(path, &table, &request)?;
+        write_extra_p(path, table, &request)?;
     }
-    let findings = request.findings(&table)?;
+    let findings = request.findings(table)?;
+    let structure = structure::predicted(arguments, &request, &findings, &observed)?;
+    let structure = structure.as_ref();
     arguments.figures.write(|| model::pictures(&findings))?;
     let text = match arguments.emit {
         Some(language) => expression::source(
@@ -45,13 +49,14 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
                 LanguageName::Latex => expression::Language::Latex,
             },
         ),
-        None if arguments.json => model::json(&findings)?,
-        None => model::screen(&findings),
+        None if arguments.json => model::json(&findings, structure)?,
+        None => model::screen(&findings, structure),
     };
     print(&text)?;
     match arguments.remember {
         true => {
-            let predicted = predictions::predictions(&findings, &request, &table, &subjects)?;
+            let predicted =
+                predictions::predictions(&findings, structure, &request, (table, subjects))?;
             remember(Predictor::Model, &arguments.inputs[0], predicted)
         }
         false => Ok(()),

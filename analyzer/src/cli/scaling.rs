@@ -6,15 +6,14 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print_result};
 use super::figure_files::FigureOptions;
-use super::labelled_run::labels_of;
-use super::observed::{CountedRun, Observed, observe};
+use super::observed::{Observed, observe};
 use super::remember::{NewPrediction, remember};
+use super::structural_runs::add_structure;
 use crate::ledger::{Predictor, Subject};
+use crate::models::Observations;
 use crate::models::expression::Expression;
-use crate::models::observations::{ObservationsError, P, TAU_S};
+use crate::models::observations::TAU_S;
 use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights, label};
-use crate::models::structure::{Abstains, MachineTimes, RunLabels};
-use crate::models::{Machine, Observations};
 use crate::present::scaling::{error_sentence, figures, json, screen};
 
 /// Predicts how far a program scales, from small runs alone.
@@ -177,9 +176,8 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
     let mut scaling = Scaling::new(&table, &options)
         .map_err(|error| CommandError::Input(error_sentence(&error)))?;
     if arguments.form == FormName::Evidence && arguments.region.is_none() {
-        let machine = arguments.machine.as_deref().map(Machine::read).transpose()?;
-        let times = machine.map(|machine| machine.network.message_times()).unwrap_or_default();
-        add_structure(&mut scaling, &table, (&directories, &counted), &times)?;
+        let machine = arguments.machine.as_deref();
+        add_structure(&mut scaling, &table, (&directories, &counted), machine)?;
     }
     arguments.figures.write(|| figures(&scaling))?;
     print_result(
@@ -194,36 +192,6 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
         }
         false => Ok(()),
     }
-}
-
-/// Predicts the times asked for from what the runs do, too, where the runs can be read for that.
-fn add_structure(
-    scaling: &mut Scaling,
-    table: &Observations,
-    (directories, counted): (&[PathBuf], &[CountedRun]),
-    machine: &MachineTimes,
-) -> Result<(), CommandError> {
-    if directories.is_empty() {
-        return Ok(());
-    }
-    let input = |error: &ObservationsError| CommandError::Input(error.to_string());
-    let p = table.counts(P).map_err(|error| input(&error))?;
-    let tau_s = table.positive_numbers(TAU_S).map_err(|error| input(&error))?;
-    for fit in scaling.fits.iter_mut().filter(|fit| !fit.predictions.is_empty()) {
-        let rows = fit
-            .structural_points()
-            .filter_map(|point| (0..directories.len()).find(|row| (p[*row], tau_s[*row]) == point));
-        let timed = rows.map(|row| labels_of(&directories[row]));
-        let params = &fit.series.params;
-        let is_alike = |run: &&CountedRun| params.iter().all(|param| run.params.contains(param));
-        let of_counts = counted.iter().filter(is_alike).map(|run| {
-            let labels = labels_of(&run.directory)?;
-            Ok(RunLabels { counts_only: true, ..labels })
-        });
-        let runs: Result<Vec<RunLabels>, Abstains> = timed.chain(of_counts).collect();
-        fit.add_structure(runs, machine);
-    }
-    Ok(())
 }
 
 /// The times that were predicted and have not been measured.

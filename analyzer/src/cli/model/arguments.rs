@@ -86,6 +86,11 @@ pub struct ModelArguments {
     #[arg(long, value_name = "CSV")]
     pub predict: Option<PathBuf>,
 
+    /// The machine of the runs, measured by `gammachi calibrate`: how long messages take there, where
+    /// p alone is predicted from runs
+    #[arg(long, value_name = "FILE", requires = "predict")]
+    pub machine: Option<PathBuf>,
+
     /// Record the times of --predict in the ledger beside the data, for `gammachi whatif --ledger`
     #[arg(long, requires = "predict")]
     pub remember: bool,

@@ -5,8 +5,8 @@ use crate::cli::remember::NewPrediction;
 use crate::ledger::Subject;
 use crate::models::Observations;
 use crate::models::observations::P;
-use crate::models::regression::Findings;
-use crate::models::scaling::label;
+use crate::models::regression::{Findings, Prediction};
+use crate::models::scaling::{Structural, label};
 
 use super::request::Request;
 
@@ -16,14 +16,19 @@ use super::request::Request;
 /// Failure: all predicted points have been measured already.
 pub(super) fn predictions(
     findings: &Findings,
+    structure: Option<&Structural>,
     request: &Request,
-    table: &Observations,
-    subjects: &[Subject],
+    (table, subjects): (&Observations, &[Subject]),
 ) -> Result<Vec<NewPrediction>, CommandError> {
     let shared = Subject::shared(subjects);
     let mut all = Vec::new();
     for predicted in &findings.predictions {
-        let Some(seconds) = predicted.value else { continue };
+        let believed = structure.and_then(|by| by.as_ref().ok()?.believed(rank_count(predicted)?));
+        let (seconds, interval_s) = match (believed, predicted.value) {
+            (Some(forecast), _) => (forecast.tau_s, Some(forecast.interval_s)),
+            (None, Some(seconds)) => (seconds, predicted.lo.zip(predicted.hi)),
+            (None, None) => continue,
+        };
         let values = request.variables.iter().zip(&predicted.values);
         let point: Vec<(String, String)> =
             values.map(|(name, value)| (name.clone(), value.to_string())).collect();
@@ -49,7 +54,7 @@ pub(super) fn predictions(
             subject,
             quantity: request.parts.iter().map(|part| part.response.clone()).collect(),
             seconds,
-            interval_s: predicted.lo.zip(predicted.hi),
+            interval_s,
         });
     }
     match all.is_empty() {
@@ -57,6 +62,14 @@ pub(super) fn predictions(
         true => {
             Err(CommandError::input("--remember: every predicted time has been measured already"))
         }
+    }
+}
+
+/// The rank count of a point with p alone.
+pub(super) fn rank_count(predicted: &Prediction) -> Option<u32> {
+    match predicted.values.as_slice() {
+        [p] if p.fract() == 0.0 && *p >= 1.0 => Some(*p as u32),
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the structure of a fit's runs predicts, beside its curves, and which of the two is believed.
 
 use crate::models::evidence::MAX_FACTOR;
-use crate::models::structure::{Forecast, HeldBack, Structure};
+use crate::models::structure::{Abstains, Forecast, HeldBack, Structure};
 
 use super::bootstrap::Interval;
 
@@ -19,6 +19,9 @@ pub enum Speaks {
     /// in common.
     Both,
 }
+
+/// What structure predicts, or why nothing.
+pub type Structural = Result<ByStructure, Abstains>;
 
 /// What structure predicts.
 #[derive(Debug, Clone, PartialEq)]

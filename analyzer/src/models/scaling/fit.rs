@@ -4,10 +4,10 @@
 use serde::Serialize;
 
 use crate::models::evidence::{Contradiction, Evidence};
-use crate::models::structure::{Abstains, Counts};
+use crate::models::structure::Counts;
 
 use super::bootstrap::{Interval, Noise, Replicas};
-use super::by_structure::ByStructure;
+use super::by_structure::Structural;
 use super::curve::{Curve, Definition};
 use super::options::Form;
 use super::series::Series;
@@ -109,7 +109,7 @@ pub struct Fit {
     /// few rank counts were measured.
     pub evidence: Option<Evidence>,
     /// What the structure of the runs predicts, or why nothing; `None` where it was not asked.
-    pub structure: Option<Result<ByStructure, Abstains>>,
+    pub structure: Option<Structural>,
     /// What the runs say of the calls of other rank counts; `None` where there are too few for laws, or as above.
     pub counts: Option<Counts>,
     /// Measured times that contradict the curves through the points.

@@ -1,7 +1,7 @@
 //! How much a call communicates, and what messages cost on a machine that was measured.
 
-use super::library::Library;
 use super::labels::{Kind, Pattern};
+use super::library::Library;
 
 /// Messages of one size.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,6 +8,9 @@ use crate::models::regression::{
     Comparison, Findings, FirstStep, FitQuality, Points, Prediction, Residual, Score, Term,
 };
 
+use crate::models::scaling::Structural;
+use crate::present::scaling::structure::{self, StructureDocument};
+
 use super::words::{contradictions, error_sentence, held_back, warnings};
 
 #[derive(Debug, Serialize)]
@@ -47,6 +50,9 @@ pub(crate) struct Document<'a> {
     contradictions: Vec<String>,
     /// The times asked for.
     predictions: Vec<PredictionPart<'a>>,
+    /// What the program does predicts of the same rank counts, as in `gammachi scaling`; null: no runs, or other
+    /// variables than p.
+    structure: Option<StructureDocument>,
     /// Points held back; null: none were.
     holdout: Option<Vec<HeldPart<'a>>>,
     /// How well methods extrapolate; null: not asked for.
@@ -135,11 +141,11 @@ struct SurvivorPart<'a> {
 }
 
 /// The document, with its keys in alphabetical order and a newline at its end.
-pub fn json(findings: &Findings) -> serde_json::Result<String> {
-    Ok(format!("{:#}\n", serde_json::to_value(document(findings))?))
+pub fn json(findings: &Findings, structure: Option<&Structural>) -> serde_json::Result<String> {
+    Ok(format!("{:#}\n", serde_json::to_value(document(findings, structure))?))
 }
 
-fn document(findings: &Findings) -> Document<'_> {
+fn document<'a>(findings: &'a Findings, structure: Option<&Structural>) -> Document<'a> {
     let model = &findings.model;
     let first = &model.parts[0];
     let Points { variables, constants, .. } = &first.points;
@@ -163,6 +169,7 @@ fn document(findings: &Findings) -> Document<'_> {
         fit: FitPart { quality: findings.quality(), spread: first.spread },
         contradictions: contradictions(findings),
         predictions: predictions(variables, &findings.predictions).collect(),
+        structure: structure.map(structure::document),
         holdout: findings.held.as_ref().map(|held| {
             let all = predictions(variables, &held.predictions).zip(&held.points.times);
             let error = |of: &PredictionPart, time| Some(of.prediction.value? / time - 1.0);

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::models::regression::{Comparison, Findings, Residual, Score, Term};
+use crate::models::scaling::Structural;
 use crate::present::context::plural;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{percent, significant};
+use crate::present::scaling::structure;
 use crate::present::table;
 use crate::tables::{Table, model as tables};
 
@@ -16,7 +18,8 @@ const MIN_LINE_SHARE: f64 = 0.005;
 /// Maximum number of columns listed in a group of indistinguishable ones.
 const MAX_LISTED: usize = 12;
 
-pub fn screen(findings: &Findings) -> String {
+/// The screen; with what the structure of the runs predicts, where that was asked.
+pub fn screen(findings: &Findings, structure: Option<&Structural>) -> String {
     let mut text = String::new();
     for sentence in contradictions(findings) {
         wrapped("", &sentence).iter().for_each(|line| text.push_str(&format!("{line}\n")));
@@ -40,6 +43,12 @@ pub fn screen(findings: &Findings) -> String {
         let points = &findings.model.parts[0].points;
         let table = tables::predictions(points, &findings.predictions, None, warnings);
         add_table(&mut text, &table);
+    }
+    if let Some(structure) = structure {
+        text.push('\n');
+        for line in structure::lines(structure, &str::to_owned) {
+            let _ = writeln!(text, "{line}");
+        }
     }
     if let Some(comparison) = &findings.comparison {
         let _ = writeln!(

@@ -203,7 +203,7 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
         },
         assumes: words::assumption(fit),
         predictions: predictions(fit),
-        structure: structure::document(fit),
+        structure: fit.structure.as_ref().map(structure::document),
         counts: counts::document(fit),
         points: points(fit),
         bounds: fit.bounds,

@@ -6,7 +6,7 @@ mod counts;
 mod document;
 mod pictures;
 mod screen;
-mod structure;
+pub(in crate::present) mod structure;
 mod words;
 
 #[cfg(test)]

@@ -40,7 +40,8 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
             None => lines.push("No model: the coefficients cannot be identified.".into()),
         }
         lines.extend(predictions(fit, &bold));
-        lines.extend(structure::lines(fit, &bold));
+        let structure = fit.structure.iter();
+        lines.extend(structure.flat_map(|of| structure::lines(of, &bold)));
         lines.extend(counts::lines(fit, &bold));
         if let Some(bounds) = fit.bounds {
             lines.extend(wrapped(

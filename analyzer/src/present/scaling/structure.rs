@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::models::scaling::{ByStructure, Fit, Speaks};
+use crate::models::scaling::{ByStructure, Speaks, Structural};
 use crate::models::structure::{Change, Forecast, Part, Regime};
 use crate::tables::scaling as tables;
 
@@ -16,7 +16,7 @@ const MAX_PARTS: usize = 10;
 /// Times from what the program does ([how](../guide/predict.md#from-what-the-program-does)).
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct StructureDocument {
+pub(in crate::present) struct StructureDocument {
     /// Why there are none.
     abstains: Option<String>,
     /// The largest run, predicted from the others.
@@ -99,8 +99,8 @@ fn speaks(speaks: Speaks) -> &'static str {
     }
 }
 
-pub(super) fn document(fit: &Fit) -> Option<StructureDocument> {
-    Some(match fit.structure.as_ref()? {
+pub(in crate::present) fn document(structure: &Structural) -> StructureDocument {
+    match structure {
         Err(why) => StructureDocument {
             abstains: Some(why.to_string()),
             held_back: None,
@@ -117,7 +117,7 @@ pub(super) fn document(fit: &Fit) -> Option<StructureDocument> {
             one_host: *one_host,
             predictions: forecasts.iter().map(|(of, who)| forecast(of, *who)).collect(),
         },
-    })
+    }
 }
 
 fn forecast(of: &Forecast, who: Speaks) -> ForecastDocument {
@@ -150,9 +150,11 @@ fn forecast(of: &Forecast, who: Speaks) -> ForecastDocument {
     }
 }
 
-/// The lines of a screen; none where nothing was asked.
-pub(super) fn lines(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
-    let Some(structure) = &fit.structure else { return Vec::new() };
+/// The lines of a screen.
+pub(in crate::present) fn lines(
+    structure: &Structural,
+    bold: &dyn Fn(&str) -> String,
+) -> Vec<String> {
     let mut lines =
         vec![bold("FROM WHAT THE PROGRAM DOES  the critical path, continued by laws of p")];
     match structure {

@@ -1,0 +1,46 @@
+//! Predictions from what the runs of a study do, beside the curves of `gammachi scaling` and `gammachi model`.
+
+use std::path::{Path, PathBuf};
+
+use super::error::CommandError;
+use super::labelled_run::labels_of;
+use super::observed::CountedRun;
+use crate::models::observations::{ObservationsError, P, TAU_S};
+use crate::models::scaling::Scaling;
+use crate::models::structure::{Abstains, RunLabels};
+use crate::models::{Machine, Observations};
+
+/// Predicts the times asked for from what the runs do, too, where the runs can be read for that.
+///
+/// # Errors
+/// `machine` is no document of a machine, or the table lacks rank counts or times.
+pub(super) fn add_structure(
+    scaling: &mut Scaling,
+    table: &Observations,
+    (directories, counted): (&[PathBuf], &[CountedRun]),
+    machine: Option<&Path>,
+) -> Result<(), CommandError> {
+    let machine = machine.map(Machine::read).transpose()?;
+    let machine = machine.map(|machine| machine.network.message_times()).unwrap_or_default();
+    if directories.is_empty() {
+        return Ok(());
+    }
+    let input = |error: &ObservationsError| CommandError::Input(error.to_string());
+    let p = table.counts(P).map_err(|error| input(&error))?;
+    let tau_s = table.positive_numbers(TAU_S).map_err(|error| input(&error))?;
+    for fit in scaling.fits.iter_mut().filter(|fit| !fit.predictions.is_empty()) {
+        let rows = fit
+            .structural_points()
+            .filter_map(|point| (0..directories.len()).find(|row| (p[*row], tau_s[*row]) == point));
+        let timed = rows.map(|row| labels_of(&directories[row]));
+        let params = &fit.series.params;
+        let is_alike = |run: &&CountedRun| params.iter().all(|param| run.params.contains(param));
+        let of_counts = counted.iter().filter(is_alike).map(|run| {
+            let labels = labels_of(&run.directory)?;
+            Ok(RunLabels { counts_only: true, ..labels })
+        });
+        let runs: Result<Vec<RunLabels>, Abstains> = timed.chain(of_counts).collect();
+        fit.add_structure(runs, &machine);
+    }
+    Ok(())
+}
