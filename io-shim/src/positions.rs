@@ -86,15 +86,20 @@ static FILES: [Sums; MAX_FILES + 1] = [const { Sums::new() }; MAX_FILES + 1];
 /// What no other thread has at the same time.
 #[inline(always)]
 fn this_thread() -> usize {
-    let thread: usize;
-    // SAFETY: reads the thread pointer, or the word to which it points and which holds it.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::asm!("mov {}, fs:0", out(reg) thread, options(nostack, readonly, preserves_flags));
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!("mrs {}, tpidr_el0", out(reg) thread, options(nostack, nomem, preserves_flags));
+    #[cfg(target_arch = "x86_64")]
+    {
+        let thread: usize;
+        // SAFETY: reads the word to which the thread pointer points and which holds it.
+        unsafe {
+            core::arch::asm!("mov {}, fs:0", out(reg) thread, options(nostack, readonly, preserves_flags));
+        }
+        thread
     }
-    thread
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        // SAFETY: it takes no arguments and cannot fail.
+        unsafe { libc::pthread_self() as usize }
+    }
 }
 
 impl Position {

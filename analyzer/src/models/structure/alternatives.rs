@@ -1,6 +1,5 @@
-//! Stretches of computation between which the path goes over to and fro: a pipeline's path may follow its first
-//! rank for long or change ranks early, for both take as long. How often it meets each place has then no law, but how
-//! often it meets any of them.
+//! Places of computation that the path meets in turn: a pipeline's path may follow its first rank for long or change
+//! ranks early, for both take as long. How often it meets each place has then no law, but how often it meets any of them.
 
 use super::labels::{Key, Kind, Label, RunLabels};
 use super::laws::{Law, Series, Tolerance};

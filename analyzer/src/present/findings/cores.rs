@@ -115,7 +115,7 @@ fn waited_for_cores(of: &Lack) -> Option<String> {
                 0 => String::new(),
                 _ => format!(" (this job used {} on average)", used_cores(core_use)),
             };
-            format!("{waited}. What used the cores then is not known{used}.")
+            return Some(format!("{waited}.{inside} What used the cores then is not known{used}."));
         }
         Competitor::OtherPrograms(core_use) => {
             let waited = waited.replacen("rank", "Rank", 1);

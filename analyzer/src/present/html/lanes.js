@@ -74,7 +74,7 @@ class LanePainter {
     const many = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`, part = `${(100 * one.part).toPrecision(2)} %`;
     const words = lane.name === "teams"
       ? [many(one.count, "parallel region"), `threads work ${part} of the time`]
-      : [many(one.count, "call") + " on files", `${part} of the time inside them`];
+      : [`${many(one.count, "call")} on files`, `${part} of the time inside them`];
     return [rowName(row), ...words, `${one.begin.toFixed(9)} s to ${one.end.toFixed(9)} s`].join(" · ");
   }
 }
