@@ -9,9 +9,7 @@ enum { AT_ONCE = 8 };
 // All ranks run in one process on one clock: the first reads when the last has received all.
 static double received;
 
-static double one_message(int rank, int last, char *data, int bytes) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    double begin = MPI_Wtime();
+static void there_and_back(int rank, int last, char *data, int bytes) {
     if (rank == 0) {
         MPI_Send(data, bytes, MPI_BYTE, last, 0, MPI_COMM_WORLD);
         MPI_Recv(data, bytes, MPI_BYTE, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -19,13 +17,24 @@ static double one_message(int rank, int last, char *data, int bytes) {
         MPI_Recv(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     }
+}
+
+// Ranks leave a barrier one after another: both wait for a message before time begins.
+static double begin_together(int rank, int last, char *data) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    there_and_back(rank, last, data, 1);
+    return MPI_Wtime();
+}
+
+static double one_message(int rank, int last, char *data, int bytes) {
+    double begin = begin_together(rank, last, data);
+    there_and_back(rank, last, data, bytes);
     return (MPI_Wtime() - begin) / 2;
 }
 
 static double many_messages(int rank, int last, char *data, int bytes) {
     MPI_Request requests[AT_ONCE];
-    MPI_Barrier(MPI_COMM_WORLD);
-    double begin = MPI_Wtime();
+    double begin = begin_together(rank, last, data);
     for (int i = 0; i < AT_ONCE && (rank == 0 || rank == last); i++)
         if (rank == 0)
             MPI_Isend(data, bytes, MPI_BYTE, last, 1, MPI_COMM_WORLD, &requests[i]);
