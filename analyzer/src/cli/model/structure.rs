@@ -78,7 +78,7 @@ mod tests {
             by_structure.forecasts.iter().map(|(of, _)| of.p).collect::<Vec<_>>(),
             [64, 256]
         );
-        assert!((by_structure.forecasts[1].0.tau_s / 0.82e-3 - 1.0).abs() < 0.03);
+        assert!((by_structure.forecasts[0].0.tau_s / 2.24e-3 - 1.0).abs() < 0.03);
         assert!(asked(&runs, &["--vars", "p", "--response", "chi_s"]).is_none());
     }
 }

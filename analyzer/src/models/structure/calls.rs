@@ -1,19 +1,25 @@
 //! The time of a call, from what it communicates.
 
-use super::algorithms::by_rule;
 use super::labels::{Key, Kind, Label, Pattern, RunLabels};
-use super::price::{MachineTimes, Sharing, Work, ways};
+use super::machine::MachineTimes;
 use super::quantities::{Asked, Continued, continued};
+use super::rules::by_rule;
+use super::shape::Shape;
 use super::smooth::{Column, Estimate, Tried, weighed};
+use super::ways::ways;
+use super::work::Work;
 
 /// Bytes of messages between which libraries go over from sending at once to asking first.
 const PROTOCOLS: (f64, f64) = (4_096.0, 262_144.0);
+
+/// Logarithm of how uncertain a number of bytes is taken to be, at most.
+const MOST_BYTES_DOUBT: f64 = 1.5;
 
 /// Standard deviation of the logarithm of a time when they may have done so.
 const PROTOCOL_DOUBT: f64 = 0.4;
 
 /// The same when the library does what it did in no run.
-const ALGORITHM_DOUBT: f64 = 0.6;
+const ALGORITHM_DOUBT: f64 = 0.4;
 
 /// The same where no run shows messages between hosts, and these were not measured.
 const HOSTS_DOUBT: f64 = 0.7;
@@ -23,13 +29,17 @@ const HOSTS_DOUBT: f64 = 0.7;
 const MACHINE_HOLDS: f64 = 0.1;
 const MACHINE_EXPLAINS: f64 = 0.3;
 
+/// Logarithm of how far times may be from what a library's rule and the machine say, where only some runs do what is
+/// asked for.
+const RULE_HOLDS: f64 = 0.3;
+
 impl Asked<'_> {
     /// Bytes of the nearest message of a run, and of those asked for, if these are smaller or larger than
     /// in any run, in the range of sizes where libraries change how they send.
     fn leaves_sizes(&self, key: Key, kind: Kind, asked: f64) -> Option<(f64, f64)> {
         let measured = self.runs.iter().filter_map(|run| Some((run, run.label(key)?)));
         let measured = measured.map(|(run, label)| {
-            of_message(kind, label.bytes_of_operation(), members(run, label).0)
+            of_message(kind, label.bytes_of_operation(), shape(run, label).members)
         });
         let (least, most) =
             measured.fold((f64::INFINITY, 0.0), |(lo, hi), each| (each.min(lo), each.max(hi)));
@@ -48,14 +58,33 @@ impl Asked<'_> {
         kind: Kind,
         bytes: &Continued,
     ) -> Option<(Continued, Option<(f64, f64)>)> {
-        let call = self.call(key, bytes.value);
+        let (each, leaves) = self.priced_at(key, kind, bytes.value)?;
+        let apart = bytes.sd.min(MOST_BYTES_DOUBT);
+        // How much longer it takes if there are more bytes, or fewer.
+        let other = |factor: f64| {
+            let (other, _) = self.priced_at(key, kind, bytes.value * factor)?;
+            Some((other.value / each.value).ln().abs())
+        };
+        let by_bytes = match apart > 0.0 {
+            true => other(apart.exp())?.max(other((-apart).exp())?),
+            false => 0.0,
+        };
+        Some((Continued { sd: each.sd.hypot(by_bytes), ..each }, leaves))
+    }
+
+    fn priced_at(
+        &self,
+        key: Key,
+        kind: Kind,
+        bytes: f64,
+    ) -> Option<(Continued, Option<(f64, f64)>)> {
+        let call = self.call(key, bytes);
         let labels = self.runs.iter().filter_map(|run| Some((run, run.label(key)?)));
         let labels: Vec<(&RunLabels, &Label)> =
             labels.filter(|(_, label)| label.count > 0.0).collect();
         // Messages within a host say little of those between hosts.
         let is_alike = |run: &RunLabels, label: &Label| {
-            let (members, of_host) = members(run, label);
-            (members > of_host) == (call.members > call.per_host)
+            shape(run, label).is_on_one_host() == call.shape.is_on_one_host()
         };
         let alike: Vec<(&RunLabels, &Label)> =
             labels.iter().copied().filter(|(run, label)| is_alike(run, label)).collect();
@@ -74,7 +103,7 @@ impl Asked<'_> {
         // Times of a machine say what messages take within a host as well as between hosts.
         let extra = extra_in(&labels);
         let by_machine = priced.estimate(&labels, &extra, &[Source::Machine]);
-        let mut leaves = self.leaves_sizes(key, kind, of_message(kind, bytes.value, call.members));
+        let mut leaves = self.leaves_sizes(key, kind, of_message(kind, bytes, call.shape.members));
         let known = by_machine.filter(|of| of.residual < MACHINE_HOLDS);
         let is_mixed = alike.len() < labels.len();
         let explained = by_machine.filter(|of| is_mixed && of.residual < MACHINE_EXPLAINS);
@@ -92,24 +121,36 @@ impl Asked<'_> {
                 }
             },
         };
+        let calls: Vec<Call> = labels.iter().map(Call::of).collect();
+        // What first calls take beside their messages is not in the rule.
+        let (each, chosen) = match priced.by_choice(&calls) {
+            Choice::Confirmed(by_choice) if extra.is_empty() => (by_choice, Some(0.0)),
+            Choice::Unseen(by_choice) if extra.is_empty() => (by_choice, Some(ALGORITHM_DOUBT)),
+            Choice::Unseen(_) | Choice::UnseenUnpriced => (each, Some(ALGORITHM_DOUBT)),
+            _ => (each, None),
+        };
         let each = continued(each);
-        let is_new = priced.changes_algorithm(&labels);
         let doubt = if leaves.is_some() { PROTOCOL_DOUBT } else { 0.0 };
-        let doubt = if is_new { ALGORITHM_DOUBT } else { doubt };
         let doubt = if by_machine_alone && known.is_none() { HOSTS_DOUBT } else { doubt };
-        let sd = each.sd.hypot(bytes.sd).hypot(doubt);
+        let doubt = chosen.unwrap_or(doubt);
+        let sd = each.sd.hypot(doubt);
         Some((Continued { sd, ..each }, leaves))
     }
 
     /// A label's call where it is asked for, with so many bytes.
     pub(super) fn call(&self, key: Key, bytes: f64) -> Call {
-        let members_at = self.size_of_run(key, |run, label| members(run, label).0).value;
-        let per_host = self.size_of_run(key, |run, label| members(run, label).1).value;
+        let shape_at =
+            |of: fn(Shape) -> f64| self.size_of_run(key, |run, label| of(shape(run, label))).value;
+        let members = shape_at(|shape| shape.members).max(2.0);
+        let shape = Shape {
+            members,
+            per_host: shape_at(|shape| shape.per_host).min(members).min(self.per_host),
+            groups: shape_at(|shape| shape.groups).max(1.0),
+        };
         Call {
             messages: self.size(key, |label| label.messages).value,
             bytes,
-            members: members_at,
-            per_host: per_host.min(members_at),
+            shape,
             seconds: f64::NAN,
         }
     }
@@ -120,18 +161,16 @@ impl Asked<'_> {
 pub(super) struct Call {
     pub messages: f64,
     pub bytes: f64,
-    pub members: f64,
-    pub per_host: f64,
+    pub shape: Shape,
     /// On the path.
     seconds: f64,
 }
 
 impl Call {
     fn of((run, label): &(&RunLabels, &Label)) -> Self {
-        let (members, per_host) = members(run, label);
         let bytes = label.bytes_of_operation();
         let seconds = label.seconds / label.count;
-        Self { messages: label.messages, bytes, members, per_host, seconds }
+        Self { messages: label.messages, bytes, shape: shape(run, label), seconds }
     }
 }
 
@@ -160,18 +199,22 @@ impl Way {
 impl Priced<'_> {
     /// The usual ways; what the library does first, if it is known, else what libraries may do last.
     fn ways(&self, calls: &[Call]) -> Vec<Way> {
-        let all = |of: &dyn Fn(&Call) -> Vec<Work>, is_guess| {
+        let all = |of: &dyn Fn(&Call) -> Vec<Option<Work>>, is_guess| {
             let mut of_runs: Vec<_> = calls.iter().map(|call| of(call).into_iter()).collect();
-            let ways = of(self.asked).into_iter().map(|asked| Way {
-                at_runs: of_runs.iter_mut().filter_map(Iterator::next).collect(),
-                asked,
-                is_guess,
+            let ways = of(self.asked).into_iter().filter_map(|asked| {
+                // A way of which some run is not known is none.
+                let at_runs: Vec<_> =
+                    of_runs.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>();
+                let at_runs: Option<Vec<Work>> = at_runs.into_iter().collect();
+                Some(Way { at_runs: at_runs?, asked: asked?, is_guess })
             });
             ways.collect::<Vec<Way>>()
         };
         let library = self.machine.library;
-        let usual = |of: &Call| ways(self.kind, of.messages, of.bytes, of.members, of.per_host);
-        let chosen = |of: &Call| by_rule(library, self.kind, of.bytes, of.members, of.per_host);
+        let usual = |of: &Call| {
+            ways(self.kind, of.messages, of.bytes, of.shape).into_iter().map(Some).collect()
+        };
+        let chosen = |of: &Call| by_rule(library, self.kind, of.bytes, of.shape);
         let (usual, chosen) = (all(&usual, library.is_some()), all(&chosen, library.is_none()));
         match library.is_some() {
             true => chosen.into_iter().chain(usual).collect(),
@@ -179,14 +222,47 @@ impl Priced<'_> {
         }
     }
 
-    /// Whether the library, which is known, does there what it did in no run.
-    fn changes_algorithm(&self, labels: &[(&RunLabels, &Label)]) -> bool {
-        let calls: Vec<Call> = labels.iter().map(Call::of).collect();
-        let chosen = self.ways(&calls).into_iter().find(|way| !way.is_guess);
-        chosen.is_some_and(|of| {
-            let algorithm = of.asked.algorithm;
-            of.at_runs.iter().all(|work| work.algorithm != algorithm)
-        })
+    /// What the library, which is known, does in these calls and in the one that is asked for.
+    fn chosen(&self, calls: &[Call]) -> Option<Way> {
+        self.ways(calls).into_iter().find(|way| !way.is_guess && !way.asked.algorithm.is_empty())
+    }
+
+    /// The time of the call by what the library chooses there, if runs show that it chooses otherwise elsewhere.
+    fn by_choice(&self, calls: &[Call]) -> Choice {
+        let Some(way) = self.chosen(calls) else { return Choice::Same };
+        let is_alike = |work: &Work| work.algorithm == way.asked.algorithm;
+        if way.at_runs.iter().all(is_alike) {
+            return Choice::Same;
+        }
+        let is_seen = way.at_runs.iter().any(is_alike);
+        let column = way.column(|work| work.seconds(self.machine));
+        let Some(column) = column else {
+            return if is_seen { Choice::Same } else { Choice::UnseenUnpriced };
+        };
+        let of_runs = way.at_runs.iter().zip(calls).zip(&column.at_runs);
+        let logs =
+            of_runs.map(|((work, call), priced)| (is_alike(work), (call.seconds / priced).ln()));
+        let (alike, others): (Vec<_>, Vec<_>) = logs.partition(|(is_alike, _)| *is_alike);
+        let middle_of = |logs: &[(bool, f64)]| -> Option<f64> {
+            let mut logs: Vec<f64> = logs.iter().map(|(_, log)| *log).collect();
+            logs.sort_by(f64::total_cmp);
+            logs.get(logs.len() / 2).copied()
+        };
+        if let Some(middle) = middle_of(&alike) {
+            let squares = alike.iter().map(|(_, log)| (log - middle).powi(2)).sum::<f64>();
+            let sd = (squares / alike.len() as f64).sqrt();
+            if middle.abs() < RULE_HOLDS && sd < RULE_HOLDS {
+                let value = column.asked * middle.exp();
+                return Choice::Confirmed(Estimate { value, sd, residual: 0.0 });
+            }
+        }
+        match middle_of(&others) {
+            Some(middle) if middle.abs() < RULE_HOLDS => {
+                Choice::Unseen(Estimate { value: column.asked, sd: 0.0, residual: 0.0 })
+            }
+            _ if is_seen => Choice::Same,
+            _ => Choice::UnseenUnpriced,
+        }
     }
 
     /// The time of the call that is asked for, as those of these labels.
@@ -205,7 +281,6 @@ impl Priced<'_> {
             };
             let like = columns.iter().find(|(known, _)| is_like(known)).map(|(known, _)| known);
             match like {
-                // Where no rank shares a host, both ways to share it are the same.
                 Some(known) if *known == new => {}
                 like => {
                     let is_doubt = is_guess && like.is_some();
@@ -215,10 +290,8 @@ impl Priced<'_> {
         };
         for way in &ways {
             if sources.contains(&Source::Machine) {
-                for sharing in [Sharing::Alone, Sharing::Host] {
-                    let column = way.column(|work| work.seconds(self.machine, sharing));
-                    column.into_iter().for_each(|column| add(vec![column], way.is_guess));
-                }
+                let column = way.column(|work| work.seconds(self.machine));
+                column.into_iter().for_each(|column| add(vec![column], way.is_guess));
             }
             if sources.contains(&Source::Amounts) {
                 let messages = way.column(|work| Some(work.messages()));
@@ -240,6 +313,19 @@ impl Priced<'_> {
     }
 }
 
+/// What a known library does in the call that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Choice {
+    /// What it does in every run, or the runs contradict the rule.
+    Same,
+    /// What it does in some runs, whose times are those of the machine.
+    Confirmed(Estimate),
+    /// What it does in no run; in most of these it takes what its rule says.
+    Unseen(Estimate),
+    /// What it does in no run, and what that takes is not known.
+    UnseenUnpriced,
+}
+
 /// What the time of a call is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
@@ -253,19 +339,23 @@ impl Source {
     const BOTH: [Self; 2] = [Self::Machine, Self::Amounts];
 }
 
-/// Members of a communicator, and how many of them share a host. Of calls that name no communicator
-/// those of the run.
-fn members(run: &RunLabels, label: &Label) -> (f64, f64) {
-    match label.group {
+/// The communicator of a label's calls; of calls that name none that of the run. If all ranks make such calls, those of
+/// a host have one on each of its communicators.
+fn shape(run: &RunLabels, label: &Label) -> Shape {
+    let (p, host) = (f64::from(run.p), f64::from(run.per_host));
+    let (members, per_host) = match label.group {
         Some(group) => (group.ranks, group.per_host),
-        None => (run.p.into(), run.per_host.into()),
-    }
+        None => (p, host),
+    };
+    let calling = if label.ranks > 0.0 { label.ranks / p } else { 1.0 };
+    let groups = (host * calling / per_host.max(1.0)).max(1.0);
+    Shape { members: members.max(2.0), per_host, groups }
 }
 
 /// Bytes of one message of a call.
 fn of_message(kind: Kind, bytes: f64, members: f64) -> f64 {
     match kind {
-        Kind::Collective(Pattern::Exchange) => bytes / members,
+        Kind::Collective(Pattern::Exchange | Pattern::ExchangeUneven) => bytes / members,
         _ => bytes,
     }
 }

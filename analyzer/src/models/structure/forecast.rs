@@ -3,7 +3,7 @@
 use super::alternatives::join_alternatives;
 use super::first_use::join_first_uses;
 use super::labels::{Key, RunLabels, ranks_per_host};
-use super::price::MachineTimes;
+use super::machine::MachineTimes;
 use super::quantities::Asked;
 use super::regimes::Regime;
 use super::sizes::separate_sizes;
@@ -58,7 +58,7 @@ const LEAST_ERROR: f64 = 0.02;
 
 /// The same for each doubling where ranks share hosts: how many of them use a host's link at once
 /// changes with the rank count, and no run tells how.
-const MORE_HOSTS: f64 = 0.06;
+const MORE_HOSTS: f64 = 0.04;
 
 /// What the runs of one program say of other rank counts.
 #[derive(Debug, Clone)]

@@ -24,12 +24,20 @@ pub enum Pattern {
     FromRoot,
     /// Of all members, combined to as much as each of them has.
     Combine,
+    /// The same, for one of them.
+    CombineAtRoot,
+    /// The same, of which each gets a part.
+    CombineParts,
     /// Of all members, put together for all to as much as all of them have.
     Collect,
-    /// The same, for one of them, or from one to each its own.
+    /// The same, where members may have more than others.
+    CollectUneven,
+    /// Of all members, put together for one of them, or from one to each its own.
     ToRoot,
     /// From every member to every other.
     Exchange,
+    /// The same, where some may get more than others.
+    ExchangeUneven,
 }
 
 /// The communicator of calls.

@@ -162,13 +162,27 @@ fn different(values: &[f64], tolerance: Tolerance) -> usize {
     found.len()
 }
 
-/// One term times a coefficient.
+/// Bytes of an element, and relative distance up to which a size is a law rounded to whole elements.
+const ELEMENT: f64 = 8.0;
+const ROUNDED: f64 = 3e-3;
+
+/// One term times a coefficient. Sizes may be rounded to whole elements.
 fn one(series: Series, term: &Term, tolerance: Tolerance) -> Option<Formula> {
     let Series { p, values, per_host } = series;
     // The largest run has the value with the most digits.
     let largest = (0..p.len()).max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()))?;
     let factor = values[largest] / (term.at)(p[largest], per_host);
-    accepted(Formula { terms: [Some((factor, *term)), None, None] }, series, tolerance)
+    let formula = Formula { terms: [Some((factor, *term)), None, None] };
+    let is_rounded = |(p, value): (&f64, &f64)| {
+        let distance = (formula.at(*p, per_host) - value).abs();
+        distance < ELEMENT && distance <= ROUNDED * value
+    };
+    let are_elements = values.iter().all(|value| value % ELEMENT == 0.0);
+    let is_of_elements = tolerance == Tolerance::Bytes && are_elements && factor.is_finite();
+    match is_of_elements && p.iter().zip(values).all(is_rounded) {
+        true => Some(formula),
+        false => accepted(formula, series, tolerance),
+    }
 }
 
 /// The sum of two terms times coefficients, by least squares.

@@ -1,9 +1,11 @@
 //! MPI libraries whose choice of algorithms is known.
 
-/// Libraries whose rules are known: MPICH 4 and those made from it, Open MPI 4 (`coll_tuned_decision_fixed.c`).
+/// Libraries whose rules are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
+    /// MPICH 4 and what is made from it.
     Mpich,
+    /// Open MPI 4.1: earlier ones have other sizes, and later ones another component for several hosts.
     OpenMpi,
 }
 
@@ -23,7 +25,7 @@ impl Library {
         let vendors = ["CRAY", "Cray", "Intel", "MVAPICH", "IBM", "Fujitsu"];
         match name {
             name if vendors.iter().any(|vendor| name.contains(vendor)) => None,
-            name if name.contains("Open MPI") => Some(Self::OpenMpi),
+            name if name.contains("Open MPI v4.1") => Some(Self::OpenMpi),
             name if name.contains("MPICH") => Some(Self::Mpich),
             _ => None,
         }

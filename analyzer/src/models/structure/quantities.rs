@@ -2,8 +2,12 @@
 
 use super::labels::{Key, Label, RunLabels};
 use super::laws::{Law, Series, Tolerance};
-use super::price::MachineTimes;
+use super::machine::MachineTimes;
 use super::smooth::{Column, Estimate, up_to_two, weighed};
+
+/// Last runs that have a value in common which is taken to stay, and the standard deviation of its logarithm.
+const SETTLED: usize = 3;
+const SETTLED_SD: f64 = 0.05;
 
 /// A quantity at another rank count.
 #[derive(Debug, Clone)]
@@ -53,6 +57,15 @@ impl Asked<'_> {
         Some(Continued { value, law: Some(law.text()), sd: law.doubt(self.p).ln() })
     }
 
+    /// What has been the same since a few runs: a grid has sides in all dimensions from some rank count on.
+    fn settled(values: &[f64], tolerance: Tolerance) -> Option<Continued> {
+        let (last, before) = values.split_last()?;
+        let are_same = before.iter().rev().take(SETTLED - 1);
+        let are_same = before.len() >= SETTLED
+            && are_same.fold(true, |same, value| same && tolerance.allows(*last, *value));
+        are_same.then(|| Continued { value: *last, law: None, sd: SETTLED_SD })
+    }
+
     /// A quantity of a label, continued by sums of terms.
     pub fn by_terms(
         &self,
@@ -80,6 +93,7 @@ impl Asked<'_> {
             self.runs.iter().filter_map(|run| Some((f64::from(run.p), of(run, run.label(key)?))));
         let (p, values): (Vec<f64>, Vec<f64>) = values.unzip();
         self.lawful(&p, &values, Tolerance::Bytes)
+            .or_else(|| Self::settled(&values, Tolerance::Bytes))
             .or_else(|| self.summed(&p, &values, &EITHER_WAY))
             .unwrap_or(Continued { value: 0.0, law: None, sd: 0.0 })
     }
@@ -135,6 +149,10 @@ impl Asked<'_> {
                 continue;
             };
             let share = |label: &Label| (whole(label) > 0.0).then(|| label.count / whole(label));
+            let (_, shares) = self.values(key, share);
+            if let Some(share) = Self::settled(&shares, Tolerance::Count) {
+                return Some(Continued { value: continued.value * share.value, ..continued });
+            }
             if let Some((share, sd)) = self.later_mean(key, share) {
                 return Some(Continued { value: continued.value * share, law: None, sd });
             }

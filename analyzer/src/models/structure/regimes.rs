@@ -1,9 +1,9 @@
 //! Where calls begin to be carried out in another way than in any run.
 
-use super::algorithms::by_rule;
 use super::labels::{Key, Kind};
 use super::library::Library;
 use super::quantities::Asked;
+use super::rules::by_rule;
 
 /// From a rank count on, a call is carried out in another way than in the largest run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,8 +46,8 @@ impl Asked<'_> {
         let algorithm = |asked: &Asked| {
             let library = asked.machine.library;
             let call = asked.call(key, asked.bytes(key).value);
-            let chosen = by_rule(library, kind, call.bytes, call.members, call.per_host);
-            chosen.first().filter(|_| library.is_some()).map(|work| work.algorithm)
+            let chosen = by_rule(library, kind, call.bytes, call.shape).into_iter().next();
+            chosen.flatten().filter(|_| library.is_some()).map(|work| work.algorithm)
         };
         if let (Some(library), Some(from), Some(to)) =
             (self.machine.library, algorithm(&at(largest)), algorithm(self))

@@ -2,8 +2,11 @@
 
 use super::labels::{Group, Kind, Label, Pattern, RunLabels, Spread};
 use super::laws::{Law, Series, Tolerance};
-use super::price::{Sharing, ways};
+use super::rules::by_rule;
+use super::shape::Shape;
 use super::smooth::{Column, up_to_two, weighed};
+use super::ways::ways;
+use super::work::{Messages, Work};
 use super::{
     Abstains, Forecast, Library, MachineTimes, MessageTime, MessageTimes, Part, Structure,
 };
@@ -48,6 +51,15 @@ fn sizes_of_known_programs_are_continued() {
         let found = law.at(256.0).unwrap();
         assert!((found / of(256.0) - 1.0).abs() < 1e-3, "{found}, not {}", of(256.0));
     }
+}
+
+#[test]
+fn sizes_may_be_rounded_to_whole_elements() {
+    let of_elements = |p: f64| 8.0 * (8_192.0 / p.sqrt()).floor();
+    let found = law(&SQUARES, of_elements, Tolerance::Bytes).unwrap();
+    assert!((found.at(256.0).unwrap() - 4_096.0).abs() < 1.0, "{}", found.text());
+    // Of few elements the rounding is most of what there is.
+    assert!(law(&SQUARES, |p| 8.0 * (40.0 / p.sqrt()).floor(), Tolerance::Bytes).is_none());
 }
 
 #[test]
@@ -211,7 +223,7 @@ fn a_constant_part_is_not_lost_in_a_power() {
 #[test]
 fn ways_of_collective_operations_move_what_algorithms_do() {
     let of = |pattern, q: f64| {
-        let ways = ways(Kind::Collective(pattern), 0.0, 1_024.0, q, 1.0);
+        let ways = ways(Kind::Collective(pattern), 0.0, 1_024.0, shape(q, 1.0));
         ways.into_iter().map(|way| (way.messages(), way.bytes())).collect::<Vec<_>>()
     };
     // A binomial tree; recursive doubling of 6 ranks works on 4 of them.
@@ -291,30 +303,134 @@ fn libraries_are_known_by_their_names() {
     let named = |name| Library::named(name);
     assert_eq!(named("Open MPI v4.1.4, package: Debian"), Some(Library::OpenMpi));
     assert_eq!(named("MPICH Version:      4.0.2"), Some(Library::Mpich));
-    // These come from MPICH and choose otherwise.
-    for other in
-        ["CRAY MPICH version 8.1", "Intel(R) MPI Library 2021.9", "MVAPICH2 Version: 2.3.7", ""]
-    {
+    // These come from MPICH, or are other versions, and choose otherwise.
+    for other in [
+        "CRAY MPICH version 8.1",
+        "Intel(R) MPI Library 2021.9",
+        "MVAPICH2 Version: 2.3.7",
+        "Open MPI v4.0.3, package: Debian",
+        "Open MPI v5.0.6, package: Debian",
+        "",
+    ] {
         assert_eq!(named(other), None, "{other}");
     }
+}
+
+fn shape(members: f64, per_host: f64) -> Shape {
+    Shape { members, per_host, groups: 1.0 }
+}
+
+fn near(found: f64, truth: f64) {
+    assert!((found / truth - 1.0).abs() < 0.01, "{found}, not {truth}")
 }
 
 #[test]
 fn messages_that_leave_a_host_at_once_follow_each_other() {
     let ranks = |per_host| {
-        let ways = ways(Kind::Messages, 1.0, 1_000.0, 64.0, per_host);
-        let machine = machine(None);
-        [Sharing::Alone, Sharing::Host].map(|of| ways[0].seconds(&machine, of).unwrap())
+        let ways = ways(Kind::Messages, 1.0, 1_000.0, shape(64.0, per_host));
+        [0, 1].map(|of| ways[of].seconds(&machine(None)).unwrap())
     };
     let one = message_s(1_000.0);
-    let near = |found: f64, truth: f64| {
-        assert!((found / truth - 1.0).abs() < 0.01, "{found}, not {truth}")
-    };
     let [alone, sharing] = ranks(4.0);
     near(alone, one);
     near(sharing, one + 3.0 * one / 2.0);
     let [alone, sharing] = ranks(1.0);
     assert_eq!(alone, sharing);
+}
+
+#[test]
+fn messages_that_are_posted_at_once_wait_for_each_other_in_groups() {
+    let seconds = |at_once| {
+        let of = Messages { count: 12.0, bytes: 1_000.0, off_host: Some(1.0), at_once };
+        Work::usual(vec![of]).seconds(&machine(None)).unwrap()
+    };
+    let one = message_s(1_000.0);
+    near(seconds(1.0), 12.0 * one);
+    near(seconds(4.0), 3.0 * (one + 3.0 * one / 2.0));
+    near(seconds(f64::INFINITY), one + 11.0 * one / 2.0);
+}
+
+#[test]
+fn communicators_of_a_host_share_its_link() {
+    // Two rounds, both between hosts: of one communicator, and of four that call at once.
+    let seconds = |groups| {
+        let shape = Shape { groups, ..shape(4.0, 1.0) };
+        let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1_000.0, shape);
+        ways[0].seconds(&machine(None)).unwrap()
+    };
+    let one = message_s(1_000.0);
+    near(seconds(1.0), 2.0 * one);
+    near(seconds(4.0), 2.0 * (one + 3.0 * one / 2.0));
+}
+
+#[test]
+fn rules_of_libraries_go_by_members_and_bytes() {
+    let algorithm = |library, pattern, members, bytes| {
+        let of = by_rule(Some(library), Kind::Collective(pattern), bytes, shape(members, 1.0));
+        of.into_iter().next().flatten().map_or("", |work: Work| work.algorithm)
+    };
+    use Library::{Mpich, OpenMpi};
+    use Pattern::{Collect, Combine, CombineAtRoot, Exchange, FromRoot, Synchronise, ToRoot};
+    for (library, pattern, members, bytes, name) in [
+        (OpenMpi, Combine, 8.0, 8.0, "recursive doubling"),
+        // Of fewer elements than members no ring is made.
+        (OpenMpi, Combine, 32.0, 8.0, "recursive doubling"),
+        (OpenMpi, Combine, 32.0, 1e6, "Rabenseifner"),
+        (OpenMpi, Combine, 256.0, 8.0, "reduce and broadcast"),
+        (OpenMpi, Exchange, 64.0, 64.0 * 1_023.0, "Bruck"),
+        (OpenMpi, Exchange, 64.0, 64.0 * 1_024.0, "posted at once"),
+        (OpenMpi, Exchange, 64.0, 64.0 * 262_144.0, "pairwise"),
+        (OpenMpi, Collect, 256.0, 4_096.0, "neighbour exchange"),
+        (OpenMpi, Collect, 25.0, 4_096.0, "doubling blocks"),
+        (OpenMpi, FromRoot, 100.0, 1e6, "4-nomial tree"),
+        (OpenMpi, FromRoot, 4_096.0, 1e6, "scatter and doubling"),
+        (OpenMpi, CombineAtRoot, 300.0, 1e4, "binomial tree"),
+        (OpenMpi, Synchronise, 100.0, 0.0, "dissemination"),
+        (Mpich, FromRoot, 64.0, 12_287.0, "binomial tree"),
+        (Mpich, FromRoot, 64.0, 12_288.0, "scatter and doubling"),
+        (Mpich, FromRoot, 48.0, 12_288.0, "scatter and ring"),
+        (Mpich, Combine, 64.0, 2_048.0, "recursive doubling"),
+        (Mpich, Combine, 64.0, 2_056.0, "Rabenseifner"),
+        (Mpich, CombineAtRoot, 64.0, 2_048.0, "binomial tree"),
+        (Mpich, Exchange, 64.0, 64.0 * 32_768.0, "posted at once"),
+        (Mpich, Exchange, 64.0, 64.0 * 32_776.0, "pairwise"),
+        (Mpich, Collect, 64.0, 8_191.0, "doubling blocks"),
+        (Mpich, Collect, 64.0, 8_192.0, "ring"),
+        (Mpich, ToRoot, 64.0, 8.0, ""),
+    ] {
+        let found = algorithm(library, pattern, members, bytes);
+        assert_eq!(found, name, "{library:?} {pattern:?} {members} {bytes}");
+    }
+}
+
+/// Sums of 8 bytes in as many rounds as Open MPI's rule says, but twice as many on 16 and 32 ranks.
+fn sums(p: f64) -> RunLabels {
+    let rounds = p.log2() * if (16.0..64.0).contains(&p) { 2.0 } else { 1.0 };
+    let seconds = 10.0 * rounds * message_s(8.0);
+    let sum = Label {
+        bytes: 8.0,
+        all_bytes: 80.0 * p,
+        all_count: 10.0 * p,
+        ranks: p,
+        group: Some(Group { ranks: p, per_host: 1.0 }),
+        ..label("sum", Kind::Collective(Pattern::Combine), 10.0, seconds)
+    };
+    let ring = Label { bytes: 1e6, all_bytes: 1e7 * p, name: "ring".to_owned(), ..sum.clone() };
+    RunLabels { labels: vec![sum, ring], tau_s: 2.0 * seconds, ..stencil(p) }
+}
+
+#[test]
+fn what_a_library_does_elsewhere_does_not_count_where_it_does_something_else() {
+    let runs = DOUBLINGS.map(sums).to_vec();
+    let at_256 = |library| {
+        let structure = Structure::new(runs.clone(), machine(library)).unwrap();
+        structure.at(256).parts.into_iter().find(|part| part.name == "sum").unwrap()
+    };
+    // A tree to the root, and one back in which each sends to three others.
+    let one = message_s(8.0);
+    let truth = 10.0 * (8.0 * one + 4.0 * (one + 2.0 * one / 2.0));
+    near(at_256(Some(Library::OpenMpi)).seconds, truth);
+    assert!((at_256(None).seconds / truth - 1.0).abs() > 0.05);
 }
 
 /// A pipeline whose path meets one place or the other, as ranks happen to be late.
@@ -449,16 +565,15 @@ fn rounds_within_a_host_take_what_messages_take_there() {
     let (same_host, other_host) = (times(1e-6), times(1e-5));
     let machine = MachineTimes { same_host, other_host, library: None };
     let sum = |ranks, per_host| {
-        let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, ranks, per_host);
-        let seconds = ways[0].seconds(&machine, Sharing::Alone).unwrap();
-        (seconds * 1e9).round()
+        let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, shape(ranks, per_host));
+        (ways[1].seconds(&machine).unwrap() * 1e9).round()
     };
     // Three rounds: all within a host, one between hosts, all between hosts.
     assert_eq!((sum(8.0, 8.0), sum(8.0, 4.0), sum(8.0, 1.0)), (3_000.0, 12_000.0, 30_000.0));
     // What was not measured is not made up.
     let machine = MachineTimes { other_host: None, ..machine };
-    let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, 8.0, 4.0);
-    assert_eq!(ways[0].seconds(&machine, Sharing::Alone), None);
+    let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, shape(8.0, 4.0));
+    assert_eq!(ways[1].seconds(&machine), None);
 }
 
 /// The stencil on hosts with four cores, where messages take a tenth within a host.
@@ -516,4 +631,34 @@ fn runs_for_counts_confirm_laws_or_refute_them() {
     let each = confirmed.seconds / confirmed.count;
     assert!((each / 84e-6 - 1.0).abs() < 0.01, "{each}");
     assert_eq!(exchange(600.0).count_law, None);
+}
+
+/// An exchange with neighbours in three dimensions, which two ranks have in one, and of bytes that follow no law.
+fn halo(p: f64, seconds_of: impl Fn(f64) -> f64) -> RunLabels {
+    let mut run = stencil(p);
+    let exchange = &mut run.labels[0];
+    exchange.count = 24.0 * (p.log2() / 3.0).min(1.0);
+    exchange.max_count = 24.0;
+    exchange.bytes = if p as u32 % 3 == 1 { 400.0 } else { 100.0 };
+    exchange.messages = 1.0;
+    exchange.seconds = exchange.count * seconds_of(exchange.bytes);
+    run.tau_s = run.labels.iter().map(|label| label.seconds).sum();
+    run
+}
+
+#[test]
+fn counts_that_have_settled_stay() {
+    let runs = DOUBLINGS.map(|p| halo(p, message_s)).to_vec();
+    let part = exchange(&Structure::new(runs, machine(None)).unwrap(), 256);
+    assert_eq!(part.count, 24.0, "{part:?}");
+}
+
+#[test]
+fn bytes_that_hardly_take_time_make_it_hardly_uncertain() {
+    let width = |seconds_of: fn(f64) -> f64| {
+        let runs = DOUBLINGS.map(|p| halo(p, seconds_of)).to_vec();
+        exchange(&Structure::new(runs, MachineTimes::default()).unwrap(), 256).sd
+    };
+    let (latency, bandwidth) = (width(|bytes| 2e-3 + bytes * 1e-9), width(|bytes| bytes * 1e-5));
+    assert!(latency < bandwidth / 3.0, "{latency} {bandwidth}");
 }

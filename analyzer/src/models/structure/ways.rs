@@ -1,0 +1,66 @@
+//! The usual ways to carry out a call.
+
+use super::labels::{Kind, Pattern};
+use super::shape::Shape;
+use super::work::{Messages, Work};
+
+/// The usual ways to carry out a call with these messages and bytes, in the same order whatever the numbers are.
+pub(super) fn ways(kind: Kind, messages: f64, bytes: f64, shape: Shape) -> Vec<Work> {
+    let of: Vec<Vec<Messages>> = match kind {
+        Kind::Messages => {
+            let each = bytes / messages.max(1.0);
+            let sent_by = |senders| vec![shape.far(messages.max(1.0), each, senders)];
+            // The ranks at the edge of a host send to others, or all its ranks do.
+            vec![sent_by(1.0 / shape.groups), sent_by(shape.per_host)]
+        }
+        Kind::Collective(pattern) => of_pattern(pattern, bytes, shape),
+        Kind::Computation | Kind::Other => Vec::new(),
+    };
+    of.into_iter().map(Work::usual).collect()
+}
+
+fn of_pattern(pattern: Pattern, bytes: f64, shape: Shape) -> Vec<Vec<Messages>> {
+    let q = shape.members;
+    let rounds_there_and_back = |ranks: f64| 2.0 * ranks.log2().ceil();
+    let all_there_rounds_back = |ranks: f64| ranks - 1.0 + ranks.log2().ceil();
+    match pattern {
+        Pattern::Synchronise => vec![
+            shape.doubling(|_| 0.0),
+            shape.folded(shape.doubling(|_| 0.0), 0.0),
+            shape.all(0.0),
+            [shape.tree(0.0), shape.tree(0.0)].concat(),
+            shape.by_hosts(0.0, |ranks| ranks - 1.0),
+            shape.by_hosts(0.0, rounds_there_and_back),
+            shape.by_hosts(0.0, all_there_rounds_back),
+            // Ranks beyond a power of two take part in the rounds of others.
+            vec![shape.far(q.log2().floor(), 0.0, shape.per_host)],
+            shape.shifts(|_| 0.0),
+        ],
+        Pattern::FromRoot | Pattern::Combine | Pattern::CombineAtRoot | Pattern::CombineParts => {
+            vec![
+                shape.doubling(|_| bytes),
+                shape.tree(bytes),
+                // The root sends to all its children at once.
+                shape.tree(f64::from(shape.rounds()) * bytes),
+                shape.folded(shape.doubling(|_| bytes), bytes),
+                [shape.halves(bytes), shape.halves(bytes)].concat(),
+                [shape.halves(bytes), shape.around(bytes / q)].concat(),
+                shape.all(bytes),
+                vec![shape.far(1.0, bytes, 1.0)],
+                shape.by_hosts(bytes, |ranks| ranks - 1.0),
+                shape.by_hosts(bytes, rounds_there_and_back),
+                shape.by_hosts(bytes, all_there_rounds_back),
+            ]
+        }
+        Pattern::Collect | Pattern::CollectUneven | Pattern::ToRoot => vec![
+            shape.blocks(bytes),
+            shape.folded(shape.blocks(bytes), bytes),
+            shape.around(bytes),
+            vec![shape.far(1.0, bytes, 1.0)],
+        ],
+        Pattern::Exchange | Pattern::ExchangeUneven => {
+            let passed = shape.passed_on() * bytes / f64::from(shape.rounds());
+            vec![shape.shifts(|_| passed), shape.all(bytes / q)]
+        }
+    }
+}
