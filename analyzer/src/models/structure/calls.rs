@@ -19,7 +19,10 @@ const MOST_BYTES_DOUBT: f64 = 1.5;
 const PROTOCOL_DOUBT: f64 = 0.4;
 
 /// The same when the library does what it did in no run.
-const ALGORITHM_DOUBT: f64 = 0.4;
+const ALGORITHM_DOUBT: f64 = 0.6;
+
+/// The same if in other runs it takes what its rules and the machine say.
+const RULE_DOUBT: f64 = 0.3;
 
 /// The same where no run shows messages between hosts, and these were not measured.
 const HOSTS_DOUBT: f64 = 0.7;
@@ -125,7 +128,7 @@ impl Asked<'_> {
         // What first calls take beside their messages is not in the rule.
         let (each, chosen) = match priced.by_choice(&calls) {
             Choice::Confirmed(by_choice) if extra.is_empty() => (by_choice, Some(0.0)),
-            Choice::Unseen(by_choice) if extra.is_empty() => (by_choice, Some(ALGORITHM_DOUBT)),
+            Choice::Unseen(by_choice) if extra.is_empty() => (by_choice, Some(RULE_DOUBT)),
             Choice::Unseen(_) | Choice::UnseenUnpriced => (each, Some(ALGORITHM_DOUBT)),
             _ => (each, None),
         };
@@ -142,11 +145,11 @@ impl Asked<'_> {
         let shape_at =
             |of: fn(Shape) -> f64| self.size_of_run(key, |run, label| of(shape(run, label))).value;
         let members = shape_at(|shape| shape.members).max(2.0);
-        let shape = Shape {
-            members,
-            per_host: shape_at(|shape| shape.per_host).min(members).min(self.per_host),
-            groups: shape_at(|shape| shape.groups).max(1.0),
-        };
+        let per_host = shape_at(|shape| shape.per_host).min(members).min(self.per_host);
+        let last = self.runs.iter().rev().find_map(|run| Some((run, run.label(key)?)));
+        let calling = last.map_or(1.0, |(run, label)| calling(run, label));
+        let groups = (self.per_host.min(self.p) * calling / per_host).max(1.0);
+        let shape = Shape { members, per_host, groups };
         Call {
             messages: self.size(key, |label| label.messages).value,
             bytes,
@@ -211,9 +214,7 @@ impl Priced<'_> {
             ways.collect::<Vec<Way>>()
         };
         let library = self.machine.library;
-        let usual = |of: &Call| {
-            ways(self.kind, of.messages, of.bytes, of.shape).into_iter().map(Some).collect()
-        };
+        let usual = |of: &Call| ways(self.kind, of.messages, of.bytes, of.shape);
         let chosen = |of: &Call| by_rule(library, self.kind, of.bytes, of.shape);
         let (usual, chosen) = (all(&usual, library.is_some()), all(&chosen, library.is_none()));
         match library.is_some() {
@@ -347,9 +348,13 @@ fn shape(run: &RunLabels, label: &Label) -> Shape {
         Some(group) => (group.ranks, group.per_host),
         None => (p, host),
     };
-    let calling = if label.ranks > 0.0 { label.ranks / p } else { 1.0 };
-    let groups = (host * calling / per_host.max(1.0)).max(1.0);
+    let groups = (host * calling(run, label) / per_host.max(1.0)).max(1.0);
     Shape { members: members.max(2.0), per_host, groups }
+}
+
+/// Share of the ranks that make a label's calls.
+fn calling(run: &RunLabels, label: &Label) -> f64 {
+    if label.ranks > 0.0 { label.ranks / f64::from(run.p) } else { 1.0 }
 }
 
 /// Bytes of one message of a call.

@@ -1,9 +1,13 @@
 //! A label's part of the time: how often it happens, and how long each takes.
 
 use super::forecast::Part;
-use super::labels::{Key, Kind, Label};
+use super::labels::{Key, Kind, Label, RunLabels};
 use super::laws::Tolerance;
 use super::quantities::{Asked, Continued, FALLING, FAST, GROWING, RATIO, Term, between};
+
+/// Standard deviation of the logarithm of a time from which on ranks may be held up by those with which they share a
+/// host.
+const OCCUPANCY: f64 = 0.05;
 
 /// How much longer than the mean the path's stretches are where work is uneven.
 const UNEVEN: f64 = 1.2;
@@ -45,10 +49,33 @@ impl Asked<'_> {
         })
     }
 
-    /// The time of one stretch of computation on the path: by what it was there, and by the mean over
+    /// The time of one stretch of computation on the path. Ranks that share a host share its memory, so if runs
+    /// that fill their hosts follow each other better than all runs do, they alone count.
+    fn computation(&self, key: Key) -> Option<Continued> {
+        let of_all = self.stretch(key)?;
+        let full = self.on_full_hosts().and_then(|full| full.stretch(key));
+        let is_better = |full: &Continued| {
+            of_all.law.is_none() && of_all.sd > OCCUPANCY && full.sd < of_all.sd / 2.0
+        };
+        match full.filter(is_better) {
+            Some(full) => Some(Continued { sd: full.sd.hypot(OCCUPANCY), ..full }),
+            None => Some(of_all),
+        }
+    }
+
+    /// The last runs, if they fill their hosts as the one that is asked for does, and others do not.
+    fn on_full_hosts(&self) -> Option<Self> {
+        let occupied = self.p.min(self.per_host);
+        let is_full = |run: &RunLabels| f64::from(run.per_host) == occupied;
+        let first = self.runs.iter().rposition(|run| !is_full(run))? + 1;
+        let runs = &self.runs[first..];
+        (runs.len() > 1).then_some(Self { runs, ..*self })
+    }
+
+    /// By what it was there, and by the mean over
     /// all ranks, times how much longer those of the path are. The better both meet the runs, the more
     /// they count. It grows only where it grew between the last runs.
-    fn computation(&self, key: Key) -> Option<Continued> {
+    fn stretch(&self, key: Key) -> Option<Continued> {
         let mean = |label: &Label| {
             (label.all_count > 0.0 && label.all_seconds > 0.0)
                 .then(|| label.all_seconds / label.all_count)

@@ -3,7 +3,7 @@
 use super::labels::{Key, Label, RunLabels};
 use super::laws::{Law, Series, Tolerance};
 use super::machine::MachineTimes;
-use super::smooth::{Column, Estimate, up_to_two, weighed};
+use super::smooth::{Column, Estimate, Tried, up_to_two, weighed};
 
 /// Last runs that have a value in common which is taken to stay, and the standard deviation of its logarithm.
 const SETTLED: usize = 3;
@@ -60,10 +60,10 @@ impl Asked<'_> {
     /// What has been the same since a few runs: a grid has sides in all dimensions from some rank count on.
     fn settled(values: &[f64], tolerance: Tolerance) -> Option<Continued> {
         let (last, before) = values.split_last()?;
-        let are_same = before.iter().rev().take(SETTLED - 1);
-        let are_same = before.len() >= SETTLED
-            && are_same.fold(true, |same, value| same && tolerance.allows(*last, *value));
-        are_same.then(|| Continued { value: *last, law: None, sd: SETTLED_SD })
+        let mut latest = before.iter().rev().take(SETTLED - 1);
+        let has_settled =
+            before.len() >= SETTLED && latest.all(|value| tolerance.allows(*last, *value));
+        has_settled.then_some(Continued { value: *last, law: None, sd: SETTLED_SD })
     }
 
     /// A quantity of a label, continued by sums of terms.
@@ -79,7 +79,12 @@ impl Asked<'_> {
 
     fn summed(&self, p: &[f64], values: &[f64], terms: &[Term]) -> Option<Continued> {
         let columns: Vec<Column> = terms.iter().map(|term| Column::new(p, self.p, term)).collect();
-        weighed(values, &up_to_two(&columns)).map(continued)
+        // Two terms through two values may go anywhere.
+        let tried = match values.len() {
+            ..=2 => columns.iter().map(|column| Tried::new(vec![column])).collect(),
+            _ => up_to_two(&columns),
+        };
+        weighed(values, &tried).map(continued)
     }
 
     /// A law of a size, or what its mean over all ranks becomes, or sums of terms.

@@ -224,7 +224,7 @@ fn a_constant_part_is_not_lost_in_a_power() {
 fn ways_of_collective_operations_move_what_algorithms_do() {
     let of = |pattern, q: f64| {
         let ways = ways(Kind::Collective(pattern), 0.0, 1_024.0, shape(q, 1.0));
-        ways.into_iter().map(|way| (way.messages(), way.bytes())).collect::<Vec<_>>()
+        ways.into_iter().flatten().map(|way| (way.messages(), way.bytes())).collect::<Vec<_>>()
     };
     // A binomial tree; recursive doubling of 6 ranks works on 4 of them.
     assert_eq!(of(Pattern::FromRoot, 8.0)[0], (3.0, 3.0 * 1_024.0));
@@ -328,7 +328,7 @@ fn near(found: f64, truth: f64) {
 fn messages_that_leave_a_host_at_once_follow_each_other() {
     let ranks = |per_host| {
         let ways = ways(Kind::Messages, 1.0, 1_000.0, shape(64.0, per_host));
-        [0, 1].map(|of| ways[of].seconds(&machine(None)).unwrap())
+        [0, 1].map(|of| ways[of].as_ref().unwrap().seconds(&machine(None)).unwrap())
     };
     let one = message_s(1_000.0);
     let [alone, sharing] = ranks(4.0);
@@ -356,7 +356,7 @@ fn communicators_of_a_host_share_its_link() {
     let seconds = |groups| {
         let shape = Shape { groups, ..shape(4.0, 1.0) };
         let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1_000.0, shape);
-        ways[0].seconds(&machine(None)).unwrap()
+        ways[0].as_ref().unwrap().seconds(&machine(None)).unwrap()
     };
     let one = message_s(1_000.0);
     near(seconds(1.0), 2.0 * one);
@@ -566,14 +566,14 @@ fn rounds_within_a_host_take_what_messages_take_there() {
     let machine = MachineTimes { same_host, other_host, library: None };
     let sum = |ranks, per_host| {
         let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, shape(ranks, per_host));
-        (ways[1].seconds(&machine).unwrap() * 1e9).round()
+        (ways[1].as_ref().unwrap().seconds(&machine).unwrap() * 1e9).round()
     };
     // Three rounds: all within a host, one between hosts, all between hosts.
     assert_eq!((sum(8.0, 8.0), sum(8.0, 4.0), sum(8.0, 1.0)), (3_000.0, 12_000.0, 30_000.0));
     // What was not measured is not made up.
     let machine = MachineTimes { other_host: None, ..machine };
     let ways = ways(Kind::Collective(Pattern::Combine), 0.0, 1.0, shape(8.0, 4.0));
-    assert_eq!(ways[1].seconds(&machine), None);
+    assert_eq!(ways[1].as_ref().unwrap().seconds(&machine), None);
 }
 
 /// The stencil on hosts with four cores, where messages take a tenth within a host.
@@ -661,4 +661,27 @@ fn bytes_that_hardly_take_time_make_it_hardly_uncertain() {
     };
     let (latency, bandwidth) = (width(|bytes| 2e-3 + bytes * 1e-9), width(|bytes| bytes * 1e-5));
     assert!(latency < bandwidth / 3.0, "{latency} {bandwidth}");
+}
+
+/// Computation on hosts of sixteen cores, of which four take all that memory gives.
+fn memory_bound(p: f64) -> RunLabels {
+    let occupied = p.min(16.0);
+    let mut run = stencil(p);
+    let compute = &mut run.labels[2];
+    compute.seconds *= (occupied / 4.0).max(1.0);
+    compute.all_seconds *= (occupied / 4.0).max(1.0);
+    run.per_host = occupied as u32;
+    run.tau_s = run.labels.iter().map(|label| label.seconds).sum();
+    run
+}
+
+#[test]
+fn ranks_that_share_memory_count_where_they_fill_their_hosts() {
+    let runs = DOUBLINGS.map(memory_bound).to_vec();
+    let structure = Structure::new(runs, MachineTimes::default()).unwrap();
+    let compute = |forecast: Forecast| {
+        forecast.parts.into_iter().find(|part| part.name == "compute").unwrap().seconds
+    };
+    let (found, truth) = (compute(structure.at(256)), memory_bound(256.0).labels[2].seconds);
+    assert!((found / truth - 1.0).abs() < 0.05, "{found}, not {truth}");
 }
