@@ -93,11 +93,18 @@ fn label_of(causes: &Causes, label: &PathLabel, ranks: usize) -> Label {
         all_seconds: causes.clock.seconds(all.ticks),
         max_count: all.max_count as f64,
         ranks: all.ticks_of_ranks.len() as f64,
+        stretches: stretches_of(causes, label),
         size: None,
         by_size: Vec::new(),
     };
     let by_size = label.by_size.iter().map(|of| of_size(causes, &whole, of)).collect();
     Label { by_size, ..whole }
+}
+
+/// How long the program is in a place each time, in seconds and how often; nothing of calls.
+fn stretches_of(causes: &Causes, label: &PathLabel) -> Vec<(f64, f64)> {
+    let means = label.on_ranks.durations.means().filter(|_| label.context.is_computing());
+    means.map(|(ticks, count)| (ticks * causes.clock.seconds(1), count as f64)).collect()
 }
 
 /// The events of one size of a label.

@@ -2,6 +2,8 @@
 
 use crate::causes::contexts::Context;
 
+use super::durations::Durations;
+
 /// What calls on a communicator depend on beside their function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
@@ -48,6 +50,8 @@ pub struct OnRanks {
     pub max_count: u64,
     /// Ticks of every rank that has such events, ascending.
     pub ticks_of_ranks: Vec<i64>,
+    /// Of what the program does outside calls.
+    pub durations: Durations,
 }
 
 /// Events of exactly one size.

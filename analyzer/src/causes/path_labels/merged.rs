@@ -9,6 +9,7 @@ use crate::causes::contexts::{Context, Contexts, LocalContext};
 use crate::timeline::communicators::{CommunicatorTable, Members};
 use crate::trace::Run;
 
+use super::durations::Durations;
 use super::label::{Group, OfSize, OnRanks, PathLabel, SizeClass};
 use super::of_rank::{LabelSums, LocalLabel};
 use super::sizes::{EventSums, Sizes};
@@ -24,6 +25,7 @@ type Key = (u32, Option<Group>, bool);
 struct Sums {
     all: EventSums,
     sizes: Sizes,
+    durations: Durations,
     /// Most events of one rank, in all and of each size.
     max_count: u64,
     max_of_size: BTreeMap<u64, u64>,
@@ -55,6 +57,7 @@ pub(super) fn merged(
                 Entry::Occupied(mut known) => {
                     known.get_mut().all.add(&sums.all);
                     known.get_mut().sizes.merge(&sums.sizes);
+                    known.get_mut().durations.merge(&sums.durations);
                 }
             }
         }
@@ -74,6 +77,7 @@ impl Sums {
     fn add(&mut self, of_rank: &LabelSums) {
         self.all.add(&of_rank.all);
         self.sizes.merge(&of_rank.sizes);
+        self.durations.merge(&of_rank.durations);
         self.max_count = self.max_count.max(of_rank.all.count);
         for (bytes, sums) in of_rank.sizes.each().into_iter().flatten() {
             let most = self.max_of_size.entry(bytes).or_default();
@@ -93,6 +97,7 @@ impl Sums {
             sizes: classes.map(|(from, (count, bytes))| SizeClass { from, count, bytes }).collect(),
             max_count: self.max_count,
             ticks_of_ranks: self.ticks_of_ranks,
+            durations: self.durations,
         };
         let of_size = |(bytes, sums): (u64, &EventSums)| OfSize {
             bytes,

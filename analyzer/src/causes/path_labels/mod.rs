@@ -9,8 +9,10 @@
 //! | `label` | a label and its sums |
 //! | `of_rank` | sums of one rank |
 //! | `sizes` | sums by size |
+//! | `durations` | events by duration |
 //! | `merged` | labels over all ranks |
 
+mod durations;
 mod label;
 mod merged;
 mod of_rank;
@@ -22,6 +24,7 @@ use crate::causes::integer_timeline::IntegerTimeline;
 use crate::causes::lines::Lines;
 use crate::causes::wait::Wait;
 
+pub use durations::Durations;
 pub use label::{Group, OfSize, OnPath, OnRanks, PathLabel, SizeClass};
 use of_rank::LabelReader;
 

@@ -16,6 +16,7 @@ use crate::causes::wait::Wait;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::RankTrace;
 
+use super::durations::Durations;
 use super::label::OnPath;
 use super::sizes::{EventSums, Sizes};
 
@@ -34,6 +35,8 @@ pub(super) struct LabelSums {
     pub all: EventSums,
     /// Of calls.
     pub sizes: Sizes,
+    /// Of what is outside calls.
+    pub durations: Durations,
 }
 
 /// Messages and bytes of a call.
@@ -143,6 +146,7 @@ impl LabelsOfRank<'_> {
         let sums = self.sums.entry(label).or_default();
         sums.all.count += 1;
         sums.all.ticks += ticks;
+        sums.durations.add(ticks);
         if on_path > 0 {
             sums.all.on_path.count += 1;
             sums.all.on_path.ticks += on_path;

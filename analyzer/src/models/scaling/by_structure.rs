@@ -84,6 +84,7 @@ mod tests {
                 max_count: 1.0,
                 ranks: f64::from(p),
                 size: None,
+                stretches: Vec::new(),
                 by_size: Vec::new(),
             };
             RunLabels {

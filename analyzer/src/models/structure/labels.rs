@@ -96,6 +96,8 @@ pub struct Label {
     pub max_count: f64,
     /// Number of ranks with such events.
     pub ranks: f64,
+    /// Of computation: seconds of events of all ranks and how many take so long, the shortest first.
+    pub stretches: Vec<(f64, f64)>,
     /// Which of several sizes of one label these are.
     pub size: Option<usize>,
     /// Events of each size, the smallest first; empty where sizes are not told apart.
@@ -151,6 +153,8 @@ impl Label {
         self.all_seconds += other.all_seconds;
         self.max_count = self.max_count.max(other.max_count);
         self.ranks = self.ranks.max(other.ranks);
+        self.stretches.extend(&other.stretches);
+        self.stretches.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
 }
 

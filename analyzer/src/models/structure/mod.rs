@@ -11,6 +11,7 @@ mod alternatives;
 mod basis;
 mod calls;
 mod counts;
+mod extremes;
 mod first_use;
 mod forecast;
 mod labels;

@@ -1,13 +1,21 @@
 //! A label's part of the time: how often it happens, and how long each takes.
 
+use super::extremes::Stretches;
 use super::forecast::Part;
 use super::labels::{Key, Kind, Label, RunLabels};
 use super::laws::Tolerance;
 use super::quantities::{Asked, Continued, FALLING, FAST, GROWING, RATIO, Term, between};
+use super::smooth::Column;
 
 /// Standard deviation of the logarithm of a time from which on ranks may be held up by those with which they share a
 /// host.
 const OCCUPANCY: f64 = 0.05;
+
+/// Relative standard deviation of stretches from which on their distribution tells how long the longest is.
+const LEAST_SPREAD: f64 = 0.005;
+
+/// Relative standard deviation of that spread up to which it is taken to be the same in all runs.
+const STEADY_SPREAD: f64 = 0.35;
 
 /// How much longer than the mean the path's stretches are where work is uneven.
 const UNEVEN: f64 = 1.2;
@@ -85,7 +93,7 @@ impl Asked<'_> {
         }
         let each = self.by_terms(key, mean, self.terms_of(key, &mean))?;
         let ratio = |label: &Label| Some(per_event(label)? / mean(label)?);
-        let longer = self.by_terms(key, ratio, &RATIO)?;
+        let longer = self.longer(key, ratio)?;
         let by_mean =
             Continued { value: each.value * longer.value, law: None, sd: each.sd.hypot(longer.sd) };
         // How the slowest of many ranks falls behind is not seen in a sum of terms of p.
@@ -95,6 +103,34 @@ impl Asked<'_> {
         }
         let own = self.by_terms(key, per_event, self.terms_of(key, &per_event))?;
         Some(between(&own, &by_mean))
+    }
+
+    /// How much longer than the mean stretches of the path are: by sums of terms, or as the longest of as many as there
+    /// are ranks.
+    fn longer(&self, key: Key, ratio: impl Fn(&Label) -> Option<f64>) -> Option<Continued> {
+        let (p, values) = self.values(key, ratio);
+        let longest = self.longest(key).filter(|column| column.at_runs.len() == values.len());
+        self.summed_with(&p, &values, &RATIO, longest)
+    }
+
+    /// How much longer than the mean the longest stretch of all ranks is expected to be, relative to the mean. Where it is
+    /// asked for the distribution has the form of the last run's, and its spread goes on as in all runs.
+    fn longest(&self, key: Key) -> Option<Column> {
+        let labels = self.runs.iter().filter_map(|run| Some((f64::from(run.p), run.label(key)?)));
+        let drawn = labels.filter_map(|(p, label)| Some((p, Stretches::of(label)?)));
+        let drawn: Vec<(f64, Stretches)> = drawn.collect();
+        let (_, last) = drawn.last()?;
+        let spread = |label: &Label| Stretches::of(label).map(|of| of.spread());
+        if last.spread() < LEAST_SPREAD {
+            return None;
+        }
+        let spread_there = match self.later_mean(key, spread)? {
+            (mean, sd) if sd < STEADY_SPREAD => mean,
+            _ => self.by_terms(key, spread, self.terms_of(key, &spread))?.value,
+        };
+        let asked = last.longest(self.p) / last.spread() * spread_there;
+        let at_runs = drawn.iter().map(|(p, of)| of.longest(*p)).collect();
+        Some(Column { at_runs, asked })
     }
 
     fn terms_of(&self, key: Key, of: &dyn Fn(&Label) -> Option<f64>) -> &'static [Term] {

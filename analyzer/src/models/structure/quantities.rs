@@ -78,7 +78,19 @@ impl Asked<'_> {
     }
 
     fn summed(&self, p: &[f64], values: &[f64], terms: &[Term]) -> Option<Continued> {
-        let columns: Vec<Column> = terms.iter().map(|term| Column::new(p, self.p, term)).collect();
+        self.summed_with(p, values, terms, None)
+    }
+
+    /// Continued by sums of terms and of another column.
+    pub fn summed_with(
+        &self,
+        p: &[f64],
+        values: &[f64],
+        terms: &[Term],
+        other: Option<Column>,
+    ) -> Option<Continued> {
+        let columns = terms.iter().map(|term| Column::new(p, self.p, term));
+        let columns: Vec<Column> = columns.chain(other).collect();
         // Two terms through two values may go anywhere.
         let tried = match values.len() {
             ..=2 => columns.iter().map(|column| Tried::new(vec![column])).collect(),

@@ -96,6 +96,7 @@ fn label(name: &str, kind: Kind, count: f64, seconds: f64) -> Label {
         all_seconds: seconds,
         max_count: count,
         ranks: 1.0,
+        stretches: Vec::new(),
         size: None,
         by_size: Vec::new(),
     }
@@ -684,4 +685,34 @@ fn ranks_that_share_memory_count_where_they_fill_their_hosts() {
     };
     let (found, truth) = (compute(structure.at(256)), memory_bound(256.0).labels[2].seconds);
     assert!((found / truth - 1.0).abs() < 0.05, "{found}, not {truth}");
+}
+
+/// Steps of a millisecond, one in fifty of which something delays by another one: all ranks wait for the longest.
+fn disturbed(p: f64) -> RunLabels {
+    let (steps, delayed) = (100.0, 0.02);
+    let longest = 1e-3 * (2.0 - (1.0f64 - delayed).powf(p));
+    let compute = Label {
+        all_count: steps * p,
+        all_seconds: steps * p * 1e-3 * (1.0 + delayed),
+        ranks: p,
+        stretches: vec![(1e-3, steps * p * (1.0 - delayed)), (2e-3, steps * p * delayed)],
+        ..label("compute", Kind::Computation, steps, steps * longest)
+    };
+    RunLabels { tau_s: compute.seconds, labels: vec![compute], ..stencil(p) }
+}
+
+#[test]
+fn all_ranks_wait_for_the_longest_of_their_stretches() {
+    let runs = |stretches: bool| {
+        let mut runs = DOUBLINGS.map(disturbed).to_vec();
+        let labels = runs.iter_mut().flat_map(|run| &mut run.labels);
+        labels.filter(|_| !stretches).for_each(|label| label.stretches.clear());
+        runs
+    };
+    let at_256 =
+        |stretches| Structure::new(runs(stretches), MachineTimes::default()).unwrap().at(256).tau_s;
+    let truth = disturbed(256.0).tau_s;
+    let (found, by_terms) = (at_256(true), at_256(false));
+    assert!((found / truth - 1.0).abs() < 0.03, "{found}, not {truth}");
+    assert!((by_terms / truth - 1.0).abs() > 0.05, "{by_terms}");
 }
