@@ -1,15 +1,29 @@
 //! How long events of one label take, by classes whose ends are a sixteenth apart or less.
 
-use std::collections::BTreeMap;
-
 /// Classes between a power of two and the next.
 const CLASSES_BITS: u32 = 4;
 
+/// Events of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Class {
+    number: u32,
+    count: u64,
+    ticks: i64,
+}
+
 /// Events by duration.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Durations {
-    /// By number of the class: events and their ticks.
-    classes: BTreeMap<u32, (u64, i64)>,
+    /// Ascending.
+    classes: Vec<Class>,
+    /// The one of the last event: the next is often of the same.
+    last: usize,
+}
+
+impl PartialEq for Durations {
+    fn eq(&self, other: &Self) -> bool {
+        self.classes == other.classes
+    }
 }
 
 /// Below 16 ticks each duration is a class of its own.
@@ -20,20 +34,29 @@ fn class_of(ticks: u64) -> u32 {
 
 impl Durations {
     pub(super) fn add(&mut self, ticks: i64) {
-        let class = self.classes.entry(class_of(ticks.max(0) as u64)).or_default();
-        *class = (class.0 + 1, class.1 + ticks.max(0));
+        let ticks = ticks.max(0);
+        self.add_class(Class { number: class_of(ticks as u64), count: 1, ticks });
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        for (class, (count, ticks)) in &other.classes {
-            let own = self.classes.entry(*class).or_default();
-            *own = (own.0 + count, own.1 + ticks);
+        other.classes.iter().for_each(|class| self.add_class(*class));
+    }
+
+    fn add_class(&mut self, of: Class) {
+        if self.classes.get(self.last).is_none_or(|class| class.number != of.number) {
+            self.last = self.classes.partition_point(|class| class.number < of.number);
+            if self.classes.get(self.last).is_none_or(|class| class.number != of.number) {
+                self.classes.insert(self.last, Class { count: 0, ticks: 0, ..of });
+            }
         }
+        let class = &mut self.classes[self.last];
+        class.count += of.count;
+        class.ticks += of.ticks;
     }
 
     /// Mean ticks and number of the events of each class, the shortest first.
     pub fn means(&self) -> impl Iterator<Item = (f64, u64)> {
-        self.classes.values().map(|(count, ticks)| (*ticks as f64 / *count as f64, *count))
+        self.classes.iter().map(|class| (class.ticks as f64 / class.count as f64, class.count))
     }
 }
 
@@ -48,7 +71,7 @@ mod tests {
             assert_ne!(class_of(ticks), class_of(ticks + ticks / 8 + 1), "{ticks}");
         }
         let mut durations = Durations::default();
-        [100, 101, 5_000].into_iter().for_each(|ticks| durations.add(ticks));
+        [5_000, 100, 101].into_iter().for_each(|ticks| durations.add(ticks));
         let mut twice = durations.clone();
         twice.merge(&durations);
         assert_eq!(twice.means().collect::<Vec<_>>(), [(100.5, 4), (5_000.0, 2)]);

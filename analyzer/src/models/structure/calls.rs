@@ -65,11 +65,11 @@ impl Asked<'_> {
         let apart = bytes.sd.min(MOST_BYTES_DOUBT);
         // How much longer it takes if there are more bytes, or fewer.
         let other = |factor: f64| {
-            let (other, _) = self.priced_at(key, kind, bytes.value * factor)?;
-            Some((other.value / each.value).ln().abs())
+            let other = self.priced_at(key, kind, bytes.value * factor);
+            other.map_or(0.0, |(other, _)| (other.value / each.value).ln().abs())
         };
         let by_bytes = match apart > 0.0 {
-            true => other(apart.exp())?.max(other((-apart).exp())?),
+            true => other(apart.exp()).max(other((-apart).exp())),
             false => 0.0,
         };
         Some((Continued { sd: each.sd.hypot(by_bytes), ..each }, leaves))
@@ -145,7 +145,7 @@ impl Asked<'_> {
         let shape_at =
             |of: fn(Shape) -> f64| self.size_of_run(key, |run, label| of(shape(run, label))).value;
         let members = shape_at(|shape| shape.members).max(2.0);
-        let per_host = shape_at(|shape| shape.per_host).min(members).min(self.per_host);
+        let per_host = shape_at(|shape| shape.per_host).max(1.0).min(members).min(self.per_host);
         let last = self.runs.iter().rev().find_map(|run| Some((run, run.label(key)?)));
         let calling = last.map_or(1.0, |(run, label)| calling(run, label));
         let groups = (self.per_host.min(self.p) * calling / per_host).max(1.0);
