@@ -50,6 +50,12 @@ pub fn now() -> u64 {
     read(thread_block())
 }
 
+/// Reads the counter on any thread: the block of one without a window does not say how.
+#[inline(always)]
+pub fn anywhere() -> u64 {
+    if SLOW.load(Relaxed) { read_slow() } else { hardware() }
+}
+
 /// Reads a counter other than the plain hardware counter.
 #[cold]
 #[inline(never)]

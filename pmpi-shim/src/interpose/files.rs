@@ -8,24 +8,15 @@ use trace_format::preload::{FileRecorder, NOT_RECORDED};
 use crate::host::counter;
 use crate::host::own_work::OwnWork;
 use crate::state;
-use crate::state::thread_block::{ThreadBlock, thread_block};
+use crate::state::thread_block::thread_block;
 use crate::store::file_calls::{self, FileCall};
 use crate::store::file_recording;
 use crate::store::known_files;
 use crate::store::outermost::within;
 
-/// Reads the counter on any thread: one without a window does not know yet how.
-#[inline(always)]
-fn ticks(block: &ThreadBlock) -> u64 {
-    match block.window.get().is_null() && counter::is_slow() {
-        true => counter::read_slow(),
-        false => counter::read(block),
-    }
-}
-
 extern "C" fn begin() -> u64 {
     match state::is_recording() {
-        true => ticks(thread_block()),
+        true => counter::anywhere(),
         false => 0,
     }
 }
@@ -48,7 +39,7 @@ unsafe extern "C" fn record(
     site: usize,
 ) {
     let block = thread_block();
-    let call = FileCall { file, field, bytes, begin, end: ticks(block), site };
+    let call = FileCall { file, field, bytes, begin, end: counter::anywhere(), site };
     // SAFETY: the caller vouches that a function entered at `here` has not returned.
     unsafe { file_calls::record(block, here, call) };
 }

@@ -1,8 +1,8 @@
 //! Parallel regions of OpenMP runtimes that tell tools what they do: LLVM's (`libomp`) and Intel's (`libiomp5`), by the
 //! interface of the OpenMP API 5.0, chapter 4 (OMPT).
 //!
-//! The thread that begins a region takes a [`Team`], and the runtime hands its number to the threads that take part.
-//! Each counts its time apart, and adds it to the team's whenever it comes to a barrier: the last one is that at the
+//! The thread that begins a region does so for its [`Team`], and the runtime hands the region's number to the threads
+//! that take part. Each writes its time to its slot there whenever it comes to a barrier: the last one is that at the
 //! end of the region, from which only the thread that began it returns in time. That one writes the record, as
 //! `openmp` does.
 //!
@@ -14,18 +14,15 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
-use std::sync::atomic::{
-    AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
 
 use crate::host::loader::next_in_load_order;
 use crate::host::own_work::OwnWork;
 use crate::host::{counter, settings};
 use crate::state;
 use crate::state::thread_block::{TeamShare, ThreadBlock, thread_block};
+use crate::store::teams::{self, Share, Slot, Team, Waits};
 
-use super::team::{IS_TOLD, Share, TeamSums, Waits, is_recorded, record};
+use super::team::{IS_TOLD, is_recorded, record};
 
 /// `ompt_data_t`: a word of the runtime's that belongs to the tool.
 type Data = *mut u64;
@@ -66,44 +63,6 @@ const EXPLICIT_TASK: c_int = 4;
 const TASKWAIT: c_int = 5;
 const TASKGROUP: c_int = 6;
 const END_OF_REGION: c_int = 9;
-
-/// A team of which a runtime tells.
-struct Team {
-    /// How often it has been taken and given back: odd while it is taken.
-    generation: AtomicU32,
-    begin: AtomicU64,
-    site: AtomicUsize,
-    sums: TeamSums,
-}
-
-/// As many threads as can have a region at once, each its outermost.
-static TEAMS: [Team; 256] = [const {
-    Team {
-        generation: AtomicU32::new(0),
-        begin: AtomicU64::new(0),
-        site: AtomicUsize::new(0),
-        sums: TeamSums::new(),
-    }
-}; 256];
-
-impl Team {
-    /// Takes the one at this place if it is free. Its number says when it was taken, too, and is never 0.
-    fn take(&self, at: usize) -> Option<u64> {
-        let before = self.generation.load(Relaxed);
-        let taken = before.wrapping_add(1);
-        let is_free = before.is_multiple_of(2);
-        let is_taken =
-            is_free && self.generation.compare_exchange(before, taken, AcqRel, Relaxed).is_ok();
-        is_taken.then_some(u64::from(taken) << 32 | at as u64)
-    }
-
-    /// The team with this number, if it is still taken.
-    fn of(number: u64) -> Option<&'static Self> {
-        let team = TEAMS.get(number as u32 as usize)?;
-        let is_it = number != 0 && team.generation.load(Acquire) == (number >> 32) as u32;
-        is_it.then_some(team)
-    }
-}
 
 /// An OpenMP runtime asks for a tool when it starts (OpenMP API 5.0, section 4.2.1).
 ///
@@ -199,31 +158,22 @@ unsafe extern "C" fn parallel_begin(
     if region.is_null() || !is_of_threads || !is_recorded(block, (&raw const here).addr()) {
         return;
     }
-    let mut free = TEAMS.iter().enumerate();
-    let taken = free.find_map(|(at, team)| Some((team, team.take(at)?)));
-    let Some((team, number)) = taken else {
-        state::miss_team();
-        return;
-    };
-    team.sums.clear();
-    team.site.store(site.addr(), Relaxed);
-    team.begin.store(counter::now(), Relaxed);
+    let Some(team) = teams::own_team(block) else { return state::miss_team() };
+    let number = team.begin(block, site.addr(), counter::anywhere());
     // SAFETY: the word that the runtime keeps for the tool; it hands it to the threads of the team.
     unsafe { region.write(number) };
 }
 
 unsafe extern "C" fn parallel_end(region: Data, _task: Data, _flags: c_int, _site: *const c_void) {
-    let end = counter::now();
+    let end = counter::anywhere();
     // SAFETY: as the runtime passed it.
     let number = unsafe { number_at(region) };
     let Some(team) = Team::of(number) else { return };
     let block = thread_block();
-    if block.team_share.get().team == number {
+    if block.team_share.region.get() == number {
         leave(block);
     }
-    let stretch = (team.begin.load(Relaxed), end);
-    record(block, &team.sums, team.site.load(Relaxed), stretch);
-    team.generation.fetch_add(1, Release);
+    record(block, team, number, end);
 }
 
 unsafe extern "C" fn implicit_task(
@@ -239,12 +189,12 @@ unsafe extern "C" fn implicit_task(
         return;
     }
     if scope == ENDS {
-        let share = block.team_share.get();
-        if share.team != 0 && share.task == task.addr() {
+        let share = &block.team_share;
+        if share.region.get() != 0 && share.task.get() == task.addr() {
             // Without a barrier at the end, the thread was alone.
-            if share.depth == 0 {
-                let now = counter::now();
-                add_to_team(block, now);
+            if share.depth.get() == 0 {
+                work_until(share, counter::anywhere());
+                tell_team(block);
             }
             leave(block);
         }
@@ -252,65 +202,71 @@ unsafe extern "C" fn implicit_task(
     }
     // SAFETY: as the runtime passed it.
     let number = unsafe { number_at(region) };
-    let Some(team) = Team::of(number).filter(|_| scope == BEGINS) else { return };
+    let Some(team) = Team::in_region(number).filter(|_| scope == BEGINS) else { return };
     if index == 0 {
-        team.sums.has_threads(threads);
+        team.has_threads(threads);
+    }
+    if let Some(slot) = team.slot(index) {
+        slot.begin(number);
     }
     block.region.set(IS_TOLD);
     block.region_waits.set([0; 3]);
-    let share = TeamShare { team: number, task: task.addr(), index, ..TeamShare::NONE };
-    block.team_share.set(TeamShare { since: counter::now(), ..share });
+    let TeamShare { region, task: of, since, work, index: place, depth, waits_for_lock } =
+        &block.team_share;
+    region.set(number);
+    of.set(task.addr());
+    work.set(0);
+    place.set(index);
+    depth.set(0);
+    waits_for_lock.set(false);
+    since.set(counter::anywhere());
 }
 
 /// The thread is no longer in a region.
 fn leave(block: &ThreadBlock) {
-    block.team_share.set(TeamShare::NONE);
+    block.team_share.region.set(0);
     block.region.set(0);
 }
 
-/// Adds the work since the last event to the thread's time.
-fn work_until(share: &mut TeamShare, now: u64) {
-    let ticks = now.saturating_sub(share.since);
-    (share.inside, share.work) = (share.inside + ticks, share.work + ticks);
-    share.since = now;
+/// The thread's slot in its team.
+fn slot_of(share: &TeamShare) -> Option<&'static Slot> {
+    Team::in_region(share.region.get())?.slot(share.index.get())
 }
 
-/// Adds to the team's sums what the thread has not added yet.
-fn add_to_team(block: &ThreadBlock, now: u64) {
-    let mut share = block.team_share.get();
-    work_until(&mut share, now);
-    if let Some(team) = Team::of(share.team) {
-        team.sums.add(Share { inside: share.inside, waits: block.region_waits.take() });
-        team.sums.worked(share.work, share.index.into());
+/// Tells the team what the thread has done.
+fn tell_team(block: &ThreadBlock) {
+    let share = &block.team_share;
+    if let Some(slot) = slot_of(share) {
+        slot.set(Share { work: share.work.get(), waits: block.region_waits.get() });
     }
-    share.inside = 0;
-    block.team_share.set(share);
+}
+
+/// Adds the work since the last event to the thread's time.
+fn work_until(share: &TeamShare, now: u64) {
+    share.work.set(share.work.get() + now.saturating_sub(share.since.get()));
+    share.since.set(now);
 }
 
 /// The thread begins to wait.
 fn wait_begins(block: &ThreadBlock, waits: Waits) {
-    let now = counter::now();
+    let share = &block.team_share;
+    work_until(share, counter::anywhere());
+    share.depth.set(1);
+    share.waits_for_lock.set(waits == Waits::ForLock);
     if waits == Waits::AtBarrier {
-        add_to_team(block, now);
+        tell_team(block);
     }
-    let mut share = block.team_share.get();
-    work_until(&mut share, now);
-    share.depth = 1;
-    share.waits_for_lock = waits == Waits::ForLock;
-    block.team_share.set(share);
 }
 
 /// The thread goes on in its region.
 fn wait_ends(block: &ThreadBlock, waits: Waits) {
-    let now = counter::now();
-    let mut share = block.team_share.get();
-    let ticks = now.saturating_sub(share.since);
+    let now = counter::anywhere();
+    let share = &block.team_share;
     let mut sums = block.region_waits.get();
-    sums[waits as usize] += ticks;
+    sums[waits as usize] += now.saturating_sub(share.since.get());
     block.region_waits.set(sums);
-    share.inside += ticks;
-    (share.since, share.depth) = (now, 0);
-    block.team_share.set(share);
+    share.since.set(now);
+    share.depth.set(0);
 }
 
 unsafe extern "C" fn sync_region_wait(
@@ -321,8 +277,8 @@ unsafe extern "C" fn sync_region_wait(
     _site: *const c_void,
 ) {
     let block = thread_block();
-    let share = block.team_share.get();
-    if share.team == 0 {
+    let share = &block.team_share;
+    if share.region.get() == 0 {
         return;
     }
     // SAFETY: as the runtime passed it.
@@ -331,18 +287,16 @@ unsafe extern "C" fn sync_region_wait(
         TASKWAIT | TASKGROUP => Waits::ForTasks,
         _ => Waits::AtBarrier,
     };
-    match (scope, share.depth) {
+    match (scope, share.depth.get()) {
         // Regions inside have barriers of their own.
-        (BEGINS, 0) if number == share.team => wait_begins(block, waits),
+        (BEGINS, 0) if number == share.region.get() => wait_begins(block, waits),
         (BEGINS, 0) | (ENDS, 0) => {}
         // Tasks that a thread runs while it waits may wait in turn.
-        (BEGINS, depth) => {
-            block.team_share.set(TeamShare { depth: depth.saturating_add(1), ..share })
-        }
+        (BEGINS, depth) => share.depth.set(depth.saturating_add(1)),
         // The barrier at the end of the region, which has ended meanwhile.
-        (ENDS, 1) if number != share.team || kind == END_OF_REGION => leave(block),
+        (ENDS, 1) if number != share.region.get() || kind == END_OF_REGION => leave(block),
         (ENDS, 1) => wait_ends(block, waits),
-        (ENDS, depth) => block.team_share.set(TeamShare { depth: depth - 1, ..share }),
+        (ENDS, depth) => share.depth.set(depth - 1),
         _ => {}
     }
 }
@@ -361,16 +315,16 @@ unsafe extern "C" fn mutex_acquire(
     _site: *const c_void,
 ) {
     let block = thread_block();
-    let share = block.team_share.get();
-    if share.team != 0 && share.depth == 0 && may_wait(kind) {
+    let share = &block.team_share;
+    if share.region.get() != 0 && share.depth.get() == 0 && may_wait(kind) {
         wait_begins(block, Waits::ForLock);
     }
 }
 
 unsafe extern "C" fn mutex_acquired(_kind: c_int, _mutex: u64, _site: *const c_void) {
     let block = thread_block();
-    let share = block.team_share.get();
-    if share.team != 0 && share.depth == 1 && share.waits_for_lock {
+    let share = &block.team_share;
+    if share.region.get() != 0 && share.depth.get() == 1 && share.waits_for_lock.get() {
         wait_ends(block, Waits::ForLock);
     }
 }
@@ -386,7 +340,7 @@ unsafe extern "C" fn task_create(
     if flags & EXPLICIT_TASK == 0 {
         return;
     }
-    if let Some(team) = Team::of(thread_block().team_share.get().team) {
-        team.sums.has_tasks();
+    if let Some(slot) = slot_of(&thread_block().team_share) {
+        slot.has_tasks();
     }
 }

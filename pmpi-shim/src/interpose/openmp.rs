@@ -25,90 +25,111 @@ use crate::host::loader::{find_in_object, next_in_load_order, object_of};
 use crate::host::own_work::OwnWork;
 use crate::mpi::invoke::Invoke;
 use crate::mpi::real_entry::RealEntry;
+use crate::state;
 use crate::state::thread_block::{entry_stub, thread_block};
+use crate::store::teams::{self, Share, Team, Waits};
 
-use super::team::{
-    IN_REGION, MADE_TASKS, NO_NUMBER, STARTS, Share, TeamSums, WAITS, Waits, is_recorded, record,
-};
+use super::team::{IN_REGION, MADE_TASKS, STARTS, WAITS, is_recorded, record};
 
 type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
-type ThreadNumber = unsafe extern "C" fn() -> c_int;
+/// `omp_get_thread_num` or `omp_get_num_threads`.
+type Ask = unsafe extern "C" fn() -> c_int;
 
-/// A team in a parallel region; lies on the stack of the thread that began it, which leaves last.
-struct Team {
-    outlined: Outlined,
-    data: *mut c_void,
-    thread_number: Option<ThreadNumber>,
-    sums: TeamSums,
-}
+/// The region that the slots of these teams belong to: all threads write theirs in each region.
+const REGION: u64 = 0;
 
 /// The outlined function of a region that is recorded, on every thread of the team.
 unsafe extern "C-unwind" fn take_part(team: *mut c_void) {
     let block = thread_block();
-    // SAFETY: the thread that began the region passed its team, which it keeps until all threads have returned from here.
-    let team: &Team = unsafe { &*team.cast() };
+    // SAFETY: the thread that began the region passed its team, one of a static table.
+    let team: &'static Team = unsafe { &*team.cast_const().cast() };
+    let [outlined, data, thread_number, thread_count] = team.told();
+    // SAFETY: the program's outlined function, and the runtime's functions of these types, which may be called anywhere.
+    let (outlined, numbers) = unsafe {
+        let known = (thread_number != 0 && thread_count != 0).then(|| {
+            (transmute::<usize, Ask>(thread_number), transmute::<usize, Ask>(thread_count))
+        });
+        (transmute::<usize, Outlined>(outlined), known)
+    };
+    let slot = match numbers {
+        Some((number, count)) => {
+            // SAFETY: as above.
+            let number = unsafe { number() } as u32;
+            if number == 0 {
+                // SAFETY: as above.
+                team.has_threads(unsafe { count() } as u32);
+            }
+            team.slot(number)
+        }
+        None => team.next_slot(),
+    };
+    if let Some(slot) = slot {
+        slot.begin(REGION);
+    }
     let before = (block.region.replace(IN_REGION), block.region_waits.take());
-    let begin = counter::now();
+    let begin = counter::anywhere();
     // SAFETY: the function and its data as the program passed them.
-    unsafe { (team.outlined)(team.data) };
-    let inside = counter::now().wrapping_sub(begin);
+    unsafe { outlined(data as *mut c_void) };
+    let inside = counter::anywhere().wrapping_sub(begin);
     let region = block.region.replace(before.0);
     let waits = block.region_waits.replace(before.1);
-    if region & MADE_TASKS != 0 {
-        team.sums.has_tasks();
+    if let Some(slot) = slot {
+        slot.set(Share { work: inside.saturating_sub(waits.iter().sum()), waits });
+        if region & MADE_TASKS != 0 {
+            slot.has_tasks();
+        }
     }
-    let work = inside.saturating_sub(waits.iter().sum());
-    let number = match team.thread_number {
-        // SAFETY: omp_get_thread_num of the runtime whose region this is; it may be called anywhere.
-        Some(number) => u64::from(unsafe { number() } as u32).min(NO_NUMBER),
-        None => NO_NUMBER,
-    };
-    team.sums.joined();
-    team.sums.add(Share { inside, waits });
-    team.sums.worked(work, number);
 }
 
 /// An interposed name.
 struct Entry {
     real: RealEntry,
-    number_of: NumberOf,
+    numbers: Numbers,
 }
 
-/// The `omp_get_thread_num` of the runtime in which an entry's function is, once found.
-struct NumberOf {
+/// `omp_get_thread_num` and `omp_get_num_threads` of the runtime in which an entry's function is, once found.
+struct Numbers {
     function: AtomicPtr<c_void>,
     number: AtomicPtr<c_void>,
+    count: AtomicPtr<c_void>,
 }
 
-impl NumberOf {
+impl Numbers {
     const fn new() -> Self {
-        Self { function: AtomicPtr::new(null_mut()), number: AtomicPtr::new(null_mut()) }
+        Self {
+            function: AtomicPtr::new(null_mut()),
+            number: AtomicPtr::new(null_mut()),
+            count: AtomicPtr::new(null_mut()),
+        }
     }
 
-    /// `None` if there is none, or if the entry has several functions (in libraries that were loaded for their users
+    /// Zeros if there are none, or if the entry has several functions (in libraries that were loaded for their users
     /// alone), of which this is not the first.
     #[inline(always)]
-    fn get(&self, function: *const c_void) -> Option<ThreadNumber> {
+    fn get(&self, function: *const c_void) -> [usize; 2] {
         if self.function.load(Acquire).is_null() {
             self.find(function);
         }
-        let number = self.number.load(Relaxed);
-        let is_of = self.function.load(Relaxed).cast_const() == function && !number.is_null();
-        // SAFETY: the function of that name, which every runtime has with this type.
-        is_of.then(|| unsafe { transmute::<*mut c_void, ThreadNumber>(number) })
+        match self.function.load(Relaxed).cast_const() == function {
+            true => [&self.number, &self.count].map(|of| of.load(Relaxed).expose_provenance()),
+            false => [0; 2],
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn find(&self, function: *const c_void) {
         let _own = OwnWork::begin();
-        let name = c"omp_get_thread_num";
-        let found = std::panic::catch_unwind(|| {
-            let own = || find_in_object(&CString::new(object_of(function)?).ok()?, name);
-            next_in_load_order(name).or_else(own)
-        });
-        if let Ok(Some(number)) = found {
-            self.number.store(number.cast_mut(), Relaxed);
+        for (found, name) in
+            [(&self.number, c"omp_get_thread_num"), (&self.count, c"omp_get_num_threads")]
+        {
+            let look = || {
+                let own = || find_in_object(&CString::new(object_of(function)?).ok()?, name);
+                next_in_load_order(name).or_else(own)
+            };
+            if let Ok(Some(address)) = std::panic::catch_unwind(look) {
+                found.store(address.cast_mut(), Relaxed);
+            }
         }
         self.function.store(function.cast_mut(), Release);
     }
@@ -132,22 +153,21 @@ where
         // SAFETY: the caller vouches for the arguments.
         return unsafe { arguments.invoke(real) };
     }
-    let team = Team {
-        // SAFETY: the program's outlined function.
-        outlined: unsafe { transmute::<usize, Outlined>(arguments[0]) },
-        data: arguments[1] as *mut c_void,
-        thread_number: entry.number_of.get(real),
-        sums: TeamSums::new(),
+    let Some(team) = teams::own_team(block) else {
+        state::miss_team();
+        // SAFETY: as above.
+        return unsafe { arguments.invoke(real) };
     };
+    let [number, count] = entry.numbers.get(real);
+    team.tell([arguments[0], arguments[1], number, count]);
     arguments[0] = take_part as *const () as usize;
-    arguments[1] = (&raw const team).expose_provenance();
+    arguments[1] = (&raw const *team).expose_provenance();
     block.region.set(STARTS);
-    let begin = counter::now();
+    team.begin(block, caller, counter::anywhere());
     // SAFETY: as above; the wrapper calls the program's function with its data.
     let result = unsafe { arguments.invoke(real) };
-    let end = counter::now();
+    record(block, team, REGION, counter::anywhere());
     block.region.set(0);
-    record(block, &team.sums, caller, (begin, end));
     result
 }
 
@@ -173,10 +193,10 @@ where
         return unsafe { arguments.invoke(real) };
     }
     block.region.set(block.region.get() | WAITS);
-    let begin = counter::now();
+    let begin = counter::anywhere();
     // SAFETY: as above.
     let result = unsafe { arguments.invoke(real) };
-    let ticks = counter::now().wrapping_sub(begin);
+    let ticks = counter::anywhere().wrapping_sub(begin);
     let mut sums = block.region_waits.get();
     sums[waits as usize] += ticks;
     block.region_waits.set(sums);
@@ -213,7 +233,7 @@ macro_rules! openmp_entries {
                 Ok(name) => name,
                 Err(_) => panic!("a name has no zeros"),
             };
-            static ENTRY: Entry = Entry { real: RealEntry::new(NAME), number_of: NumberOf::new() };
+            static ENTRY: Entry = Entry { real: RealEntry::new(NAME), numbers: Numbers::new() };
             // SAFETY: the words are passed on to the function of this name.
             unsafe { $through(&ENTRY, $($waits,)? [$($argument),*]) }
         }

@@ -47,38 +47,21 @@ pub struct CommunicatorFacts {
     pub missing_neighbours: u64,
 }
 
-/// A thread's part in an OpenMP parallel region, as far as its team's sums do not have it yet.
-#[derive(Debug, Clone, Copy)]
+/// A thread's part in an OpenMP parallel region.
 pub struct TeamShare {
-    /// Number of the team (`interpose::ompt`); 0 outside regions.
-    pub team: u64,
+    /// Number of the region (`store::teams`); 0 outside regions.
+    pub region: Cell<u64>,
     /// What the runtime calls the thread's part.
-    pub task: usize,
+    pub task: Cell<usize>,
     /// Counter at the thread's last event there.
-    pub since: u64,
-    /// Ticks in the region's code that the team's sums do not have.
-    pub inside: u64,
-    /// All ticks of work there.
-    pub work: u64,
+    pub since: Cell<u64>,
+    /// Ticks of work there.
+    pub work: Cell<u64>,
     /// The thread's number in the team.
-    pub index: u32,
+    pub index: Cell<u32>,
     /// Waits inside waits that it is in, and whether the outermost is for a lock.
-    pub depth: u16,
-    pub waits_for_lock: bool,
-}
-
-impl TeamShare {
-    /// Outside regions.
-    pub const NONE: Self = Self {
-        team: 0,
-        task: 0,
-        since: 0,
-        inside: 0,
-        work: 0,
-        index: 0,
-        depth: 0,
-        waits_for_lock: false,
-    };
+    pub depth: Cell<u16>,
+    pub waits_for_lock: Cell<bool>,
 }
 
 /// A thread's state. All zero when the thread starts.
@@ -155,8 +138,10 @@ pub struct ThreadBlock {
     pub region: Cell<u8>,
     /// Ticks that it has waited there so far, by what for.
     pub region_waits: Cell<[u64; 3]>,
+    /// Its team (`store::teams`), counted from 1; 0 before its first region.
+    pub team: Cell<u32>,
     /// Its part in a region of which the OpenMP runtime tells.
-    pub team_share: Cell<TeamShare>,
+    pub team_share: TeamShare,
     /// Slots for events that are not recorded.
     pub scratch: UnsafeCell<[Slot; 2]>,
 }

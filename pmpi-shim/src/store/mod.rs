@@ -12,6 +12,7 @@
 //! | `keeping` | archiving full windows according to the run's policy |
 //! | `ring` | a thread's newest events in bounded space of the file |
 //! | `codec` | a window's slots in few bytes |
+//! | `teams` | what the threads of OpenMP teams did in their parallel regions |
 //! | `thread_records` | numbers of threads; records that threads continue one after the other |
 //! | `totals` | events folded into totals |
 //! | `file_calls` | calls on files, merged into records |
@@ -59,6 +60,7 @@ pub mod stack_answers;
 pub mod stage;
 #[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod stepped;
+pub mod teams;
 pub mod thread_records;
 pub mod totals;
 pub mod trace_file;

@@ -30,6 +30,7 @@ use crate::store::outermost::within;
 use crate::store::sampling;
 use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
+use crate::store::teams;
 use crate::store::thread_records::{self, ThreadRecord};
 use crate::store::trace_file::{self, Cut, Memory, define};
 
@@ -360,6 +361,7 @@ fn end_thread(block: &ThreadBlock) {
     // SAFETY: recorder and buffer are the thread's own, and its block no longer names them.
     unsafe {
         sampling::end_thread(block);
+        teams::give_back(block);
         let recorder = recorder_of(block);
         let (used, handles) = (used_bytes(block), block.handles.get());
         block.recorder.set(null_mut());

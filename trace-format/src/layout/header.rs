@@ -186,7 +186,7 @@ pub enum Definition {
     /// Threads that may run on the same cores. Written where their usage is, when they end.
     ThreadCores(ThreadCores),
     /// Parallel regions that could not be recorded, written at the end if there were any: more threads than the
-    /// recorder has room for had one at once.
+    /// recorder has room for began some, or were in a team.
     MissedTeams {
         /// Number of regions.
         regions: u64,

@@ -102,8 +102,8 @@ pub(crate) struct Document<'a> {
     /// Parallel regions by place, the most idle time first; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parallel_regions: Vec<RegionDocument<'a>>,
-    /// Parallel regions of the whole run that are not recorded, because more than 256 threads of a rank had one at once;
-    /// absent if there are none.
+    /// Parallel regions of the whole run that are not recorded, because more than 256 threads of a rank began some, or
+    /// a team had more than 1,024; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     missed_parallel_regions: Option<u64>,
     /// Files that the program works on, most time first; absent if calls on files were not recorded.

@@ -18,7 +18,7 @@ const NOTABLE: f64 = 0.005;
 pub(in crate::present) fn sentences(metrics: &OpenMpMetrics, elapsed_s: f64) -> Vec<String> {
     match (&metrics.hybrid, metrics.unknown) {
         _ if metrics.missed > 0 => vec![format!(
-            "{} of the run not recorded: more than 256 threads of a rank had one at once",
+            "{} of the run not recorded: more than 256 threads of a rank began regions, or a team had more than 1,024",
             plural(metrics.missed as usize, "parallel region")
         )],
         (Some(hybrid), _) => of_hybrid(hybrid, elapsed_s),
