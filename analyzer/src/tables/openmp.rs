@@ -52,6 +52,7 @@ pub fn regions(openmp: &OpenMpMetrics, rows: &[ParallelRegion]) -> Table {
     add("ranks", "ranks", &|of| Cell::Count(of.ranks as u64));
     add("threads", "threads", &|of| Cell::Count(of.threads.into()));
     add("work_s", "work", &|of| Cell::Seconds(of.work_s));
+    add("tasks_s", "tasks", &|of| Cell::Seconds(of.tasks_s));
     add("idle_s", "idle", &|of| Cell::Seconds(of.idle.seconds()));
     add("share", "of idle time", &|of| Cell::share(of.idle.seconds(), all_s));
     add("load_balance", "balance", &|of| Cell::or_nothing(of.load_balance, Cell::Factor));

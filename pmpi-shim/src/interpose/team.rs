@@ -44,12 +44,17 @@ pub(super) fn record(block: &ThreadBlock, team: &Team, region: u64, end: u64) {
 fn write(block: &ThreadBlock, sums: &Sums, site: usize, (begin, end): (u64, u64)) {
     let Share { work, waits: [barriers, locks, tasks] } = sums.share;
     let (longest, number) = sums.longest;
+    let span = end.wrapping_sub(begin);
     let inside = work + barriers + locks + tasks;
-    let parts = layout::Team { span: end.wrapping_sub(begin), inside, work, longest };
-    let waits = match sums.makes_tasks {
-        true => TeamWaits { barriers: 0, locks, tasks: tasks + barriers },
-        false => TeamWaits { barriers, locks, tasks },
+    let (inside, waits) = match sums.makes_tasks {
+        true => {
+            // Threads may run tasks until all have come to the region's end.
+            let all = inside.max(span.saturating_mul(sums.threads.into()));
+            (all, TeamWaits { barriers: 0, locks, tasks: all.saturating_sub(work + locks) })
+        }
+        false => (inside, TeamWaits { barriers, locks, tasks }),
     };
+    let parts = layout::Team { span, inside, work, longest };
     let threads = sums.threads.min(u32::from(u16::MAX)) as u16;
     let window = block.window.get();
     make_room(block, 2);

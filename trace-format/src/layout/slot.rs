@@ -294,7 +294,7 @@ pub struct TeamWaits {
     pub barriers: u64,
     /// For locks, critical and ordered sections.
     pub locks: u64,
-    /// In a region that made tasks: at barriers and for tasks, running tasks or idle.
+    /// In a region that made tasks: at barriers, at its end and for tasks, running tasks or idle.
     pub tasks: u64,
 }
 
