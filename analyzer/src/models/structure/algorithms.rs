@@ -1,10 +1,7 @@
 //! Algorithms of collective operations, by the names that libraries give them.
 
 use super::shape::Shape;
-use super::work::{Messages, Work};
-
-/// As many as there are.
-pub(super) const ALL: f64 = f64::INFINITY;
+use super::work::{ALL, Messages, Work};
 
 fn posted(messages: Vec<Messages>, at_once: f64) -> Vec<Messages> {
     messages.into_iter().map(|of| Messages { at_once, ..of }).collect()

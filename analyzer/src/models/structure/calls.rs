@@ -36,6 +36,10 @@ const MACHINE_EXPLAINS: f64 = 0.3;
 /// asked for.
 const RULE_HOLDS: f64 = 0.3;
 
+/// Relative residual up to which another way explains all runs, and from which on a rule does not.
+const EXPLAINED: f64 = 0.02;
+const NOT_EXPLAINED: f64 = 0.05;
+
 impl Asked<'_> {
     /// Bytes of the nearest message of a run, and of those asked for, if these are smaller or larger than
     /// in any run, in the range of sizes where libraries change how they send.
@@ -126,7 +130,7 @@ impl Asked<'_> {
         };
         let calls: Vec<Call> = labels.iter().map(Call::of).collect();
         // What first calls take beside their messages is not in the rule.
-        let (each, chosen) = match priced.by_choice(&calls) {
+        let (each, chosen) = match priced.by_choice(&calls, each.residual) {
             Choice::Confirmed(by_choice) if extra.is_empty() => (by_choice, Some(0.0)),
             Choice::Unseen(by_choice) if extra.is_empty() => (by_choice, Some(RULE_DOUBT)),
             Choice::Unseen(_) | Choice::UnseenUnpriced => (each, Some(ALGORITHM_DOUBT)),
@@ -229,7 +233,8 @@ impl Priced<'_> {
     }
 
     /// The time of the call by what the library chooses there, if runs show that it chooses otherwise elsewhere.
-    fn by_choice(&self, calls: &[Call]) -> Choice {
+    /// `residual` is that of the usual ways: if one explains all runs, and the rule does not, it is not followed.
+    fn by_choice(&self, calls: &[Call], residual: f64) -> Choice {
         let Some(way) = self.chosen(calls) else { return Choice::Same };
         let is_alike = |work: &Work| work.algorithm == way.asked.algorithm;
         if way.at_runs.iter().all(is_alike) {
@@ -244,6 +249,12 @@ impl Priced<'_> {
         let logs =
             of_runs.map(|((work, call), priced)| (is_alike(work), (call.seconds / priced).ln()));
         let (alike, others): (Vec<_>, Vec<_>) = logs.partition(|(is_alike, _)| *is_alike);
+        let all = || alike.iter().chain(&others).map(|(_, log)| *log);
+        let mean = all().sum::<f64>() / calls.len() as f64;
+        let apart = all().map(|log| (log - mean).powi(2)).sum::<f64>() / calls.len() as f64;
+        if residual < EXPLAINED && apart.sqrt() > NOT_EXPLAINED {
+            return Choice::Same;
+        }
         let middle_of = |logs: &[(bool, f64)]| -> Option<f64> {
             let mut logs: Vec<f64> = logs.iter().map(|(_, log)| *log).collect();
             logs.sort_by(f64::total_cmp);
@@ -277,17 +288,15 @@ impl Priced<'_> {
         let ways = self.ways(&calls);
         let mut columns: Vec<(Vec<Column>, bool)> = Vec::new();
         let mut add = |new: Vec<Column>, is_guess: bool| {
-            let is_like = |known: &Vec<Column>| {
-                known.len() == new.len() && known.iter().zip(&new).all(|(a, b)| a.is_like(b))
+            let all = |known: &[Column], is: fn(&Column, &Column) -> bool| {
+                known.len() == new.len() && known.iter().zip(&new).all(|(a, b)| is(a, b))
             };
-            let like = columns.iter().find(|(known, _)| is_like(known)).map(|(known, _)| known);
-            match like {
-                Some(known) if *known == new => {}
-                like => {
-                    let is_doubt = is_guess && like.is_some();
-                    columns.push((new, is_doubt));
-                }
+            // Where no rank shares a host, both ways to share it are the same.
+            if columns.iter().any(|(known, _)| *known == new) {
+                return;
             }
+            let is_doubt = is_guess && columns.iter().any(|(known, _)| all(known, Column::is_like));
+            columns.push((new, is_doubt));
         };
         for way in &ways {
             if sources.contains(&Source::Machine) {

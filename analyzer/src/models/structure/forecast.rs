@@ -58,7 +58,7 @@ const LEAST_ERROR: f64 = 0.02;
 
 /// The same for each doubling where ranks share hosts: how many of them use a host's link at once
 /// changes with the rank count, and no run tells how.
-const MORE_HOSTS: f64 = 0.03;
+const MORE_HOSTS: f64 = 0.05;
 
 /// What the runs of one program say of other rank counts.
 #[derive(Debug, Clone)]

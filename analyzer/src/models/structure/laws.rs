@@ -121,6 +121,12 @@ impl Law {
         Some(self.formulas[0].at(p, self.per_host)).filter(|value| *value >= 0.0)
     }
 
+    /// Whether it has two terms beside a constant: of so many pairs one may be met by chance.
+    pub fn is_of_two_terms(&self) -> bool {
+        let terms = self.formulas[0].terms.iter().flatten();
+        terms.filter(|(_, term)| term.name != "1").count() > 1
+    }
+
     /// By which factor other laws that are as simple differ from it there, at most; 1 if none does.
     pub fn doubt(&self, p: f64) -> f64 {
         let own = self.formulas[0].at(p, self.per_host);

@@ -2,10 +2,9 @@
 //! members at which its component `tuned` goes over to another algorithm, by the numbers of its parameters
 //! `coll_tuned_*_algorithm`. Its values were measured on several clusters, so that they follow no pattern.
 
-use super::algorithms::ALL;
 use super::labels::Pattern;
 use super::shape::Shape;
-use super::work::Work;
+use super::work::{ALL, Work};
 
 /// Rows for communicators with fewer members; in each, what is done below so many bytes.
 type Table = &'static [(u32, &'static [(u32, u8)])];

@@ -92,6 +92,10 @@ impl Asked<'_> {
             return Some(own);
         }
         let each = self.by_terms(key, mean, self.terms_of(key, &mean))?;
+        let each = match self.at_last_slope(key, mean) {
+            Some(other) => between_equals(each, other),
+            None => each,
+        };
         let ratio = |label: &Label| Some(per_event(label)? / mean(label)?);
         let longer = self.longer(key, ratio)?;
         let by_mean =
@@ -103,6 +107,14 @@ impl Asked<'_> {
         }
         let own = self.by_terms(key, per_event, self.terms_of(key, &per_event))?;
         Some(between(&own, &by_mean))
+    }
+
+    /// A quantity that goes on as from the last run but one to the last, as a power of p.
+    fn at_last_slope(&self, key: Key, of: impl Fn(&Label) -> Option<f64>) -> Option<f64> {
+        let (p, values) = self.values(key, of);
+        let ([.., p_before, p_last], [.., before, last]) = (&p[..], &values[..]) else { return None };
+        let slope = (last / before).ln() / (p_last / p_before).ln();
+        Some(last * (self.p / p_last).powf(slope)).filter(|value| value.is_finite())
     }
 
     /// How much longer than the mean stretches of the path are: by sums of terms, or as the longest of as many as there
@@ -144,6 +156,12 @@ impl Asked<'_> {
             _ => &FALLING,
         }
     }
+}
+
+/// Between a quantity and another value of it: as uncertain as they are apart.
+fn between_equals(of: Continued, other: f64) -> Continued {
+    let half = (other / of.value).ln() / 2.0;
+    Continued { value: of.value * half.exp(), sd: of.sd.hypot(half), ..of }
 }
 
 /// Time of one event on the path.

@@ -9,6 +9,9 @@ use super::smooth::{Column, Estimate, Tried, up_to_two, weighed};
 const SETTLED: usize = 3;
 const SETTLED_SD: f64 = 0.05;
 
+/// Runs that are needed for a law that all but the smallest meet.
+const LEAST_BUT_ONE: usize = 5;
+
 /// A quantity at another rank count.
 #[derive(Debug, Clone)]
 pub(super) struct Continued {
@@ -52,7 +55,23 @@ impl Asked<'_> {
     }
 
     fn lawful(&self, p: &[f64], values: &[f64], tolerance: Tolerance) -> Option<Continued> {
-        let law = Law::of(Series { p, values, per_host: self.per_host }, tolerance)?;
+        let of = |p, values| Law::of(Series { p, values, per_host: self.per_host }, tolerance);
+        let all = of(p, values);
+        if all.as_ref().is_none_or(Law::is_of_two_terms)
+            && tolerance == Tolerance::Time
+            && values.len() >= LEAST_BUT_ONE
+        {
+            // The smallest run may lack what all others have: neighbours on all sides, groups of full size.
+            let later = of(&p[1..], &values[1..]).filter(|law| !law.is_of_two_terms());
+            if let Some(law) = later {
+                let found = self.by(&law)?;
+                return Some(Continued { sd: found.sd.hypot(SETTLED_SD), ..found });
+            }
+        }
+        self.by(&all?)
+    }
+
+    fn by(&self, law: &Law) -> Option<Continued> {
         let value = law.at(self.p)?;
         Some(Continued { value, law: Some(law.text()), sd: law.doubt(self.p).ln() })
     }

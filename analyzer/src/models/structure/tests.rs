@@ -716,3 +716,59 @@ fn all_ranks_wait_for_the_longest_of_their_stretches() {
     assert!((found / truth - 1.0).abs() < 0.03, "{found}, not {truth}");
     assert!((by_terms / truth - 1.0).abs() > 0.05, "{by_terms}");
 }
+
+/// Non-blocking messages both ways, of which the receives say no bytes, and which ask before they send.
+fn both_ways(p: f64) -> RunLabels {
+    let mut run = stencil(p);
+    let exchange = &mut run.labels[0];
+    (exchange.messages, exchange.bytes) = (2.0, 2_097_152.0 / p);
+    exchange.seconds = 100.0 * message_s(exchange.bytes);
+    run.tau_s = run.labels.iter().map(|label| label.seconds).sum();
+    run
+}
+
+#[test]
+fn what_is_received_while_something_is_sent_takes_no_time_of_its_own() {
+    let runs = DOUBLINGS.map(both_ways).to_vec();
+    let part = exchange(&Structure::new(runs, machine(None)).unwrap(), 256);
+    let truth = both_ways(256.0).labels[0].seconds;
+    assert!((part.seconds / truth - 1.0).abs() < 0.05, "{part:?}, not {truth}");
+}
+
+/// Ranks in groups of four, one of which does something else; two ranks are one group.
+fn in_groups(p: f64) -> RunLabels {
+    let mut run = stencil(p);
+    let compute = &mut run.labels[2];
+    let factor = if p < 4.0 { 1.5 } else { 1.0 };
+    (compute.seconds, compute.all_seconds) = (factor / p, factor);
+    run.tau_s = run.labels.iter().map(|label| label.seconds).sum();
+    run
+}
+
+#[test]
+fn a_law_that_all_but_the_smallest_run_meet_goes_before_one_of_two_terms() {
+    let forecast =
+        Structure::new(DOUBLINGS.map(in_groups).to_vec(), MachineTimes::default()).unwrap().at(256);
+    let compute = forecast.parts.iter().find(|part| part.name == "compute").unwrap();
+    near(compute.seconds, in_groups(256.0).labels[2].seconds);
+}
+
+#[test]
+fn a_rule_is_not_followed_where_another_way_explains_all_runs() {
+    // Broadcasts of 256 KiB down a binomial tree, for which MPICH's rule is another from eight members on.
+    let broadcast = |p: f64| {
+        let seconds = 10.0 * p.log2() * message_s(262_144.0);
+        let label = Label {
+            bytes: 262_144.0,
+            all_bytes: 10.0 * 262_144.0,
+            all_count: 10.0 * p,
+            ranks: p,
+            group: Some(Group { ranks: p, per_host: 1.0 }),
+            ..label("broadcast", Kind::Collective(Pattern::FromRoot), 10.0, seconds)
+        };
+        RunLabels { labels: vec![label], tau_s: seconds, ..stencil(p) }
+    };
+    let runs = DOUBLINGS.map(broadcast).to_vec();
+    let found = Structure::new(runs, machine(Some(Library::Mpich))).unwrap().at(256).tau_s;
+    near(found, broadcast(256.0).tau_s);
+}

@@ -2,7 +2,7 @@
 
 use super::labels::{Kind, Pattern};
 use super::shape::Shape;
-use super::work::{Messages, Work};
+use super::work::{ALL, Messages, Work};
 
 /// Bytes from which on what is moved is divided into parts.
 const DIVIDED: f64 = 512.0;
@@ -11,16 +11,29 @@ const DIVIDED: f64 = 512.0;
 /// if it is no way to move so little.
 pub(super) fn ways(kind: Kind, messages: f64, bytes: f64, shape: Shape) -> Vec<Option<Work>> {
     let of: Vec<Option<Vec<Messages>>> = match kind {
-        Kind::Messages => {
-            let each = bytes / messages.max(1.0);
-            let sent_by = |senders| vec![shape.far(messages.max(1.0), each, senders)];
-            // The ranks at the edge of a host send to others, or all its ranks do.
-            vec![Some(sent_by(1.0 / shape.groups)), Some(sent_by(shape.per_host))]
-        }
+        Kind::Messages => messages_of(messages.max(1.0), bytes, shape),
         Kind::Collective(pattern) => of_pattern(pattern, bytes, shape),
         Kind::Computation | Kind::Other => Vec::new(),
     };
     of.into_iter().map(|messages| messages.map(Work::usual)).collect()
+}
+
+/// One after another, or all that a call completes at once, of which half may be received while the others are sent.
+fn messages_of(count: f64, bytes: f64, shape: Shape) -> Vec<Option<Vec<Messages>>> {
+    let each = bytes / count;
+    let half = (count / 2.0).max(1.0);
+    let are_several = count >= 2.0;
+    // The ranks at the edge of a host send to others, or all its ranks do.
+    let senders = [1.0 / shape.groups, shape.per_host];
+    let in_turn = senders.map(|of| Some(vec![shape.far(count, each, of)]));
+    let at_once = |count, each, of| {
+        let messages = Messages { at_once: ALL, ..shape.far(count, each, of) };
+        are_several.then(|| vec![messages])
+    };
+    let posted = senders.into_iter().flat_map(|of| {
+        [(count, each), (half, 2.0 * each), (half, each)].map(|(count, each)| at_once(count, each, of))
+    });
+    in_turn.into_iter().chain(posted).collect()
 }
 
 fn of_pattern(pattern: Pattern, bytes: f64, shape: Shape) -> Vec<Option<Vec<Messages>>> {

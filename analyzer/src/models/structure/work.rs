@@ -2,6 +2,9 @@
 
 use super::machine::MachineTimes;
 
+/// As many as there are.
+pub(super) const ALL: f64 = f64::INFINITY;
+
 /// Messages of one size, as one rank sends them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Messages {
