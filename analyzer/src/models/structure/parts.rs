@@ -112,7 +112,9 @@ impl Asked<'_> {
     /// A quantity that goes on as from the last run but one to the last, as a power of p.
     fn at_last_slope(&self, key: Key, of: impl Fn(&Label) -> Option<f64>) -> Option<f64> {
         let (p, values) = self.values(key, of);
-        let ([.., p_before, p_last], [.., before, last]) = (&p[..], &values[..]) else { return None };
+        let ([.., p_before, p_last], [.., before, last]) = (&p[..], &values[..]) else {
+            return None;
+        };
         let slope = (last / before).ln() / (p_last / p_before).ln();
         Some(last * (self.p / p_last).powf(slope)).filter(|value| value.is_finite())
     }

@@ -31,7 +31,8 @@ fn messages_of(count: f64, bytes: f64, shape: Shape) -> Vec<Option<Vec<Messages>
         are_several.then(|| vec![messages])
     };
     let posted = senders.into_iter().flat_map(|of| {
-        [(count, each), (half, 2.0 * each), (half, each)].map(|(count, each)| at_once(count, each, of))
+        [(count, each), (half, 2.0 * each), (half, each)]
+            .map(|(count, each)| at_once(count, each, of))
     });
     in_turn.into_iter().chain(posted).collect()
 }
