@@ -1,7 +1,8 @@
 // Runs one kind of program once and prints p, tau, the sum of gamma and the largest gamma (seconds).
 //
-// Usage: simulated KIND strong-small|strong-large|warm-large|weak|N [REPETITIONS], where N is the order of a matrix or
-// the edge of a grid. warm-large is strong-large after a run without work, so that communicators are there.
+// Usage: simulated KIND strong-small|strong-large|warm-large|weak|warm-weak|N [REPETITIONS], where N is the order of a
+// matrix or the edge of a grid. warm-large and warm-weak are strong-large and weak after a run without work, so that
+// communicators are there.
 #include "job.h"
 
 #include <math.h>
@@ -115,7 +116,7 @@ __attribute__((weak)) int MPI_Pcontrol(const int level, ...) {
 
 int main(int argc, char **argv) {
     const struct entry *families[] = {collectives, halos,          transposes, sweeps,
-                                      farms,       factorisations, uneven,    later,  apart, judges};
+                                      farms,       factorisations, uneven,    later,  apart, judges, unseen};
     Kind run = NULL;
     struct job job;
     MPI_Init(&argc, &argv);
@@ -126,12 +127,13 @@ int main(int argc, char **argv) {
             if (strcmp(entry->name, argv[1]) == 0)
                 run = entry->run;
     if (!run) {
-        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|warm-large|weak|N [REPETITIONS]\n");
+        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|warm-large|weak|warm-weak|N [REPETITIONS]\n");
         return 2;
     }
     // On hosts of 4 Gflop/s: 50 ms and 800 ms of computing in all, or 4 ms per rank.
-    int weak = strcmp(argv[2], "weak") == 0, warm = strcmp(argv[2], "warm-large") == 0;
-    int large = warm || strcmp(argv[2], "strong-large") == 0;
+    int warm = strncmp(argv[2], "warm-", 5) == 0;
+    int weak = strcmp(argv[2], warm ? "warm-weak" : "weak") == 0;
+    int large = strcmp(argv[2], warm ? "warm-large" : "strong-large") == 0;
     job.flops = weak ? 1.6e7 * job.p : large ? 3.2e9 : 2e8;
     job.bytes = weak ? 262144.0 * job.p : large ? 134217728.0 : 8388608.0;
     double n = atof(argv[2]);
