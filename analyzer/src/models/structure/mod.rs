@@ -1,10 +1,22 @@
-//! Predicts the time at other rank counts from what the program does: the critical path by label
-//! (`labels`), counts and sizes continued by exact laws of p (`laws`), calls priced as messages and bytes
-//! of the usual ways to carry them out and of what libraries choose (`calls`), and computation by its time on the path and its mean
-//! over all ranks (`parts`). What has no law is continued by sums of few terms (`smooth`).
+//! Predicts the time at other rank counts from what the program does: the critical path by label, counts and sizes
+//! continued by exact laws of p, calls priced as messages and bytes, computation by its time on the path and its mean
+//! over all ranks. What has no law is continued by sums of few terms.
 //!
-//! Everything here is a pure function of the labels of some runs. The largest run is held back to
-//! see whether the others predict it ([`Structure::held_back`]).
+//! | file | content |
+//! |---|---|
+//! | `labels` | what a run did, by label |
+//! | `first_use`, `sizes`, `alternatives` | labels that are joined or divided before anything is continued |
+//! | `basis`, `laws` | exact laws of p |
+//! | `smooth` | sums of few terms, weighed |
+//! | `quantities` | a count, size or time at another rank count |
+//! | `machine`, `work`, `shape` | times of messages; messages of a call; rounds of messages on a communicator |
+//! | `ways`, `algorithms`, `rules`, `mpich`, `open_mpi`, `library` | how calls are carried out, usually and by library |
+//! | `calls`, `extremes`, `parts` | a label's part of the time: calls, the longest stretch, all |
+//! | `regimes` | where a call begins to be carried out in another way |
+//! | `forecast` | the sum of the parts, its interval, the largest run held back |
+//! | `counts` | how often each place calls on all ranks |
+//!
+//! Everything here is a pure function of the labels of some runs.
 
 mod algorithms;
 mod alternatives;
