@@ -127,8 +127,8 @@ impl Asked<'_> {
         self.summed_with(&p, &values, &RATIO, longest)
     }
 
-    /// How much longer than the mean the longest stretch of all ranks is expected to be, relative to the mean. Where it is
-    /// asked for the distribution has the form of the last run's, and its spread goes on as in all runs.
+    /// How much longer than the mean the longest stretch of all ranks is expected to be, relative to the mean. Where it
+    /// is asked for the distribution has the form of the last run's, and its spread goes on as in all runs.
     fn longest(&self, key: Key) -> Option<Column> {
         let labels = self.runs.iter().filter_map(|run| Some((f64::from(run.p), run.label(key)?)));
         let drawn = labels.filter_map(|(p, label)| Some((p, Stretches::of(label)?)));
