@@ -1,4 +1,4 @@
-//! Output that is complete or not there at all. It is written under a temporary name beside the
+//! Output that is complete or not there at all. It is written in a temporary directory beside the
 //! final path, and then moved in one step, or removed, even if a signal ends the command.
 
 use std::ffi::OsString;
@@ -10,15 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use signal_hook::low_level;
 
 use super::ending_signals::before_ending;
-use super::error::CommandError;
+use super::error::{CommandError, Context};
 use crate::whole_file::directory_of;
 
 /// A temporary path that is removed unless it is finished.
 #[derive(Debug)]
 pub struct UnfinishedOutput {
     option: &'static str,
+    /// In the temporary directory.
     part: PathBuf,
-    /// What has to be removed on a signal; `None` when there is nothing left to remove.
+    /// The temporary directory, which has to be removed on a signal; `None` when it is not there any more.
     removable: Arc<Mutex<Option<PathBuf>>>,
 }
 
@@ -31,15 +32,18 @@ fn remove(path: &Path) {
     let _ = removed;
 }
 
-/// Removes unfinished output when a signal ends the command.
+/// Removes the temporary directory when a signal ends the command.
 fn remove_at_end(removable: Arc<Mutex<Option<PathBuf>>>) {
     before_ending(move |signal| {
         let held = removable.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(path) = held.as_ref() {
-            // The command may still be creating files in it.
+        if let Some(directory) = held.as_ref() {
+            // The command goes on meanwhile: once its directory has another name, it can create nothing.
+            let renamed = directory.with_extension("removed");
+            let _ = fs::rename(directory, &renamed);
+            // What it was creating may still come.
             for _ in 0..100 {
-                remove(path);
-                if !path.exists() {
+                remove(&renamed);
+                if !renamed.exists() {
                     break;
                 }
             }
@@ -49,8 +53,7 @@ fn remove_at_end(removable: Arc<Mutex<Option<PathBuf>>>) {
 }
 
 impl UnfinishedOutput {
-    /// Chooses a temporary path beside `path`. From here on, signals that end the command remove
-    /// it.
+    /// Makes a temporary directory beside `path`. From here on, signals that end the command remove it.
     pub fn beside(option: &'static str, path: &Path) -> Result<Self, CommandError> {
         let shown = path.display();
         let refused = |what: &str| Err(CommandError::usage(format!("{option} {shown}: {what}")));
@@ -67,12 +70,19 @@ impl UnfinishedOutput {
                 directory.display()
             ));
         }
-        let mut part = OsString::from(".");
-        part.push(name);
-        part.push(format!(".{}.part", std::process::id()));
-        let part = directory.join(part);
-        let removable = Arc::new(Mutex::new(Some(part.clone())));
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.part", std::process::id()));
+        let hidden = directory.join(hidden);
+        let part = hidden.join(name);
+        let removable = Arc::new(Mutex::new(None));
+        // A signal has to wait until it is known whether there is something to remove.
+        let mut held = removable.lock().unwrap_or_else(PoisonError::into_inner);
         remove_at_end(removable.clone());
+        fs::create_dir(&hidden)
+            .context(CommandError::Output, format_args!("{option} {shown}: cannot be written"))?;
+        *held = Some(hidden);
+        drop(held);
         Ok(Self { option, part, removable })
     }
 
@@ -94,9 +104,9 @@ impl UnfinishedOutput {
             }
             done.push(to);
         }
-        // The remains of a directory whose files have been moved.
-        remove(&self.part);
-        *held = None;
+        if let Some(directory) = held.take() {
+            remove(&directory);
+        }
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub struct CsvTables {
 }
 
 impl CsvTables {
-    /// For this directory, which must not exist.
+    /// For this directory, which must exist and be empty.
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), open: None, text: String::new() }
     }
@@ -25,13 +25,13 @@ impl CsvTables {
 
 /// Writes a run's tables into a directory that it makes.
 pub fn write(export: Export, path: &Path) -> Result<Written, ExportError> {
+    fs::create_dir(path).map_err(ExportError::io(path))?;
     tables::write(export, &mut CsvTables::new(path))
 }
 
 impl Tables for CsvTables {
     fn begin(&mut self, schema: &Schema) -> Result<(), ExportError> {
         self.finish()?;
-        fs::create_dir_all(&self.directory).map_err(ExportError::io(&self.directory))?;
         let path = self.directory.join(format!("{}.csv", schema.name));
         let file = File::create_new(&path).map_err(ExportError::io(&path))?;
         let mut writer = csv::Writer::from_writer(BufWriter::with_capacity(1 << 18, file));

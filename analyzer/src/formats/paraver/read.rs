@@ -135,7 +135,7 @@ pub fn import(file: &Path, run: &Path, bound_ns: Option<f64>) -> Result<Imported
     let names = companions::of_values(&companions::beside(file, "pcf"));
     let hosts = companions::of_nodes(&companions::beside(file, "row"));
     let world = world(file, &mut head, &names);
-    std::fs::create_dir_all(run).map_err(cannot_write)?;
+    std::fs::create_dir(run).map_err(cannot_write)?;
     let mut found = FoundEnds::new(run);
     while let Some(line) = lines.next().map_err(unreadable)? {
         if !line.starts_with("3:") {
