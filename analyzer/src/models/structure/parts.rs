@@ -31,7 +31,7 @@ impl Asked<'_> {
         let count = self.count(key)?;
         let bytes = self.bytes(key);
         let (each, leaves_sizes) = match kind {
-            Kind::Computation | Kind::Other => (self.computation(key)?, None),
+            Kind::Computation | Kind::Other => (self.computation(key, &count)?, None),
             _ => self.priced(key, kind, &bytes)?,
         };
         // Where ends of a row do something else than its middle, only the sum of both has a law.
@@ -59,9 +59,9 @@ impl Asked<'_> {
 
     /// The time of one stretch of computation on the path. Ranks that share a host share its memory, so if runs
     /// that fill their hosts follow each other better than all runs do, they alone count.
-    fn computation(&self, key: Key) -> Option<Continued> {
-        let of_all = self.stretch(key)?;
-        let full = self.on_full_hosts().and_then(|full| full.stretch(key));
+    fn computation(&self, key: Key, count: &Continued) -> Option<Continued> {
+        let of_all = self.stretch(key, count)?;
+        let full = self.on_full_hosts().and_then(|full| full.stretch(key, count));
         let is_better = |full: &Continued| {
             of_all.law.is_none() && of_all.sd > OCCUPANCY && full.sd < of_all.sd / 2.0
         };
@@ -83,7 +83,7 @@ impl Asked<'_> {
     /// By what it was there, and by the mean over
     /// all ranks, times how much longer those of the path are. The better both meet the runs, the more
     /// they count. It grows only where it grew between the last runs.
-    fn stretch(&self, key: Key) -> Option<Continued> {
+    fn stretch(&self, key: Key, count: &Continued) -> Option<Continued> {
         let mean = |label: &Label| {
             (label.all_count > 0.0 && label.all_seconds > 0.0)
                 .then(|| label.all_seconds / label.all_count)
@@ -96,6 +96,14 @@ impl Asked<'_> {
             Some(other) => between_equals(each, other),
             None => each,
         };
+        let of_rank = |label: &Label| label.all_count / label.ranks.max(1.0);
+        let share = |label: &Label| Some(label.count / of_rank(label)).filter(|of| of.is_finite());
+        let divided = self.later_mean(key, share).and_then(|(share, sd)| {
+            let seconds = |label: &Label| label.all_seconds / label.ranks.max(1.0);
+            let each = self.divided(key, of_rank, seconds, count.value / share)?;
+            Some(Continued { sd: each.sd.hypot(sd), ..each })
+        });
+        let each = divided.map_or(each.clone(), |divided| between(&divided, &each));
         let ratio = |label: &Label| Some(per_event(label)? / mean(label)?);
         let longer = self.longer(key, ratio)?;
         let by_mean =
@@ -106,7 +114,32 @@ impl Asked<'_> {
             return Some(by_mean);
         }
         let own = self.by_terms(key, per_event, self.terms_of(key, &per_event))?;
+        let divided = self.divided(key, |label| label.count, |label| label.seconds, count.value);
+        let own = divided.map_or(own.clone(), |divided| between(&divided, &own));
         Some(between(&own, &by_mean))
+    }
+
+    /// The time of a stretch where all work together is continued and divided among the stretches, if their number
+    /// changes: iterations that become more may do less each. `count` and `seconds` are those of a label, `asked` is
+    /// the number of stretches where the time is asked for.
+    fn divided(
+        &self,
+        key: Key,
+        count: impl Fn(&Label) -> f64,
+        seconds: impl Fn(&Label) -> f64,
+        asked: f64,
+    ) -> Option<Continued> {
+        let (_, counts) = self.values(key, |label| Some(count(label)));
+        if counts.iter().all(|of| Tolerance::Count.allows(*of, asked)) {
+            return None;
+        }
+        let work = |label: &Label| Some(seconds(label)).filter(|seconds| *seconds > 0.0);
+        let whole = self.by_terms(key, work, self.terms_of(key, &work))?;
+        let whole = match self.at_last_slope(key, work) {
+            Some(other) => between_equals(whole, other),
+            None => whole,
+        };
+        Some(Continued { value: whole.value / asked, ..whole })
     }
 
     /// A quantity that goes on as from the last run but one to the last, as a power of p.
