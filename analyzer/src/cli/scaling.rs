@@ -211,15 +211,15 @@ fn predictions(
         };
         for predicted in fit.predictions.iter().filter(|predicted| predicted.measured_s.is_none()) {
             let by_structure = fit.structure.as_ref().and_then(|by| by.as_ref().ok());
-            let believed = by_structure.and_then(|by| by.believed(predicted.p));
-            let (seconds, interval_s) = match (believed, &predicted.tau_s) {
-                (Some(forecast), _) => (forecast.tau_s, Some(forecast.interval_s)),
-                (None, Ok(seconds)) => {
-                    let interval = predicted.interval_s;
-                    (*seconds, interval.map(|interval| (interval.lo, interval.hi)))
+            let (seconds, interval_s) = match by_structure.and_then(|by| by.believed(predicted.p)) {
+                Some(believed) => (believed.tau_s, Some(believed.interval_s)),
+                None => {
+                    let interval = predicted.interval_s.map(|interval| (interval.lo, interval.hi));
+                    (predicted.tau_s.as_ref().ok().copied(), interval)
                 }
-                (None, Err(_)) => continue,
             };
+            // Only an interval is known.
+            let Some(seconds) = seconds else { continue };
             let p = ("p".to_owned(), predicted.p.to_string());
             all.push(NewPrediction {
                 question: label(&[&[p], params.as_slice()].concat()),
@@ -232,8 +232,8 @@ fn predictions(
     }
     match all.is_empty() {
         false => Ok(all),
-        true => {
-            Err(CommandError::input("--remember: every predicted time has been measured already"))
-        }
+        true => Err(CommandError::input(
+            "--remember: all that was asked for is measured already, or only its interval is known",
+        )),
     }
 }

@@ -1,7 +1,9 @@
 //! Tables of an efficiency model: measured points, efficiencies, predicted times, and problem sizes.
 
 use crate::models::scaling::series::Point;
-use crate::models::scaling::{Comparison, Definition, Fit, LeftOut, Model, Prediction, Speaks};
+use crate::models::scaling::{
+    Believed, Comparison, Definition, Fit, LeftOut, Model, Prediction, Speaks,
+};
 use crate::models::structure::{Forecast, Part, Place, Quantity};
 
 use super::table::{Cell, Table};
@@ -53,20 +55,31 @@ pub fn points(fit: &Fit) -> Table {
     table
 }
 
-/// Times predicted from what the program does.
-pub fn structure(forecasts: &[(Forecast, Speaks)]) -> Table {
+/// Times predicted from what the program does, and what is believed.
+pub fn structure(forecasts: &[(Forecast, Believed)]) -> Table {
     let rows = || forecasts.iter();
     let who = |speaks: Speaks| match speaks {
         Speaks::Structure => "structure",
         Speaks::Curves => "curves",
-        Speaks::Both => "both",
+        Speaks::Neither => "neither",
     };
     let mut table = Table::default();
     table.add("p", "p", rows().map(|(of, _)| Cell::Count(of.p.into())));
     table.add("tau_s", "τ", rows().map(|(of, _)| Cell::Seconds(of.tau_s)));
     table.add("lo_s", "90 % from", rows().map(|(of, _)| Cell::Seconds(of.interval_s.0)));
     table.add("hi_s", "to", rows().map(|(of, _)| Cell::Seconds(of.interval_s.1)));
-    table.add("speaks", "believe", rows().map(|(_, of)| Cell::Text(who(*of).to_owned())));
+    table.add("speaks", "believe", rows().map(|(_, of)| Cell::Text(who(of.speaks).to_owned())));
+    if rows().any(|(_, of)| of.speaks != Speaks::Structure) {
+        let believed = || rows().map(|(_, of)| of);
+        let times = believed().map(|of| Cell::or_nothing(of.tau_s, Cell::Seconds));
+        table.add("believed_tau_s", "τ", times);
+        table.add(
+            "believed_lo_s",
+            "90 % from",
+            believed().map(|of| Cell::Seconds(of.interval_s.0)),
+        );
+        table.add("believed_hi_s", "to", believed().map(|of| Cell::Seconds(of.interval_s.1)));
+    }
     table
 }
 

@@ -24,11 +24,12 @@ pub(super) fn predictions(
     let mut all = Vec::new();
     for predicted in &findings.predictions {
         let believed = structure.and_then(|by| by.as_ref().ok()?.believed(rank_count(predicted)?));
-        let (seconds, interval_s) = match (believed, predicted.value) {
-            (Some(forecast), _) => (forecast.tau_s, Some(forecast.interval_s)),
-            (None, Some(seconds)) => (seconds, predicted.lo.zip(predicted.hi)),
-            (None, None) => continue,
+        let (seconds, interval_s) = match believed {
+            Some(believed) => (believed.tau_s, Some(believed.interval_s)),
+            None => (predicted.value, predicted.lo.zip(predicted.hi)),
         };
+        // Only an interval is known.
+        let Some(seconds) = seconds else { continue };
         let values = request.variables.iter().zip(&predicted.values);
         let point: Vec<(String, String)> =
             values.map(|(name, value)| (name.clone(), value.to_string())).collect();
@@ -59,9 +60,9 @@ pub(super) fn predictions(
     }
     match all.is_empty() {
         false => Ok(all),
-        true => {
-            Err(CommandError::input("--remember: every predicted time has been measured already"))
-        }
+        true => Err(CommandError::input(
+            "--remember: all that was asked for is measured already, or only its interval is known",
+        )),
     }
 }
 

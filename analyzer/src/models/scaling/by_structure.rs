@@ -13,11 +13,47 @@ const AGREES: f64 = 0.1;
 pub enum Speaks {
     /// What the program does, continued.
     Structure,
-    /// The curves: structure is wrong about the largest run, or its own interval is too wide.
+    /// The curves: structure is wrong about the largest run or its own interval is too wide, but it
+    /// contains their time.
     Curves,
-    /// Structure is right about the largest run, but its interval and that of the curves have nothing
-    /// in common.
-    Both,
+    /// Neither: only the interval that contains both of theirs is told.
+    Neither,
+}
+
+/// What is believed of a rank count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Believed {
+    pub speaks: Speaks,
+    /// None if neither speaks.
+    pub tau_s: Option<f64>,
+    /// 90 % interval, seconds: that of structure, or one that contains both.
+    pub interval_s: (f64, f64),
+    /// Whether the intervals of structure and of the curves have nothing in common.
+    pub apart: bool,
+}
+
+impl Believed {
+    /// Weighs a forecast that agrees with the largest run, or does not, against what curves predict.
+    fn new(agrees: bool, forecast: &Forecast, curves: Curves) -> Self {
+        let (lo, hi) = forecast.interval_s;
+        let apart = curves.interval_s.is_some_and(|of| of.hi < lo || hi < of.lo);
+        if agrees && hi <= MAX_FACTOR * forecast.tau_s {
+            let (tau_s, interval_s) = (Some(forecast.tau_s), forecast.interval_s);
+            return Self { speaks: Speaks::Structure, tau_s, interval_s, apart };
+        }
+        let tau_s = curves.tau_s.filter(|tau_s| (lo..=hi).contains(tau_s));
+        let speaks = if tau_s.is_some() { Speaks::Curves } else { Speaks::Neither };
+        let Interval { lo: lower, hi: upper } = curves.interval_s.unwrap_or(Interval { lo, hi });
+        Self { speaks, tau_s, interval_s: (lo.min(lower), hi.max(upper)), apart }
+    }
+}
+
+/// What curves say of a rank count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Curves {
+    pub p: u32,
+    pub tau_s: Option<f64>,
+    pub interval_s: Option<Interval>,
 }
 
 /// What structure predicts, or why nothing.
@@ -30,31 +66,25 @@ pub struct ByStructure {
     /// Whether every run was on one host.
     pub one_host: bool,
     /// At each rank count that was asked for.
-    pub forecasts: Vec<(Forecast, Speaks)>,
+    pub forecasts: Vec<(Forecast, Believed)>,
 }
 
 impl ByStructure {
-    /// What structure says of the rank counts for which curves have given an interval, or not.
-    pub(super) fn new(structure: &Structure, asked: &[(u32, Option<Interval>)]) -> Self {
+    /// What structure says of the rank counts of which curves say this.
+    pub(super) fn new(structure: &Structure, asked: &[Curves]) -> Self {
         let held_back = structure.held_back();
-        let forecasts = asked.iter().map(|(p, by_curves)| {
-            let forecast = structure.at(*p);
-            let (lo, hi) = forecast.interval_s;
-            let is_apart = by_curves.is_some_and(|of| of.hi < lo || hi < of.lo);
-            let speaks = match held_back.error() <= AGREES && hi <= MAX_FACTOR * forecast.tau_s {
-                false => Speaks::Curves,
-                true if is_apart => Speaks::Both,
-                true => Speaks::Structure,
-            };
-            (forecast, speaks)
+        let forecasts = asked.iter().map(|curves| {
+            let forecast = structure.at(curves.p);
+            let believed = Believed::new(held_back.error() <= AGREES, &forecast, *curves);
+            (forecast, believed)
         });
         Self { held_back, one_host: structure.is_of_one_host(), forecasts: forecasts.collect() }
     }
 
-    /// What is predicted for a rank count, if structure alone is believed there.
-    pub fn believed(&self, p: u32) -> Option<&Forecast> {
+    /// What is believed of a rank count that was asked for.
+    pub fn believed(&self, p: u32) -> Option<&Believed> {
         let of_p = self.forecasts.iter().find(|(forecast, _)| forecast.p == p);
-        of_p.filter(|(_, who)| *who == Speaks::Structure).map(|(forecast, _)| forecast)
+        of_p.map(|(_, believed)| believed)
     }
 }
 
@@ -101,23 +131,40 @@ mod tests {
         Structure::new([2, 4, 8, 16, 32].map(run).to_vec(), MachineTimes::default()).unwrap()
     }
 
-    fn speaks(of: impl Fn(f64) -> f64, by_curves: Option<Interval>) -> Speaks {
-        ByStructure::new(&structure(of), &[(64, by_curves)]).forecasts[0].1
+    fn believed(of: impl Fn(f64) -> f64, p: u32, curves: Option<(f64, f64, f64)>) -> Believed {
+        let tau_s = curves.map(|of| of.1);
+        let interval_s = curves.map(|(lo, _, hi)| Interval { lo, hi });
+        let by = ByStructure::new(&structure(of), &[Curves { p, tau_s, interval_s }]);
+        *by.believed(p).unwrap()
     }
 
     #[test]
     fn the_largest_run_decides() {
-        let curves = |lo: f64, hi: f64| Some(Interval { lo, hi });
-        assert_eq!(speaks(|p| 1.0 / p, curves(0.01, 0.02)), Speaks::Structure);
-        assert_eq!(speaks(|p| 1.0 / p, None), Speaks::Structure);
-        assert_eq!(speaks(|p| 1.0 / p, curves(0.1, 0.2)), Speaks::Both);
+        let falls = |p: f64| 1.0 / p;
+        let alone = believed(falls, 64, None);
+        assert_eq!((alone.speaks, alone.apart), (Speaks::Structure, false));
+        assert_eq!(alone, believed(falls, 64, Some((0.01, 0.015, 0.02))));
+        // Curves know times alone.
+        let apart = believed(falls, 64, Some((0.1, 0.15, 0.2)));
+        assert_eq!(apart, Believed { apart: true, ..alone });
+    }
+
+    #[test]
+    fn where_structure_is_not_believed_the_interval_contains_both() {
+        // It computes 3.2 times as long in the largest run.
         let step = |p: f64| if p == 32.0 { 0.1 } else { 1.0 / p };
-        assert_eq!(speaks(step, curves(0.01, 0.2)), Speaks::Curves);
-        let believed = |of: &dyn Fn(f64) -> f64| {
-            let by = ByStructure::new(&structure(of), &[(64, None)]);
-            (by.believed(64).is_some(), by.believed(128).is_some())
-        };
-        assert_eq!(believed(&|p| 1.0 / p), (true, false));
-        assert_eq!(believed(&step), (false, false));
+        let alone = believed(step, 64, None);
+        assert_eq!((alone.speaks, alone.tau_s), (Speaks::Neither, None));
+        let (lo, hi) = alone.interval_s;
+        let middle = (lo * hi).sqrt();
+        let narrow = believed(step, 64, Some((0.9 * middle, middle, 1.1 * middle)));
+        assert_eq!((narrow.speaks, narrow.tau_s), (Speaks::Curves, Some(middle)));
+        assert_eq!(narrow.interval_s, (lo, hi));
+        let wide = believed(step, 64, Some((0.5 * lo, middle, 2.0 * hi)));
+        assert_eq!(wide.interval_s, (0.5 * lo, 2.0 * hi));
+        // A time of the curves that structure excludes is not told.
+        let beyond = believed(step, 64, Some((middle, 1.5 * hi, 2.0 * hi)));
+        assert_eq!((beyond.speaks, beyond.tau_s), (Speaks::Neither, None));
+        assert_eq!(beyond.interval_s, (lo, 2.0 * hi));
     }
 }

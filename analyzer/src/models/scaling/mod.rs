@@ -20,7 +20,7 @@ mod warning;
 
 use super::observations::Observations;
 
-pub use by_structure::{ByStructure, Speaks, Structural};
+pub use by_structure::{Believed, ByStructure, Speaks, Structural};
 pub use comparison::{Comparison, Step};
 pub use curve::{Curve, Definition};
 pub use error::{ScalingError, label};

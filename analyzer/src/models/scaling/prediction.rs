@@ -4,7 +4,7 @@ use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum}
 use crate::models::structure::{Abstains, Counts, MachineTimes, RunLabels, Structure};
 
 use super::bootstrap::Interval;
-use super::by_structure::ByStructure;
+use super::by_structure::{ByStructure, Curves};
 use super::fit::{Fit, LeftOut, Prediction, Unsupported};
 use super::fitting::pooled_noise;
 use super::options::{Form, Options};
@@ -61,8 +61,12 @@ impl Fit {
             0 => runs.and_then(|runs| Structure::new(runs, machine.clone())),
             lacking => Err(Abstains::SharedCores(lacking)),
         };
-        let asked = self.predictions.iter().map(|of| (of.p, of.interval_s));
-        let asked: Vec<(u32, Option<Interval>)> = asked.collect();
+        let curves = |of: &Prediction| Curves {
+            p: of.p,
+            tau_s: of.tau_s.as_ref().ok().copied(),
+            interval_s: of.interval_s,
+        };
+        let asked: Vec<Curves> = self.predictions.iter().map(curves).collect();
         self.structure = Some(structure.map(|structure| ByStructure::new(&structure, &asked)));
     }
 

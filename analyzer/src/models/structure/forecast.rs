@@ -84,6 +84,11 @@ impl HeldBack {
     pub fn error(&self) -> f64 {
         (self.predicted_s / self.measured_s - 1.0).abs()
     }
+
+    /// Error of the logarithm, by which intervals grow in both directions.
+    fn log_error(&self) -> f64 {
+        (self.predicted_s / self.measured_s).ln().abs()
+    }
 }
 
 /// A predicted time.
@@ -184,7 +189,7 @@ impl Structure {
         let largest = self.runs.last().map_or(1.0, |run| f64::from(run.p));
         let doublings = (f64::from(p) / largest).log2().max(0.0);
         let variance: f64 = parts.iter().map(|part| (part.sd * part.seconds / tau_s).powi(2)).sum();
-        let checked = self.held_back.error().max(LEAST_ERROR);
+        let checked = self.held_back.log_error().max(LEAST_ERROR);
         let per_host = self.runs.iter().map(|run| run.per_host).max().unwrap_or(1);
         let hosts = if per_host > 1 { MORE_HOSTS * doublings } else { 0.0 };
         let sd = variance.sqrt().hypot(checked * (1.0 + doublings).sqrt()).hypot(hosts);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::models::scaling::{ByStructure, Speaks, Structural};
+use crate::models::scaling::{Believed, ByStructure, Speaks, Structural};
 use crate::models::structure::{Change, Forecast, Part, Regime};
 use crate::tables::scaling as tables;
 
@@ -47,12 +47,26 @@ struct ForecastDocument {
     lo_s: f64,
     /// Upper end.
     hi_s: f64,
-    /// What to believe: this (`structure`), `predictions` (`curves`: this is more than 10 % off the largest run, or
-    /// its interval ends beyond twice the time), or neither more than the other (`both`: right about that
-    /// run, but their intervals do not meet).
-    speaks: &'static str,
+    believed: BelievedDocument,
     /// The ten that take longest.
     parts: Vec<PartDocument>,
+}
+
+/// What is believed of a rank count.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct BelievedDocument {
+    /// `structure`; `curves` (structure is more than 10 % off the largest run, or its interval ends beyond
+    /// twice the time, but contains the time of the curves of `gammachi scaling`); or `neither`.
+    speaks: &'static str,
+    /// Elapsed time; null: only the interval is known.
+    tau_s: Option<f64>,
+    /// Lower end of its 90 % interval; that of structure, or one that contains its and that of the curves.
+    lo_s: f64,
+    /// Upper end.
+    hi_s: f64,
+    /// Whether the intervals of structure and of the curves have nothing in common.
+    apart: bool,
 }
 
 /// What takes part of a predicted time.
@@ -95,7 +109,7 @@ fn speaks(speaks: Speaks) -> &'static str {
     match speaks {
         Speaks::Structure => "structure",
         Speaks::Curves => "curves",
-        Speaks::Both => "both",
+        Speaks::Neither => "neither",
     }
 }
 
@@ -115,12 +129,12 @@ pub(in crate::present) fn document(structure: &Structural) -> StructureDocument 
                 measured_s: held_back.measured_s,
             }),
             one_host: *one_host,
-            predictions: forecasts.iter().map(|(of, who)| forecast(of, *who)).collect(),
+            predictions: forecasts.iter().map(|(of, believed)| forecast(of, believed)).collect(),
         },
     }
 }
 
-fn forecast(of: &Forecast, who: Speaks) -> ForecastDocument {
+fn forecast(of: &Forecast, believed: &Believed) -> ForecastDocument {
     let part = |part: &Part| PartDocument {
         context: part.name.clone(),
         first_use: part.first_use,
@@ -145,7 +159,13 @@ fn forecast(of: &Forecast, who: Speaks) -> ForecastDocument {
         tau_s: of.tau_s,
         lo_s: of.interval_s.0,
         hi_s: of.interval_s.1,
-        speaks: speaks(who),
+        believed: BelievedDocument {
+            speaks: speaks(believed.speaks),
+            tau_s: believed.tau_s,
+            lo_s: believed.interval_s.0,
+            hi_s: believed.interval_s.1,
+            apart: believed.apart,
+        },
         parts: of.parts.iter().take(MAX_PARTS).map(part).collect(),
     }
 }
@@ -177,20 +197,31 @@ fn found(ByStructure { held_back, one_host, forecasts }: &ByStructure) -> Vec<St
     lines.extend(
         table::lines(&tables::structure(forecasts)).into_iter().map(|line| format!("  {line}")),
     );
-    let who = |which: Speaks| forecasts.iter().any(|(_, speaks)| *speaks == which);
+    let who = |which: Speaks| forecasts.iter().any(|(_, of)| of.speaks == which);
     let believed = [
         (Speaks::Structure, "structure: it is right about the largest run, and believed."),
         (
             Speaks::Curves,
-            "curves: structure is wrong about the largest run, or its interval is too wide; believe what the curves above say.",
+            "curves: structure is more than 10 % off the largest run, or its interval is too wide; the time is that \
+             of the curves of scaling, the interval contains both.",
         ),
         (
-            Speaks::Both,
-            "both: structure is right about the largest run, but the curves above say otherwise. Measure a larger run.",
+            Speaks::Neither,
+            "neither: structure and the curves of scaling do not agree on a time that is sure enough; the interval \
+             contains both. Measure a larger run.",
         ),
     ];
     let believed = believed.iter().filter(|(which, _)| who(*which));
     lines.extend(believed.flat_map(|(_, text)| wrapped("  ", text)));
+    let apart = forecasts.iter().filter(|(_, of)| of.apart && of.speaks == Speaks::Structure);
+    let apart: Vec<String> = apart.map(|(of, _)| of.p.to_string()).collect();
+    if !apart.is_empty() {
+        let text = format!(
+            "At p = {} the curves of scaling exclude it; they know times alone. A larger run would tell.",
+            apart.join(", ")
+        );
+        lines.extend(wrapped("  ", &text));
+    }
     if *one_host {
         lines.extend(wrapped(
             "  ",
