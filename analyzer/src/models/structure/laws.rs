@@ -116,9 +116,11 @@ impl Law {
         allowed.map(|((stage, _), _)| stage()).find_map(found)
     }
 
-    /// Its value at a rank count; `None` if it is not positive there.
+    /// Its value at a rank count; `None` if it is not positive there, and was in runs.
     pub fn at(&self, p: f64) -> Option<f64> {
-        Some(self.formulas[0].at(p, self.per_host)).filter(|value| *value >= 0.0)
+        let is_zero = self.formulas[0].terms.iter().flatten().all(|(factor, _)| *factor == 0.0);
+        let value = self.formulas[0].at(p, self.per_host);
+        (is_zero || value > 1e-9).then_some(value)
     }
 
     /// Whether it has two terms beside a constant: of so many pairs one may be met by chance.

@@ -130,7 +130,8 @@ impl Asked<'_> {
         asked: f64,
     ) -> Option<Continued> {
         let (_, counts) = self.values(key, |label| Some(count(label)));
-        if counts.iter().all(|of| Tolerance::Count.allows(*of, asked)) {
+        let is_same = counts.iter().all(|of| Tolerance::Count.allows(*of, asked));
+        if is_same || asked <= 0.0 {
             return None;
         }
         let work = |label: &Label| Some(seconds(label)).filter(|seconds| *seconds > 0.0);

@@ -68,7 +68,13 @@ impl Asked<'_> {
                 return Some(Continued { sd: found.sd.hypot(SETTLED_SD), ..found });
             }
         }
-        self.by(&all?)
+        // Of so many pairs of terms one meets small counts by chance, and says elsewhere what cannot be.
+        let all = all?;
+        let is_whole = |found: &Continued| {
+            (found.value - found.value.round()).abs() < 1e-6 * found.value.max(1.0)
+        };
+        let is_chance = tolerance == Tolerance::Count && all.is_of_two_terms();
+        self.by(&all).filter(|found| !is_chance || is_whole(found))
     }
 
     fn by(&self, law: &Law) -> Option<Continued> {

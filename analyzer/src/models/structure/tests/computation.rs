@@ -120,3 +120,22 @@ fn work_is_divided_among_as_many_stretches_as_there_are() {
     let truth = divided(64.0).tau_s;
     assert!((forecast.tau_s / truth - 1.0).abs() < 0.05, "{}, not {truth}", forecast.tau_s);
 }
+
+#[test]
+fn small_counts_that_a_pair_of_terms_meets_by_chance_have_no_law() {
+    // 16·log₂p/p − 12/d₀, which is nothing at 64.
+    let met = [2.0, 2.0, 3.0, 1.0, 1.0];
+    let run = |(p, met): (f64, f64)| {
+        let compute = Label {
+            all_count: 2.0 * met * p,
+            all_seconds: 2.0 * met * p * 1e-3 * (1.0 + 0.01 * (3.0 * p).sin()),
+            ranks: p,
+            ..label("compute", Kind::Computation, met, met * 1e-3)
+        };
+        RunLabels { tau_s: compute.seconds, labels: vec![compute], ..stencil(p) }
+    };
+    let runs = DOUBLINGS.into_iter().zip(met).map(run).collect();
+    let forecast = Structure::new(runs, MachineTimes::default()).unwrap().at(64);
+    assert_eq!(forecast.parts[0].count_law, None);
+    assert!((1e-4..4e-3).contains(&forecast.tau_s), "{forecast:?}");
+}
