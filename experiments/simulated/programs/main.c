@@ -73,7 +73,7 @@ static void factorise(int p, int dimensions, int *extents) {
 }
 
 // Communicators that a rank has made, in order: when the program is repeated, it gets them again.
-enum { MAX_MADE = 8 };
+enum { MAX_MADE = 16 };
 static MPI_Comm made[8192][MAX_MADE];
 static int asked_for[8192];
 
@@ -116,7 +116,7 @@ __attribute__((weak)) int MPI_Pcontrol(const int level, ...) {
 
 int main(int argc, char **argv) {
     const struct entry *families[] = {collectives, halos,          transposes, sweeps,
-                                      farms,       factorisations, uneven,    later,  apart, judges, unseen};
+                                      farms,       factorisations, uneven,    later,  apart, judges, unseen, unseen2};
     Kind run = NULL;
     struct job job;
     MPI_Init(&argc, &argv);
