@@ -24,14 +24,20 @@ fn triangle(rounds: f64) -> f64 {
     rounds * (rounds + 1.0) / 2.0
 }
 
+/// What each of the others gets where one rank serves them; all of it where there is only one rank.
+pub(super) fn of_others(p: f64) -> f64 {
+    1.0 / (p - 1.0).max(1.0)
+}
+
 /// The simplest first: of several laws that fit, the first one counts.
-pub(super) const TERMS: [Term; 26] = [
+pub(super) const TERMS: [Term; 27] = [
     Term { name: "1", at: |_, _| 1.0 },
     Term { name: "p", at: |p, _| p },
     Term { name: "√p", at: |p, _| p.sqrt() },
     Term { name: "log₂p", at: |p, _| p.log2() },
     Term { name: "1/p", at: |p, _| 1.0 / p },
     Term { name: "1/√p", at: |p, _| 1.0 / p.sqrt() },
+    Term { name: "1/(p − 1)", at: |p, _| of_others(p) },
     Term { name: "⌈log₂p⌉", at: |p, _| p.log2().ceil() },
     Term { name: "⌈log₂p⌉·(⌈log₂p⌉ + 1)/2", at: |p, _| triangle(p.log2().ceil()) },
     Term { name: "p²", at: |p, _| p * p },

@@ -16,11 +16,6 @@ pub enum Abstains {
         "timed runs at {0} rank counts are too few for laws of p; at least {LEAST_RUNS} are needed"
     )]
     FewRankCounts(usize),
-    /// One rank serves the others.
-    #[error(
-        "one rank serves the others: what it waits for depends on the order in which they come"
-    )]
-    Centre,
     /// Ranks had to share cores in so many runs.
     #[error("ranks shared cores in {0} of the runs, whose times are then not those of the program")]
     SharedCores(usize),
@@ -145,9 +140,6 @@ impl Structure {
         counted.dedup_by_key(|run| run.p);
         if runs.len() < LEAST_RUNS {
             return Err(Abstains::FewRankCounts(runs.len()));
-        }
-        if runs.last().is_some_and(RunLabels::has_centre) {
-            return Err(Abstains::Centre);
         }
         for run in &runs {
             if run.uncertain > MOST_UNCERTAIN {

@@ -221,18 +221,4 @@ impl RunLabels {
     pub fn label(&self, key: Key) -> Option<&Label> {
         self.labels.iter().find(|label| label.key() == key)
     }
-
-    /// Whether one rank serves the others: it alone makes over three times as many calls as any
-    /// other makes. What it does then depends on the order in which the others come.
-    pub fn has_centre(&self) -> bool {
-        let calls = |label: &&Label| !matches!(label.kind, Kind::Computation | Kind::Other);
-        let (mut alone, mut together) = (0.0, 0.0);
-        for label in self.labels.iter().filter(calls) {
-            match label.ranks <= 1.0 {
-                true => alone += label.max_count,
-                false => together += label.all_count / label.ranks.max(1.0),
-            }
-        }
-        self.p > 3 && alone > 3.0 * together.max(1.0)
-    }
 }

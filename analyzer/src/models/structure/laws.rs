@@ -57,7 +57,7 @@ pub struct Law {
 }
 
 /// Runs that one term, a constant and a term, and two terms need: more than they have coefficients
-/// by two, for with 26 terms one run more is sometimes met by chance.
+/// by two, for with 27 terms one run more is sometimes met by chance.
 const LEAST_RUNS: [usize; 3] = [3, 4, 5];
 
 /// Terms of what happens inside a grid and along its sides, and the runs that all three together need.

@@ -1,5 +1,6 @@
 //! Continues counts, sizes and times of labels to the rank count that is asked for.
 
+use super::basis::of_others;
 use super::labels::{Key, Label, RunLabels};
 use super::laws::{Law, Series, Tolerance};
 use super::machine::MachineTimes;
@@ -233,9 +234,10 @@ pub(super) fn continued(Estimate { value, sd, residual }: Estimate) -> Continued
 pub(super) type Term = fn(f64) -> f64;
 
 /// Terms of what does not grow.
-pub(super) const FALLING: [Term; 8] = [
+pub(super) const FALLING: [Term; 9] = [
     |_| 1.0,
     |p| 1.0 / p,
+    of_others,
     |p| 1.0 / p.sqrt(),
     |p| p.powf(-2.0 / 3.0),
     |p| p.powf(-1.0 / 3.0),
@@ -253,7 +255,7 @@ pub(super) const FAST: [Term; 6] =
     [|_| 1.0, |p| p, |p| p * p.log2(), |p| p * p, |p| p * p * p.log2(), |p| p * p * p];
 
 /// Terms of counts and sizes.
-pub(super) const EITHER_WAY: [Term; 13] = [
+pub(super) const EITHER_WAY: [Term; 14] = [
     FALLING[0],
     FALLING[1],
     FALLING[2],
@@ -262,6 +264,7 @@ pub(super) const EITHER_WAY: [Term; 13] = [
     FALLING[5],
     FALLING[6],
     FALLING[7],
+    FALLING[8],
     |p| p.log2(),
     |p| p.sqrt(),
     |p| p,

@@ -104,28 +104,25 @@ fn a_stencil_is_predicted_from_small_runs() {
 }
 
 #[test]
-fn a_master_is_not_continued() {
+fn what_one_rank_gives_out_is_divided_among_the_others() {
+    // Tasks that hardly differ, each asked for by a message.
     let farm = |p: f64| {
-        let asked = Label { max_count: 1_000.0, ..label("recv", Kind::Messages, 1_000.0, 1.0) };
-        let each = 2_000.0 / (p - 1.0);
-        let answer = Label { ranks: p - 1.0, all_count: 2_000.0, max_count: each, ..asked.clone() };
-        let labels = vec![asked, Label { name: "answer".into(), seconds: 0.0, ..answer }];
-        RunLabels {
-            p: p as u32,
-            tau_s: 1.0,
-            per_host: 1,
-            library: None,
-            uncertain: 0.0,
-            counts_only: false,
-            places: Vec::new(),
-            labels,
-        }
+        let tasks = 2_000.0 / (p - 1.0);
+        let asked = Label { ranks: p - 1.0, ..label("recv", Kind::Messages, tasks, tasks * 1e-5) };
+        let seconds = tasks * 1e-3 * (1.0 + 0.002 * (3.0 * p).sin());
+        let work = Label {
+            ranks: p - 1.0,
+            all_count: 2_000.0,
+            all_seconds: 2.0,
+            ..label("task", Kind::Computation, tasks, seconds)
+        };
+        let labels = vec![asked, work];
+        let tau_s = labels.iter().map(|label| label.seconds).sum();
+        RunLabels { tau_s, labels, ..stencil(p) }
     };
-    assert_eq!(
-        Structure::new([8.0, 16.0, 32.0, 64.0, 128.0].map(farm).to_vec(), MachineTimes::default())
-            .err(),
-        Some(Abstains::Centre)
-    );
+    let structure = Structure::new(DOUBLINGS.map(farm).to_vec(), MachineTimes::default()).unwrap();
+    let found = structure.at(256).tau_s;
+    assert!((found / farm(256.0).tau_s - 1.0).abs() < 0.02, "{found}");
 }
 
 #[test]
