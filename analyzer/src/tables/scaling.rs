@@ -58,17 +58,12 @@ pub fn points(fit: &Fit) -> Table {
 /// Times predicted from what the program does, and what is believed.
 pub fn structure(forecasts: &[(Forecast, Believed)]) -> Table {
     let rows = || forecasts.iter();
-    let who = |speaks: Speaks| match speaks {
-        Speaks::Structure => "structure",
-        Speaks::Curves => "curves",
-        Speaks::Neither => "neither",
-    };
     let mut table = Table::default();
     table.add("p", "p", rows().map(|(of, _)| Cell::Count(of.p.into())));
     table.add("tau_s", "τ", rows().map(|(of, _)| Cell::Seconds(of.tau_s)));
     table.add("lo_s", "90 % from", rows().map(|(of, _)| Cell::Seconds(of.interval_s.0)));
     table.add("hi_s", "to", rows().map(|(of, _)| Cell::Seconds(of.interval_s.1)));
-    table.add("speaks", "believe", rows().map(|(_, of)| Cell::Text(who(of.speaks).to_owned())));
+    table.add("speaks", "believe", rows().map(|(_, of)| Cell::Text(of.speaks.name().to_owned())));
     if rows().any(|(_, of)| of.speaks != Speaks::Structure) {
         let believed = || rows().map(|(_, of)| of);
         let times = believed().map(|of| Cell::or_nothing(of.tau_s, Cell::Seconds));

@@ -20,6 +20,17 @@ pub enum Speaks {
     Neither,
 }
 
+impl Speaks {
+    /// As the screen and JSON name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Structure => "structure",
+            Self::Curves => "curves",
+            Self::Neither => "neither",
+        }
+    }
+}
+
 /// What is believed of a rank count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Believed {
@@ -49,7 +60,7 @@ impl Believed {
 }
 
 /// What curves say of a rank count.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Curves {
     pub p: u32,
     pub tau_s: Option<f64>,

@@ -105,14 +105,6 @@ struct RegimeDocument {
     way: &'static str,
 }
 
-fn speaks(speaks: Speaks) -> &'static str {
-    match speaks {
-        Speaks::Structure => "structure",
-        Speaks::Curves => "curves",
-        Speaks::Neither => "neither",
-    }
-}
-
 pub(in crate::present) fn document(structure: &Structural) -> StructureDocument {
     match structure {
         Err(why) => StructureDocument {
@@ -160,7 +152,7 @@ fn forecast(of: &Forecast, believed: &Believed) -> ForecastDocument {
         lo_s: of.interval_s.0,
         hi_s: of.interval_s.1,
         believed: BelievedDocument {
-            speaks: speaks(believed.speaks),
+            speaks: believed.speaks.name(),
             tau_s: believed.tau_s,
             lo_s: believed.interval_s.0,
             hi_s: believed.interval_s.1,
