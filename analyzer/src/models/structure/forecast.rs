@@ -7,6 +7,7 @@ use super::machine::MachineTimes;
 use super::quantities::Asked;
 use super::regimes::Regime;
 use super::sizes::separate_sizes;
+use super::spreads::join_spreads;
 
 /// Why the structure of the runs says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -152,6 +153,7 @@ impl Structure {
         }
         let timed = runs.len();
         runs.append(&mut counted);
+        join_spreads(&mut runs);
         join_first_uses(&mut runs);
         separate_sizes(&mut runs);
         counted = runs.split_off(timed);

@@ -5,7 +5,7 @@
 //! | file | content |
 //! |---|---|
 //! | `labels` | what a run did, by label |
-//! | `first_use`, `sizes`, `alternatives` | labels that are joined or divided before anything is continued |
+//! | `spreads`, `first_use`, `sizes`, `alternatives` | labels that are joined or divided before anything is continued |
 //! | `basis`, `laws` | exact laws of p |
 //! | `smooth` | sums of few terms, weighed |
 //! | `quantities` | a count, size or time at another rank count |
@@ -39,6 +39,7 @@ mod rules;
 mod shape;
 mod sizes;
 mod smooth;
+mod spreads;
 #[cfg(test)]
 mod tests;
 mod ways;

@@ -134,3 +134,31 @@ fn what_is_received_while_something_is_sent_takes_no_time_of_its_own() {
     let truth = both_ways(256.0).labels[0].seconds;
     assert!((part.seconds / truth - 1.0).abs() < 0.05, "{part:?}, not {truth}");
 }
+
+#[test]
+fn a_communicator_of_each_host_is_the_same_before_there_are_two() {
+    let with_gather = |p: f64| {
+        let mut run = stencil(p);
+        let on_host = p.min(16.0);
+        let gather = Label {
+            bytes: 24.0,
+            all_bytes: 2_400.0 * p,
+            all_count: 100.0 * p,
+            ranks: p,
+            group: Some(Group { ranks: on_host, per_host: on_host }),
+            spread: if p > 16.0 { Spread::Neighbours } else { Spread::All },
+            ..label("gather", Kind::Collective(Pattern::ToRoot), 100.0, 1e-4 * (on_host - 1.0))
+        };
+        run.per_host = on_host as u32;
+        run.tau_s += gather.seconds;
+        run.labels.push(gather);
+        run
+    };
+    let structure =
+        Structure::new(DOUBLINGS.map(with_gather).to_vec(), MachineTimes::default()).unwrap();
+    let parts = structure.at(256).parts;
+    let gathers: Vec<f64> =
+        parts.iter().filter(|of| of.name == "gather").map(|of| of.seconds).collect();
+    assert_eq!(gathers.len(), 1);
+    assert!((gathers[0] / 15e-4 - 1.0).abs() < 0.05, "{gathers:?}");
+}
