@@ -184,10 +184,16 @@ pub(super) mod tests {
 
     /// Two steps that divide 64 ms of work and end with a sum over all ranks.
     pub(in crate::cli) fn run(p: u32) -> RunDirectory {
-        let (begin, work, sum) =
-            (1_000_000, 64_000_000 / u64::from(p), 20_000 * u64::from(p.ilog2()));
+        run_of_size(p, 4_000)
+    }
+
+    /// The same of a problem N, whose work is that of N² points, 64 ms at 4,000.
+    pub(in crate::cli) fn run_of_size(p: u32, size: u64) -> RunDirectory {
+        let work = 4 * size * size / u64::from(p);
+        let (begin, sum) = (1_000_000, 20_000 * u64::from(p.ilog2()));
         let rank = |rank| {
             let mut rank = SyntheticRank::level_1(rank, p, begin + 2 * (work + sum));
+            rank.header.parameters = vec![("N".to_owned(), size.to_string())];
             for step in 0..2 {
                 let entered = begin + step * (work + sum) + work;
                 rank.call_with("MPI_Allreduce", entered, entered + sum, on_world(0, 0, 8));

@@ -38,7 +38,6 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
     }
     let findings = request.findings(table)?;
     let structure = structure::predicted(arguments, &request, &findings, &observed)?;
-    let structure = structure.as_ref();
     arguments.figures.write(|| model::pictures(&findings))?;
     let text = match arguments.emit {
         Some(language) => expression::source(
@@ -49,14 +48,14 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
                 LanguageName::Latex => expression::Language::Latex,
             },
         ),
-        None if arguments.json => model::json(&findings, structure)?,
-        None => model::screen(&findings, structure),
+        None if arguments.json => model::json(&findings, &structure)?,
+        None => model::screen(&findings, &structure),
     };
     print(&text)?;
     match arguments.remember {
         true => {
             let predicted =
-                predictions::predictions(&findings, structure, &request, (table, subjects))?;
+                predictions::predictions(&findings, &structure, &request, (table, subjects))?;
             remember(Predictor::Model, &arguments.inputs[0], predicted)
         }
         false => Ok(()),

@@ -87,7 +87,7 @@ pub struct ModelArguments {
     pub predict: Option<PathBuf>,
 
     /// The machine of the runs, measured by `gammachi calibrate`: how long messages take there, where
-    /// p alone is predicted from runs
+    /// p alone, or p and one parameter, is predicted from runs
     #[arg(long, value_name = "FILE", requires = "predict")]
     pub machine: Option<PathBuf>,
 

@@ -5,10 +5,11 @@ use crate::cli::remember::NewPrediction;
 use crate::ledger::Subject;
 use crate::models::Observations;
 use crate::models::observations::P;
-use crate::models::regression::{Findings, Prediction};
-use crate::models::scaling::{Structural, label};
+use crate::models::regression::Findings;
+use crate::models::scaling::{AtProblemSize, label};
 
 use super::request::Request;
+use super::structure::Variables;
 
 /// The points that were predicted and have not been measured.
 ///
@@ -16,14 +17,18 @@ use super::request::Request;
 /// Failure: all predicted points have been measured already.
 pub(super) fn predictions(
     findings: &Findings,
-    structure: Option<&Structural>,
+    structure: &[AtProblemSize],
     request: &Request,
     (table, subjects): (&Observations, &[Subject]),
 ) -> Result<Vec<NewPrediction>, CommandError> {
     let shared = Subject::shared(subjects);
     let mut all = Vec::new();
     for predicted in &findings.predictions {
-        let believed = structure.and_then(|by| by.as_ref().ok()?.believed(rank_count(predicted)?));
+        let believed = Variables::of(request).and_then(|variables| {
+            let (p, size) = variables.point(predicted)?;
+            let is_there = |of: &&AtProblemSize| of.size.as_ref().map(|(_, value)| *value) == size;
+            structure.iter().find(is_there)?.structure.as_ref().ok()?.believed(p)
+        });
         let (seconds, interval_s) = match believed {
             Some(believed) => (believed.tau_s, Some(believed.interval_s)),
             None => (predicted.value, predicted.lo.zip(predicted.hi)),
@@ -63,14 +68,6 @@ pub(super) fn predictions(
         true => Err(CommandError::input(
             "--remember: all that was asked for is measured already, or only its interval is known",
         )),
-    }
-}
-
-/// The rank count of a point with p alone.
-pub(super) fn rank_count(predicted: &Prediction) -> Option<u32> {
-    match predicted.values.as_slice() {
-        [p] if p.fract() == 0.0 && *p >= 1.0 => Some(*p as u32),
-        _ => None,
     }
 }
 

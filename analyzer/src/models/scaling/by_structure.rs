@@ -61,7 +61,7 @@ impl Believed {
 
 /// What curves say of a rank count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Curves {
+pub struct Curves {
     pub p: u32,
     pub tau_s: Option<f64>,
     pub interval_s: Option<Interval>,
@@ -70,10 +70,21 @@ pub(super) struct Curves {
 /// What structure predicts, or why nothing.
 pub type Structural = Result<ByStructure, Abstains>;
 
+/// What structure predicts, at one problem size.
+#[derive(Debug, Clone)]
+pub struct AtProblemSize {
+    /// The parameter that is the problem size, and its value; `None` where it is the same in all runs.
+    pub size: Option<(String, f64)>,
+    pub structure: Structural,
+}
+
 /// What structure predicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ByStructure {
     pub held_back: HeldBack,
+    /// The run with most ranks and the largest problem, as runs with smaller problems predict it, where what runs do
+    /// was continued over problem sizes.
+    pub held_back_size: Option<HeldBack>,
     /// Whether every run was on one host.
     pub one_host: bool,
     /// At each rank count that was asked for.
@@ -83,13 +94,16 @@ pub struct ByStructure {
 impl ByStructure {
     /// What structure says of the rank counts of which curves say this.
     pub(super) fn new(structure: &Structure, asked: &[Curves]) -> Self {
-        let held_back = structure.held_back();
+        let (held_back, held_back_size) = (structure.held_back(), structure.held_back_size());
+        let checked = held_back_size.iter().chain([&held_back]);
+        let agrees = checked.into_iter().all(|of| of.error() <= AGREES);
         let forecasts = asked.iter().map(|curves| {
             let forecast = structure.at(curves.p);
-            let believed = Believed::new(held_back.error() <= AGREES, &forecast, *curves);
+            let believed = Believed::new(agrees, &forecast, *curves);
             (forecast, believed)
         });
-        Self { held_back, one_host: structure.is_of_one_host(), forecasts: forecasts.collect() }
+        let forecasts = forecasts.collect();
+        Self { held_back, held_back_size, one_host: structure.is_of_one_host(), forecasts }
     }
 
     /// What is believed of a rank count that was asked for.

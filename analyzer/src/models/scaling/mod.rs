@@ -19,8 +19,9 @@ pub mod series;
 mod warning;
 
 use super::observations::Observations;
+use super::structure::{Abstains, MachineTimes, SizedRun, Structure};
 
-pub use by_structure::{Believed, ByStructure, Speaks, Structural};
+pub use by_structure::{AtProblemSize, Believed, ByStructure, Curves, Speaks, Structural};
 pub use comparison::{Comparison, Step};
 pub use curve::{Curve, Definition};
 pub use error::{ScalingError, label};
@@ -57,6 +58,19 @@ impl Scaling {
             .collect::<Result<_, _>>()?;
         let comparison = Comparison::between_fits(&fits);
         Ok(Self { source: table.source().to_owned(), fits, comparison })
+    }
+
+    /// Predicts a problem size that was not measured from what runs at others do, beside what curves say of it.
+    pub fn at_problem_size(
+        &self,
+        runs: Result<Vec<SizedRun>, Abstains>,
+        size: f64,
+        machine: &MachineTimes,
+        curves: &[Curves],
+    ) -> Structural {
+        let runs = self.fits.iter().fold(runs, |runs, fit| fit.with_cores(runs))?;
+        let structure = Structure::at_problem_size(runs, size, machine.clone())?;
+        Ok(ByStructure::new(&structure, curves))
     }
 }
 

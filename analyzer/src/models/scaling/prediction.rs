@@ -56,11 +56,7 @@ impl Fit {
     ) {
         let rank_counts: Vec<u32> = self.predictions.iter().map(|of| of.p).collect();
         self.counts = runs.as_ref().ok().and_then(|runs| Counts::of(runs, &rank_counts));
-        let lacking = self.used_points().filter(|point| point.lack.is_some()).count();
-        let structure = match lacking {
-            0 => runs.and_then(|runs| Structure::new(runs, machine.clone())),
-            lacking => Err(Abstains::SharedCores(lacking)),
-        };
+        let structure = self.with_cores(runs).and_then(|of| Structure::new(of, machine.clone()));
         let curves = |of: &Prediction| Curves {
             p: of.p,
             tau_s: of.tau_s.as_ref().ok().copied(),
@@ -68,6 +64,14 @@ impl Fit {
         };
         let asked: Vec<Curves> = self.predictions.iter().map(curves).collect();
         self.structure = Some(structure.map(|structure| ByStructure::new(&structure, &asked)));
+    }
+
+    /// What was read of the runs, unless their ranks lacked cores.
+    pub(super) fn with_cores<R>(&self, runs: Result<R, Abstains>) -> Result<R, Abstains> {
+        match self.used_points().filter(|point| point.lack.is_some()).count() {
+            0 => runs,
+            lacking => Err(Abstains::SharedCores(lacking)),
+        }
     }
 
     /// Points that were not held back.

@@ -1,6 +1,7 @@
 //! Places of computation that the path meets in turn: a pipeline's path may follow its first rank for long or change
 //! ranks early, for both take as long. How often it meets each place has then no law, but how often it meets any of them.
 
+use super::basis::TERMS;
 use super::labels::{Key, Kind, Label, RunLabels};
 use super::laws::{Law, Series, Tolerance};
 
@@ -58,6 +59,6 @@ fn has_law(runs: &[RunLabels], keys: &[Key]) -> bool {
     };
     let (p, values): (Vec<f64>, Vec<f64>) =
         runs.iter().map(counts).filter(|(_, count)| *count > 0.0).unzip();
-    let series = Series { p: &p, values: &values, per_host: f64::MAX };
+    let series = Series { p: &p, values: &values, per_host: f64::MAX, terms: &TERMS };
     p.len() == runs.len() && Law::of(series, Tolerance::Count).is_some()
 }

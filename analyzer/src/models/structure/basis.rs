@@ -59,3 +59,21 @@ pub(super) const TERMS: [Term; 27] = [
     Term { name: "min(p, C)", at: |p, c| p.min(c) },
     Term { name: "⌈p/C⌉", at: |p, c| (p / c).ceil() },
 ];
+
+/// Functions of the problem size that counts, sizes and times follow, the simplest first: work in up to three
+/// dimensions, faces and edges of it, trees.
+pub(super) const SIZE_TERMS: [Term; 13] = [
+    TERMS[0],
+    Term { name: "N", at: |n, _| n },
+    Term { name: "N²", at: |n, _| n * n },
+    Term { name: "N³", at: |n, _| n * n * n },
+    Term { name: "√N", at: |n, _| n.sqrt() },
+    Term { name: "N^(3/2)", at: |n, _| n.powf(1.5) },
+    Term { name: "log₂N", at: |n, _| n.log2() },
+    Term { name: "N·log₂N", at: |n, _| n * n.log2() },
+    Term { name: "N²·log₂N", at: |n, _| n * n * n.log2() },
+    Term { name: "N^(1/3)", at: |n, _| n.cbrt() },
+    Term { name: "N^(2/3)", at: |n, _| n.powf(2.0 / 3.0) },
+    Term { name: "1/N", at: |n, _| 1.0 / n },
+    Term { name: "⌈log₂N⌉", at: |n, _| n.log2().ceil() },
+];

@@ -44,7 +44,7 @@ impl Asked<'_> {
     /// Bytes of the nearest message of a run, and of those asked for, if these are smaller or larger than
     /// in any run, in the range of sizes where libraries change how they send.
     fn leaves_sizes(&self, key: Key, kind: Kind, asked: f64) -> Option<(f64, f64)> {
-        let measured = self.runs.iter().filter_map(|run| Some((run, run.label(key)?)));
+        let measured = self.calling.iter().filter_map(|run| Some((run, run.label(key)?)));
         let measured = measured.map(|(run, label)| {
             of_message(kind, label.bytes_of_operation(), shape(run, label).members)
         });
@@ -86,7 +86,7 @@ impl Asked<'_> {
         bytes: f64,
     ) -> Option<(Continued, Option<(f64, f64)>)> {
         let call = self.call(key, bytes);
-        let labels = self.runs.iter().filter_map(|run| Some((run, run.label(key)?)));
+        let labels = self.calling.iter().filter_map(|run| Some((run, run.label(key)?)));
         let labels: Vec<(&RunLabels, &Label)> =
             labels.filter(|(_, label)| label.count > 0.0).collect();
         // Messages within a host say little of those between hosts.

@@ -1,6 +1,7 @@
 //! What all ranks do at other rank counts: calls and bytes, place by place, continued by laws of p. Times
 //! do not matter, so runs whose ranks shared cores count as well.
 
+use super::basis::TERMS;
 use super::labels::{PlaceCounts, RunLabels, ranks_per_host};
 use super::laws::{Law, Series, Tolerance};
 
@@ -107,7 +108,7 @@ impl Observed<'_> {
 
     fn law(self) -> Option<Law> {
         let Self { p, values, per_host, tolerance } = self;
-        Law::of_all_ranks(Series { p, values, per_host }, tolerance)
+        Law::of_all_ranks(Series { p, values, per_host, terms: &TERMS }, tolerance)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::basis::{TERMS, Term};
+use super::basis::Term;
 
 /// How near a law must come to every run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ impl Tolerance {
     }
 }
 
-/// A quantity at the rank counts of the runs.
+/// A quantity at the rank counts of the runs, or at their problem sizes.
 #[derive(Debug, Clone, Copy)]
 pub struct Series<'s> {
     /// Ascending rank counts, each once.
@@ -34,6 +34,8 @@ pub struct Series<'s> {
     pub values: &'s [f64],
     /// Ranks on a host.
     pub per_host: f64,
+    /// What laws are made of; the first is 1, and of several laws that fit the first one counts.
+    pub terms: &'static [Term],
 }
 
 /// A law with its coefficients.
@@ -70,7 +72,7 @@ impl Law {
     pub fn of_all_ranks(series: Series, tolerance: Tolerance) -> Option<Self> {
         let runs = series.p.len();
         Self::of(series, tolerance).or_else(|| {
-            let on_grid = GRID.map(|name| TERMS.iter().find(|term| term.name == name));
+            let on_grid = GRID.map(|name| series.terms.iter().find(|term| term.name == name));
             let [Some(p), Some(d0), Some(d1)] = on_grid else { return None };
             let formula =
                 three(series, [p, d0, d1], tolerance).filter(|_| runs >= LEAST_ON_GRID)?;
@@ -80,7 +82,7 @@ impl Law {
 
     /// The simplest law of a series; `None` if there is none.
     pub fn of(series: Series, tolerance: Tolerance) -> Option<Self> {
-        let per_host = series.per_host;
+        let Series { per_host, terms, .. } = series;
         let found =
             |formulas: Vec<Formula>| (!formulas.is_empty()).then_some(Self { formulas, per_host });
         let runs = series.p.len();
@@ -89,21 +91,21 @@ impl Law {
         };
         if runs >= 2 && constant(series.values) {
             let last = series.values[runs - 1];
-            return found(vec![Formula { terms: [Some((last, TERMS[0])), None, None] }]);
+            return found(vec![Formula { terms: [Some((last, terms[0])), None, None] }]);
         }
         let stages: [&dyn Fn() -> Vec<Formula>; 3] = [
-            &|| TERMS.iter().filter_map(|term| one(series, term, tolerance)).collect(),
+            &|| terms.iter().filter_map(|term| one(series, term, tolerance)).collect(),
             &|| {
-                TERMS[1..]
+                terms[1..]
                     .iter()
-                    .filter_map(|term| two(series, [&TERMS[0], term], tolerance))
+                    .filter_map(|term| two(series, [&terms[0], term], tolerance))
                     .collect()
             },
             &|| {
                 let pairs =
-                    (1..TERMS.len()).flat_map(|of| (of + 1..TERMS.len()).map(move |to| (of, to)));
+                    (1..terms.len()).flat_map(|of| (of + 1..terms.len()).map(move |to| (of, to)));
                 let pairs =
-                    pairs.filter_map(|(of, to)| two(series, [&TERMS[of], &TERMS[to]], tolerance));
+                    pairs.filter_map(|(of, to)| two(series, [&terms[of], &terms[to]], tolerance));
                 pairs.collect()
             },
         ];
@@ -174,28 +176,101 @@ fn different(values: &[f64], tolerance: Tolerance) -> usize {
 const ELEMENT: f64 = 8.0;
 const ROUNDED: f64 = 3e-3;
 
+/// The same where as many runs as a law of rank counts and problem sizes has meet it.
+const ROUNDED_JOINT: f64 = 2e-2;
+
+/// Whether sizes are what a formula gives, rounded to whole elements: pairs of both, and how far they may be apart.
+fn are_rounded(
+    mut pairs: impl Iterator<Item = (f64, f64)>,
+    tolerance: Tolerance,
+    most: f64,
+) -> bool {
+    tolerance == Tolerance::Bytes
+        && pairs.all(|(law, value)| {
+            let distance = (law - value).abs();
+            value % ELEMENT == 0.0 && distance < ELEMENT && distance <= most * value
+        })
+}
+
 /// One term times a coefficient. Sizes may be rounded to whole elements.
 fn one(series: Series, term: &Term, tolerance: Tolerance) -> Option<Formula> {
-    let Series { p, values, per_host } = series;
+    let Series { p, values, per_host, .. } = series;
     // The largest run has the value with the most digits.
     let largest = (0..p.len()).max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()))?;
     let factor = values[largest] / (term.at)(p[largest], per_host);
     let formula = Formula { terms: [Some((factor, *term)), None, None] };
-    let is_rounded = |(p, value): (&f64, &f64)| {
-        let distance = (formula.at(*p, per_host) - value).abs();
-        distance < ELEMENT && distance <= ROUNDED * value
-    };
-    let are_elements = values.iter().all(|value| value % ELEMENT == 0.0);
-    let is_of_elements = tolerance == Tolerance::Bytes && are_elements && factor.is_finite();
-    match is_of_elements && p.iter().zip(values).all(is_rounded) {
+    let pairs = p.iter().zip(values).map(|(p, value)| (formula.at(*p, per_host), *value));
+    match factor.is_finite() && are_rounded(pairs, tolerance, ROUNDED) {
         true => Some(formula),
         false => accepted(formula, series, tolerance),
     }
 }
 
+/// A term of the rank count times one of the problem size, which every run meets.
+#[derive(Debug, Clone, Copy)]
+pub struct Joint {
+    factor: f64,
+    of_ranks: Term,
+    of_size: Term,
+    per_host: f64,
+}
+
+/// Different rank counts and problem sizes that it needs, and runs.
+const LEAST_OF_EACH: usize = 3;
+const LEAST_JOINT: usize = 8;
+
+impl Joint {
+    /// The simplest through rank counts, problem sizes and values; `None` if there is none.
+    pub fn of(
+        points: &[(f64, f64, f64)],
+        per_host: f64,
+        tolerance: Tolerance,
+        (of_ranks, of_sizes): (&[Term], &[Term]),
+    ) -> Option<Self> {
+        let all = |of: fn(&(f64, f64, f64)) -> f64| points.iter().map(of).collect::<Vec<f64>>();
+        let apart = |values: &[f64]| different(values, Tolerance::Count);
+        let (p, sizes) = (all(|of| of.0), all(|of| of.1));
+        let enough = points.len() >= LEAST_JOINT
+            && apart(&p) >= LEAST_OF_EACH
+            && apart(&sizes) >= LEAST_OF_EACH;
+        let (p, size, value) = *points.iter().max_by(|a, b| a.2.abs().total_cmp(&b.2.abs()))?;
+        let pairs =
+            of_sizes.iter().flat_map(|of_size| of_ranks.iter().map(move |of| (of, of_size)));
+        let is_met = |law: &Self| {
+            let pairs = || points.iter().map(|(p, size, value)| (law.at(*p, *size), *value));
+            law.factor.is_finite()
+                && (are_rounded(pairs(), tolerance, ROUNDED_JOINT)
+                    || pairs().all(|(law, value)| tolerance.allows(law, value)))
+        };
+        let laws = pairs.flat_map(|(of_ranks, of_size)| {
+            let unit = Self { factor: 1.0, of_ranks: *of_ranks, of_size: *of_size, per_host };
+            let factor = value / unit.at(p, size);
+            // The largest value may be rounded, too.
+            [factor.round(), factor].map(|factor| Self { factor, ..unit })
+        });
+        laws.filter(|_| enough).find(is_met)
+    }
+
+    pub fn at(&self, p: f64, size: f64) -> f64 {
+        let Self { factor, of_ranks, of_size, per_host } = self;
+        factor * (of_ranks.at)(p, *per_host) * (of_size.at)(size, *per_host)
+    }
+
+    /// As a formula of N and p.
+    pub fn text(&self) -> String {
+        let names = [self.of_size.name, self.of_ranks.name];
+        let names = names.into_iter().filter(|name| *name != "1");
+        let text = names.fold(number(self.factor), |text, name| match name.strip_prefix("1/") {
+            Some(divisor) => format!("{text}/{divisor}"),
+            None => format!("{text}·{name}"),
+        });
+        text.strip_prefix("1·").map(str::to_owned).unwrap_or(text)
+    }
+}
+
 /// The sum of two terms times coefficients, by least squares.
 fn two(series: Series, [first, second]: [&Term; 2], tolerance: Tolerance) -> Option<Formula> {
-    let Series { p, values, per_host } = series;
+    let Series { p, values, per_host, .. } = series;
     let (mut aa, mut ab, mut bb, mut ay, mut by) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (p, y) in p.iter().zip(values) {
         let (a, b) = ((first.at)(*p, per_host), (second.at)(*p, per_host));
@@ -213,7 +288,7 @@ fn two(series: Series, [first, second]: [&Term; 2], tolerance: Tolerance) -> Opt
 
 /// The sum of three terms times coefficients, by least squares.
 fn three(series: Series, terms: [&Term; 3], tolerance: Tolerance) -> Option<Formula> {
-    let Series { p, values, per_host } = series;
+    let Series { p, values, per_host, .. } = series;
     let columns = DMatrix::from_fn(p.len(), 3, |run, of| (terms[of].at)(p[run], per_host));
     let values = DVector::from_column_slice(values);
     let factors = columns.svd(true, true).solve(&values, 1e-9).ok()?;

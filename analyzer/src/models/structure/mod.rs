@@ -12,12 +12,14 @@
 //! | `machine`, `work`, `shape` | times of messages; messages of a call; rounds of messages on a communicator |
 //! | `ways`, `algorithms`, `rules`, `mpich`, `open_mpi`, `library` | how calls are carried out, usually and by library |
 //! | `calls`, `extremes`, `parts` | a label's part of the time: calls, the longest stretch, all |
+//! | `size_laws`, `problem_size` | laws of the problem size and p; runs at a problem size that was not measured |
 //! | `regimes` | where a call begins to be carried out in another way |
-//! | `forecast` | the sum of the parts, its interval, the largest run held back |
+//! | `forecast`, `held_back`, `abstains` | the sum of the parts, its interval; the largest run held back; why there is none |
 //! | `counts` | how often each place calls on all ranks |
 //!
 //! Everything here is a pure function of the labels of some runs.
 
+mod abstains;
 mod algorithms;
 mod alternatives;
 mod basis;
@@ -26,6 +28,7 @@ mod counts;
 mod extremes;
 mod first_use;
 mod forecast;
+mod held_back;
 mod labels;
 mod laws;
 mod library;
@@ -33,10 +36,12 @@ mod machine;
 mod mpich;
 mod open_mpi;
 mod parts;
+mod problem_size;
 mod quantities;
 mod regimes;
 mod rules;
 mod shape;
+mod size_laws;
 mod sizes;
 mod smooth;
 mod spreads;
@@ -45,9 +50,12 @@ mod tests;
 mod ways;
 mod work;
 
+pub use abstains::{Abstains, LEAST_RUNS};
 pub use counts::{Checked, Counts, Place, Quantity};
-pub use forecast::{Abstains, Forecast, HeldBack, Part, Structure};
+pub use forecast::{Forecast, Part, Structure};
+pub use held_back::HeldBack;
 pub use labels::{Group, Key, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread};
 pub use library::Library;
 pub use machine::{MachineTimes, MessageTime, MessageTimes};
 pub use regimes::{Change, Regime};
+pub use size_laws::SizedRun;

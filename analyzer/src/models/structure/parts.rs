@@ -4,7 +4,10 @@ use super::extremes::Stretches;
 use super::forecast::Part;
 use super::labels::{Key, Kind, Label, RunLabels};
 use super::laws::Tolerance;
-use super::quantities::{Asked, Continued, FALLING, FAST, GROWING, RATIO, Term, between};
+use super::quantities::{
+    Asked, Continued, FALLING, FAST, GROWING, RATIO, Term, at_slope, between, between_equals,
+};
+use super::size_laws::LawsOfSize;
 use super::smooth::Column;
 
 /// Standard deviation of the logarithm of a time from which on ranks may be held up by those with which they share a
@@ -43,14 +46,19 @@ impl Asked<'_> {
             }
             _ => each,
         };
+        let laws = self.laws.iter().find(|laws| laws.are_of(key));
+        let (count_law, bytes_law) = match laws {
+            Some(LawsOfSize { count, bytes, .. }) => (count.clone(), bytes.clone()),
+            None => (None, None),
+        };
         Some(Part {
             name: key.name.to_owned(),
             first_use: key.first_use,
             seconds: count.value * each.value,
             count: count.value,
-            count_law: count.law,
+            count_law: count_law.or(count.law),
             bytes: bytes.value,
-            bytes_law: bytes.law,
+            bytes_law: bytes_law.or(bytes.law),
             leaves_sizes,
             regime: self.regime(key, kind),
             sd: count.sd.hypot(each.sd),
@@ -146,11 +154,7 @@ impl Asked<'_> {
     /// A quantity that goes on as from the last run but one to the last, as a power of p.
     fn at_last_slope(&self, key: Key, of: impl Fn(&Label) -> Option<f64>) -> Option<f64> {
         let (p, values) = self.values(key, of);
-        let ([.., p_before, p_last], [.., before, last]) = (&p[..], &values[..]) else {
-            return None;
-        };
-        let slope = (last / before).ln() / (p_last / p_before).ln();
-        Some(last * (self.p / p_last).powf(slope)).filter(|value| value.is_finite())
+        at_slope(&p, &values, self.p)
     }
 
     /// How much longer than the mean stretches of the path are: by sums of terms, or as the longest of as many as there
@@ -192,12 +196,6 @@ impl Asked<'_> {
             _ => &FALLING,
         }
     }
-}
-
-/// Between a quantity and another value of it: as uncertain as they are apart.
-fn between_equals(of: Continued, other: f64) -> Continued {
-    let half = (other / of.value).ln() / 2.0;
-    Continued { value: of.value * half.exp(), sd: of.sd.hypot(half), ..of }
 }
 
 /// Time of one event on the path.

@@ -1,9 +1,10 @@
 //! Continues counts, sizes and times of labels to the rank count that is asked for.
 
-use super::basis::of_others;
+use super::basis::{TERMS, of_others};
 use super::labels::{Key, Label, RunLabels};
 use super::laws::{Law, Series, Tolerance};
 use super::machine::MachineTimes;
+use super::size_laws::LawsOfSize;
 use super::smooth::{Column, Estimate, Tried, up_to_two, weighed};
 
 /// Last runs that have a value in common which is taken to stay, and the standard deviation of its logarithm.
@@ -26,12 +27,16 @@ pub(super) struct Continued {
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'r> {
     pub runs: &'r [RunLabels],
+    /// Runs that tell what calls take: the same, or those at other problem sizes as well.
+    pub calling: &'r [RunLabels],
     /// Runs at other rank counts of which only counts and sizes are known.
     pub counted: &'r [RunLabels],
     pub p: f64,
     pub per_host: f64,
     /// Times of messages within a host, and between hosts, as far as they were measured.
     pub machine: &'r MachineTimes,
+    /// Laws of N and p, where the runs are at a problem size that was not measured.
+    pub laws: &'r [LawsOfSize],
 }
 
 impl Asked<'_> {
@@ -56,7 +61,9 @@ impl Asked<'_> {
     }
 
     fn lawful(&self, p: &[f64], values: &[f64], tolerance: Tolerance) -> Option<Continued> {
-        let of = |p, values| Law::of(Series { p, values, per_host: self.per_host }, tolerance);
+        let of = |p, values| {
+            Law::of(Series { p, values, per_host: self.per_host, terms: &TERMS }, tolerance)
+        };
         let all = of(p, values);
         if all.as_ref().is_none_or(Law::is_of_two_terms)
             && tolerance == Tolerance::Time
@@ -225,6 +232,19 @@ pub(super) fn between(one: &Continued, other: &Continued) -> Continued {
         + apart * apart * a * b / (a + b).powi(2))
     .sqrt();
     Continued { value, law: None, sd }
+}
+
+/// Between a quantity and another value of it: as uncertain as they are apart.
+pub(super) fn between_equals(of: Continued, other: f64) -> Continued {
+    let half = (other / of.value).ln() / 2.0;
+    Continued { value: of.value * half.exp(), sd: of.sd.hypot(half), ..of }
+}
+
+/// What goes on as from the last value but one to the last, as a power.
+pub(super) fn at_slope(x: &[f64], values: &[f64], asked: f64) -> Option<f64> {
+    let ([.., x_before, x_last], [.., before, last]) = (x, values) else { return None };
+    let slope = (last / before).ln() / (x_last / x_before).ln();
+    Some(last * (asked / x_last).powf(slope)).filter(|value| value.is_finite() && *value > 0.0)
 }
 
 pub(super) fn continued(Estimate { value, sd, residual }: Estimate) -> Continued {

@@ -2,6 +2,7 @@
 //! each by a law: the levels of a multigrid method, the borders of a search. Sizes that the path meets now and then, as
 //! those of the ends of a row, stay together.
 
+use super::basis::TERMS;
 use super::labels::{Kind, Label, Pattern, RunLabels};
 use super::laws::{Law, Series, Tolerance};
 
@@ -43,7 +44,7 @@ fn has_law(runs: &[RunLabels], label: &Label, size: usize) -> bool {
         Some((f64::from(run.p), of_size.count))
     });
     let (p, values): (Vec<f64>, Vec<f64>) = counts.unzip();
-    let series = Series { p: &p, values: &values, per_host: f64::MAX };
+    let series = Series { p: &p, values: &values, per_host: f64::MAX, terms: &TERMS };
     Law::of(series, Tolerance::Count).is_some()
 }
 

@@ -8,7 +8,7 @@ use crate::models::regression::{
     Comparison, Findings, FirstStep, FitQuality, Points, Prediction, Residual, Score, Term,
 };
 
-use crate::models::scaling::Structural;
+use crate::models::scaling::AtProblemSize;
 use crate::present::scaling::structure::{self, StructureDocument};
 
 use super::words::{contradictions, error_sentence, held_back, warnings};
@@ -50,9 +50,9 @@ pub(crate) struct Document<'a> {
     contradictions: Vec<String>,
     /// The times asked for.
     predictions: Vec<PredictionPart<'a>>,
-    /// What the program does predicts of the same rank counts, as in `gammachi scaling`; null: no runs, or other
-    /// variables than p.
-    structure: Option<StructureDocument>,
+    /// What the program does predicts of the same points, for each problem size among them; empty: no runs, or other
+    /// variables than p and one parameter.
+    structure: Vec<StructurePart>,
     /// Points held back; null: none were.
     holdout: Option<Vec<HeldPart<'a>>>,
     /// How well methods extrapolate; null: not asked for.
@@ -61,6 +61,25 @@ pub(crate) struct Document<'a> {
     choice: Option<ChoicePart<'a>>,
     /// For each variable the columns that the first step kept.
     two_step: Option<Vec<Vec<SurvivorPart<'a>>>>,
+}
+
+/// Times at one problem size from what the program does.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StructurePart {
+    /// The parameter that is the problem size; null: p is the only variable.
+    parameter: Option<String>,
+    /// Its value.
+    size: Option<f64>,
+    #[serde(flatten)]
+    found: StructureDocument,
+}
+
+impl StructurePart {
+    fn new(AtProblemSize { size, structure }: &AtProblemSize) -> Self {
+        let (parameter, size) = size.clone().unzip();
+        Self { parameter, size, found: structure::document(structure) }
+    }
 }
 
 /// The quality of a fit.
@@ -141,11 +160,11 @@ struct SurvivorPart<'a> {
 }
 
 /// The document, with its keys in alphabetical order and a newline at its end.
-pub fn json(findings: &Findings, structure: Option<&Structural>) -> serde_json::Result<String> {
+pub fn json(findings: &Findings, structure: &[AtProblemSize]) -> serde_json::Result<String> {
     Ok(format!("{:#}\n", serde_json::to_value(document(findings, structure))?))
 }
 
-fn document<'a>(findings: &'a Findings, structure: Option<&Structural>) -> Document<'a> {
+fn document<'a>(findings: &'a Findings, structure: &[AtProblemSize]) -> Document<'a> {
     let model = &findings.model;
     let first = &model.parts[0];
     let Points { variables, constants, .. } = &first.points;
@@ -169,7 +188,7 @@ fn document<'a>(findings: &'a Findings, structure: Option<&Structural>) -> Docum
         fit: FitPart { quality: findings.quality(), spread: first.spread },
         contradictions: contradictions(findings),
         predictions: predictions(variables, &findings.predictions).collect(),
-        structure: structure.map(structure::document),
+        structure: structure.iter().map(StructurePart::new).collect(),
         holdout: findings.held.as_ref().map(|held| {
             let all = predictions(variables, &held.predictions).zip(&held.points.times);
             let error = |of: &PredictionPart, time| Some(of.prediction.value? / time - 1.0);

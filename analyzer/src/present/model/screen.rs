@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::models::regression::{Comparison, Findings, Residual, Score, Term};
-use crate::models::scaling::Structural;
+use crate::models::scaling::AtProblemSize;
 use crate::present::context::plural;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{percent, significant};
@@ -19,7 +19,7 @@ const MIN_LINE_SHARE: f64 = 0.005;
 const MAX_LISTED: usize = 12;
 
 /// The screen; with what the structure of the runs predicts, where that was asked.
-pub fn screen(findings: &Findings, structure: Option<&Structural>) -> String {
+pub fn screen(findings: &Findings, structure: &[AtProblemSize]) -> String {
     let mut text = String::new();
     for sentence in contradictions(findings) {
         wrapped("", &sentence).iter().for_each(|line| text.push_str(&format!("{line}\n")));
@@ -44,9 +44,9 @@ pub fn screen(findings: &Findings, structure: Option<&Structural>) -> String {
         let table = tables::predictions(points, &findings.predictions, None, warnings);
         add_table(&mut text, &table);
     }
-    if let Some(structure) = structure {
+    for of in structure {
         text.push('\n');
-        for line in structure::lines(structure, &str::to_owned) {
+        for line in structure::lines(&of.structure, of.size.as_ref(), &str::to_owned) {
             let _ = writeln!(text, "{line}");
         }
     }

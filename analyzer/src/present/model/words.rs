@@ -127,13 +127,13 @@ mod tests {
             two_step: None,
         };
         let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let screen = one_line(screen(&findings, None));
+        let screen = one_line(screen(&findings, &[]));
         let (first, rest) = screen.split_once(" MODEL ").unwrap();
         assert!(first.starts_with("p = 4 contradicts the other points: it took 3.98 s"), "{first}");
         assert!(first.contains("4 of its ranks shared 2 cores") && !rest.contains("contradicts"));
         let scaling = scaling::Scaling::new(&table, &scaling::Options::default()).unwrap();
         let of_scaling = one_line(crate::present::scaling::screen(&scaling, &[], false));
         assert!(of_scaling.contains(first), "{of_scaling}");
-        assert!(json(&findings, None).unwrap().contains(first));
+        assert!(json(&findings, &[]).unwrap().contains(first));
     }
 }

@@ -41,7 +41,7 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
         }
         lines.extend(predictions(fit, &bold));
         let structure = fit.structure.iter();
-        lines.extend(structure.flat_map(|of| structure::lines(of, &bold)));
+        lines.extend(structure.flat_map(|of| structure::lines(of, None, &bold)));
         lines.extend(counts::lines(fit, &bold));
         if let Some(bounds) = fit.bounds {
             lines.extend(wrapped(

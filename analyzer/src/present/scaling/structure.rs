@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::models::scaling::{Believed, ByStructure, Speaks, Structural};
-use crate::models::structure::{Change, Forecast, Part, Regime};
+use crate::models::structure::{Change, Forecast, HeldBack, Part, Regime};
 use crate::tables::scaling as tables;
 
 use super::super::paragraph::wrapped;
@@ -21,6 +21,9 @@ pub(in crate::present) struct StructureDocument {
     abstains: Option<String>,
     /// The largest run, predicted from the others.
     held_back: Option<HeldBackDocument>,
+    /// The run with most ranks and the largest problem, predicted from smaller problems; null: the problem size was
+    /// measured.
+    held_back_size: Option<HeldBackDocument>,
     /// Whether every run was on one host: what messages between hosts take is then not known.
     one_host: bool,
     /// At the rank counts of `predictions`.
@@ -34,6 +37,12 @@ struct HeldBackDocument {
     p: u32,
     predicted_s: f64,
     measured_s: f64,
+}
+
+impl HeldBackDocument {
+    fn new(HeldBack { p, predicted_s, measured_s }: &HeldBack) -> Self {
+        Self { p: *p, predicted_s: *predicted_s, measured_s: *measured_s }
+    }
 }
 
 /// A predicted time.
@@ -110,16 +119,14 @@ pub(in crate::present) fn document(structure: &Structural) -> StructureDocument 
         Err(why) => StructureDocument {
             abstains: Some(why.to_string()),
             held_back: None,
+            held_back_size: None,
             one_host: false,
             predictions: Vec::new(),
         },
-        Ok(ByStructure { held_back, one_host, forecasts }) => StructureDocument {
+        Ok(ByStructure { held_back, held_back_size, one_host, forecasts }) => StructureDocument {
             abstains: None,
-            held_back: Some(HeldBackDocument {
-                p: held_back.p,
-                predicted_s: held_back.predicted_s,
-                measured_s: held_back.measured_s,
-            }),
+            held_back: Some(HeldBackDocument::new(held_back)),
+            held_back_size: held_back_size.as_ref().map(HeldBackDocument::new),
             one_host: *one_host,
             predictions: forecasts.iter().map(|(of, believed)| forecast(of, believed)).collect(),
         },
@@ -162,45 +169,80 @@ fn forecast(of: &Forecast, believed: &Believed) -> ForecastDocument {
     }
 }
 
-/// The lines of a screen.
+/// The lines of a screen; `size` is the problem size, where it is a variable.
 pub(in crate::present) fn lines(
     structure: &Structural,
+    size: Option<&(String, f64)>,
     bold: &dyn Fn(&str) -> String,
 ) -> Vec<String> {
-    let mut lines =
-        vec![bold("FROM WHAT THE PROGRAM DOES  the critical path, continued by laws of p")];
+    let is_measured = structure.as_ref().is_ok_and(|by| by.held_back_size.is_none());
+    let (at, laws) = match size {
+        Some((name, value)) if is_measured => (format!(" at {name} = {value}"), "p".to_owned()),
+        Some((name, value)) => (format!(" at {name} = {value}"), format!("{name} and p")),
+        None => (String::new(), "p".to_owned()),
+    };
+    let title =
+        format!("FROM WHAT THE PROGRAM DOES{at}  the critical path, continued by laws of {laws}");
+    let mut lines = vec![bold(&title)];
     match structure {
         Err(why) => lines.extend(wrapped("  ", &format!("No time: {why}."))),
-        Ok(by) => lines.extend(found(by)),
+        Ok(by) => lines.extend(found(by, size)),
     }
     lines.push(String::new());
     lines
 }
 
-fn found(ByStructure { held_back, one_host, forecasts }: &ByStructure) -> Vec<String> {
-    let checked = format!(
-        "The largest run (p = {}, {}), predicted from the others: {}, {} off.",
-        held_back.p,
-        seconds(held_back.measured_s),
-        seconds(held_back.predicted_s),
-        percent(held_back.error())
-    );
-    let mut lines = wrapped("  ", &checked);
+/// How runs that were held back are predicted.
+fn checked(by: &ByStructure, size: Option<&(String, f64)>) -> String {
+    let off = |of: &HeldBack| format!("{}, {} off", seconds(of.predicted_s), percent(of.error()));
+    let (of, measured) = (&by.held_back, seconds(by.held_back.measured_s));
+    match (&by.held_back_size, size) {
+        (Some(largest), Some((name, _))) => format!(
+            "The run with the largest {name} (p = {}, {}), predicted from those with smaller ones: {}. At p = {} laws of \
+             {name} give {measured}, and the smaller rank counts {}.",
+            largest.p,
+            seconds(largest.measured_s),
+            off(largest),
+            of.p,
+            off(of)
+        ),
+        _ => format!(
+            "The largest run (p = {}, {measured}), predicted from the others: {}.",
+            of.p,
+            off(of)
+        ),
+    }
+}
+
+fn found(by: &ByStructure, size: Option<&(String, f64)>) -> Vec<String> {
+    let ByStructure { held_back_size, one_host, forecasts, .. } = by;
+    let curves = match held_back_size {
+        Some(_) => "the curves of this model",
+        None => "the curves of scaling",
+    };
+    let mut lines = wrapped("  ", &checked(by, size));
     lines.extend(
         table::lines(&tables::structure(forecasts)).into_iter().map(|line| format!("  {line}")),
     );
     let who = |which: Speaks| forecasts.iter().any(|(_, of)| of.speaks == which);
     let believed = [
-        (Speaks::Structure, "structure: it is right about the largest run, and believed."),
+        (
+            Speaks::Structure,
+            "structure: it is right about the largest run, and believed.".to_owned(),
+        ),
         (
             Speaks::Curves,
-            "curves: structure is more than 10 % off the largest run, or its interval is too wide; the time is that \
-             of the curves of scaling, the interval contains both.",
+            format!(
+                "curves: structure is more than 10 % off the largest run, or its interval is too wide; the time is \
+                 that of {curves}, the interval contains both."
+            ),
         ),
         (
             Speaks::Neither,
-            "neither: structure and the curves of scaling do not agree on a time that is sure enough; the interval \
-             contains both. Measure a larger run.",
+            format!(
+                "neither: structure and {curves} do not agree on a time that is sure enough; the interval contains \
+                 both. Measure a larger run."
+            ),
         ),
     ];
     let believed = believed.iter().filter(|(which, _)| who(*which));
@@ -209,7 +251,7 @@ fn found(ByStructure { held_back, one_host, forecasts }: &ByStructure) -> Vec<St
     let apart: Vec<String> = apart.map(|(of, _)| of.p.to_string()).collect();
     if !apart.is_empty() {
         let text = format!(
-            "At p = {} the curves of scaling exclude it; they know times alone. A larger run would tell.",
+            "At p = {} {curves} exclude it; they know times alone. A larger run would tell.",
             apart.join(", ")
         );
         lines.extend(wrapped("  ", &text));

@@ -4,7 +4,7 @@ use super::*;
 
 fn law(p: &[f64], of: impl Fn(f64) -> f64, tolerance: Tolerance) -> Option<Law> {
     let values: Vec<f64> = p.iter().map(|p| of(*p)).collect();
-    Law::of(Series { p, values: &values, per_host: 4.0 }, tolerance)
+    Law::of(Series { p, values: &values, per_host: 4.0, terms: &TERMS }, tolerance)
 }
 
 /// Asserts that a count is continued right to the call.

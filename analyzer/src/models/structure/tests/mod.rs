@@ -3,8 +3,10 @@
 mod computation;
 mod laws;
 mod messages;
+mod problem_size;
 mod rules;
 
+use super::basis::TERMS;
 use super::labels::{Group, Kind, Label, Pattern, RunLabels, Spread};
 use super::laws::{Law, Series, Tolerance};
 use super::rules::by_rule;
