@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::causes::path_labels::{OfSize, PathLabel};
 use crate::causes::{Causes, Context, MAX_CALLS_FOR_SUMMARY};
 use crate::models::structure::{
-    Abstains, Group, Kind, Label, Library, Pattern, PlaceCounts, RunLabels, Spread,
+    Abstains, FirstRank, Group, Kind, Label, Library, Pattern, PlaceCounts, RunLabels, Spread,
 };
 use crate::present::causes::name_of;
 use crate::timeline::GlobalTimeline;
@@ -63,9 +63,22 @@ fn labels_up_to(directory: &Path, most: u64) -> Result<RunLabels, Abstains> {
         per_host: on_hosts.into_values().max().unwrap_or(1),
         library: run.ranks.first().and_then(|of| Library::named(&of.file.header.mpi_library)),
         counts_only: false,
+        first_rank: first_rank_of(&causes, &all, run.ranks.len()),
         labels,
         places,
     })
+}
+
+fn first_rank_of(causes: &Causes, labels: &[PathLabel], ranks: usize) -> FirstRank {
+    let ticks = labels.iter().map(|of| of.on_ranks.first_rank.1).sum();
+    let calls = labels.iter().filter(|of| matches!(of.context, Context::Transfer(_)));
+    let (own, all) = calls
+        .fold((0, 0), |(own, all), of| (own + of.on_ranks.first_rank.0, all + of.on_ranks.count));
+    FirstRank {
+        busy_s: causes.clock.seconds(ticks),
+        calls: own as f64,
+        mean_calls_of_others: (all - own) as f64 / (ranks as f64 - 1.0).max(1.0),
+    }
 }
 
 fn label_of(causes: &Causes, label: &PathLabel, ranks: usize) -> Label {

@@ -50,6 +50,8 @@ pub struct OnRanks {
     pub max_count: u64,
     /// Ticks of every rank that has such events, ascending.
     pub ticks_of_ranks: Vec<i64>,
+    /// Events and ticks of the first rank.
+    pub first_rank: (u64, i64),
     /// Of what the program does outside calls.
     pub durations: Durations,
 }

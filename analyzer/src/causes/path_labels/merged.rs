@@ -30,6 +30,7 @@ struct Sums {
     max_count: u64,
     max_of_size: BTreeMap<u64, u64>,
     ticks_of_ranks: Vec<i64>,
+    first_rank: (u64, i64),
 }
 
 pub(super) fn merged(
@@ -44,7 +45,7 @@ pub(super) fn merged(
     let local: Vec<&[LocalContext]> = of_ranks.iter().map(|(of, _)| of.as_slice()).collect();
     let (contexts, numbers) = Contexts::merge(run, &local, &[]);
     let mut all: BTreeMap<Key, Sums> = BTreeMap::new();
-    for ((_, of_rank), numbers) in of_ranks.into_iter().zip(numbers) {
+    for (number, ((_, of_rank), numbers)) in of_ranks.into_iter().zip(numbers).enumerate() {
         // A rank may be in several communicators of one shape.
         let mut own: BTreeMap<Key, LabelSums> = BTreeMap::new();
         for (label, sums) in of_rank {
@@ -62,7 +63,11 @@ pub(super) fn merged(
             }
         }
         for (key, sums) in own {
-            all.entry(key).or_default().add(&sums);
+            let all = all.entry(key).or_default();
+            all.add(&sums);
+            if number == 0 {
+                all.first_rank = (sums.all.count, sums.all.ticks);
+            }
         }
     }
     let labels = all.into_iter().map(|((context, group, first_use), sums)| {
@@ -97,6 +102,7 @@ impl Sums {
             sizes: classes.map(|(from, (count, bytes))| SizeClass { from, count, bytes }).collect(),
             max_count: self.max_count,
             ticks_of_ranks: self.ticks_of_ranks,
+            first_rank: self.first_rank,
             durations: self.durations,
         };
         let of_size = |(bytes, sums): (u64, &EventSums)| OfSize {

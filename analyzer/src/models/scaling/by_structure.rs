@@ -115,7 +115,7 @@ impl ByStructure {
 
 #[cfg(test)]
 mod tests {
-    use crate::models::structure::{Kind, Label, MachineTimes, RunLabels, Spread};
+    use crate::models::structure::{FirstRank, Kind, Label, MachineTimes, RunLabels, Spread};
 
     use super::*;
 
@@ -149,6 +149,7 @@ mod tests {
                 library: None,
                 uncertain: 0.0,
                 counts_only: false,
+                first_rank: FirstRank::default(),
                 places: Vec::new(),
                 labels: vec![compute],
             }

@@ -119,6 +119,7 @@ fn certain(law: &Law, p: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::labels::FirstRank;
     use super::*;
 
     fn run(p: u32, places: &[(&str, f64, f64)]) -> RunLabels {
@@ -134,6 +135,7 @@ mod tests {
             library: None,
             uncertain: 0.0,
             counts_only: true,
+            first_rank: FirstRank::default(),
             labels: Vec::new(),
             places: places.iter().map(place).collect(),
         }

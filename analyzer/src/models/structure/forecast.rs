@@ -6,9 +6,9 @@ use super::first_use::join_first_uses;
 use super::held_back::HeldBack;
 use super::labels::{Key, RunLabels, ranks_per_host};
 use super::machine::MachineTimes;
+use super::part::{Part, uncertainty};
 use super::problem_size::{AtSize, at_size};
 use super::quantities::Asked;
-use super::regimes::Regime;
 use super::size_laws::{LawsOfSize, SizedRun};
 use super::sizes::separate_sizes;
 use super::spreads::join_spreads;
@@ -61,29 +61,6 @@ pub struct Forecast {
     pub interval_s: (f64, f64),
     /// What makes it, most time first.
     pub parts: Vec<Part>,
-}
-
-/// A label's part of a predicted time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    pub name: String,
-    pub first_use: bool,
-    pub seconds: f64,
-    /// Events on the path.
-    pub count: f64,
-    /// The law of the count, if it has one.
-    pub count_law: Option<String>,
-    /// Bytes of an event.
-    pub bytes: f64,
-    /// Their law.
-    pub bytes_law: Option<String>,
-    /// Bytes of a message in the run that is nearest, and of those asked for, if libraries may send these
-    /// in another way.
-    pub leaves_sizes: Option<(f64, f64)>,
-    /// Where its calls begin to be carried out in another way than in any run.
-    pub regime: Option<Regime>,
-    /// Standard deviation of its logarithm.
-    pub(super) sd: f64,
 }
 
 impl Structure {
@@ -187,11 +164,10 @@ impl Structure {
         parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let largest = self.runs.last().map_or(1.0, |run| f64::from(run.p));
         let doublings = (f64::from(p) / largest).log2().max(0.0);
-        let variance: f64 = parts.iter().map(|part| (part.sd * part.seconds / tau_s).powi(2)).sum();
         let checked = self.held_back.log_error().max(LEAST_ERROR);
         let per_host = self.runs.iter().map(|run| run.per_host).max().unwrap_or(1);
         let hosts = if per_host > 1 { MORE_HOSTS * doublings } else { 0.0 };
-        let sd = variance.sqrt().hypot(checked * (1.0 + doublings).sqrt()).hypot(hosts);
+        let sd = uncertainty(&parts).hypot(checked * (1.0 + doublings).sqrt()).hypot(hosts);
         let sd = sd.hypot(self.over_sizes.as_ref().map_or(0.0, |of| of.sd));
         let factor = (Z90 * sd).exp();
         Forecast { p, tau_s, interval_s: (tau_s / factor, tau_s * factor), parts }
@@ -230,6 +206,7 @@ impl Said<'_> {
         let scale = runs.iter().map(explained).sum::<f64>() / runs.len() as f64;
         let parts: Vec<Part> =
             parts.into_iter().map(|part| Part { seconds: part.seconds * scale, ..part }).collect();
+        let parts = asked.with_centre(parts);
         (parts.iter().map(|part| part.seconds).sum(), parts)
     }
 }

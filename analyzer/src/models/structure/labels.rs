@@ -188,6 +188,15 @@ pub struct PlaceCounts {
     pub bytes: f64,
 }
 
+/// What the first rank does, which serves the others in some programs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct FirstRank {
+    /// Its time without waits.
+    pub busy_s: f64,
+    pub calls: f64,
+    pub mean_calls_of_others: f64,
+}
+
 /// A run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunLabels {
@@ -203,6 +212,7 @@ pub struct RunLabels {
     pub uncertain: f64,
     /// Whether its times say nothing, because its ranks may have shared cores.
     pub counts_only: bool,
+    pub first_rank: FirstRank,
     pub labels: Vec<Label>,
     /// All ranks' calls.
     pub places: Vec<PlaceCounts>,

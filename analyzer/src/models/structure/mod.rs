@@ -11,7 +11,8 @@
 //! | `quantities` | a count, size or time at another rank count |
 //! | `machine`, `work`, `shape` | times of messages; messages of a call; rounds of messages on a communicator |
 //! | `ways`, `algorithms`, `rules`, `mpich`, `open_mpi`, `library` | how calls are carried out, usually and by library |
-//! | `calls`, `extremes`, `parts` | a label's part of the time: calls, the longest stretch, all |
+//! | `calls`, `extremes`, `part`, `parts` | a label's part of the time: calls, the longest stretch, all |
+//! | `centre` | one rank that serves the others |
 //! | `size_laws`, `problem_size` | laws of the problem size and p; runs at a problem size that was not measured |
 //! | `regimes` | where a call begins to be carried out in another way |
 //! | `forecast`, `held_back`, `abstains` | the sum of the parts, its interval; the largest run held back; why there is none |
@@ -24,6 +25,7 @@ mod algorithms;
 mod alternatives;
 mod basis;
 mod calls;
+mod centre;
 mod counts;
 mod extremes;
 mod first_use;
@@ -35,6 +37,7 @@ mod library;
 mod machine;
 mod mpich;
 mod open_mpi;
+mod part;
 mod parts;
 mod problem_size;
 mod quantities;
@@ -52,10 +55,11 @@ mod work;
 
 pub use abstains::{Abstains, LEAST_RUNS};
 pub use counts::{Checked, Counts, Place, Quantity};
-pub use forecast::{Forecast, Part, Structure};
+pub use forecast::{Forecast, Structure};
 pub use held_back::HeldBack;
-pub use labels::{Group, Key, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread};
+pub use labels::{FirstRank, Group, Key, Kind, Label, Pattern, PlaceCounts, RunLabels, Spread};
 pub use library::Library;
 pub use machine::{MachineTimes, MessageTime, MessageTimes};
+pub use part::Part;
 pub use regimes::{Change, Regime};
 pub use size_laws::SizedRun;

@@ -1,9 +1,9 @@
 //! A label's part of the time: how often it happens, and how long each takes.
 
 use super::extremes::Stretches;
-use super::forecast::Part;
 use super::labels::{Key, Kind, Label, RunLabels};
 use super::laws::Tolerance;
+use super::part::Part;
 use super::quantities::{
     Asked, Continued, FALLING, FAST, GROWING, RATIO, Term, at_slope, between, between_equals,
 };

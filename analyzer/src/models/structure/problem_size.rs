@@ -4,7 +4,7 @@
 use super::abstains::{Abstains, LEAST_SIZES};
 use super::basis::{SIZE_TERMS, Term};
 use super::held_back::HeldBack;
-use super::labels::{Key, Kind, Label, RunLabels, ranks_per_host};
+use super::labels::{FirstRank, Key, Kind, Label, RunLabels, ranks_per_host};
 use super::laws::{Law, Series, Tolerance};
 use super::machine::MachineTimes;
 use super::quantities::{Asked, Continued, at_slope, between_equals, continued};
@@ -116,6 +116,7 @@ impl<'r> OverSizes<'r> {
             uncertain,
             labels,
             places: Vec::new(),
+            first_rank: FirstRank::default(),
             ..last.clone()
         };
         (run, sd)

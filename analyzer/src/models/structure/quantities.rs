@@ -60,7 +60,7 @@ impl Asked<'_> {
         self.lawful(&p, &values, tolerance)
     }
 
-    fn lawful(&self, p: &[f64], values: &[f64], tolerance: Tolerance) -> Option<Continued> {
+    pub fn lawful(&self, p: &[f64], values: &[f64], tolerance: Tolerance) -> Option<Continued> {
         let of = |p, values| {
             Law::of(Series { p, values, per_host: self.per_host, terms: &TERMS }, tolerance)
         };

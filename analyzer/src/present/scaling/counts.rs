@@ -130,7 +130,7 @@ pub(super) fn lines(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use crate::models::scaling::{Options, Scaling};
-    use crate::models::structure::{MachineTimes, PlaceCounts, RunLabels};
+    use crate::models::structure::{FirstRank, MachineTimes, PlaceCounts, RunLabels};
     use crate::models::{Observations, structure::Abstains};
     use crate::present::scaling::{json, screen};
 
@@ -148,6 +148,7 @@ mod tests {
             library: None,
             uncertain: 0.0,
             counts_only: p > 4,
+            first_rank: FirstRank::default(),
             labels: Vec::new(),
             places: vec![place("in MPI_Send", 100 * p, 800 * p), place("in MPI_Iprobe", polls, 0)],
         }

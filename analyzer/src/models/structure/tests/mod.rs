@@ -1,5 +1,6 @@
 //! Times made of the labels of known programs.
 
+mod centre;
 mod computation;
 mod laws;
 mod messages;
@@ -7,7 +8,7 @@ mod problem_size;
 mod rules;
 
 use super::basis::TERMS;
-use super::labels::{Group, Kind, Label, Pattern, RunLabels, Spread};
+use super::labels::{FirstRank, Group, Kind, Label, Pattern, RunLabels, Spread};
 use super::laws::{Law, Series, Tolerance};
 use super::rules::by_rule;
 use super::shape::Shape;
@@ -84,6 +85,7 @@ fn stencil(p: f64) -> RunLabels {
         library: None,
         uncertain: 0.0,
         counts_only: false,
+        first_rank: FirstRank::default(),
         labels,
         places: Vec::new(),
     }
@@ -103,28 +105,6 @@ fn a_stencil_is_predicted_from_small_runs() {
     }
     let largest = &structure.at(1_024).parts[0];
     assert_eq!((largest.name.as_str(), largest.count_law.as_deref()), ("exchange", Some("100")));
-}
-
-#[test]
-fn what_one_rank_gives_out_is_divided_among_the_others() {
-    // Tasks that hardly differ, each asked for by a message.
-    let farm = |p: f64| {
-        let tasks = 2_000.0 / (p - 1.0);
-        let asked = Label { ranks: p - 1.0, ..label("recv", Kind::Messages, tasks, tasks * 1e-5) };
-        let seconds = tasks * 1e-3 * (1.0 + 0.002 * (3.0 * p).sin());
-        let work = Label {
-            ranks: p - 1.0,
-            all_count: 2_000.0,
-            all_seconds: 2.0,
-            ..label("task", Kind::Computation, tasks, seconds)
-        };
-        let labels = vec![asked, work];
-        let tau_s = labels.iter().map(|label| label.seconds).sum();
-        RunLabels { tau_s, labels, ..stencil(p) }
-    };
-    let structure = Structure::new(DOUBLINGS.map(farm).to_vec(), MachineTimes::default()).unwrap();
-    let found = structure.at(256).tau_s;
-    assert!((found / farm(256.0).tau_s - 1.0).abs() < 0.02, "{found}");
 }
 
 #[test]
