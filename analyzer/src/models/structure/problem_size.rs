@@ -41,18 +41,15 @@ pub(super) fn at_size(
     runs.dedup_by(|later, first| (later.run.p, later.size) == (first.run.p, first.size));
     let all: Vec<&RunLabels> = runs.iter().map(|of| &of.run).collect();
     let per_host = ranks_per_host(&all);
-    let groups = runs.chunk_by(|a, b| a.run.p == b.run.p);
     let over = |of| OverSizes { runs: of, all: &runs, per_host, machine };
     let (mut at_size, mut sd, mut held_back) = (Vec::new(), 0.0f64, None);
     let mut most_sizes = 0;
-    for group in groups {
+    for group in runs.chunk_by(|a, b| a.run.p == b.run.p) {
         most_sizes = most_sizes.max(group.len());
         if let [smaller @ .., largest] = group
             && smaller.len() >= LEAST_SIZES - 1
         {
-            let (predicted, _) = over(smaller).at(largest.size);
-            let (p, measured_s) = (largest.run.p, largest.run.tau_s);
-            held_back = Some(HeldBack { p, predicted_s: predicted.tau_s, measured_s });
+            held_back = Some((smaller, largest));
         }
         match group.iter().find(|of| of.size == size) {
             Some(measured) => at_size.push(measured.run.clone()),
@@ -64,8 +61,14 @@ pub(super) fn at_size(
             None => {}
         }
     }
+    let (smaller, held_back) = held_back.ok_or(Abstains::FewProblemSizes(most_sizes))?;
+    // Laws of N and p must not have seen it, nor others of its size.
+    let all = runs.iter().filter(|of| of.size < held_back.size).cloned().collect::<Vec<_>>();
+    let (predicted, _) =
+        OverSizes { runs: smaller, all: &all, per_host, machine }.at(held_back.size);
+    let (p, measured_s) = (held_back.run.p, held_back.run.tau_s);
+    let held_back = HeldBack { p, predicted_s: predicted.tau_s, measured_s };
     let largest = runs.iter().map(|of| of.size).fold(0.0, f64::max);
-    let held_back = held_back.ok_or(Abstains::FewProblemSizes(most_sizes))?;
     let laws = joint_laws(&runs, per_host);
     Ok(AtSize { runs: at_size, sd, held_back, doublings: (size / largest).log2().max(0.0), laws })
 }
