@@ -46,6 +46,6 @@ struct entry {
     Kind run;
 };
 extern const struct entry collectives[], halos[], transposes[], sweeps[], farms[], factorisations[],
-    uneven[], later[], apart[], judges[], unseen[], unseen2[];
+    uneven[], later[], apart[], judges[], unseen[], unseen2[], unseen3[];
 
 #endif

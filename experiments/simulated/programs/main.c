@@ -116,7 +116,8 @@ __attribute__((weak)) int MPI_Pcontrol(const int level, ...) {
 
 int main(int argc, char **argv) {
     const struct entry *families[] = {collectives, halos,          transposes, sweeps,
-                                      farms,       factorisations, uneven,    later,  apart, judges, unseen, unseen2};
+                                      farms,       factorisations, uneven,     later,
+                                      apart,       judges,         unseen,     unseen2, unseen3};
     Kind run = NULL;
     struct job job;
     MPI_Init(&argc, &argv);
