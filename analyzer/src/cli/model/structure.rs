@@ -112,10 +112,11 @@ impl<'r> Variables<'r> {
         }
     }
 
-    /// The rank count of a point, if it is one, and its problem size.
+    /// The rank count of a point and its problem size, if they are such.
     pub fn point(self, of: &Prediction) -> Option<(u32, Option<f64>)> {
         let p = of.values.get(self.p).filter(|p| p.fract() == 0.0 && **p >= 1.0)?;
-        Some((*p as u32, self.size.map(|(place, _)| of.values[place])))
+        let size = self.size.map(|(place, _)| of.values[place]);
+        size.is_none_or(|size| size > 0.0).then_some((*p as u32, size))
     }
 
     /// What the model says of the points, by problem size.
@@ -203,9 +204,9 @@ mod tests {
             let at = |p| sizes.iter().map(move |size| run_of_size(p, *size));
             [2, 4, 8, 16, 32].into_iter().flat_map(at).collect::<Vec<RunDirectory>>()
         };
-        let options = ["--vars", "p,N", "--dictionary", "--replicas", "20"];
+        let options = ["--vars", "p,N", "--basis", "N^2/p, log2(p)", "--replicas", "20"];
         let runs = of(&[500, 1_000, 2_000, 4_000]);
-        let found = asked(&runs, "N,p\n8000,64\n4000,64\n8000,128\n", &options);
+        let found = asked(&runs, "N,p\n8000,64\n4000,64\n8000,128\n0,64\n", &options);
         let at: Vec<(Option<f64>, Vec<u32>, bool)> = found
             .iter()
             .map(|of| {

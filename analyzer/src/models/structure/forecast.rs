@@ -116,7 +116,7 @@ impl Structure {
         };
         let smaller: Vec<RunLabels> = sized.iter().filter(|of| of.p < last.p).cloned().collect();
         let before =
-            Said { runs: others, sized: &smaller, counted: &[], machine: &machine, laws: &[] };
+            Known { runs: others, sized: &smaller, counted: &[], machine: &machine, laws: &[] };
         let (predicted_s, _) = before.sum(last.p);
         let held_back = HeldBack { p: last.p, predicted_s, measured_s: last.tau_s };
         Ok(Self { runs, sized, counted, machine, held_back, over_sizes: None })
@@ -160,7 +160,7 @@ impl Structure {
     pub fn at(&self, p: u32) -> Forecast {
         let laws = self.over_sizes.as_ref().map_or(&[][..], |of| &of.laws);
         let Self { runs, sized, counted, machine, .. } = self;
-        let (tau_s, mut parts) = Said { runs, sized, counted, machine, laws }.sum(p);
+        let (tau_s, mut parts) = Known { runs, sized, counted, machine, laws }.sum(p);
         parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let largest = self.runs.last().map_or(1.0, |run| f64::from(run.p));
         let doublings = (f64::from(p) / largest).log2().max(0.0);
@@ -175,7 +175,7 @@ impl Structure {
 }
 
 /// What is known of a program.
-struct Said<'s> {
+struct Known<'s> {
     /// Runs, measured ones or at a problem size to which they were continued.
     runs: &'s [RunLabels],
     /// In the latter case those that were measured.
@@ -185,7 +185,7 @@ struct Said<'s> {
     laws: &'s [LawsOfSize],
 }
 
-impl Said<'_> {
+impl Known<'_> {
     /// The parts of the time at a rank count, and their sum. What labels do not explain of the runs is
     /// added in the same proportion.
     fn sum(&self, p: u32) -> (f64, Vec<Part>) {

@@ -19,7 +19,7 @@ pub(super) struct AtSize {
     pub sd: f64,
     /// The run with most ranks and the largest problem, as those with smaller problems predict it.
     pub held_back: HeldBack,
-    /// How often the largest measured problem size doubles.
+    /// How often the largest measured problem size doubles, or the smallest halves.
     pub doublings: f64,
     pub laws: Vec<LawsOfSize>,
 }
@@ -68,9 +68,11 @@ pub(super) fn at_size(
         OverSizes { runs: smaller, all: &all, per_host, machine }.at(held_back.size);
     let (p, measured_s) = (held_back.run.p, held_back.run.tau_s);
     let held_back = HeldBack { p, predicted_s: predicted.tau_s, measured_s };
-    let largest = runs.iter().map(|of| of.size).fold(0.0, f64::max);
+    let sizes = || runs.iter().map(|of| of.size);
+    let (least, most) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
+    let doublings = (size / most).max(least / size).log2().max(0.0);
     let laws = joint_laws(&runs, per_host);
-    Ok(AtSize { runs: at_size, sd, held_back, doublings: (size / largest).log2().max(0.0), laws })
+    Ok(AtSize { runs: at_size, sd, held_back, doublings, laws })
 }
 
 /// Runs at one rank count, ascending in problem size.

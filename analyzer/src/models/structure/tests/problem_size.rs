@@ -47,12 +47,13 @@ fn a_larger_problem_on_more_ranks_is_predicted() {
 }
 
 #[test]
-fn intervals_are_wider_the_larger_the_problem() {
+fn intervals_are_wider_the_farther_the_problem_is_from_measured_ones() {
     let width = |size| {
         let (lo, hi) = at(runs(&DOUBLINGS, &SIZES), size).unwrap().at(64).interval_s;
         hi / lo
     };
     assert!(width(64_000.0) > width(16_000.0) && width(16_000.0) > width(3_000.0));
+    assert!(width(50.0) > width(600.0));
 }
 
 #[test]
