@@ -21,12 +21,12 @@ const POWER: f64 = 6.0;
 /// Relative standard deviation of that mean where both are as long.
 const CORNER: f64 = 0.05;
 
+/// Standard deviation of the logarithm of its time where a single run shows what ranks on other hosts take.
+const HOSTS_DOUBT: f64 = 0.35;
+
 fn mean_of_both(first: f64, others: f64) -> f64 {
     (first.powf(POWER) + others.powf(POWER)).powf(1.0 / POWER)
 }
-
-/// Standard deviation of the logarithm of its time where a single run shows what ranks on other hosts take.
-const HOSTS_DOUBT: f64 = 0.35;
 
 /// The time of a run without waits: of the first rank, and of all others together.
 fn busy_s(run: &RunLabels) -> (f64, f64) {
@@ -42,9 +42,9 @@ fn off(run: &RunLabels) -> (f64, f64) {
 }
 
 impl Asked<'_> {
-    /// The parts of the time, where the first rank serves the others, their times explain the runs, and are surer than the
-    /// path: its own, and those of the path, which follows the others as long as nobody holds them up. Else these parts
-    /// as they are.
+    /// The parts of the time, where the first rank serves the others, their times explain the runs, and are surer than
+    /// the path: its own, and those of the path, which follows the others as long as nobody holds them up. Else these
+    /// parts as they are.
     pub fn with_centre(&self, path: Vec<Part>) -> Vec<Part> {
         let Some((first, others, off)) = self.centre() else { return path };
         let both = mean_of_both(first.value, others.value);

@@ -15,7 +15,7 @@
 //! | `centre` | one rank that serves the others |
 //! | `size_laws`, `problem_size` | laws of the problem size and p; runs at a problem size that was not measured |
 //! | `regimes` | where a call begins to be carried out in another way |
-//! | `forecast`, `held_back`, `abstains` | the sum of the parts, its interval; the largest run held back; why there is none |
+//! | `forecast`, `held_back`, `abstains` | the sum of the parts, its interval, the largest run held back, or why none |
 //! | `counts` | how often each place calls on all ranks |
 //!
 //! Everything here is a pure function of the labels of some runs.

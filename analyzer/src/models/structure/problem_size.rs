@@ -232,7 +232,8 @@ impl OfLabel<'_> {
         self.quantity(mean, Tolerance::Time).value
     }
 
-    /// A quantity by a law of N and p or of N that every run meets, or by sums of terms of N and as from the last size but one.
+    /// A quantity by a law of N and p, or of N, that every run meets, or by sums of terms of N and as from the last
+    /// size but one to the last.
     fn quantity(&self, of: impl Fn(&Label) -> f64, tolerance: Tolerance) -> Continued {
         if let Some(law) = joint(&self.all, &of, self.per_host, tolerance) {
             let value = law.at(f64::from(self.runs[0].p), self.asked);

@@ -41,7 +41,7 @@ pub(super) fn joint_laws(runs: &[SizedRun], per_host: f64) -> Vec<LawsOfSize> {
     largest.run.labels.iter().map(of_label).collect()
 }
 
-/// A label in one run: rank count, problem size.
+/// Rank count and problem size of a run, and a label in it.
 pub(super) type Point<'r> = (f64, f64, &'r Label);
 
 pub(super) fn points<'r>(

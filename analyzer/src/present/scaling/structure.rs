@@ -66,8 +66,8 @@ struct ForecastDocument {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct BelievedDocument {
     /// `structure`; `curves` (structure is more than 10 % off the largest run, or its interval ends beyond
-    /// twice the time, but contains the time of the curves of `gammachi scaling`, or of the model for a problem size that
-    /// was not measured); or `neither`.
+    /// twice the time, but contains the time of the curves of `gammachi scaling`, or of the model for a problem size
+    /// that was not measured); or `neither`.
     speaks: &'static str,
     /// Elapsed time; null: only the interval is known.
     tau_s: Option<f64>,
